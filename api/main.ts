@@ -1,4 +1,4 @@
-import { loadConfig } from '../shared/runtime/config.ts';
+import { loadConfig } from '../shared/config/config.ts';
 import { runProcess } from '../shared/runtime/lifecycle.ts';
 import { createLogger } from '../shared/runtime/logger.ts';
 import { refuseArguments } from '../shared/runtime/refuse-arguments.ts';
@@ -7,7 +7,8 @@ await runProcess('api', async () => {
   refuseArguments(process.argv.slice(2), 'npm run api');
   const config = loadConfig(process.env);
   const log = createLogger('api', config.logLevel);
-  // Node opens all modules that it finds at one time together. Loaded in two stages, a process starts with 256 files.
+  // Node opens all modules of one import at the same time. Loaded in two stages, the process can start with a limit of 256
+  // open files.
   const { startApi } = await import('./server.ts');
   return { running: await startApi(config, process.env, log), log };
 });

@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { BanWatch } from '../shared/accounts/ban-watch.ts';
+import { BanWatch } from '../shared/account-changes/ban-watch.ts';
 import { AccountStore } from '../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
-import { startHolding } from '../shared/billing/hold-requests.ts';
-import { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
+import { startRequestHeartbeat } from '../shared/billing/heartbeat-requests.ts';
 import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import { ReservationStore } from '../shared/billing/reservation-store.ts';
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
-import { FairBudget } from '../shared/fairness/fair-budget.ts';
-import { HistoryStore } from '../shared/ledger/history-store.ts';
+import type { Config } from '../shared/config/config.ts';
+import { AppError } from '../shared/contract/errors.ts';
 import type { Operation } from '../shared/contract/operation.ts';
 import { operations } from '../shared/contract/operations.ts';
+import { FairBudget } from '../shared/fairness/fair-budget.ts';
+import { Holdings } from '../shared/fairness/holdings.ts';
+import { HistoryStore } from '../shared/ledger/history-store.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../shared/ledger/price-store.ts';
 import { loadTokenizer } from '../shared/pricing/count-tokens.ts';
@@ -20,52 +22,51 @@ import { JobQueue } from '../shared/queue/job-queue.ts';
 import { PayloadStore } from '../shared/queue/payload-store.ts';
 import { ReadyQueue } from '../shared/queue/ready-queue.ts';
 import { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
+import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { listenToInvalidations } from '../shared/redis/invalidation-channel.ts';
-import { AnswerStore } from '../shared/reply/answer-store.ts';
-import { AppError } from '../shared/contract/errors.ts';
-import { KeptFramesStore } from '../shared/reply/kept-frames-store.ts';
 import { locateRedis } from '../shared/redis/locate-redis-client.ts';
 import { createRedis, waitUntilReady } from '../shared/redis/redis-client.ts';
 import { redisChannels } from '../shared/redis/redis-keys.ts';
 import { Subscriber } from '../shared/redis/subscriber-client.ts';
-import type { Config } from '../shared/runtime/config.ts';
+import { RefillCodeStore } from '../shared/refills/refill-code-store.ts';
+import { KeptFramesStore } from '../shared/reply/kept-frames-store.ts';
+import { ResponseStore } from '../shared/reply/response-store.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { runInBackground } from '../shared/runtime/run-in-background.ts';
 import { within } from '../shared/runtime/within.ts';
 import { openMongo } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
-import { FiguresCache } from '../shared/traffic/figures-cache.ts';
+import { StatsCache } from '../shared/traffic/stats-cache.ts';
 import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
-import { figuresStepMs, TrafficStore } from '../shared/traffic/traffic-store.ts';
-import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
+import { statsStepMs, TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { MailQueue } from '../shared/web/mail-queue.ts';
 import { openWebStores } from '../shared/web/web-stores.ts';
+import { RecentRefusals } from './admission/recent-refusals.ts';
+import { createApp } from './app.ts';
+import { defaultBodyTimes, longestBodyMs, type BodyTimes } from './bodies/body-pace.ts';
 import { warnOfHiddenCallers } from './callers/warn-of-hidden-callers.ts';
 import { Captcha } from './captcha/captcha.ts';
-import { createApp } from './app.ts';
 import { HttpConnections } from './connections/http-connections.ts';
 import { limitConnections } from './connections/open-files.ts';
 import { defaultMaxStallMs } from './connections/stall-guard.ts';
-import { DocumentReader } from './files/document-reader.ts';
 import { BulkShares } from './dispatch/bulk-shares.ts';
 import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
-import { JobWaiting } from './dispatch/dispatch-job.ts';
+import { JobDispatcher } from './dispatch/dispatch-job.ts';
 import { DurableJobs } from './dispatch/durable-jobs.ts';
 import { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
-import { endWaiters } from './dispatch/end-account.ts';
-import { defaultBodyTimes, longestBodyMs, type BodyTimes } from './middleware/body-pace.ts';
-import { corsHeaders } from './middleware/cors.ts';
-import { RecentRefusals } from './middleware/recent-refusals.ts';
-import { KeptAnswers } from './dispatch/kept-answers.ts';
-import { ReplyWaiters } from './dispatch/reply-waiters.ts';
+import { endPendingReplies } from './dispatch/end-account.ts';
+import { KeptResponses } from './dispatch/kept-responses.ts';
+import { PendingReplies } from './dispatch/pending-replies.ts';
 import { findContested } from './dispatch/response-memory.ts';
+import { DocumentReader } from './files/document-reader.ts';
+import { corsHeaders } from './middleware/cors.ts';
 import type { Services, WebServices } from './services.ts';
 import { EmailCodeStore } from './web/email-code-store.ts';
 import { Limits } from './web/limits.ts';
 
 export interface RunningApi extends Running {
-  /** Where it listens, without a last slash. */
+  /** The origin it listens on, without a trailing slash. */
   readonly url: string;
 }
 
@@ -73,45 +74,46 @@ const largestBodyBytes = Math.max(
   ...Object.values<Operation>(operations).map((operation) => operation.bodyLimitBytes ?? 0),
 );
 
-/** Parsed, a body takes two to three times its length: well within Node's heap. */
+/** A parsed body takes two to three times its length, which is well within Node's heap. */
 const defaultRequestMemoryBytes = 512_000_000;
 /** Twenty of the largest. */
 const defaultResponseMemoryBytes = 512_000_000;
 /** Each holds half a megabyte of its file. */
 const defaultMaxDownloads = 256;
-/** Half of the connections that the object store's client has: health checks and kept answers find one free. */
+/** Half of the object store client's connections, so that health checks and kept responses find one free. */
 const maxDownloadReads = 24;
-/** Each asks two things at once at the most: of the pool's 20 connections others find some free, however many read. */
+/** Each makes at most two queries at once, so that some of the pool's 20 connections always stay free. */
 const maxDatabaseTurns = 8;
 
-/** What a process that stops does not write down of actions in that time, workers do. */
+/** Actions that a stopping process does not record within this time are recorded by workers. */
 const maxFinishingMs = 5_000;
 
-/** A Redis that lost its memory waits for 2 s for what was on its way to MongoDB, and a caller for both. */
+/** Includes the 2 s that a Redis which lost its memory waits for data in transit to MongoDB. */
 const defaultAccountWaitMs = 3_000;
 
-/** What MongoDB itself may take for a page of logs. */
+/** The time that MongoDB itself may take for a page of logs. */
 const defaultDatabaseWaitMs = 5_000;
 
 export interface ApiOptions {
-  /** How long the public figures stay as they are. */
-  readonly figuresStepMs?: number;
-  /** What the bodies of all requests under way may hold together. */
+  /** How often the public stats change (ms). */
+  readonly statsStepMs?: number;
+  /** Memory budget in bytes for the bodies of all requests in progress. */
   readonly requestMemoryBytes?: number;
-  /** What large responses under way may hold together. */
+  /** Memory budget in bytes for all large responses in progress. */
   readonly responseMemoryBytes?: number;
-  /** How many files may be on their way to callers at once. */
   readonly maxDownloads?: number;
-  /** How long bytes may wait for a caller that takes none of them. */
+  /** How long bytes may wait for a client that reads none of them. */
   readonly maxStallMs?: number;
-  /** How long bodies may take to come. */
+  /** Time limits for receiving bodies. */
   readonly bodyTimes?: BodyTimes;
-  /** How long a caller waits to be told whose key it has. */
+  /** How long a caller waits for its key to be looked up. */
   readonly keyWaitMs?: number;
   /** How long a caller waits for its account to be loaded from MongoDB. */
   readonly accountWaitMs?: number;
-  /** How long a caller waits for what MongoDB is asked on its behalf. */
+  /** How long a caller waits for MongoDB. */
   readonly databaseWaitMs?: number;
+  /** Whether to load the tokenizer at startup, which takes a third of a second. Otherwise the first request does. */
+  readonly preloadsVocabularies?: boolean;
 }
 
 /** Builds everything an api process needs, and listens. */
@@ -142,20 +144,20 @@ export async function startApi(
   const responseMemory = new FairBudget({
     capacity: options.responseMemoryBytes ?? defaultResponseMemoryBytes,
   });
-  const waiters = new ReplyWaiters(randomUUID(), redis, subscriber, workers, responseMemory, log);
+  const waiters = new PendingReplies(randomUUID(), redis, subscriber, workers, responseMemory, log);
   const payloads = new PayloadStore(payloadRedis);
   const ledger = new LedgerStore(mongo.db);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
   const frames = new KeptFramesStore(redis, payloadRedis);
-  const answers = new AnswerStore(frames, objects);
-  const kept = new KeptAnswers({ redis, frames, answers, memory: responseMemory, log });
+  const answers = new ResponseStore(frames, objects);
+  const kept = new KeptResponses({ redis, frames, answers, memory: responseMemory, log });
   const listRequests = () => Array.from(waiters.entries(), ({ waiter }) => waiter.request);
   const bans = new BanWatch({
     hotAccounts,
     listAccounts: () => [...listRequests().map(({ accountId }) => accountId), ...kept.accounts()],
     endAccount: (accountId) => {
       const error = new AppError('account_banned');
-      endWaiters(waiters, accountId, error);
+      endPendingReplies(waiters, accountId, error);
       kept.endAccount(accountId, error);
     },
     log,
@@ -170,14 +172,14 @@ export async function startApi(
     }
   });
 
-  const trafficStore = new TrafficStore(redis, { stepMs: options.figuresStepMs ?? figuresStepMs });
+  const trafficStore = new TrafficStore(redis, { stepMs: options.statsStepMs ?? statsStepMs });
   const traffic = new TrafficRecorder(trafficStore, log);
   const finish = { redis, ledger, hotAccounts, traffic, prices };
   const reservations = new ReservationStore(redis);
-  const jobs = new JobWaiting(finish, waiters, kept, reservations, log);
+  const jobs = new JobDispatcher(finish, waiters, kept, reservations, log);
   const durableJobs = new DurableJobs({ redis, payloads: payloadRedis, kept, log });
   const listHeld = () => [...listRequests(), ...durableJobs.placing()];
-  const holding = startHolding(reservations, listHeld, log);
+  const holding = startRequestHeartbeat(reservations, listHeld, log);
   const bulkShares = new BulkShares(redis, workers, log);
   const embeddingQueues = {
     quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),
@@ -208,6 +210,7 @@ export async function startApi(
     hotAccounts,
     accountWaitMs: options.accountWaitMs ?? defaultAccountWaitMs,
     databaseWaitMs: options.databaseWaitMs ?? defaultDatabaseWaitMs,
+    calls: { short: new Holdings(), streams: new Holdings() },
     refusals: new RecentRefusals(),
     codes: new RefillCodeStore(mongo.db),
     web,
@@ -235,14 +238,14 @@ export async function startApi(
     embeddings: new EmbeddingBatcher(embeddingQueues, bulkShares, jobs),
     images,
     bulkShares,
-    modelTraffic: new FiguresCache({ read: () => trafficStore.readModels(), log }),
-    totalTraffic: new FiguresCache({ read: () => trafficStore.readTotals(), log }),
+    modelTraffic: new StatsCache({ read: () => trafficStore.readModels(), log }),
+    totalTraffic: new StatsCache({ read: () => trafficStore.readTotals(), log }),
     publicUrl: '',
   };
   const handle = createApp(services).callback();
   const connections = new HttpConnections({
     keepAliveTimeoutMs: config.keepAliveTimeoutMs,
-    // Each body is timed by its own length; Node would end a large one after five minutes, however quickly it comes.
+    // Each body is timed by its length; Node would abort a large one after five minutes, however fast it arrives.
     requestTimeoutMs: longestBodyMs(largestBodyBytes),
     limit: limitConnections(config, log),
     isProxied: config.trustProxy,
@@ -257,9 +260,11 @@ export async function startApi(
   await subscriber.start();
   const url = await connections.listen(config.host, config.port);
   services.publicUrl = config.publicUrl ?? url;
-  // The first request should not pay for it; nothing waits for it either.
-  setImmediate(loadTokenizer);
-  setImmediate(loadTokenDecoder);
+  if (options.preloadsVocabularies !== false) {
+    // So that the first request does not pay for it. Nothing waits for it.
+    setImmediate(loadTokenizer);
+    setImmediate(loadTokenDecoder);
+  }
   log.info({ url }, 'api ready');
 
   return {

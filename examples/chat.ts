@@ -20,7 +20,7 @@ await runExample(async () => {
   const messages: Message[] = values.system === undefined ? [] : [{ role: 'system', content: values.system }];
   const ask = async (question: string): Promise<void> => {
     messages.push({ role: 'user', content: question });
-    const answer = await streamAnswer(client, values.model, messages);
+    const answer = await streamResponse(client, values.model, messages);
     messages.push({ role: 'assistant', content: answer });
   };
 
@@ -41,7 +41,7 @@ await runExample(async () => {
 });
 
 /** Prints what comes as it comes. @returns all of it, for the next turn */
-async function streamAnswer(client: OpenAI, model: string, messages: readonly Message[]): Promise<string> {
+async function streamResponse(client: OpenAI, model: string, messages: readonly Message[]): Promise<string> {
   const stream = await client.chat.completions.create({
     model,
     messages: [...messages],

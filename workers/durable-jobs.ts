@@ -8,35 +8,35 @@ import { WebhookQueue } from '../shared/webhooks/webhook-queue.ts';
 import type { WebhookSecretStore } from '../shared/webhooks/webhook-secret-store.ts';
 import type { ActiveRuns } from './intake/active-runs.ts';
 import { JobIntake } from './intake/take-jobs.ts';
-import type { JobDependencies } from './jobs/job-context.ts';
+import type { JobDeps } from './jobs/job-context.ts';
 import { ShardLeases } from './ledger/shard-leases.ts';
-import { JobKeeper } from './upkeep/look-after-jobs.ts';
-import { repeat } from './upkeep/repeat.ts';
+import { JobKeeper } from './maintenance/look-after-jobs.ts';
+import { runPeriodically } from './maintenance/run-periodically.ts';
 import { JobHooks } from './webhooks/job-hooks.ts';
 import { startWebhookIntake } from './webhooks/take-deliveries.ts';
 import { createWebhookClient } from './webhooks/webhook-client.ts';
 
 export interface DurableJobsOptions {
-  readonly dependencies: JobDependencies;
+  readonly dependencies: JobDeps;
   readonly publisher: ReplyPublisher;
   readonly runs: ActiveRuns;
   readonly queues: readonly QueueName[];
   readonly concurrency: number;
   readonly secrets: WebhookSecretStore;
-  /** For webhooks: a connection without a bound on retries, as BullMQ's workers want it. */
-  readonly blocking: RedisClient;
+  /** For webhooks: a connection without a limit on retries, as BullMQ's workers require. */
+  readonly bullmq: RedisClient;
 }
 
-/** All that a worker does for durable jobs: it runs them, looks after them, and announces their ends. */
+/** Everything a worker does for durable jobs: runs them, maintains them, and sends their webhooks. */
 export interface DurableJobs extends Required<Running> {
-  /** There may be something to take. */
+  /** Looks for jobs to take. */
   wake(queue: QueueName): void;
-  /** The job's account has cancelled it. */
+  /** Cancels the job on behalf of its account. */
   cancel(jobId: string): void;
 }
 
 export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
-  const { dependencies, publisher, runs, queues, concurrency, secrets, blocking } = options;
+  const { dependencies, publisher, runs, queues, concurrency, secrets, bullmq } = options;
   const { redis, workerId, log } = dependencies;
   const turns = new JobTurns(redis);
   const intake = new JobIntake({ dependencies, turns, publisher, runs, queues, concurrency });
@@ -44,7 +44,7 @@ export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
   const hooks = new JobHooks(redis, webhookQueue);
   const webhooks = startWebhookIntake({
     redis,
-    blocking,
+    bullmq,
     secrets,
     reporter: hooks,
     loadPayload: (delivery) => hooks.loadPayload(delivery),
@@ -58,7 +58,10 @@ export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
     queueHook: (hook) => hooks.queue(hook),
     log,
   });
-  const keeping = repeat({ name: 'look after jobs', intervalMs: 1_000, run: () => keeper.look() }, log);
+  const keeping = runPeriodically(
+    { name: 'look after jobs', intervalMs: 1_000, run: () => keeper.look() },
+    log,
+  );
   return {
     wake: (queue) => intake.wake(queue),
     cancel: (jobId) => intake.cancel(jobId),

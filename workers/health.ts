@@ -1,8 +1,9 @@
-import { findIllness } from './upkeep/health-file.ts';
+import { findIllness } from './maintenance/health-file.ts';
 
 /**
- * `node dist/workers/health.js <file>`: exits 0 if the worker that was started with `--health-file <file>` is alive and
- * Redis knows it; otherwise says why not and exits 1. It runs every few seconds beside each worker, so it loads no package.
+ * `node dist/workers/health.js <file>`: exits 0 if the worker started with `--health-file <file>` is alive and
+ * known to Redis; otherwise prints the reason and exits 1. It runs every few seconds next to each worker, so it
+ * loads no package.
  */
 const [path, ...rest] = process.argv.slice(2);
 const illness =

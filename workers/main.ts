@@ -2,12 +2,12 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { queueNames, type QueueName } from '../shared/queue/job-kinds.ts';
 import { ConfigError } from '../shared/runtime/config-error.ts';
-import { loadConfig } from '../shared/runtime/config.ts';
+import { loadConfig } from '../shared/config/config.ts';
 import { runProcess } from '../shared/runtime/lifecycle.ts';
 import { createLogger } from '../shared/runtime/logger.ts';
 import type { WorkerOptions } from './worker.ts';
 
-/** Interactive chats wait on sockets and cost little; the vendors' own limits hold long before this. */
+/** Interactive chats wait on sockets and cost little. The vendors' limits apply long before this one. */
 const defaultConcurrency = 8_192;
 
 function readOptions(args: string[]): WorkerOptions {
@@ -49,7 +49,8 @@ await runProcess('worker', async () => {
   const options = readOptions(process.argv.slice(2));
   const config = loadConfig(process.env);
   const log = createLogger('worker', config.logLevel);
-  // Node opens all modules that it finds at one time together. Loaded in two stages, a process starts with 256 files.
+  // Node opens all modules that it finds at one time together. Loading in two stages lets a process start with
+  // a limit of 256 open files.
   const { startWorker } = await import('./worker.ts');
   return { running: await startWorker(config, process.env, log, options), log };
 });

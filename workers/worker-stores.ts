@@ -1,5 +1,5 @@
 import { AccountStore } from '../shared/accounts/account-store.ts';
-import { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
+import { RefillCodeStore } from '../shared/refills/refill-code-store.ts';
 import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
@@ -8,14 +8,14 @@ import { locateRedis } from '../shared/redis/locate-redis-client.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../shared/redis/redis-client.ts';
 import { Subscriber } from '../shared/redis/subscriber-client.ts';
 import { KeptFramesStore } from '../shared/reply/kept-frames-store.ts';
-import type { Config } from '../shared/runtime/config.ts';
+import type { Config } from '../shared/config/config.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
 import { MailQueue } from '../shared/web/mail-queue.ts';
 import { openWebStores, type WebStores } from '../shared/web/web-stores.ts';
 
-/** A worker's connections, and the stores that are read over them. */
+/** A worker's connections, and the stores that use them. */
 export interface WorkerStores {
   readonly redis: RedisClient;
   readonly payloadRedis: RedisClient;
@@ -31,8 +31,8 @@ export interface WorkerStores {
   readonly keptFrames: KeptFramesStore;
   readonly web: WebStores;
   readonly mails: MailQueue;
-  /** One more connection to wait on, without a bound on retries; it is closed with the others. */
-  readonly connectBlocking: () => Promise<RedisClient>;
+  /** Opens another client, which is closed with the others. */
+  readonly connect: (purpose: 'blocking' | 'bullmq') => Promise<RedisClient>;
   readonly close: () => Promise<void>;
 }
 
@@ -75,11 +75,11 @@ export async function openWorkerStores(
     keptFrames: new KeptFramesStore(redis, payloadRedis),
     web: openWebStores(mongo, config),
     mails,
-    async connectBlocking() {
-      const blocking = createRedis(redisUrl, 'blocking', log);
-      clients.push(blocking);
-      await waitUntilReady(blocking);
-      return blocking;
+    async connect(purpose) {
+      const client = createRedis(redisUrl, purpose, log);
+      clients.push(client);
+      await waitUntilReady(client);
+      return client;
     },
     async close() {
       await mails.close();

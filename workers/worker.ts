@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { BanWatch } from '../shared/accounts/ban-watch.ts';
+import { BanWatch } from '../shared/account-changes/ban-watch.ts';
 import { AppError } from '../shared/contract/errors.ts';
 import type { QueueName } from '../shared/queue/job-kinds.ts';
 import { listenToInvalidations } from '../shared/redis/invalidation-channel.ts';
 import { tooMuchKept } from '../shared/reply/kept-frames-store.ts';
 import { ReplyPublisher } from '../shared/reply/reply-channel.ts';
-import type { Config } from '../shared/runtime/config.ts';
+import type { Config } from '../shared/config/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { runInBackground } from '../shared/runtime/run-in-background.ts';
@@ -14,24 +14,24 @@ import { startDurableJobs, type DurableJobs } from './durable-jobs.ts';
 import { ActiveRuns } from './intake/active-runs.ts';
 import { listenToControl } from './intake/listen-to-control.ts';
 import { startIntakes } from './intake/start-intakes.ts';
-import { createJobDependencies } from './job-dependencies.ts';
+import { createJobDeps } from './job-deps.ts';
 import { startMailIntake } from './mail/take-mails.ts';
 import { AccountBanned } from './jobs/job-context.ts';
-import { startHeartbeat } from './upkeep/heartbeat.ts';
-import { startUpkeep } from './upkeep/start-upkeep.ts';
+import { startHeartbeat } from './maintenance/heartbeat.ts';
+import { startMaintenance } from './maintenance/start-maintenance.ts';
 import { openWorkerStores } from './worker-stores.ts';
 
 export interface WorkerOptions {
   readonly queues: readonly QueueName[];
-  /** Requests that run at once, of each queue. */
+  /** Requests of each queue that run at once. */
   readonly concurrency: number;
-  /** What whole answers may hold together until they have been sent. */
+  /** Bytes that whole responses may hold in total until they have been sent. */
   readonly responseMemoryBytes?: number;
-  /** Written for `node dist/workers/health.js`; none unless given. */
+  /** Written for `node dist/workers/health.js`. Omit for none. */
   readonly healthFile?: string;
 }
 
-/** Starts everything a worker process does: it takes work, reads the ledger, and tells that it lives. */
+/** Starts everything a worker process does: it takes work, reads the ledger, and sends heartbeats. */
 export async function startWorker(
   config: Config,
   env: NodeJS.ProcessEnv,
@@ -41,9 +41,8 @@ export async function startWorker(
   const workerId = randomUUID();
   const { queues, concurrency, responseMemoryBytes, healthFile } = options;
   const stores = await openWorkerStores(config, env, log);
-  const { redis, payloadRedis, subscriber, mongo, catalog, hotAccounts, keptFrames, connectBlocking } =
-    stores;
-  const dependencies = createJobDependencies(stores, workerId, responseMemoryBytes, log);
+  const { redis, payloadRedis, subscriber, mongo, catalog, hotAccounts, keptFrames, connect } = stores;
+  const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, log);
 
   const runsByQueue = new Map(queues.map((queue) => [queue, new ActiveRuns()]));
   const jobRuns = new ActiveRuns();
@@ -93,7 +92,8 @@ export async function startWorker(
 
   await subscriber.start();
 
-  // Known to live before it takes anything: what a dead worker took is dispatched again.
+  // The worker must be registered before it takes anything, because work of a worker presumed dead is
+  // dispatched again.
   const heartbeat = await startHeartbeat({
     redis,
     runsByQueue,
@@ -109,7 +109,7 @@ export async function startWorker(
     bans,
     runsByQueue,
     concurrency,
-    connectBlocking,
+    connect,
   });
   jobs = startDurableJobs({
     dependencies,
@@ -118,7 +118,7 @@ export async function startWorker(
     queues,
     concurrency,
     secrets: new WebhookSecretStore(mongo.db, config),
-    blocking: await connectBlocking(),
+    bullmq: await connect('bullmq'),
   });
   intakes.push(jobs);
   if (config.smtpUrl === null) {
@@ -131,12 +131,12 @@ export async function startWorker(
       supportEmail: config.supportEmail,
       isSignUpOpen: config.signup.isOpen,
       isKnown: (email) => stores.web.users.isKnown(email),
-      blocking: await connectBlocking(),
+      bullmq: await connect('bullmq'),
       log,
     });
     intakes.push(mails);
   }
-  const upkeep = startUpkeep({
+  const maintenance = startMaintenance({
     stores,
     workerId,
     bans,
@@ -151,12 +151,12 @@ export async function startWorker(
     async stop() {
       await Promise.all(intakes.map((intake) => intake.stop()));
       await heartbeat.stop();
-      await upkeep.stop();
+      await maintenance.stop();
       await dependencies.stop();
       await stores.close();
     },
     async handBack() {
-      // Jobs that were cancelled take a moment to be settled, which the others do not wait for.
+      // Settling cancelled jobs takes a moment, which the other steps do not wait for.
       const handedBack = jobs.handBack();
       await dependencies.handBackCalls();
       // From then on its chats are dispatched again.

@@ -1,24 +1,24 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** IPv6 with a zone and a port, and more than that. */
+/** An IPv6 address with a zone and port is shorter. */
 const longestAddress = 100;
 
-/** As some proxies write it: with the port, and IPv6 in brackets. */
+/** Some proxies add the port, and put IPv6 in brackets. */
 const withPort = /^(?:\[([^\]]*:[^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/;
 
 /**
- * The address that a request came from. The last one in `X-Forwarded-For` counts: the proxy in front of us added it, and
- * those before it may be invented by the caller. If it is no address, the address of the connection counts.
- * @param socketAddress undefined where the connection is gone already
- * @param forwardedFor the header, where the proxy is trusted to set it
+ * Finds the address that a request came from. The last address in `X-Forwarded-For` counts: the proxy in front of us added
+ * it, and the client may have invented those before it. If it is not an address, the connection's address counts.
+ * @param socketAddress undefined if the connection is already closed
+ * @param forwardedFor the header, if the proxy is trusted to set it
  */
 export function findCallerAddress(socketAddress: string | undefined, forwardedFor = ''): string {
   const last = forwardedFor.slice(forwardedFor.lastIndexOf(',') + 1).trim();
   return readAddress(last) ?? readAddress(socketAddress ?? '') ?? '';
 }
 
-/** In the one form that an address has: IPv4 as such also where it is written within IPv6, without port and zone. */
+/** Normalizes an address: IPv4 mapped into IPv6 becomes IPv4; port and zone are removed. */
 function readAddress(text: string): string | null {
   if (text === '' || text.length > longestAddress) return null;
   const match = withPort.exec(text);

@@ -4,8 +4,8 @@ const ipv6NetworkParts = 4;
 const ipv6SiteParts = 3;
 
 /**
- * Who shares with others where there is no account: an address of IPv4, and of IPv6 the /64 that it lies in, as any
- * customer has a whole one to take addresses from. What is no address, as of a connection that is gone, stays as it is.
+ * The unit that shares limits without an account: an IPv4 address or an IPv6 /64, because any customer has a whole /64 to
+ * take addresses from. Text that is not an address, as of a closed connection, is returned unchanged.
  */
 export function callerNetwork(address: string): string {
   if (!ipaddr.isValid(address)) return address;
@@ -14,9 +14,9 @@ export function callerNetwork(address: string): string {
 }
 
 /**
- * The /48 that a network of IPv6 lies in, because one customer can have that much (RFC 6177), which is 65 536 networks. All
- * other networks stay as they are.
- * @param network as `callerNetwork` names it
+ * The /48 of an IPv6 network, because one customer can have that much (RFC 6177), which is 65 536 networks. All other
+ * networks are returned unchanged.
+ * @param network as returned by `callerNetwork`
  */
 export function callerSite(network: string): string {
   const [address = ''] = network.split('/');

@@ -3,15 +3,15 @@ import type { Socket } from 'node:net';
 const cut = new WeakSet<Socket>();
 
 /**
- * Ends a connection whose caller does not read. What the system still holds for it goes with it: closing it the usual way
- * would leave that to wait for the caller.
+ * Resets a connection whose client does not read, which also discards what the system still holds for it. A normal close
+ * would leave that waiting for the client.
  */
 export function cutUnread(socket: Socket): void {
   cut.add(socket);
   socket.resetAndDestroy();
 }
 
-/** Whether a connection was ended because its caller did not read, as against having left. */
+/** Whether a connection was reset because its client did not read, instead of closed by the client. */
 export function wasCutUnread(socket: Socket): boolean {
   return cut.has(socket);
 }

@@ -1,9 +1,9 @@
-import type { Config } from '../../shared/runtime/config.ts';
+import type { Config } from '../../shared/config/config.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 
 /**
- * Warns if the api cannot tell its callers apart. It speaks no TLS itself, so where it is reached by https there is a proxy
- * in front of it, and every connection has the address of that proxy.
+ * Warns if the api cannot tell its clients apart. It does not speak TLS itself, so if it is reached by https there is a
+ * proxy in front of it, and every connection has the proxy's address.
  */
 export function warnOfHiddenCallers(
   { publicUrl, trustProxy }: Pick<Config, 'publicUrl' | 'trustProxy'>,

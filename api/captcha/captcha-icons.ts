@@ -5,9 +5,9 @@ import { parseOutline, type Outline } from './outline.ts';
 const { resolve } = createRequire(import.meta.url);
 
 /**
- * Icons of `@phosphor-icons/core` that people tell apart at a glance however they are turned and bent: no arrows, no mere
- * circles and squares, and no two that are much the same then (headphones, so no magnet; lightning, so no hourglass; a ghost,
- * so no bell). A sailboat that is turned and filled reads as a paper plane, so there is none beside the airplane.
+ * Icons of `@phosphor-icons/core` that people can tell apart at a glance, even rotated and distorted: no arrows, no plain
+ * circles or squares, and no two that look similar then (headphones, so no magnet; lightning, so no hourglass; a ghost, so
+ * no bell). A rotated and filled sailboat looks like a paper plane, so it is left out in favour of the airplane.
  */
 export const iconNames = [
   'airplane',
@@ -51,14 +51,14 @@ export const iconNames = [
 export type IconName = (typeof iconNames)[number];
 export type IconWeight = 'bold' | 'fill';
 
-/** Width and height of the square that every icon is drawn in. */
+/** Width and height of each icon's square. */
 export const iconUnits = 256;
 
 export type IconShapes = ReadonlyMap<IconName, Readonly<Record<IconWeight, Outline>>>;
 
 /**
- * Reads the icons from the installed package: some 70 files of a kilobyte at most, one after the other, so that the process serves
- * requests meanwhile.
+ * Reads the icons from the installed package: some 70 files of at most a kilobyte, one after the other, so that the
+ * process can serve requests meanwhile.
  */
 export async function readIconShapes(): Promise<IconShapes> {
   const shapes = new Map<IconName, Readonly<Record<IconWeight, Outline>>>();

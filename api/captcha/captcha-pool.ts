@@ -6,13 +6,13 @@ import type { DrawnCaptcha } from './draw-captcha.ts';
 export interface CaptchaPoolOptions {
   readonly draw: () => Promise<DrawnCaptcha>;
   readonly log: Logger;
-  /** Captchas that are kept ready; each takes some 25 KB. */
+  /** Number of captchas kept ready; each takes some 25 KB. */
   readonly size?: number;
-  /** Callers that wait for one at most: the last of a hundred waits for about four seconds. */
+  /** Maximum waiting callers. The last of a hundred waits for about four seconds. */
   readonly maxWaiting?: number;
 }
 
-/** Callers of one site that wait for a captcha at most: nobody else is refused because one of them sends many. */
+/** Maximum waiting callers per site, so that one site with many requests does not block the others. */
 const maxWaitingPerSite = 5;
 
 interface WaitingCaller {
@@ -21,8 +21,8 @@ interface WaitingCaller {
 }
 
 /**
- * Captchas that are drawn ahead, from the first that is asked for on. They are drawn one at a time, so that files and names
- * are not kept waiting for Node's four threads. Each is handed out once.
+ * Draws captchas ahead of time, starting with the first request. They are drawn one at a time, so that file access and DNS
+ * look-ups do not wait for Node's four threads. Each is handed out once.
  */
 export class CaptchaPool {
   readonly #draw: () => Promise<DrawnCaptcha>;
@@ -42,12 +42,12 @@ export class CaptchaPool {
   }
 
   /**
-   * Sites take turns; callers of one site are served in the order they came. When too many wait, a site that has none
-   * waiting takes the newest place of the site that has most.
-   * @param site of the caller, as `callerSite` names it
-   * @param signal aborted when the caller has left, who then gives up the place
-   * @throws AppError `queue_full` when too many wait, or too many of this site; `service_unavailable` once it is closed;
-   *   what `draw` throws; the signal's reason
+   * Takes a captcha. Sites take turns; callers of one site are served in FIFO order. If too many callers wait, a site
+   * without any waiting replaces the newest caller of the site with the most.
+   * @param site the caller's site, as returned by `callerSite`
+   * @param signal aborted when the client disconnects, which gives up its place
+   * @throws AppError `queue_full` when too many wait, or too many of this site; `service_unavailable` once the pool is
+   * closed; what `draw` throws; the signal's reason
    */
   async take(site: string, signal?: AbortSignal): Promise<DrawnCaptcha> {
     signal?.throwIfAborted();
@@ -57,7 +57,7 @@ export class CaptchaPool {
     return await taken;
   }
 
-  /** Refuses those who wait, and resolves when nothing is drawn any more. */
+  /** Refuses waiting callers, and resolves when drawing has stopped. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#failAll(new AppError('service_unavailable'));
@@ -86,7 +86,7 @@ export class CaptchaPool {
     newest.item.reject(new AppError('queue_full'));
   }
 
-  /** The newest place of the site that has most; none where no site has more than one. */
+  /** The newest entry of the site with the most; undefined if no site has more than one. */
   #findNewestOfMost(): QueueEntry<WaitingCaller> | undefined {
     let [crowded, most] = ['', 1];
     for (const site of this.#waiting.holders()) {
@@ -111,7 +111,7 @@ export class CaptchaPool {
         if (next !== undefined) this.#waiting.serve(next).resolve(captcha);
         else if (!this.#closed) this.#ready.push(captcha);
       } catch (error) {
-        // The next caller starts again: trying on by itself would fill the log with one error.
+        // The next caller restarts drawing. Retrying here would fill the log with the same error.
         this.#log.error({ err: error }, 'drawing a captcha failed');
         this.#failAll(error);
         return;

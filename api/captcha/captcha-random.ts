@@ -1,11 +1,11 @@
 import { randomFillSync } from 'node:crypto';
 
-/** Numbers of [0, 1). */
+/** Returns numbers in [0, 1). */
 export type Random = () => number;
 
 const wordsAtOnce = 256;
 
-/** Of the system's cryptographic generator: what is drawn with it follows from nothing that a caller sees. */
+/** Uses the system's cryptographic generator, so that nothing can be predicted from what a caller sees. */
 export function createSecureRandom(): Random {
   const words = new Uint32Array(wordsAtOnce);
   let next = wordsAtOnce;
@@ -26,7 +26,7 @@ export function oneOf<T>(random: Random, values: readonly T[]): T {
   return values[Math.floor(random() * values.length)]!;
 }
 
-/** Some of the values, in an order of chance (Fisher and Yates). */
+/** Picks `count` values in random order (Fisher–Yates). */
 export function someOf<T>(random: Random, values: readonly T[], count: number): T[] {
   const shuffled = [...values];
   for (let i = 0; i < count; i++) {

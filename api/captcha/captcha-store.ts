@@ -5,26 +5,26 @@ import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts'
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import type { Place } from './place-icons.ts';
 
-/** For how long a challenge can be solved, and a token used. */
+/** How long a challenge can be solved and a token redeemed. */
 export const captchaSeconds = 300;
 
-/** What a captcha is solved for: a token for one is of no use for the other. */
+/** What a captcha is solved for. A token for one purpose is invalid for another. */
 export type CaptchaPurpose = SignInPurpose;
 
 interface Binding {
   readonly purpose: CaptchaPurpose;
-  /** Of the caller, as `callerNetwork` names it. */
+  /** The caller's network, as returned by `callerNetwork`. */
   readonly network: string;
 }
 
 export interface StoredChallenge extends Binding {
-  /** Centres of the icons to click in their order, in pixels. */
+  /** Centres of the icons to click, in order, in pixels. */
   readonly solution: readonly Place[];
 }
 
 /**
- * Challenges and tokens, in Redis. Each is read by deleting it: of two callers at once only one gets it, and nobody gets it
- * twice. Redis ends what is too old.
+ * Stores challenges and tokens in Redis. Reading one deletes it: of two concurrent callers only one gets it, and nobody
+ * gets it twice. Redis expires old ones.
  */
 export class CaptchaStore {
   readonly #redis: RedisClient;
@@ -33,7 +33,7 @@ export class CaptchaStore {
     this.#redis = redis;
   }
 
-  /** @returns the challenge's id: 32 characters that nobody guesses */
+  /** @returns the challenge's id: 32 unguessable characters */
   async addChallenge({ purpose, network, solution }: StoredChallenge): Promise<string> {
     const id = randomBytes(24).toString('base64url');
     const places = solution.map(({ x, y }) => ({ x, y }));
@@ -41,12 +41,12 @@ export class CaptchaStore {
     return id;
   }
 
-  /** @returns null where there is none: never, no more, or already taken */
+  /** @returns null if it never existed, has expired or was already taken */
   async takeChallenge(id: string): Promise<StoredChallenge | null> {
     return await this.#take<StoredChallenge>(redisKeys.captcha(id));
   }
 
-  /** @returns the token, of which only the hash is stored */
+  /** @returns the token; only its hash is stored */
   async addToken({ purpose, network }: Binding): Promise<string> {
     const token = randomBytes(32).toString('base64url');
     await this.#set(redisKeys.captchaToken(hashSecret(token)), { purpose, network });

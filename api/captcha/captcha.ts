@@ -12,13 +12,13 @@ export interface CaptchaChallenge {
   /** Data URIs of WebP images. */
   readonly image: string;
   readonly promptImage: string;
-  /** Of the image, in pixels. */
+  /** Size of the image in pixels. */
   readonly width: number;
   readonly height: number;
   readonly expiresInSeconds: number;
 }
 
-/** The click captcha: a person clicks four of eight icons in the order in which a second image shows them. */
+/** The click captcha: a person clicks four of eight icons in the order that a second image shows. */
 export class Captcha {
   readonly #pool: CaptchaPool;
   readonly #store: CaptchaStore;
@@ -28,7 +28,10 @@ export class Captcha {
     this.#store = new CaptchaStore(redis);
   }
 
-  /** @throws AppError `queue_full` when too many wait for one, or too many of this network's site, `service_unavailable` while Redis is away */
+  /**
+   * @throws AppError `queue_full` when too many wait for one, or too many of this network's site; `service_unavailable`
+   * while Redis is down
+   */
   async challenge(purpose: CaptchaPurpose, network: string, signal?: AbortSignal): Promise<CaptchaChallenge> {
     const { image, promptImage, icons } = await this.#pool.take(callerSite(network), signal);
     const solution = icons.slice(0, promptCount);
@@ -43,9 +46,9 @@ export class Captcha {
   }
 
   /**
-   * The one attempt at a challenge: it is gone afterwards, also when the clicks are wrong or another network sends them.
+   * Checks the only attempt at a challenge, which consumes it even if the clicks are wrong or come from another network.
    * @param points 0 to 10000 of the image's width and height
-   * @returns a token for the challenge's purpose and network; null where it is not solved
+   * @returns a token for the challenge's purpose and network; null if it is not solved
    */
   async verify(challengeId: string, points: readonly Place[], network: string): Promise<string | null> {
     const challenge = await this.#store.takeChallenge(challengeId);
@@ -53,7 +56,7 @@ export class Captcha {
     return areOnIcons(points, challenge.solution) ? await this.#store.addToken(challenge) : null;
   }
 
-  /** @returns whether the token was for this; it is gone afterwards in either case */
+  /** Redeems a token, which is consumed in any case. @returns whether it is valid for this purpose and network */
   async redeemToken(token: string, purpose: CaptchaPurpose, network: string): Promise<boolean> {
     const found = await this.#store.takeToken(token);
     return found !== null && found.purpose === purpose && found.network === network;

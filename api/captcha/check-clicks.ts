@@ -1,15 +1,15 @@
 import { imageHeight, imageWidth, leastDistance, type Place } from './place-icons.ts';
 
-/** Points of an image lie within 0 and this, across and down, however large the image is shown. */
+/** Points range from 0 to this, across and down, whatever the displayed size. */
 export const pointUnits = 10_000;
 
-/** Everything of an icon lies within it, and a little more; no point is within that of two icons. In pixels. */
+/** In pixels. Covers an icon entirely and a little more; no point is within that of two icons. */
 export const hitRadius = leastDistance / 2;
 
 /**
- * @param points of the image, 0 to 10000 from its left and from its top
+ * @param points 0 to 10000 from the image's left and top
  * @param solution centres of icons, in pixels
- * @returns whether there is one click for each icon, on it, in their order
+ * @returns whether there is exactly one click on each icon, in order
  */
 export function areOnIcons(points: readonly Place[], solution: readonly Place[]): boolean {
   return (

@@ -11,16 +11,16 @@ import { drawIcon } from './draw-icon.ts';
 import { drawGround, drawScratches, drawScribbles, type Size } from './draw-scene.ts';
 import { iconCount, iconReach, imageHeight, imageWidth, placeIcons, type Place } from './place-icons.ts';
 
-/** Icons of the prompt, which are clicked in its order. */
+/** Number of icons in the prompt, to be clicked in its order. */
 export const promptCount = 4;
-/** Of each icon of the prompt, side by side. */
+/** Size of each icon in the prompt; they are side by side. */
 export const promptCell: Size = { width: 80, height: 84 };
 
 export interface DrawnCaptcha {
   /** WebP files. */
   readonly image: Buffer;
   readonly promptImage: Buffer;
-  /** All icons of the image with their centres in pixels; those of the prompt come first, in its order. */
+  /** All icons of the image with their centres in pixels. The prompt's icons come first, in its order. */
   readonly icons: readonly (Place & { readonly name: IconName })[];
 }
 
@@ -30,14 +30,17 @@ const promptSize: Size = { width: promptCount * promptCell.width, height: prompt
 let shapes: IconShapes | undefined;
 const secureRandom = createSecureRandom();
 
-/** @param random of the system's cryptographic generator unless given; the icons' places and order come from it alone */
+/**
+ * Draws a captcha. @param random the only source of the icons' places and order; defaults to the system's cryptographic
+ * generator
+ */
 export async function drawCaptcha(random: Random = secureRandom): Promise<DrawnCaptcha> {
   shapes ??= await readIconShapes();
   const { imageSvg, promptSvg, icons } = composeCaptcha(random, shapes);
   return { image: await renderWebp(imageSvg), promptImage: await renderWebp(promptSvg), icons };
 }
 
-/** What is done of it by the thread that serves requests. sharp's threads do the rest. */
+/** The part that runs on the thread that serves requests. sharp's threads do the rest. */
 export function composeCaptcha(random: Random, shapes: IconShapes) {
   const names = someOf(random, iconNames, iconCount);
   const icons = placeIcons(random).map((place, i) => ({ ...place, name: names[i]! }));
@@ -69,7 +72,7 @@ function drawImage(
   return { svg: wrap(imageSize, content), weights };
 }
 
-/** Each icon in its other weight, and almost upright. */
+/** Draws each icon in its other weight and almost upright. */
 function drawPrompt(
   random: Random,
   shapes: IconShapes,
@@ -100,7 +103,7 @@ function wrap({ width, height }: Size, content: readonly string[]): string {
 
 let loadedSharp: Promise<typeof openSharp> | undefined;
 
-/** Loaded when it is first needed: a process that nobody asks for a captcha does without. */
+/** Loaded on first use, so that a process without captcha requests never loads it. */
 async function loadSharp(): Promise<typeof openSharp> {
   const { default: sharp } = await import('sharp');
   sharp.concurrency(1);

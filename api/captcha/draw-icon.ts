@@ -7,16 +7,16 @@ import type { Place } from './place-icons.ts';
 export interface IconDrawing {
   readonly outline: Outline;
   readonly centre: Place;
-  /** Of what is drawn, from its centre; in pixels. */
+  /** Maximum distance of the drawing from its centre, in pixels. */
   readonly reach: number;
   readonly degrees: number;
-  /** By how much points are moved out of their places, in pixels of an icon 80 pixels wide. */
+  /** How far points are displaced, in pixels of an icon 80 pixels wide. */
   readonly bend: number;
 }
 
 /**
- * SVG of one icon, stretched, sheared, turned and bent: light with a dark outline or the other way round, so that a person
- * sees it on any ground, and its tint changes from one side to the other.
+ * Draws one icon as SVG: stretched, sheared, rotated and distorted. It is light with a dark outline or the other way
+ * round, so that people see it on any background, and its tint changes from one side to the other.
  * @param id of its gradient, unique in the image
  */
 export function drawIcon(
@@ -44,10 +44,10 @@ export function drawIcon(
   return `<linearGradient id="${id}" gradientTransform="rotate(${turned} .5 .5)"><stop stop-color="${drawTint()}"/><stop offset="1" stop-color="${drawTint()}"/></linearGradient><path transform="translate(${centre.x.toFixed(1)} ${centre.y.toFixed(1)}) scale(.1)" d="${path}" fill="url(#${id})" stroke="${edge}" stroke-width="${Math.round(strokeWidth * 10)}" stroke-linejoin="round" paint-order="stroke"/>`;
 }
 
-/** An icon's square has this side while it is bent; it is brought to its reach afterwards. */
+/** Side of the icon's square while it is distorted; it is scaled to its reach afterwards. */
 const side = 80;
 
-/** Around the centre of the icon's square, which comes to lie at (0, 0). */
+/** Distorts around the centre of the icon's square, which becomes (0, 0). */
 function bendOutline(
   random: Random,
   { coordinates, contours }: Outline,
@@ -72,7 +72,7 @@ function bendOutline(
   return { coordinates: bent, contours };
 }
 
-/** Of any direction, and about as long as an icon. */
+/** Creates a wave in a random direction, about as long as an icon. */
 function drawWave(random: Random, height: number): (x: number, y: number) => number {
   const direction = random() * 2 * Math.PI;
   const frequency = (2 * Math.PI) / between(random, 50, 95);

@@ -10,7 +10,7 @@ export interface Size {
   readonly height: number;
 }
 
-/** Patches of medium lightness: no threshold of lightness or colour tells all icons from the ground. */
+/** Patches of medium lightness, so that no threshold of lightness or colour separates all icons from the background. */
 export function drawGround(random: Random, { width, height }: Size): string {
   const hue = drawHue(random);
   let patches = '';
@@ -47,7 +47,7 @@ export function drawScribbles(random: Random, { width, height }: Size, count: nu
   return shapes;
 }
 
-/** Fine lines over everything: they cut icons into pieces for a program, and hide nothing from a person. */
+/** Fine lines over everything. They split icons for a program and hide nothing from a person. */
 export function drawScratches(random: Random, { width, height }: Size, count: number): string {
   let lines = '';
   for (let i = 0; i < count; i++) {

@@ -2,20 +2,20 @@ import svgPath from 'svgpath';
 import type { Place } from './place-icons.ts';
 
 /**
- * A filled shape of SVG as closed cubic curves alone, so that it is bent by moving its points. Flat numbers: captchas are
- * drawn by the thread that serves requests.
+ * A filled SVG shape made only of closed cubic curves, so that moving its points distorts it. Stored as flat numbers,
+ * because captchas are drawn on the thread that serves requests.
  */
 export interface Outline {
-  /** x and y of each point: where a contour begins, then two handles and an end for each of its curves. */
+  /** x and y of each point: the start of a contour, then two handles and an end for each of its curves. */
   readonly coordinates: Float64Array;
   /** How many numbers of `coordinates` each contour has. */
   readonly contours: readonly number[];
 }
 
-/** Longer lines are cut into several curves: one curve of four points takes only so much of a wave. */
+/** Longer lines are split into several curves, because one curve of four points can follow only part of a wave. */
 const longestLine = 60;
 
-/** @param data of the attribute `d` of a path */
+/** @param data the `d` attribute of a path */
 export function parseOutline(data: string): Outline {
   const contours: Place[][] = [];
   let from: Place = { x: 0, y: 0 };
@@ -74,7 +74,7 @@ function divide(a: Place, b: Place, share: number): Place {
   return { x: a.x + (b.x - a.x) * share, y: a.y + (b.y - a.y) * share };
 }
 
-/** From (0, 0) to the farthest point. Nothing of the shape lies beyond it, as no curve leaves the hull of its points. */
+/** Distance from (0, 0) to the farthest point. Bounds the whole shape, because no curve leaves the hull of its points. */
 export function reachOf({ coordinates }: Outline): number {
   let farthest = 0;
   for (let i = 0; i < coordinates.length; i += 2) {
@@ -83,7 +83,10 @@ export function reachOf({ coordinates }: Outline): number {
   return Math.sqrt(farthest);
 }
 
-/** SVG's `d` of it, scaled and then rounded to whole numbers, which are written much faster than fractions. */
+/**
+ * Formats the outline as an SVG `d` attribute, scaled and rounded to integers, which are written much faster than
+ * fractions.
+ */
 export function formatOutline({ coordinates, contours }: Outline, scale: number): string {
   let data = '';
   let i = 0;

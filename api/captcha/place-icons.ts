@@ -4,11 +4,11 @@ export const imageWidth = 480;
 export const imageHeight = 320;
 export const iconCount = 8;
 
-/** No part of an icon is farther from its centre, in pixels, its outline included. */
+/** Maximum distance of any part of an icon from its centre in pixels, including its outline. */
 export const iconReach = 46;
-/** Between the centres of two icons, so that none overlap however they are turned and bent. */
+/** Minimum distance of two centres, so that icons do not overlap however they are rotated and distorted. */
 export const leastDistance = 2 * iconReach + 4;
-/** From a centre to the border: no icon is cut. */
+/** Minimum distance of a centre from the border, so that no icon is cut off. */
 export const leastMargin = iconReach + 2;
 
 /** In pixels of an image, or units of an icon. */
@@ -17,14 +17,14 @@ export interface Place {
   readonly y: number;
 }
 
-/** Tries before all are placed anew: the first few can leave no room for the last. */
+/** Attempts before starting over: the first icons can leave no space for the last. */
 const triesTogether = 400;
 
-/** The centres of the icons of an image, in whole pixels: each anywhere that keeps its distances. */
+/** Picks random centres for an image's icons, in whole pixels, that keep the minimum distances. */
 export function placeIcons(random: Random): Place[] {
   for (;;) {
     const places = tryToPlace(random);
-    // In an order of chance: those that are placed last lie more often at the border than those that are placed first.
+    // Shuffle, because icons placed last are more often at the border than those placed first.
     if (places !== null) return someOf(random, places, iconCount);
   }
 }

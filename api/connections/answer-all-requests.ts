@@ -2,18 +2,18 @@ import type { RequestListener, Server } from 'node:http';
 import { answerClientErrors, type ClientErrorOptions } from './client-error.ts';
 import { allowHalfOpen } from './node-internals.ts';
 
-/** Leaves no request for Node to answer, drop or abort by itself: what it would refuse is refused in our own form. */
+/** Leaves no request for Node to answer, drop or abort by itself. What Node would refuse is refused in our error format. */
 export function answerAllRequests(
   server: Server,
   handle: RequestListener,
   options: ClientErrorOptions,
 ): void {
-  // `checkHead` looks at hosts and counts headers: Node would drop those beyond a bound without a word.
+  // `checkHead` checks the Host header and counts headers. Node would silently drop headers beyond its limit.
   Object.assign(server, { requireHostHeader: false, maxHeadersCount: 0 });
-  // `100 Continue` is sent by the step that reads the body, once it is wanted.
+  // The middleware that reads the body sends `100 Continue` when it wants the body.
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
   answerClientErrors(server, options);
-  // `answerHalfClosed` tells which of those callers have gone.
+  // `answerHalfClosed` detects which of those clients have disconnected.
   allowHalfOpen(server);
 }

@@ -17,20 +17,20 @@ import {
   type RequestLine,
 } from './parser-errors.ts';
 
-/** How long a refused connection is still read: if it were closed while the caller sends, the answer would be lost. */
+/** How long a refused connection is still read. Closing it while the client is sending would lose the response. */
 const lingerMs = 1_000;
 
 export interface ClientErrorOptions {
   readonly log: Logger;
-  /** Undefined where the connection is not served. */
+  /** Undefined if the connection is not served. */
   readonly findConnection: (socket: Socket) => Connection | undefined;
-  /** What lets the pages of an origin read the answer; of an empty one where it is not known. */
+  /** CORS headers for an origin, which is empty if unknown. */
   readonly corsHeaders: (origin: string) => Readonly<Record<string, string>>;
-  /** Of a head that came late because its connection was not read, from when it is read again. */
+  /** Time for a head that is late because its connection was not read, counted from when reading resumes. */
   readonly headersTimeoutMs: number;
 }
 
-/** What is answered, and what the access line says of it. */
+/** What is sent, and what the access line says. */
 interface Refusal {
   readonly error: AppError;
   readonly line: RequestLine | null;
@@ -39,9 +39,9 @@ interface Refusal {
 }
 
 /**
- * Answers what Node would answer by itself, with an empty body, or not at all: whatever its parser refuses, requests that
- * come too slowly, and CONNECT. The error goes to the request that it belongs to: those before it on the connection are
- * answered first, and an answer that has begun is cut off.
+ * Handles what Node would answer with an empty body or not at all: parser errors, requests that arrive too slowly, and
+ * CONNECT. The error goes to the request that caused it: earlier requests of the connection are answered first, and a
+ * response that has started is cut off.
  */
 export function answerClientErrors(server: Server, options: ClientErrorOptions): void {
   const refused = new WeakSet<Socket>();
@@ -51,7 +51,7 @@ export function answerClientErrors(server: Server, options: ClientErrorOptions):
     else refuse(connection, refusal, options).catch((failure: unknown) => socket.destroy(failure as Error));
   };
   const onClientError = (fault: ParserError, socket: Socket): void => {
-    // The parser reports every further chunk of a connection that it has given up.
+    // The parser reports every further chunk of a connection that it has given up on.
     if (refused.has(socket)) return;
     const connection = options.findConnection(socket);
     if (fault.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection !== undefined) {
@@ -66,7 +66,7 @@ export function answerClientErrors(server: Server, options: ClientErrorOptions):
   server.on('clientError', onClientError);
   server.on('connect', ({ method = '', url = '', headers }: IncomingMessage, socket: Socket) => {
     socket.on('error', () => undefined);
-    // Node has given the connection up: nobody else takes what comes, and its end comes behind that.
+    // Node has released the connection. Nothing else reads incoming data, and the connection's end comes after it.
     socket.resume();
     const line = { method, path: withoutQuery(url) };
     answer(socket, { error: unknownMethod(method), line, reason: method, origin: headers.origin ?? '' });
@@ -74,14 +74,14 @@ export function answerClientErrors(server: Server, options: ClientErrorOptions):
 }
 
 /**
- * Gives what is late more time where the connection was not read: Node times it no more once it has said so.
- * @param retry asks again, unless the head has come by then
- * @returns false where it has had its time
+ * Extends the time if the connection was not read meanwhile: Node stops timing it after the first report.
+ * @param retry checks again, unless the head arrives first
+ * @returns false if the time is up
  */
 function waitForLate(connection: Connection, headersTimeoutMs: number, retry: () => void): boolean {
   const { request, readAgainAtMs } = connection;
   if (readAgainAtMs === null) return false;
-  // Once a body is read, it is timed by its own pace.
+  // While a body is being read, `BodyPace` times it.
   if (request !== null && !request.complete) return true;
   const readMs = Math.max(0, performance.now() - readAgainAtMs);
   if (readMs >= headersTimeoutMs) return false;
@@ -92,7 +92,7 @@ function waitForLate(connection: Connection, headersTimeoutMs: number, retry: ()
 async function refuse(connection: Connection, refusal: Refusal, options: ClientErrorOptions): Promise<void> {
   const startedAtMs = performance.now();
   const { socket, request } = connection;
-  // Where a body was going on, the fault is in it; otherwise in what follows the last whole request.
+  // If a body was being received, the fault is in it. Otherwise it is in what follows the last complete request.
   const faulty = request === null || request.complete ? null : request;
   while (socket.writable) {
     const { response } = connection;
@@ -103,12 +103,12 @@ async function refuse(connection: Connection, refusal: Refusal, options: ClientE
     }
     await new Promise((resolve) => response.once('close', resolve));
   }
-  // Either the faulty request has been answered already, or its caller has gone.
+  // Either the faulty request has been answered already, or its client has disconnected.
   if (faulty !== null || !socket.writable) socket.destroy();
   else answerConnection(socket, refusal, startedAtMs, options);
 }
 
-/** The request got as far as its handler, which has named it and logs it. */
+/** The request reached its handler, which has assigned its id and logs it. */
 function answerResponse(socket: Socket, response: ServerResponse, error: AppError): void {
   if (response.headersSent) {
     socket.destroy();
@@ -120,16 +120,16 @@ function answerResponse(socket: Socket, response: ServerResponse, error: AppErro
   );
   response.writeHead(error.status, headers);
   keepOpenAfter(response);
-  // It ends at once, so that a handler that is still at work adds nothing to it.
+  // End the response immediately, so that a handler that is still running cannot add to it.
   response.end(body);
   closeLater(socket, () => {
     socket.destroy();
-    // A request whose response has ended is not told that its connection closed, and what reads its body would wait on.
+    // A request is not notified of the close once its response has ended, so its body's reader would wait forever.
     response.req.destroy();
   });
 }
 
-/** There is no request yet: only the connection. */
+/** Answers a connection without a parsed request. */
 function answerConnection(
   socket: Socket,
   { error, line, reason, origin }: Refusal,
@@ -161,7 +161,7 @@ function formatAnswer(error: AppError, requestId: string): { headers: Record<str
   return { headers, body };
 }
 
-/** Reads on, and drops it, until the caller is through or the time is over. */
+/** Discards further input until the client is done or the time is up, then closes. */
 function closeLater(socket: Socket, close: () => void): void {
   const done = (): void => {
     clearTimeout(timer);

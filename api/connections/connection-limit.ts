@@ -3,30 +3,30 @@ import type { Connection } from './connection.ts';
 import { isSilent } from './silent-body.ts';
 
 export interface ConnectionLimitOptions {
-  /** Connections that may be open at once. */
+  /** Maximum open connections. */
   readonly max: number;
-  /** Of one network; null for at most half of what the others leave. */
+  /** Maximum per network; null for at most half of what the others leave. */
   readonly maxPerNetwork: number | null;
 }
 
-/** For each newcomer that finds no room. */
+/** Maximum connections checked for each new one that exceeds the limit. */
 const mostLooks = 64;
 
 /**
- * How many connections may be open, in all and for each network. Where a network may have no further one, a connection that
- * has no request under way makes room: of the network with the most where that has more than the newcomer's, else of the
- * newcomer's own, the one that has been idle for longest. A connection with a request under way makes room only
- * if all of the newcomer's network have one, and only if its body does not arrive.
+ * Limits open connections, in total and per network. If a network may not open another one, an idle connection (one
+ * without a request in progress) is closed for it: the longest idle one of the network with the most connections, if that
+ * has more than the new connection's network, otherwise of the new connection's own network. A connection with a request
+ * is closed only if every connection of that network has one, and only if its body does not arrive.
  */
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
   readonly #held = new Holdings();
   readonly #open = new Set<Connection>();
-  /** Of each network that has some, those without a request under way, in the order in which they became so. */
+  /** Idle connections of each network that has any, longest idle first. */
   readonly #idle = new Map<string, Set<Connection>>();
-  /** Of each network, those with a request under way, in the order in which they are to be looked at. */
+  /** Connections with a request in progress, by network, in the order in which to check them. */
   readonly #busy = new Map<string, Set<Connection>>();
-  /** The networks that have an idle one, by how many connections they have. */
+  /** Networks with an idle connection, by their number of connections. */
   readonly #bySize = new Map<number, Set<string>>();
 
   constructor(options: ConnectionLimitOptions) {
@@ -37,7 +37,7 @@ export class ConnectionLimit {
     return this.#open.size;
   }
 
-  /** Counts a new connection, which is idle. @returns false where there is no room for it */
+  /** Counts a new, idle connection. @returns false if the limit does not allow it */
   open(connection: Connection): boolean {
     const { network } = connection;
     if (!this.#mayOpen(network) && !this.#makeRoom(network)) return false;
@@ -116,7 +116,7 @@ export class ConnectionLimit {
       : this.#held.of(network) < maxPerNetwork;
   }
 
-  /** Closes a connection, if that makes room for one of this network. @returns whether it did */
+  /** Closes a connection if that allows a new one of this network. @returns whether it did */
   #makeRoom(network: string): boolean {
     const [longest] = this.#idle.get(this.#chooseLoser(network)) ?? [];
     const loser = longest ?? this.#findSilent(network);
@@ -126,7 +126,7 @@ export class ConnectionLimit {
     return true;
   }
 
-  /** Those that were looked at and are not silent come last the next time. */
+  /** Checked connections that are not silent move to the end. */
   #findSilent(network: string): Connection | undefined {
     const busy = this.#busy.get(network);
     if (busy === undefined) return undefined;
@@ -144,7 +144,10 @@ export class ConnectionLimit {
     return undefined;
   }
 
-  /** The network that gives a place: the largest where it stays no smaller than the newcomer's becomes, else its own. */
+  /**
+   * Chooses the network that loses a connection: the largest, if it keeps at least as many as the new connection's network
+   * gets; otherwise that network itself.
+   */
   #chooseLoser(network: string): string {
     const own = this.#held.of(network);
     if (own >= (this.#options.maxPerNetwork ?? Infinity)) return network;
@@ -152,8 +155,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * The largest network with an idle connection, of those with more connections than this; null where there is none. Of
-   * different sizes there are at most 181 among 16 384 connections, however many networks there are.
+   * The largest network with an idle connection and more than `size` connections; null if there is none. 16 384
+   * connections have at most 181 different network sizes, however many networks there are.
    */
   #findLarger(size: number): string | null {
     const largest = Math.max(...this.#bySize.keys());

@@ -1,26 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** A caller's connection, as all parts of this folder see it. */
+/** A client connection, as shared by all modules of this folder. */
 export interface Connection {
   readonly socket: Socket;
-  /** Who shares connections with others: an address of IPv4, or the /64 of one of IPv6. */
+  /** The IPv4 address or IPv6 /64 that connections are counted by. */
   readonly network: string;
-  /** The last one whose head has come; null before the first, and once it has come whole and was answered. */
+  /** The last request whose head has arrived; null before the first, and once it is complete and answered. */
   request: IncomingMessage | null;
-  /** The response whose turn it is; null before the first request and between two of them. */
+  /** The current response; null before the first request and between two requests. */
   response: ServerResponse | null;
   /**
-   * Since when it is read again, where it was not for a while since the last head came: what is late then is not so by its
-   * caller's fault. Infinity while it is not read; null where it was read all the time.
+   * When reading resumed after a pause since the last head: lateness is then not the client's fault. Infinity while
+   * reading is paused; null if reading was never paused.
    */
   readAgainAtMs: number | null;
   /**
-   * How many bytes had arrived in all at the last look that found new ones, and when that was; null before the first look at
+   * Total bytes received at the last check that found new ones, and the time of that check; null before the first check of
    * a request.
    */
   heard: { readonly bytes: number; readonly atMs: number } | null;
-  /** For the next head, where Node has given up timing it. */
+  /** Times the next head once Node has stopped doing so. */
   headTimer: NodeJS.Timeout | undefined;
 }
 

@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { Connection } from './connection.ts';
 
-/** By the last of these times, a caller that has gone has refused something. */
+/** By the last of these times, a client that has disconnected has rejected something. */
 const probesAfterMs = [0, 5, 50, 300, 1_500];
 
 /**
- * Answers a caller that closes its side once it has asked, and finds out whether it has gone: both send a FIN, but only
- * one that has gone refuses what is written to it. So a little is written a few times, which a caller that listens
- * ignores: an interim response, or a comment of an event stream. A refusal shows at the next write.
- * With HTTP/1.0, which has no interim responses, a caller counts as gone when the answer has not begun by the last time.
+ * Serves clients that close their side after the request, and detects which have disconnected: both send a FIN, but only a
+ * disconnected client rejects further data. So a few small writes are made that a listening client ignores: an interim
+ * response, or a comment in an event stream. A rejection shows at the next write. HTTP/1.0 has no interim responses, so
+ * there a client counts as disconnected if the response has not started by the last time.
  */
 export function answerHalfClosed(connection: Connection): void {
   connection.socket.once('end', () => probe(connection));
@@ -32,7 +32,7 @@ function probe(connection: Connection): void {
   next();
 }
 
-/** @returns false where there is nothing that could be written, and no answer either */
+/** @returns false if nothing can be written and no response has started */
 function write(response: ServerResponse): boolean {
   if (!response.headersSent) {
     if (response.req.httpVersionMajor === 1 && response.req.httpVersionMinor === 0) return false;
@@ -40,7 +40,7 @@ function write(response: ServerResponse): boolean {
     return true;
   }
   const type = String(response.getHeader('content-type') ?? '');
-  // Whole events are written at once, so a comment stands between two of them. Other answers are on their way by themselves.
+  // Events are written whole, so the comment falls between two of them. Other responses are being written anyway.
   if (type.startsWith('text/event-stream') && !response.writableEnded) response.write(':\n\n');
   return true;
 }

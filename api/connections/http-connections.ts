@@ -24,35 +24,35 @@ import { StallGuard, type FindContested } from './stall-guard.ts';
 /** From the opening of a connection, or the first byte of a request, to the end of its headers. */
 const defaultHeadersTimeoutMs = 20_000;
 const maxCheckIntervalMs = 1_000;
-/** Of connections beyond the limit, so many are told so with an answer to their first request; others are closed. */
+/** Number of connections over the limit whose first request gets an error response. Others are closed. */
 const maxRefused = 64;
-/** Their request comes at once, or they are closed as well. */
+/** They are closed if no request arrives within this time. */
 const refusedMs = 1_000;
-/** A body that no operation wanted may go on for so long after the answer, and the connection is kept. */
+/** How long an unwanted body may continue after the response before the connection is closed. */
 const defaultUnwantedBodyMs = 10_000;
 
 export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface HttpConnectionsOptions {
   readonly keepAliveTimeoutMs: number;
-  /** For all of a request. Bodies are timed by their own length, so this is for the longest of all. */
+  /** For a whole request. Bodies are timed by their own length, so this must cover the longest one. */
   readonly requestTimeoutMs: number;
   readonly limit: ConnectionLimitOptions;
-  /** Whether sockets come from a proxy: then their addresses say nothing of callers, and all of them share as one. */
+  /** Whether connections come from a proxy. Their addresses then say nothing about clients, and all count as one network. */
   readonly isProxied: boolean;
   readonly maxStallMs: number;
   readonly findContested: FindContested;
-  /** Asks `checkRefused` before it does anything for a request. */
+  /** Must call `checkRefused` before doing anything else for a request. */
   readonly handle: HandleRequest;
-  /** What lets the pages of an origin read what is answered without the handler. */
+  /** CORS headers for responses that are sent without the handler. */
   readonly corsHeaders: ClientErrorOptions['corsHeaders'];
   readonly log: Logger;
-  /** For tests, as all that follows. */
+  /** For tests, like the rest. */
   readonly headersTimeoutMs?: number;
   readonly unwantedBodyMs?: number;
 }
 
-/** The HTTP server, and what it does with connections before, around and after requests. */
+/** The HTTP server and its handling of connections before, around and after requests. */
 export class HttpConnections {
   readonly #options: HttpConnectionsOptions;
   readonly #server: Server;
@@ -62,7 +62,7 @@ export class HttpConnections {
   readonly #stallGuard: StallGuard;
   readonly #refused = new Set<Connection>();
   readonly #onResponseError: (error: Error) => void;
-  // What happens to one connection happens to thousands.
+  // Throttled, because what happens to one connection happens to thousands.
   readonly #warnFull: (message: string, fields: object) => void;
   readonly #warnNotAccepted: (message: string, fields: object) => void;
   #isStopping = false;
@@ -73,7 +73,7 @@ export class HttpConnections {
     this.#warnFull = createThrottledWarning(warn);
     this.#warnNotAccepted = createThrottledWarning(warn);
     this.#onResponseError = (error) => options.log.warn({ err: error }, 'a response could not be written');
-    // Of a proxy all of them may be one.
+    // Behind a proxy, all connections may belong to one network.
     const { max } = options.limit;
     this.#limit = new ConnectionLimit(options.isProxied ? { max, maxPerNetwork: max } : options.limit);
     this.#server = createServer(describeTimes(options));
@@ -92,7 +92,7 @@ export class HttpConnections {
     });
   }
 
-  /** @returns where it listens, without a last slash */
+  /** @returns the origin it listens on, without a trailing slash */
   async listen(host: string, port: number): Promise<string> {
     await new Promise<void>((resolve, reject) => {
       const onError = (error: Error): void => reject(explainListenError(host, port, error));
@@ -102,17 +102,20 @@ export class HttpConnections {
         resolve();
       });
     });
-    // A connection that could not be accepted, as where the process has no file left for it, ends nothing else.
+    // Failing to accept a connection, for instance without a free file descriptor, must not end anything else.
     this.#server.on('error', (err) => this.#warnNotAccepted('a connection could not be accepted', { err }));
     const { port: actual } = this.#server.address() as AddressInfo;
     return formatHttpOrigin(host, actual);
   }
 
-  /** Takes no more connections, ends idle ones at once and all others with their answers. Resolves when none is left. */
+  /**
+   * Stops accepting connections, closes idle ones immediately and the others after their responses. Resolves when none is
+   * left.
+   */
   async stop(): Promise<void> {
     this.#isStopping = true;
     const closed = once(this.#server, 'close');
-    // Node's own would cut off answers that have ended and are still on their way to slow callers.
+    // Node's own method would cut off responses that have ended but are still in transit to slow clients.
     this.#server.closeIdleConnections = () => undefined;
     this.#server.close();
     for (const connection of this.#connections.values()) endWithResponse(connection);
@@ -160,23 +163,23 @@ export class HttpConnections {
     connection.heard = null;
     clearTimeout(connection.headTimer);
     const begin = (): void => this.#begin(connection, request, response);
-    // Only the response whose turn it is has the socket.
+    // Only the current response has the socket.
     if (response.socket === null) this.#pipelined.wait(connection, request, response, begin);
     else begin();
   }
 
   #begin(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
-    // While stopping, a connection ends with the response that it has.
+    // While stopping, a connection closes after its current response.
     if (response.destroyed || this.#isStopping) return;
     connection.response = response;
-    // Such as a write after its end, which would else end the process.
+    // For example a write after the end, which would otherwise crash the process.
     response.on('error', this.#onResponseError);
     this.#limit.markBusy(connection);
     response.once('close', () => {
       if (connection.response !== response) return;
       connection.response = null;
       this.#limit.markIdle(connection);
-      // An idle connection would keep its headers.
+      // Otherwise an idle connection would retain its headers.
       if (request.complete && connection.request === request) connection.request = null;
       if (!request.complete) endUnlessComplete(connection, request, this.#options.unwantedBodyMs);
     });
@@ -205,7 +208,7 @@ function endWithResponse({ socket, response }: Connection): void {
   else response.shouldKeepAlive = false;
 }
 
-/** The caller was answered, and its body goes on. */
+/** The response is complete, but the client is still sending its body. */
 function endUnlessComplete(
   { socket }: Connection,
   request: IncomingMessage,

@@ -1,10 +1,10 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 
-/** Where such a request ends, its sender and we may not agree on. */
+/** Client and server may disagree where such a request ends. */
 export const closing = { connection: 'close' };
 
-/** What is no valid request. The status is HTTP's; the code is the nearest of the closed set. */
+/** Creates the error for an invalid request. The status is HTTP's; the code is the nearest of the closed set. */
 export const malformed = (message: string, status = 400): AppError =>
   new AppError('validation_failed', { status, message, headers: closing });
 

@@ -1,28 +1,31 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** What Node's http server has and does not describe. Nothing else in this folder looks at it. */
+/** Undocumented internals of Node's HTTP server. Nothing else in this folder depends on them. */
 
-/** Without it, the end of what a caller sends ends its answer. */
+/** Without it, a client that ends its side also ends its response. */
 export function allowHalfOpen(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true });
 }
 
-/** Keeps the connection open behind a response that says it is the last: who still sends would lose the answer. */
+/**
+ * Keeps the connection open after a response with `connection: close`. A client that is still sending would lose the
+ * response.
+ */
 export function keepOpenAfter(response: ServerResponse): void {
   Object.assign(response, { _last: false });
 }
 
-/** Lets so much of a body be read before anybody asks for it, where Node would stop reading the connection sooner. */
+/** Lets this much of a body be buffered before it is consumed, where Node would pause the connection sooner. */
 export function readAhead(request: IncomingMessage, bytes: number): void {
   const { _readableState: state } = request as unknown as { _readableState?: { highWaterMark: number } };
-  // At the mark itself Node stops.
+  // Node pauses at the mark itself.
   if (state !== undefined) state.highWaterMark = bytes + 1;
 }
 
 /**
- * What the system has taken of all that was written. Node counts the whole of a write as waiting until its last byte has
- * left; its own idle timeout looks at this number for the same reason, but takes bytes that come in for progress.
+ * Reads how many written bytes the operating system has taken. Node counts a whole write as pending until its last byte is
+ * sent. Its own idle timeout uses this number for the same reason, but counts incoming bytes as progress.
  */
 export function readWritten(socket: Socket): { taken: number; isWaiting: boolean } {
   const { _handle: handle } = socket as unknown as {

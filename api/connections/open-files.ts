@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
-import type { Config } from '../../shared/runtime/config.ts';
+import type { Config } from '../../shared/config/config.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ConnectionLimitOptions } from './connection-limit.ts';
 
-/** What an api process opens besides connections of callers: Redis, MongoDB, the object store, files, processes. */
+/** Descriptors of an api process besides client connections: Redis, MongoDB, the object store, files, processes. */
 const otherFiles = 256;
-/** Beyond that their memory is the bound: an idle connection takes 10 to 20 KB. */
+/** Beyond this, memory is the limit: an idle connection takes 10 to 20 KB. */
 const mostConnections = 16_384;
 
-/** How many files this process may have open at once (`ulimit -n`); null where the system does not say. */
+/** The process's limit of open files (`ulimit -n`); null if unknown. */
 function readMaxOpenFiles(): number | null {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8');
@@ -20,19 +20,19 @@ function readMaxOpenFiles(): number | null {
   }
 }
 
-/** How many connections leave enough files for everything else. */
+/** Number of connections that leaves enough descriptors for everything else. */
 function countConnections(maxOpenFiles: number | null): number {
   if (maxOpenFiles === null) return mostConnections;
   return Math.max(1, Math.min(mostConnections, leaveFiles(maxOpenFiles)));
 }
 
-/** What is left for connections; half of a small limit. */
+/** Descriptors left for connections; half of a small limit. */
 const leaveFiles = (maxOpenFiles: number): number =>
   Math.max(maxOpenFiles - otherFiles, Math.floor(maxOpenFiles / 2));
 
 /**
- * The operator's limits, or those that the process's files set.
- * @param maxOpenFiles null where the system does not say
+ * Returns the operator's limits, or those that follow from the process's limit of open files.
+ * @param maxOpenFiles null if unknown
  */
 export function limitConnections(
   { maxConnections, maxConnectionsPerAddress }: Pick<Config, 'maxConnections' | 'maxConnectionsPerAddress'>,

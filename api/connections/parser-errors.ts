@@ -2,7 +2,7 @@ import { maxHeaderSize } from 'node:http';
 import { AppError } from '../../shared/contract/errors.ts';
 import { malformed, unknownMethod, unknownVersion } from './http-errors.ts';
 
-/** What Node's parser adds to its errors. */
+/** Fields that Node's parser adds to its errors. */
 export interface ParserError extends Error {
   readonly code?: string;
   readonly reason?: string;
@@ -16,7 +16,7 @@ export interface RequestLine {
   readonly path: string;
 }
 
-/** The status is HTTP's; the code is the nearest of the closed set. */
+/** Describes a parser error. The status is HTTP's; the code is the nearest of the closed set. */
 export function describeParserError({ code, reason }: ParserError, line: RequestLine | null): AppError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -53,7 +53,7 @@ export function describeParserError({ code, reason }: ParserError, line: Request
 const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\S+) HTTP\//;
 const maxLineBytes = 4096;
 
-/** The line that the parser was at, where it is one of a request. */
+/** Finds the line at the parser's position, if it is a request line. */
 export function findRequestLine({ rawPacket, bytesParsed = 0 }: ParserError): RequestLine | null {
   if (rawPacket === undefined) return null;
   const start = bytesParsed === 0 ? 0 : rawPacket.lastIndexOf('\n', bytesParsed - 1) + 1;
@@ -65,7 +65,7 @@ export const withoutQuery = (target: string): string => target.replace(/[?#].*$/
 
 const originLine = /^origin:[ \t]*(\S+)/im;
 
-/** The page that the request came from, as far as the parser's last packet says so; empty where it does not. */
+/** The Origin header in the parser's last packet; empty if there is none. */
 export function findOrigin({ rawPacket }: ParserError): string {
   return (rawPacket === undefined ? null : originLine.exec(rawPacket.toString('latin1')))?.[1] ?? '';
 }

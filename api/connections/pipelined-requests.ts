@@ -3,30 +3,30 @@ import { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { Connection } from './connection.ts';
 import { readAhead } from './node-internals.ts';
 
-/** What a request holds while it waits, beside its head and its body. */
+/** What a waiting request holds besides its head and body. */
 const requestBytes = 2 * 1024;
-/** So much of its body is read meanwhile. */
+/** How much of its body is buffered while it waits. */
 const maxBodyBytes = 64 * 1024;
-/** On all connections together, shared by address: some 16 000 requests with short heads and no body. */
+/** For all connections, shared by network: some 16 000 requests with short heads and no body. */
 const maxWaitingBytes = 16_384 * requestBytes;
 
-/** A connection with more is not read meanwhile. With less it is, so that a caller who leaves is noticed at once. */
+/** A connection with more waiting is not read. With less it is, so that a disconnect is noticed immediately. */
 const maxReadAheadBytes = 64 * requestBytes;
 
-/** The requests of one connection that wait for their turn. */
+/** The waiting requests of one connection. */
 interface Waiting {
-  /** What they hold together. */
+  /** Their total size in bytes. */
   bytes: number;
-  /** @returns false where the caller's network has its share of what may wait */
+  /** @returns false if the client's network has used its share */
   add(bytes: number): boolean;
   remove(bytes: number): void;
 }
 
 /**
- * Handles the requests of one connection one after the other. HTTP/1.1 lets a client send more of them before the first
- * is answered. Responses keep the order of the requests in any case, so working on them at once would only let one
- * connection have any number under way. While many wait, or large ones, nothing more is read, so there are never more
- * than that and what one read brings, which is 64 KB. A request whose connection has closed by its turn is never begun.
+ * Handles the requests of a connection one after the other. HTTP/1.1 lets a client send more before the first is answered.
+ * Responses keep the order of the requests in any case, so handling them concurrently would only let one connection have
+ * any number in progress. While many or large ones wait, nothing more is read, so at most that and the result of one read,
+ * 64 KB, is buffered. A request whose connection closes while it waits is never started.
  */
 export class PipelinedRequests {
   readonly #budget: FairBudget;
@@ -37,12 +37,12 @@ export class PipelinedRequests {
     this.#budget = new FairBudget({ capacity });
   }
 
-  /** How many bytes those that wait hold, on all connections. */
+  /** Bytes held by waiting requests of all connections. */
   get held(): number {
     return this.#budget.held;
   }
 
-  /** Calls `begin` once all responses before this one have been sent, which is when Node gives it its socket. */
+  /** Calls `begin` once all earlier responses have been sent, which is when Node assigns this one its socket. */
   wait(connection: Connection, request: IncomingMessage, response: ServerResponse, begin: () => void): void {
     const waiting = this.#waiting.get(connection) ?? this.#open(connection);
     const bytes = countBytes(request);
@@ -54,17 +54,17 @@ export class PipelinedRequests {
     response.once('socket', () => {
       connection.response = response;
       waiting.remove(bytes);
-      // Node has yet to finish giving the response its socket.
+      // Node has not finished assigning the socket yet.
       process.nextTick(begin);
     });
   }
 
-  /** @returns null where the caller's network has its share */
+  /** @returns null if the client's network has used its share */
   #open(connection: Connection): Waiting | null {
     const { socket, network } = connection;
     const share = this.#budget.tryAcquire(network, 0);
     if (share === null) return null;
-    // Node reads on after each message, and with each body that is read; it says so by this event.
+    // Node resumes reading after each message and while a body is read, and emits this event.
     const pause = (): void => {
       if (waiting.bytes < maxReadAheadBytes) return;
       connection.readAgainAtMs = Infinity;
@@ -99,7 +99,7 @@ export class PipelinedRequests {
   }
 }
 
-/** What a request takes while it waits, by its head. A body that is sent in chunks may be of any length. */
+/** Size of a waiting request, from its head. A chunked body may have any length. */
 function countBytes({ url, headers, rawHeaders }: IncomingMessage): number {
   const length =
     headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity;

@@ -4,14 +4,14 @@ import { closing } from './http-errors.ts';
 
 const refused = new WeakSet<IncomingMessage>();
 
-/** Marks a request on a connection for which there is no room. */
+/** Marks a request on a connection over the limit. */
 export function refuseRequest(request: IncomingMessage): void {
   refused.add(request);
 }
 
 export const isRefused = (request: IncomingMessage): boolean => refused.has(request);
 
-/** @throws AppError where the request came on a connection for which there is no room */
+/** @throws AppError if the request came on a connection over the limit */
 export function checkRefused(request: IncomingMessage): void {
   if (!isRefused(request)) return;
   throw new AppError('queue_full', {

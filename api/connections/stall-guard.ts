@@ -6,20 +6,20 @@ import type { Connection } from './connection.ts';
 import { readWritten } from './node-internals.ts';
 import { readUnacknowledgedBytes } from './unacknowledged-bytes.ts';
 
-/** A caller that takes nothing for this long is cut: it holds an answer and a connection in vain. */
+/** A client that reads nothing for this long is disconnected: it holds a response and a connection for nothing. */
 export const defaultMaxStallMs = 30_000;
-/** The part of it that is enough while others wait for what the caller holds: three seconds. */
+/** The fraction of it that suffices while others wait for what the client holds: three seconds. */
 const contestedPart = 1 / 10;
-/** The part of it after which the system is asked what it still holds for the caller. */
+/** The fraction of it after which the operating system is asked what it still holds for the client. */
 const suspectPart = 1 / 3;
 const maxCheckIntervalMs = 1_000;
-/** The part of the time that asking may take at most: a system with a hundred thousand connections answers in a second. */
+/** The maximum fraction of time spent asking. A system with a hundred thousand connections takes a second to reply. */
 const mostAskingPart = 1 / 10;
-/** A caller that takes less on average, over twice the longest stall, is treated like one that takes nothing. */
+/** A client that reads less than this on average, over twice the longest stall, is treated like one that reads nothing. */
 const leastBytesPerSecond = 32 * 1024;
 const paceStalls = 2;
 
-/** Picks, among connections whose callers take nothing or little, those that hold what others wait for. */
+/** Picks, among connections whose clients read little or nothing, those that hold what others wait for. */
 export type FindContested = (slow: readonly Socket[]) => Iterable<Socket>;
 
 export interface StallGuardOptions {
@@ -33,11 +33,11 @@ export interface StallGuardOptions {
 interface Progress {
   /** Bytes of all responses that the system has taken. */
   taken: number;
-  /** What it held at the last look of that; null where that is not known. */
+  /** Bytes the system held when last asked; null if unknown. */
   unacknowledged: number | null;
-  /** Of the last byte that is known to have left. */
+  /** When the last byte known to have been sent left. */
   sinceMs: number;
-  /** Since when bytes have been waiting without a break, and what had been taken by then. */
+  /** Since when bytes have been waiting continuously, and how many had been taken by then. */
   busySinceMs: number;
   busyFrom: number;
 }
@@ -45,10 +45,9 @@ interface Progress {
 type Waiting = readonly [Socket, Progress];
 
 /**
- * Cuts connections whose callers do not read: bytes wait for them, and none has left for the longest stall. A caller that
- * reads slowly is not cut, however long its answer takes. Where others wait for what is held for the caller, a tenth of
- * the longest stall is enough, and so is a pace that is too slow. The code that makes the answer learns of it by the
- * connection's end.
+ * Disconnects clients that do not read: bytes wait for them, and none has left for the longest stall. A client that reads
+ * slowly is not disconnected, however long its response takes. If others wait for what is held for it, a tenth of the
+ * longest stall or too slow a pace suffices. The code that produces the response learns of it from the closed connection.
  */
 export class StallGuard {
   readonly #maxStallMs: number;
@@ -72,7 +71,7 @@ export class StallGuard {
     clearInterval(this.#timer);
   }
 
-  /** Looks at a connection until it is closed. */
+  /** Watches a connection until it closes. */
   watch({ socket }: Connection): void {
     const nowMs = performance.now();
     const none = { taken: 0, unacknowledged: null, sinceMs: nowMs, busySinceMs: nowMs, busyFrom: 0 };
@@ -84,7 +83,7 @@ export class StallGuard {
     const nowMs = performance.now();
     const waiting = [...this.#sockets].filter(([socket, progress]) => notice(socket, progress, nowMs));
     this.#cutContested(waiting, nowMs);
-    // Where the system has many connections, asking takes seconds: the rest goes on meanwhile.
+    // On a system with many connections, asking takes seconds. The other checks continue meanwhile.
     if (this.#isAsking || nowMs < this.#askAtMs) return;
     this.#isAsking = true;
     try {
@@ -97,7 +96,7 @@ export class StallGuard {
   async #cutUnread(waiting: readonly Waiting[], nowMs: number): Promise<void> {
     const suspects = findStalled(waiting, nowMs - this.#maxStallMs * suspectPart);
     const isNew = await this.#askSystem(suspects);
-    // What passes while the system is asked is nobody's stall.
+    // Time spent asking the system does not count as a stall.
     for (const [socket] of findStalled(suspects, nowMs - this.#maxStallMs))
       if (!isNew.has(socket)) cutUnread(socket);
     const endMs = performance.now();
@@ -105,8 +104,8 @@ export class StallGuard {
   }
 
   /**
-   * Notes whether callers that seem to take nothing do take what the system holds for them, or have begun to meanwhile.
-   * @returns those for which that was looked at for the first time: nothing can be said of them yet
+   * Records whether clients that seem to read nothing do take what the system holds for them, or have started to.
+   * @returns those checked for the first time; nothing is known about them yet
    */
   async #askSystem(suspects: readonly Waiting[]): Promise<ReadonlySet<Socket>> {
     const isNew = new Set<Socket>();
@@ -148,7 +147,8 @@ function findSlow(waiting: readonly Waiting[], nowMs: number, overMs: number): W
 }
 
 /**
- * Notes what has left. More that waits is no progress: it may be the next part of an answer that nobody reads.
+ * Records what has been sent. More waiting bytes are not progress: they may be the next part of a response that nobody
+ * reads.
  * @returns whether anything waits
  */
 function notice(socket: Socket, progress: Progress, nowMs: number): boolean {

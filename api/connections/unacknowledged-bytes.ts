@@ -3,16 +3,16 @@ import type { Socket } from 'node:net';
 import { endianness } from 'node:os';
 import ipaddr from 'ipaddr.js';
 
-/** The system's tables of TCP connections: of IPv4, and of IPv6, which has IPv4 as well where a socket serves both. */
+/** The system's TCP connection tables: IPv4, and IPv6, which includes IPv4 if a socket serves both. */
 const systemTables = { 4: '/proc/net/tcp', 16: '/proc/net/tcp6' };
-/** At the most, so much of a table is looked at in one go; Linux gives a page at a time. */
+/** The most of a table parsed at once. Linux returns a page at a time. */
 const chunkBytes = 64 * 1024;
 
 /**
- * How many bytes the system holds for each of these callers until they acknowledge them, where it says so, which Linux
- * does. It takes more from a process only once a third of what it holds has gone, which can be a megabyte: a slow caller
- * takes a minute to read that.
- * @param tables by the bytes of the addresses in them
+ * Reads how many bytes the system holds for each of these clients until they acknowledge them, if the system says so, as
+ * Linux does. It takes more from a process only once a third of what it holds has been sent. That can be a megabyte, which
+ * takes a slow client a minute to read.
+ * @param tables keyed by the length of their addresses in bytes
  */
 export async function readUnacknowledgedBytes(
   sockets: readonly Socket[],
@@ -31,8 +31,8 @@ export async function readUnacknowledgedBytes(
 }
 
 /**
- * Looks for the rows of these callers. Most rows are others': connections that have ended stay in the table for a minute.
- * So it is read piece by piece, other work coming in between, and a row is taken apart only where its port is ours.
+ * Finds the rows of these clients. Most rows belong to others: ended connections stay in the table for a minute. So the
+ * table is read in pieces, with other work in between, and a row is parsed only if its port is ours.
  */
 async function searchTable(
   path: string,
@@ -40,7 +40,7 @@ async function searchTable(
   found: Map<Socket, number>,
 ): Promise<void> {
   const ports = new Set(Array.from(wanted.keys(), (row) => row.slice(0, 4)));
-  /** Local port, peer, state (those in which bytes may wait), and what the peer has not acknowledged. */
+  /** Local port, peer, state (those in which bytes may wait), and the bytes not acknowledged by the peer. */
   const row = new RegExp(
     `:(${[...ports].join('|')}) ([\\dA-F]+:[\\dA-F]{4}) (?:01|04|05|08|09|0B) ([\\dA-F]{8}):`,
     'g',
@@ -61,14 +61,14 @@ async function searchTable(
   }
 }
 
-/** The row of a caller by our port and its address, as the table writes them; null where it has gone. */
+/** The client's row key, from our port and its address in the table's format; null if it has disconnected. */
 function describePeer({
   localPort,
   remoteAddress,
   remotePort,
 }: Socket): { row: string; addressBytes: number } | null {
   if (localPort === undefined || remoteAddress === undefined || remotePort === undefined) return null;
-  // A zone is no part of it.
+  // Exclude the zone.
   const address = ipaddr.parse(remoteAddress.replace(/%.*$/, '')).toByteArray();
   const row = `${toHex(localPort)} ${toTableAddress(address)}:${toHex(remotePort)}`;
   return { row, addressBytes: address.length };
@@ -76,7 +76,7 @@ function describePeer({
 
 const toHex = (port: number): string => port.toString(16).toUpperCase().padStart(4, '0');
 
-/** An address is written as the numbers of 32 bits that it is in memory. */
+/** The table contains addresses as 32-bit integers in host byte order. */
 function toTableAddress(address: readonly number[]): string {
   const bytes = Buffer.from(address);
   if (endianness() === 'LE') bytes.swap32();

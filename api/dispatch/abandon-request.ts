@@ -1,20 +1,20 @@
-import { settleRequest, type FinishDependencies } from '../../shared/billing/finish-request.ts';
-import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { settleRequest, type FinishDeps } from '../../shared/settlement/finish-request.ts';
+import { releaseReservation } from '../../shared/settlement/settle-script.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
-import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 
-/** Gives a reservation back for a request that no model was asked for. */
-export function release(dependencies: FinishDependencies, request: AdmittedRequest, log: Logger): void {
+/** Releases the reservation of a request that never reached a model. */
+export function release(dependencies: FinishDeps, request: AdmittedRequest, log: Logger): void {
   releaseReservation(dependencies.redis, request).catch((error: unknown) => {
     log.warn({ requestId: request.requestId, err: error }, 'a reservation could not be released yet');
   });
 }
 
-/** Settles a stream whose worker died: what was generated, as far as its frames told, is paid for. */
+/** Settles a stream whose worker died. Charges the tokens that its frames reported. */
 export function settleBroken(
-  dependencies: FinishDependencies,
+  dependencies: FinishDeps,
   request: AdmittedRequest,
   tokens: number,
   error: AppError,

@@ -1,49 +1,48 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairBudget } from '../../shared/fairness/fair-budget.ts';
-import type { AdmittedRequest, QueueName } from '../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { QueueName } from '../../shared/queue/job-kinds.ts';
 import type { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
-/** Until the workers have been looked up, and while there are none. */
+/** Used until the workers have been looked up, and while there are none. */
 const firstCapacity = 64;
 const lookMs = 1_000;
-/** Of one account and queue. They lie in this process's memory, and a large one as its stored body. */
+/** Per account and queue. Waiting requests are kept in this process's memory, large ones as their stored bodies. */
 const maxWaitingPerAccount = 10_000;
 
-/** Timers may be early by a little. */
+/** Timers can fire slightly early. */
 const timerSlackMs = 5;
 
 interface BulkQueue {
   readonly budget: FairBudget;
-  /** The first look at the workers; those that enter wait for it. */
+  /** The first look-up of the workers. New entries wait for it. */
   readonly known: Promise<void>;
-  /** Of each account that waits. */
+  /** Keyed by account; only accounts that have requests waiting. */
   readonly lines: Map<string, AccountLine>;
 }
 
 interface AccountLine {
   entered: number;
-  /** How many wait no more, whether they were let in or left. */
+  /** How many have stopped waiting, because they were let in or because they left. */
   passed: number;
 }
 
-/** A request, or a batch, on its way to the workers' runs for bulk. */
+/** A request or batch that waits for a bulk run of the workers. */
 export interface BulkEntry {
-  /** Its place among those that wait here, 1 the next. */
+  /** Position among the requests waiting here; 1 is next. */
   place(): number;
-  /**
-   * Resolves when it may go to the workers. @throws AppError `queue_full`, `deadline_exceeded`; the signal's reason
-   */
+  /** Resolves when the request may be dispatched. @throws AppError `queue_full`, `deadline_exceeded`; the signal's reason */
   readonly granted: Promise<void>;
 }
 
 /**
- * What this process may have with the workers at once of work of accounts that have much under way. The workers' runs for
- * it are shared by the api processes, and each shares its part out among accounts: none has more than half of what the
- * others leave it, whatever its requests wait for. The rest waits here, and takes turns.
+ * Limits how much work this process has with the workers at once for accounts that have a lot under way. The api processes
+ * split the workers' bulk runs evenly, and each splits its part among accounts: no account gets more than half of what the
+ * others leave, whatever its requests wait for. The rest waits here, and accounts take turns.
  */
 export class BulkShares {
   readonly #redis: RedisClient;
@@ -60,7 +59,7 @@ export class BulkShares {
     this.#timer.unref();
   }
 
-  /** @param ended aborted once the request has ended, however it went: then its share is free again */
+  /** @param ended aborted once the request has ended, for any reason; its share is freed then */
   enter(
     name: QueueName,
     { accountId, deadlineAtMs }: Pick<AdmittedRequest, 'accountId' | 'deadlineAtMs'>,
@@ -72,7 +71,7 @@ export class BulkShares {
     line.entered += 1;
     const ticket = line.entered;
     return {
-      // Accounts take turns: before its second, each of the others has one.
+      // Accounts take turns: each of the others gets one before this account gets its second.
       place: () => Math.max(1, ticket - line.passed) * Math.max(1, queue.budget.waitingHolders),
       granted: this.#acquire(queue, accountId, deadlineAtMs, ended).finally(() => {
         line.passed += 1;
@@ -119,7 +118,7 @@ export class BulkShares {
     }
   }
 
-  /** Never rejects: if the workers cannot be looked up, the capacity stays as it is. */
+  /** Never rejects. If the look-up fails, the capacity stays as it is. */
   async #look(name: QueueName, budget: FairBudget): Promise<void> {
     try {
       const [{ bulkRuns }, apis] = await Promise.all([

@@ -1,62 +1,63 @@
-import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
+import type { FinishDeps } from '../../shared/settlement/finish-request.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
-import { isKept, type AdmittedRequest, type ChatJob, type StoredChat } from '../../shared/queue/job-kinds.ts';
+import { isKept, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { ChatJob, StoredChat } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
 import { chooseLane, type Lane } from '../../shared/queue/fair-share.ts';
 import type { ReadyQueue } from '../../shared/queue/ready-queue.ts';
 import { FrameOrder } from '../../shared/reply/frame-order.ts';
 import type { CancelCause } from '../../shared/reply/reply-channel.ts';
-import { encodeLargeJson, isLongJson } from '../../shared/runtime/json-pieces.ts';
+import { encodeLargeJson, isLongJson } from '../../shared/encoding/json-pieces.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { release, settleBroken } from './abandon-request.ts';
 import type { BulkEntry, BulkShares } from './bulk-shares.ts';
-import type { KeptAnswers } from './kept-answers.ts';
-import type { ReplyWaiters } from './reply-waiters.ts';
-import type { Receiver, Waiter, WaiterOwner } from './waiter.ts';
+import type { KeptResponses } from './kept-responses.ts';
+import type { PendingReplies } from './pending-replies.ts';
+import type { Receiver, PendingReply, WaiterOwner } from './pending-reply.ts';
 
-/** How often a chat may be dispatched before its owner gives up: each time its worker died before any output. */
+/** Maximum dispatches of one chat. A chat is dispatched again when its worker died before any output. */
 const maxDispatches = 3;
-/** Between being taken off the queue and the `accepted` frame; more means that its worker died in between. */
-const acceptPatienceMs = 3_000;
+/** Maximum time between leaving the queue and the `accepted` frame. After that the worker is taken for dead. */
+const acceptTimeoutMs = 3_000;
 const takenCacheMs = 500;
 
-interface ChatWaiter extends Waiter {
+interface PendingChat extends PendingReply {
   readonly job: ChatJob;
   readonly lane: Lane;
   ticket: number;
   takenSinceMs: number | null;
-  /** On its way to its queue. */
+  /** Being pushed to its queue. */
   dispatching: boolean;
-  /** Waits for a share of the workers' runs; null where it has gone to the workers, or goes there at once. */
+  /** Waits for a share of the workers' runs; null if it has gone to the workers or goes to them directly. */
   entry: BulkEntry | null;
   position: number | null;
 }
 
-/** A chat that is not dispatched yet. */
+/** A chat that has not been dispatched yet. */
 export type NewChatJob = Omit<ChatJob, 'attempt' | 'replyChannel'>;
 
-/** A dispatched chat, as its endpoint holds it. */
+/** The endpoint's handle on a dispatched chat. */
 export interface DispatchedChat {
-  /** Its place in the queue, 1 the next; null once a worker has it. Never rises. */
+  /** Position in the queue, 1 is next; null once a worker has it. Never increases. */
   position(): number | null;
   pause(): void;
   resume(): void;
-  /** The caller has gone: by its own choice, unless the cause says otherwise. */
+  /** Call when the client has disconnected. `cause` gives any other reason. */
   cancel(cause?: CancelCause): void;
 }
 
 const payloadId = ({ requestId }: AdmittedRequest, attempt: number): string => `${requestId}:${attempt}`;
 
-/** Sends interactive chats through the ready queue, and owns them: what a dying worker drops is dispatched again. */
+/** Sends interactive chats through the ready queue and owns them: dispatches a chat again when its worker dies. */
 export class ChatDispatcher implements WaiterOwner {
-  readonly #dependencies: FinishDependencies;
+  readonly #dependencies: FinishDeps;
   readonly #queues: Readonly<Record<Lane, ReadyQueue>>;
   readonly #shares: BulkShares;
   readonly #payloads: PayloadStore;
-  readonly #waiters: ReplyWaiters;
-  readonly #kept: KeptAnswers;
+  readonly #waiters: PendingReplies;
+  readonly #kept: KeptResponses;
   readonly #log: Logger;
   readonly #taken: Record<Lane, { count: number; atMs: number }> = {
     quick: { count: 0, atMs: 0 },
@@ -64,12 +65,12 @@ export class ChatDispatcher implements WaiterOwner {
   };
 
   constructor(
-    dependencies: FinishDependencies,
+    dependencies: FinishDeps,
     queues: Readonly<Record<Lane, ReadyQueue>>,
     shares: BulkShares,
     payloads: PayloadStore,
-    waiters: ReplyWaiters,
-    kept: KeptAnswers,
+    waiters: PendingReplies,
+    kept: KeptResponses,
     log: Logger,
   ) {
     this.#dependencies = dependencies;
@@ -81,18 +82,18 @@ export class ChatDispatcher implements WaiterOwner {
     this.#log = log;
   }
 
-  /** The answer of a chat that was sent before, under the same Idempotency-Key. */
+  /** Follows the response of an earlier chat with the same Idempotency-Key. */
   attach(request: Pick<AdmittedRequest, 'requestId' | 'accountId'>, receiver: Receiver): DispatchedChat {
     return this.#kept.attachStream(request, receiver);
   }
 
-  /** @throws AppError `queue_full` or `service_unavailable`; the reservation is released then */
+  /** @throws AppError `queue_full` or `service_unavailable`, after releasing the reservation */
   async dispatch(job: NewChatJob, receiver: Receiver): Promise<DispatchedChat> {
     const { request } = job;
     if (!isKept(request)) return await this.#dispatch(job, receiver);
     const owner = this.#kept.createOwner(request);
     const owned = await this.#dispatch(job, owner).catch((error: unknown) => {
-      // Others may have attached since it was admitted.
+      // Other callers may have attached since the request was admitted.
       owner.fail(toAppError(error));
       throw error;
     });
@@ -101,7 +102,7 @@ export class ChatDispatcher implements WaiterOwner {
 
   async #dispatch(job: NewChatJob, receiver: Receiver): Promise<DispatchedChat> {
     const { request } = job;
-    const waiter: ChatWaiter = {
+    const waiter: PendingChat = {
       request,
       queue: 'chat',
       receiver,
@@ -135,7 +136,7 @@ export class ChatDispatcher implements WaiterOwner {
     };
   }
 
-  check(waiter: ChatWaiter, alive: ReadonlySet<string>): void {
+  check(waiter: PendingChat, alive: ReadonlySet<string>): void {
     if (waiter.entry !== null) toldAs(waiter, waiter.entry.place());
     if (waiter.dispatching) return;
     if (waiter.workerId !== null) {
@@ -147,20 +148,20 @@ export class ChatDispatcher implements WaiterOwner {
     );
   }
 
-  abandon(waiter: ChatWaiter): void {
+  abandon(waiter: PendingChat): void {
     if (waiter.workerId === null) this.#drop(waiter.request, waiter.order.attempt);
     if (waiter.hasOutput)
       settleBroken(this.#dependencies, waiter.request, waiter.tokens, brokenOff(), this.#log);
     else release(this.#dependencies, waiter.request, this.#log);
   }
 
-  withdraw(waiter: ChatWaiter): boolean {
+  withdraw(waiter: PendingChat): boolean {
     if (waiter.dispatching && waiter.entry === null) return false;
     this.#cancel(waiter);
     return true;
   }
 
-  async #checkQueued(waiter: ChatWaiter): Promise<void> {
+  async #checkQueued(waiter: PendingChat): Promise<void> {
     const now = Date.now();
     const taken = this.#taken[waiter.lane];
     if (now - taken.atMs > takenCacheMs) {
@@ -173,11 +174,11 @@ export class ChatDispatcher implements WaiterOwner {
       return;
     }
     waiter.takenSinceMs ??= now;
-    if (waiter.workerId === null && now - waiter.takenSinceMs > acceptPatienceMs) this.#recover(waiter);
+    if (waiter.workerId === null && now - waiter.takenSinceMs > acceptTimeoutMs) this.#recover(waiter);
   }
 
-  /** Its worker died: before output it is dispatched again, after output the stream ends with an error. */
-  #recover(waiter: ChatWaiter): void {
+  /** Handles a dead worker: dispatches again if there was no output, otherwise ends the stream with an error. */
+  #recover(waiter: PendingChat): void {
     const { request, workerId, order } = waiter;
     const { requestId } = request;
     const { attempt } = order;
@@ -202,8 +203,8 @@ export class ChatDispatcher implements WaiterOwner {
       });
   }
 
-  /** Pushes it once its account has a share of the workers' runs for it; until then it waits here. Never rejects. */
-  async #pushInTurn(waiter: ChatWaiter): Promise<void> {
+  /** Waits until the account has a share of the workers' runs, then pushes the chat. Never rejects. */
+  async #pushInTurn(waiter: PendingChat): Promise<void> {
     const ended = new AbortController();
     waiter.onEnded = () => ended.abort();
     waiter.entry = this.#shares.enter('chat', waiter.request, ended.signal);
@@ -213,12 +214,12 @@ export class ChatDispatcher implements WaiterOwner {
       waiter.ticket = await this.#push(waiter.job, waiter.lane);
       waiter.dispatching = false;
     } catch (error) {
-      // What ended it before has released its reservation.
+      // If the request ended before, its reservation has been released already.
       if (!ended.signal.aborted) this.#failToPush(waiter, error);
     }
   }
 
-  #failToPush(waiter: ChatWaiter, error: unknown): void {
+  #failToPush(waiter: PendingChat, error: unknown): void {
     release(this.#dependencies, waiter.request, this.#log);
     this.#waiters.fail(waiter, toAppError(error));
   }
@@ -242,14 +243,14 @@ export class ChatDispatcher implements WaiterOwner {
     }
   }
 
-  /** What is not taken from the queue any more need not lie in Redis until its time is over. */
+  /** Frees the stored payload early instead of leaving it in Redis until it expires. */
   #drop(request: AdmittedRequest, attempt: number): void {
     this.#payloads.drop(payloadId(request, attempt)).catch((error: unknown) => {
       this.#log.debug({ requestId: request.requestId, err: error }, 'a payload could not be dropped');
     });
   }
 
-  #cancel(waiter: ChatWaiter, cause?: CancelCause): void {
+  #cancel(waiter: PendingChat, cause?: CancelCause): void {
     const { requestId } = waiter.request;
     if (waiter.entry !== null) {
       if (this.#waiters.remove(requestId)) release(this.#dependencies, waiter.request, this.#log);
@@ -260,7 +261,7 @@ export class ChatDispatcher implements WaiterOwner {
       this.#waiters.control(waiter, 'cancel', cause);
       return;
     }
-    // If a worker took it just now, its `accepted` frame finds nobody waiting, and is answered with a cancel.
+    // If a worker takes it at this moment, its `accepted` frame finds no pending reply and is answered with a cancel.
     this.#queues[waiter.lane]
       .cancel(waiter.ticket)
       .then((removed) => {
@@ -273,8 +274,8 @@ export class ChatDispatcher implements WaiterOwner {
   }
 }
 
-/** Its place never rises. */
-function toldAs(waiter: ChatWaiter, position: number): void {
+/** Keeps the reported position from increasing. */
+function toldAs(waiter: PendingChat, position: number): void {
   waiter.position = Math.min(position, waiter.position ?? position);
 }
 

@@ -1,69 +1,75 @@
 import type { ServerResponse } from 'node:http';
-import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
+import type { FinishDeps } from '../../shared/settlement/finish-request.ts';
 import type { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import { isKept, type AdmittedRequest, type QueueName } from '../../shared/queue/job-kinds.ts';
 import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
+import { isKept, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { QueueName } from '../../shared/queue/job-kinds.ts';
 import { FrameOrder } from '../../shared/reply/frame-order.ts';
 import type { CancelCause } from '../../shared/reply/reply-channel.ts';
-import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
+import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { release } from './abandon-request.ts';
-import type { FollowedAnswer, ReaderOptions } from './kept-answer-reader.ts';
-import type { KeptAnswers, StreamedAnswer } from './kept-answers.ts';
-import type { ReplyWaiters } from './reply-waiters.ts';
-import type { Receiver, Waiter, WaiterOwner } from './waiter.ts';
+import type { FollowedResponse, ReaderOptions } from './kept-response-reader.ts';
+import type { KeptResponses, StreamedResponse } from './kept-responses.ts';
+import type { PendingReplies } from './pending-replies.ts';
+import type { Receiver, PendingReply, WaiterOwner } from './pending-reply.ts';
+import { receiveWhole } from './receive-whole.ts';
 
-interface JobWaiter extends Waiter {
+interface PendingJob extends PendingReply {
   /** Whether a worker may find it on its queue. */
   isQueued: boolean;
   onLeft: () => void;
 }
 
-/** A request whose job is on one of BullMQ's queues. */
+/** A request whose job is on a BullMQ queue. */
 export interface QueuedJob {
-  /** Calls back once nothing is done for the request any more: its caller may have left before. */
+  /** Calls back once no work for the request is left, even if its caller disconnected earlier. */
   whenEnded(callback: () => void): void;
-  /** Calls back when its caller leaves while it lies on its queue, or runs. */
+  /** Calls back when the caller disconnects while the job is queued or running. */
   whenLeft(callback: () => void): void;
-  /** It is about to lie on its queue: from now on a worker releases what it holds. @returns false where it has ended */
+  /** Call just before enqueueing: from then on a worker releases the reservation. @returns false if the request has ended */
   markQueued(): boolean;
-  /** The caller has gone: by its own choice, unless the cause says otherwise. */
+  /**
+   * Call when the client has disconnected. `cause` gives any other reason. An awaited answer rejects with `job_cancelled`.
+   */
   cancel(cause?: CancelCause): void;
-  /** The job never came to lie on its queue. */
+  /** Call when the job could not be enqueued. */
   fail(error: AppError): void;
 }
 
-/** One whose whole answer is awaited. */
 export interface AwaitedJob extends QueuedJob {
-  readonly answer: Promise<LentBuffer>;
+  readonly answer: Promise<PooledBuffer>;
 }
 
-/** One whose answer is streamed to a receiver. */
-export type StreamedJob = StreamedAnswer;
+/** A job whose response is streamed to a receiver. */
+export type StreamedJob = StreamedResponse;
 
-/** The length of an embedding's answer is known before it is asked for: its memory is acquired then, and for no response. */
+/**
+ * The length of an embedding response is known up front. Its memory is acquired before dispatch, without a response
+ * object.
+ */
 const readerOptions = (response: ServerResponse | undefined, succeededAttempt?: number): ReaderOptions => ({
   hasMemory: response === undefined,
   succeededAttempt,
 });
 
-/** A job that waits for its worker is in hand without any process; so much longer than its deadline, to be sure. */
+/** A job that waits for a worker has no process to send its heartbeat. Hold its reservation this long past its deadline. */
 const deadlineSlackMs = 60_000;
 
-/** Waits for the answers of durable jobs. A job whose worker dies is run again by BullMQ, so waiting simply goes on. */
-export class JobWaiting implements WaiterOwner {
-  readonly #dependencies: FinishDependencies;
-  readonly #waiters: ReplyWaiters;
-  readonly #kept: KeptAnswers;
+/** Waits for the responses of durable jobs. BullMQ reruns a job whose worker dies, so waiting just continues. */
+export class JobDispatcher implements WaiterOwner {
+  readonly #dependencies: FinishDeps;
+  readonly #waiters: PendingReplies;
+  readonly #kept: KeptResponses;
   readonly #reservations: ReservationStore;
   readonly #cancelled: CancelledStore;
   readonly #log: Logger;
 
   constructor(
-    dependencies: FinishDependencies,
-    waiters: ReplyWaiters,
-    kept: KeptAnswers,
+    dependencies: FinishDeps,
+    waiters: PendingReplies,
+    kept: KeptResponses,
     reservations: ReservationStore,
     log: Logger,
   ) {
@@ -79,14 +85,14 @@ export class JobWaiting implements WaiterOwner {
     return this.#waiters.channel;
   }
 
-  /** How many requests of an account wait on a queue of durable jobs, or run. */
+  /** Number of an account's requests that are queued or running on a queue of durable jobs. */
   countOf(queue: QueueName, accountId: string): number {
     return this.#waiters.countOf(queue, accountId);
   }
 
-  /** @param response that the answer is for, where memory for it is acquired once it is there */
+  /** @param response the HTTP response to acquire memory for once the result is available */
   await(request: AdmittedRequest, queue: QueueName, response?: ServerResponse): AwaitedJob {
-    const { receiver, answer } = this.#receive(response);
+    const { receiver, answer } = receiveWhole(response);
     const { job } = this.#start(request, queue, receiver);
     return {
       ...job,
@@ -98,10 +104,10 @@ export class JobWaiting implements WaiterOwner {
     };
   }
 
-  /** Hands the receiver the answer as it comes. */
+  /** Streams the response to the receiver. */
   stream(request: AdmittedRequest, queue: QueueName, receiver: Receiver): QueuedJob & StreamedJob {
     const { job, waiter, reader } = this.#start(request, queue, receiver);
-    const controls: Pick<FollowedAnswer, 'pause' | 'resume'> = reader ?? {
+    const controls: Pick<FollowedResponse, 'pause' | 'resume'> = reader ?? {
       pause: () => this.#waiters.control(waiter, 'pause'),
       resume: () => this.#waiters.control(waiter, 'resume'),
     };
@@ -117,11 +123,11 @@ export class JobWaiting implements WaiterOwner {
     request: AdmittedRequest,
     queue: QueueName,
     receiver: Receiver,
-  ): { job: QueuedJob; waiter: JobWaiter; reader: FollowedAnswer | null } {
+  ): { job: QueuedJob; waiter: PendingJob; reader: FollowedResponse | null } {
     const hasKeptAnswer = isKept(request);
     const callbacks: (() => void)[] = [];
     let hasEnded = false;
-    const waiter: JobWaiter = {
+    const waiter: PendingJob = {
       request,
       queue,
       order: new FrameOrder(),
@@ -173,16 +179,16 @@ export class JobWaiting implements WaiterOwner {
   }
 
   /**
-   * The answer of a request that was sent before, under the same Idempotency-Key, or that is a durable job.
-   * @param response that the answer is for, where memory for it is acquired once it is there
-   * @param succeededAttempt of a durable job that is known to have succeeded
+   * Follows the response of a durable job, or of an earlier request with the same Idempotency-Key.
+   * @param response the HTTP response to acquire memory for once the result is available
+   * @param succeededAttempt the final attempt of a durable job that is known to have succeeded
    */
   attach(
     request: Pick<AdmittedRequest, 'requestId' | 'accountId'>,
     response?: ServerResponse,
     succeededAttempt?: number,
   ): Pick<AwaitedJob, 'answer' | 'cancel'> {
-    const { receiver, answer } = this.#receive(response);
+    const { receiver, answer } = receiveWhole(response);
     const reader = this.#kept.follow(request, receiver, readerOptions(response, succeededAttempt));
     return {
       answer,
@@ -193,45 +199,28 @@ export class JobWaiting implements WaiterOwner {
     };
   }
 
-  /** The same, of one that was streamed. */
+  /** As `attach`, for a streamed request. */
   attachStream(request: Pick<AdmittedRequest, 'requestId' | 'accountId'>, receiver: Receiver): StreamedJob {
     return this.#kept.attachStream(request, receiver);
   }
 
   check(): void {
-    // BullMQ notices a dead worker by its lock and gives the job to another.
+    // BullMQ detects a dead worker by its expired lock and gives the job to another.
   }
 
-  abandon(waiter: JobWaiter): void {
+  abandon(waiter: PendingJob): void {
     this.#release(waiter);
   }
 
-  /** It may lie on its queue all the same: a worker that takes it later must not run what nobody pays for. */
-  #release({ request, isQueued }: JobWaiter): void {
+  /** The job may be on its queue even so. Mark it cancelled, so that a worker does not run it without a reservation. */
+  #release({ request, isQueued }: PendingJob): void {
     release(this.#dependencies, request, this.#log);
     if (isQueued) this.#markCancelled(request);
   }
 
-  withdraw(waiter: JobWaiter): boolean {
+  withdraw(waiter: PendingJob): boolean {
     this.#cancel(waiter);
     return true;
-  }
-
-  /** A whole answer as a promise. */
-  #receive(response?: ServerResponse): { readonly receiver: Receiver; readonly answer: Promise<LentBuffer> } {
-    let settle: { resolve: (answer: LentBuffer) => void; reject: (error: unknown) => void };
-    const answer = new Promise<LentBuffer>((resolve, reject) => {
-      settle = { resolve, reject };
-    });
-    // Whoever awaits it sees a failure; one that comes before somebody does must not end the process.
-    answer.catch(() => undefined);
-    const receiver: Receiver = {
-      ...(response === undefined ? {} : { response }),
-      delta: () => undefined,
-      end: (bytes) => settle.resolve(bytes),
-      fail: (error) => settle.reject(error),
-    };
-    return { receiver, answer };
   }
 
   #holdThroughQueue(request: AdmittedRequest): void {
@@ -241,8 +230,8 @@ export class JobWaiting implements WaiterOwner {
     });
   }
 
-  /** A worker that has the request is told at once; one that takes it later finds the mark. */
-  #cancel(waiter: JobWaiter, cause?: CancelCause): void {
+  /** Tells the worker that has the request immediately. A worker that takes it later finds the cancellation mark. */
+  #cancel(waiter: PendingJob, cause?: CancelCause): void {
     const { requestId } = waiter.request;
     if (!waiter.isQueued) {
       if (this.#waiters.remove(requestId)) release(this.#dependencies, waiter.request, this.#log);

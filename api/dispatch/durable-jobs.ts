@@ -1,40 +1,41 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { releaseReservation } from '../../shared/settlement/settle-script.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import { jobPath } from '../../shared/contract/jobs.ts';
 import { cancelJob } from '../../shared/jobs/end-job-scripts.ts';
 import { JobOutlooks } from '../../shared/jobs/job-outlooks.ts';
-import type { JobOperation, JobStatus } from '../../shared/jobs/job-record.ts';
+import type { JobOperation, JobStatus } from '../../shared/contract/job-terms.ts';
 import { JobStore, type FoundJob } from '../../shared/jobs/job-store.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { placeJob, type PlacedJob } from '../../shared/jobs/place-job-script.ts';
 import { noStanding } from '../../shared/jobs/present-job.ts';
-import { isKept, type AdmittedRequest, type Job } from '../../shared/queue/job-kinds.ts';
+import { isKept, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { Job } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { throughOutage } from '../../shared/redis/through-outage.ts';
 import { sendControl } from '../../shared/reply/reply-channel.ts';
-import { encodeLargeJson, isLongJson } from '../../shared/runtime/json-pieces.ts';
+import { encodeLargeJson, isLongJson } from '../../shared/encoding/json-pieces.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ShownJob } from '../present/job-text.ts';
 import { JobStandings } from './job-standings.ts';
-import type { KeptAnswers } from './kept-answers.ts';
+import type { KeptResponses } from './kept-responses.ts';
 
-export interface DurableJobsDependencies {
+export interface DurableJobsDeps {
   readonly redis: RedisClient;
-  /** Carries bodies: nothing small waits behind them. */
+  /** A separate connection for bodies, so that small commands do not queue behind them. */
   readonly payloads: RedisClient;
-  readonly kept: Pick<KeptAnswers, 'fail'>;
+  readonly kept: Pick<KeptResponses, 'fail'>;
   readonly log: Logger;
 }
 
 /** The work of a request that becomes a durable job. */
 export interface DurableWork {
   readonly operation: JobOperation;
-  /** Answers nobody: its `replyChannel` is `noChannel`. */
+  /** Sends no reply: its `replyChannel` is `noChannel`. */
   readonly job: Job;
-  /** How vectors are written in its response; null where it has none. */
+  /** How vectors are written in the response; null if it has none. */
   readonly format: string | null;
   readonly webhookUrl: string | null;
 }
@@ -44,23 +45,23 @@ export interface ShownJobPage {
   readonly jobs: readonly ShownJob[];
 }
 
-/** From the admission of a request until its job is placed, but for very large ones. */
+/** Time from admission until the job is placed. Very large requests may take longer. */
 const placingMs = 2_000;
 const lookAgainMs = 50;
-/** How long Redis is asked whether a job exists, if it did not answer when the job was placed. */
+/** How long to ask Redis whether a job exists if Redis did not reply when the job was placed. */
 const doubtMs = 5_000;
 const outagePauseMs = 200;
 
-/** Durable jobs, as the api makes, shows and cancels them. All methods throw `service_unavailable` while Redis is away. */
+/** Creates, shows and cancels durable jobs. All methods throw `service_unavailable` while Redis is down. */
 export class DurableJobs {
-  readonly #dependencies: DurableJobsDependencies;
+  readonly #dependencies: DurableJobsDeps;
   readonly #turns: JobTurns;
   readonly #store: JobStore;
   readonly #standings: JobStandings;
   readonly #closing = new AbortController();
   readonly #placing = new Set<AdmittedRequest>();
 
-  constructor(dependencies: DurableJobsDependencies) {
+  constructor(dependencies: DurableJobsDeps) {
     const { redis } = dependencies;
     this.#dependencies = dependencies;
     this.#turns = new JobTurns(redis);
@@ -68,7 +69,7 @@ export class DurableJobs {
     this.#standings = new JobStandings(this.#store, new JobOutlooks((line) => this.#turns.outlook(line)));
   }
 
-  /** Aborted when the process stops: its event streams end, and their readers go on at another. */
+  /** Aborted when the process stops. Event streams end, and their readers reconnect to another process. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
@@ -77,14 +78,13 @@ export class DurableJobs {
     this.#closing.abort();
   }
 
-  /** Admitted requests whose jobs are being made. A large body takes its time, and their reservations must last for it. */
+  /** Admitted requests whose jobs are being created. Large bodies take a while, and their reservations must outlast that. */
   placing(): Iterable<AdmittedRequest> {
     return this.#placing;
   }
 
   /**
-   * Makes a durable job of an admitted request, and answers with it as it was made. Where that fails the request holds
-   * nothing any more.
+   * Creates a durable job from an admitted request and returns it as created. On failure the request holds no reservation.
    * @throws AppError `too_many_jobs`, `queue_full`
    */
   async place(request: AdmittedRequest, work: DurableWork): Promise<ShownJob> {
@@ -119,10 +119,10 @@ export class DurableJobs {
     } catch (error) {
       const found = await this.#releaseOrFind(request, error);
       if (found === null) throw error;
-      // The index of turns learns of it from the account's list.
+      // The index of turns catches up from the account's list.
       return await this.#describe(found);
     }
-    // Both in one trip; the index is told first, so that it knows of this job when it is asked for the job's place.
+    // Both run in one round trip. The index is updated first, so that it includes this job when its position is looked up.
     const [, shown] = await Promise.all([
       this.#noteTurn(() => this.#turns.add({ queue, model }, accountId, placed.weight)),
       this.#describe(placed),
@@ -130,26 +130,26 @@ export class DurableJobs {
     return shown;
   }
 
-  /** A job that is there is answered with as such, whether or not it is known where it stands. */
+  /** Returns an existing job even if its position cannot be determined. */
   async #describe(found: FoundJob): Promise<ShownJob> {
     return { job: found.job, standing: await this.#standings.find(found).catch(() => noStanding) };
   }
 
-  /** Null where the account has no such job. */
+  /** Returns null if the account has no such job. */
   async find(accountId: string, id: string): Promise<ShownJob | null> {
     const found = await this.#store.find(accountId, id);
     return found === null ? null : { job: found.job, standing: await this.#standings.find(found) };
   }
 
   /**
-   * As `find`, of a request that another call has been admitted for, and may be about to place. One that holds nothing, in
-   * a job or without one, has ended: nothing is waited for then.
+   * As `find`, for a request that another call has admitted and may be about to place. Stops waiting once the request
+   * holds no reservation, with or without a job: it has ended then.
    */
   async findWhenPlaced(accountId: string, id: string, signal: AbortSignal): Promise<ShownJob | null> {
     const { redis } = this.#dependencies;
     const reservations = redisKeys.reservations(shardOf(accountId));
     for (const untilMs = performance.now() + placingMs; ;) {
-      // In this order: what it holds becomes the job's in one step.
+      // The order matters: the reservation passes from the request to its job in one step.
       const isHeld = (await callRedis(() => redis.hexists(reservations, id))) === 1;
       const shown = await this.find(accountId, id);
       if (shown !== null || !isHeld || performance.now() > untilMs || signal.aborted) return shown;
@@ -157,7 +157,7 @@ export class DurableJobs {
     }
   }
 
-  /** The newest first. @param status null for all of them */
+  /** Newest first. @param status null for all */
   async list(
     accountId: string,
     status: JobStatus | null,
@@ -172,7 +172,7 @@ export class DurableJobs {
   }
 
   /**
-   * Cancels a job: one that waits is gone at once, and the worker of one that runs is told.
+   * Cancels a job. A waiting job is removed immediately; the worker of a running job is told to stop.
    * @returns whether the account has such a job
    */
   async cancel(accountId: string, id: string): Promise<boolean> {
@@ -186,7 +186,7 @@ export class DurableJobs {
     return cancellation.outcome !== 'unknown';
   }
 
-  /** A worker that does not hear it reads it in the record when it next says that it has the job. */
+  /** A worker that misses the message finds the cancellation in the record at its next heartbeat. */
   async #tellWorker(workerId: string, jobId: string): Promise<void> {
     const { redis, log } = this.#dependencies;
     try {
@@ -196,7 +196,7 @@ export class DurableJobs {
     }
   }
 
-  /** The index of turns is repaired from the lists of the jobs: what it misses is no reason to fail. */
+  /** The index of turns is repaired from the job lists, so a missed update is no reason to fail. */
   async #noteTurn(note: () => Promise<void>): Promise<void> {
     try {
       await note();
@@ -206,11 +206,11 @@ export class DurableJobs {
   }
 
   /**
-   * Gives back what a request holds that did not become a job, and tells those who sent it again meanwhile. If Redis did not
-   * answer when the job was placed, the job may exist all the same, and a client that sent the request again would pay
-   * twice. In that case Redis is asked again for some seconds, until it answers.
-   * @returns the job where it is there
-   * @throws AppError `service_unavailable` where that cannot be known
+   * Releases the reservation of a request that did not become a job, and fails the callers that sent it again meanwhile.
+   * If Redis did not reply when the job was placed, the job may exist, and a client that sends the request again would pay
+   * twice. In that case Redis is asked again for some seconds, until it replies.
+   * @returns the job if it exists
+   * @throws AppError `service_unavailable` if that cannot be determined
    */
   async #releaseOrFind(request: AdmittedRequest, reason: unknown): Promise<FoundJob | null> {
     const { redis, kept, log } = this.#dependencies;
@@ -247,7 +247,7 @@ const inDoubt = (id: string, cause: unknown): AppError =>
 
 const isOutage = (error: unknown): boolean => toAppError(error).code === 'service_unavailable';
 
-/** In turns of the account where it is large. */
+/** Encodes large bodies in the account's turns. */
 async function encodeBody(body: { readonly v: 1; readonly job: Job }, accountId: string): Promise<Buffer> {
   if (!isLongJson(body, maxInlineBytes)) return Buffer.from(JSON.stringify(body));
   return await encodeLargeJson(body, accountId);

@@ -5,12 +5,12 @@ import { chooseShareClass } from '../../shared/queue/fair-share.ts';
 import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
 import type { JobQueue } from '../../shared/queue/job-queue.ts';
 import type { BulkShares } from './bulk-shares.ts';
-import type { AwaitedJob, JobWaiting } from './dispatch-job.ts';
+import type { AwaitedJob, JobDispatcher } from './dispatch-job.ts';
 
-/** A batch that fills up is one vendor call or a few; its JSON stays small enough to be parsed in a few ms. */
+/** A full batch takes one or a few vendor calls. Its JSON stays small enough to parse in a few ms. */
 const limits: BatchLimits = { windowMs: 1, maxWindowMs: 20, maxInputs: 64, maxBytes: 1_000_000 };
 
-/** Where batches lie: those of accounts with much under way apart from the others. */
+/** The queues for batches. Accounts with a lot under way use a separate queue. */
 export interface EmbeddingQueues {
   readonly quick: JobQueue<EmbeddingJob>;
   readonly bulk: JobQueue<EmbeddingJob>;
@@ -25,26 +25,26 @@ interface OpenBatch {
   bytes: number;
   /** Parts that have not ended. */
   live: number;
-  /** Aborted once all of its parts have ended. */
+  /** Aborted once all parts have ended. */
   readonly ended: AbortController;
 }
 
 /**
- * Gathers embedding calls that reach this process within a few milliseconds and put them on the queue as one item, so
- * that the queue's cost is paid a batch and not a call. Only calls of one model and one class of work share a batch. An
- * account with a lot under way gets separate batches, which queue behind the others and fill up while they wait. With a
- * batch for each number of dimensions, an account that asks for many of them could fill the queue.
+ * Combines embedding calls that reach this process within a few milliseconds into one queue item, so that the queue's cost
+ * is paid per batch instead of per call. A batch holds calls of one model and one share class only. An account with a lot
+ * under way gets separate batches, which queue behind the others and fill up while they wait. Batches are not split by
+ * number of dimensions: an account that uses many of them could fill the queue.
  */
 export class EmbeddingBatcher {
   readonly #queues: EmbeddingQueues;
   readonly #shares: BulkShares;
-  readonly #waiting: JobWaiting;
+  readonly #waiting: JobDispatcher;
   readonly #open = new Map<string, OpenBatch>();
   readonly #underWay = new Map<string, number>();
-  /** What each account asked for here and has not ended. */
+  /** Inputs and requests in progress here, by account. */
   readonly #sums = new Map<string, { inputs: number; requests: number }>();
 
-  constructor(queues: EmbeddingQueues, shares: BulkShares, waiting: JobWaiting) {
+  constructor(queues: EmbeddingQueues, shares: BulkShares, waiting: JobDispatcher) {
     this.#queues = queues;
     this.#shares = shares;
     this.#waiting = waiting;
@@ -84,7 +84,7 @@ export class EmbeddingBatcher {
     return job;
   }
 
-  /** What the account has under way with this one, as a class of work. */
+  /** Returns the share class of the account's work in progress, including this part. */
   #count({ request, inputs }: EmbeddingPart, job: AwaitedJob): number {
     const { accountId } = request;
     const sum = this.#sums.get(accountId) ?? { inputs: 0, requests: 0 };
@@ -110,7 +110,7 @@ export class EmbeddingBatcher {
     });
   }
 
-  /** No further part joins it. */
+  /** Stops adding parts to the batch. */
   #close(batch: OpenBatch): void {
     if (this.#open.get(batch.key) === batch) this.#open.delete(batch.key);
   }
@@ -120,17 +120,17 @@ export class EmbeddingBatcher {
     const dispatch = (): void => {
       this.#dispatch(batch).catch((error: unknown) => this.#fail(batch, error));
     };
-    // Even without a window, what arrived in the same turn of the event loop goes together.
+    // Even without a window, parts that arrive in the same turn of the event loop share a batch.
     if (windowMs === 0) setImmediate(dispatch);
     else setTimeout(dispatch, windowMs);
   }
 
-  /** Puts a batch on its queue once its account has a share of the workers' runs. */
+  /** Enqueues a batch once its account has a share of the workers' runs. */
   async #dispatch(batch: OpenBatch): Promise<void> {
     const { shareClass, ended } = batch;
     const [first] = batch.parts;
     if (shareClass > 0 && first !== undefined) {
-      // Each request's own deadline ends it.
+      // Each request is ended by its own deadline.
       const request = { accountId: first.part.request.accountId, deadlineAtMs: Infinity };
       await this.#shares.enter('embedding', request, ended.signal).granted;
     }
@@ -169,7 +169,7 @@ export class EmbeddingBatcher {
   }
 }
 
-/** Its body would lie in Redis until a worker has a run for it. */
+/** Drops the payload early. It would stay in Redis until a worker is free to run it. */
 function dropWhenAllLeft(queue: JobQueue<EmbeddingJob>, jobId: string, parts: OpenBatch['parts']): void {
   let staying = parts.length;
   for (const { job } of parts) {

@@ -1,28 +1,28 @@
-import { isKept } from '../../shared/queue/job-kinds.ts';
+import { isKept } from '../../shared/billing/admitted-request.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
-import type { ReplyWaiters } from './reply-waiters.ts';
-import type { Receiver } from './waiter.ts';
+import type { PendingReplies } from './pending-replies.ts';
+import type { Receiver } from './pending-reply.ts';
 
-/** The caller has been told; what else comes is of interest to the settlement alone. */
+/** The caller has its error already; later frames matter only for settlement. */
 const nobody: Receiver = { delta: () => undefined, end: () => undefined, fail: () => undefined };
 
 /**
- * Tells the callers of an account's requests in this process that they have ended. What is queued is taken off its
- * queue. A worker that has a request is sent nothing from here: it ends its runs of the account by itself and settles
- * them, as a `cancel` would mean a caller who left, and is charged otherwise.
+ * Fails the callers of an account's requests in this process. Queued requests are taken off their queue. Workers with
+ * running requests get no message from here: they end and settle the account's runs themselves. A `cancel` would mean that
+ * the caller disconnected, which is charged differently.
  */
-export function endWaiters(waiters: ReplyWaiters, accountId: string, error: AppError): void {
+export function endPendingReplies(waiters: PendingReplies, accountId: string, error: AppError): void {
   for (const { waiter, owner } of waiters.entries()) {
     const { request, receiver, workerId } = waiter;
     if (request.accountId !== accountId) continue;
     if (workerId === null) {
-      // A request that is being queued at this moment is found again by the next look-up.
+      // A request that is being queued right now is found by the next look-up.
       if (!owner.withdraw(waiter)) continue;
     } else if (isKept(request)) {
-      // Its frames are kept by its worker, and its readers are ended where they read.
+      // Its worker stores the frames, and its readers are ended where they read.
       continue;
     } else if (waiter.hasOutput) {
-      // Still waited for: if the worker dies before it settles, the tokens of its frames are charged.
+      // Keep the pending reply: if the worker dies before it settles, the tokens in its frames are charged.
       waiter.receiver = nobody;
     } else {
       waiters.remove(request.requestId);

@@ -1,35 +1,44 @@
-import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 
-/** A request is looked up when nothing has been heard of it for so long. */
+/** A request is looked up after this much silence. */
 const lookAfterMs = 5_000;
 
-/** When something was last heard of a request. */
+/** The last frame of a request follows its settlement immediately. If it has not arrived by the next look-up, it is lost. */
+export const looksToEnd = 2;
+/**
+ * The same for jobs on a BullMQ queue. If their worker died right after the settlement, the job runs again once its lock of
+ * 10 s has expired, which BullMQ checks every 5 s, and then delivers what was paid for.
+ */
+export const looksToEndQueued = 5;
+
+/** When a request was last heard from. */
 export interface Hearing {
   readonly request: AdmittedRequest;
-  /** When the last frame came, or the last look was. */
+  /** Time of the last frame or the last look-up. */
   seenAtMs: number;
-  /** The last look found that it holds no reservation any more. */
-  hasEnded: boolean;
-  /** Its caller does not read just now, so its worker sends nothing, whether or not it is settled. */
+  /** Consecutive look-ups that found no reservation. */
+  endedLooks: number;
+  /** How many of them mean that no more frames will come. */
+  readonly looksToEnd: number;
+  /** The caller is not reading, so the worker sends nothing, whether or not the request is settled. */
   isPaused: boolean;
 }
 
-/** A caller who reads again, or has just stopped, is heard of anew. */
+/** Restarts the silence timer when a caller pauses or resumes reading. */
 export function setPaused(hearing: Hearing, isPaused: boolean, nowMs: number): void {
   hearing.isPaused = isPaused;
-  hearing.hasEnded = false;
+  hearing.endedLooks = 0;
   hearing.seenAtMs = nowMs;
 }
 
-/** Far below what one command may be given. */
+/** Well below the limit of arguments per command. */
 const idsPerCommand = 1_000;
 
 /**
- * A request that holds no reservation any more has ended. Its last frame is sent right afterwards: where it has not come by
- * the next look, it was lost on its way, whatever the reason.
- * @returns those of which nothing more will come
+ * A request without a reservation has ended. Frames that have not arrived after enough look-ups were lost in transit.
+ * @returns the requests that will get no more frames
  */
 export async function findUnheardEnds<H extends Hearing>(
   redis: RedisClient,
@@ -60,14 +69,13 @@ async function look<H extends Hearing>(
 ): Promise<H[]> {
   const before = hearings.map(({ seenAtMs }) => seenAtMs);
   const ids = hearings.map(({ request }) => request.requestId);
-  // While one node of a Cluster is away, the requests of the others are looked up all the same.
+  // While one node of a Cluster is down, requests on the other nodes are still looked up.
   const reservations = await redis.hmget(redisKeys.reservations(shard), ...ids).catch(() => null);
   if (reservations === null) return [];
   return hearings.filter((hearing, i) => {
     if (hearing.seenAtMs !== before[i]) return false;
-    const hadEnded = hearing.hasEnded;
     hearing.seenAtMs = nowMs();
-    hearing.hasEnded = reservations[i] === null;
-    return hadEnded && hearing.hasEnded;
+    hearing.endedLooks = reservations[i] === null ? hearing.endedLooks + 1 : 0;
+    return hearing.endedLooks >= hearing.looksToEnd;
   });
 }

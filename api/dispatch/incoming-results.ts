@@ -2,35 +2,35 @@ import { toAppError, type AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
-import { BufferPool, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
+import { BufferPool, type PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
 /**
- * Redis cuts a subscriber for which 32 MB wait, or 8 MB for a minute. However many workers have results for this
- * process, and however slow it is, no more than this is on its way to it.
+ * Redis disconnects a subscriber with 32 MB of pending output, or with 8 MB for a minute. This caps the bytes in transit
+ * to this process, however many workers have results for it and however slow it is.
  */
 const maxAskedBytes = 6 * 1024 * 1024;
-/** A result that was asked for and does not come so long makes room for others; its worker may be dead. */
+/** A requested result that stays silent this long gives up its capacity to others. Its worker may be dead. */
 const patienceMs = 2_000;
 
-/** What one account is sent before it is another's turn. */
+/** Bytes requested for one account before the next account's turn. */
 const turnBytes = 4 * pieceBytes;
 
-/** Where answers are put together, until they are written to their callers. */
+/** Buffers in which results are assembled and held until they are written to their callers. */
 const buffers = new BufferPool(64 * 1024 * 1024);
 
 /**
- * Waits for the memory that a result may take. Null where it needs none.
- * @throws AppError where there is none in time; the signal's reason
+ * Acquires the memory for a result. Resolves to null if none is needed.
+ * @throws AppError if no memory becomes available in time; the signal's reason
  */
 export type AcquireMemory = (signal: AbortSignal) => Promise<BudgetShare | null>;
 
-/** What results are to this process beyond their bytes. */
+/** Callbacks for what results need besides their bytes. */
 export interface ResultRequests {
-  /** Has the result of a request sent up to a byte. */
+  /** Asks the worker to send the request's result up to this byte. */
   ask(requestId: string, upToByte: number): void;
-  /** There is no memory for the result; it has been dropped. */
+  /** Reports that there is no memory for the result. The result has been dropped. */
   refuse(requestId: string, error: AppError): void;
 }
 
@@ -38,28 +38,28 @@ interface IncomingResult {
   readonly requestId: string;
   readonly accountId: string;
   readonly length: number;
-  /** Aborted when the result is dropped, for which memory may be waited for. */
+  /** Aborted when the result is dropped, which may be while it waits for memory. */
   readonly dropped: AbortController;
   share: BudgetShare | null;
-  /** Null until the first piece has come. */
-  buffer: LentBuffer | null;
+  /** Null until the first piece has arrived. */
+  buffer: PooledBuffer | null;
   received: number;
-  /** What is up to here is on its way; where that is nothing, it waits for memory or for its turn. */
+  /** Bytes up to here have been requested. If it equals `received`, the result waits for memory or for its turn. */
   askedTo: number;
-  /** Null before it has its memory, and once all of it has been asked for. */
+  /** Null until memory is acquired, and again once everything has been requested. */
   entry: QueueEntry<IncomingResult> | null;
   waitsSinceMs: number;
-  /** Moved on by the time that it waited here: its worker is not to blame for that. */
+  /** Excludes the time spent waiting here, which is not the worker's fault. */
   lastSeenAtMs: number;
 }
 
-/** Large results on their way from the workers to this process, which come in pieces as it asks for them. */
+/** Receives large results from workers, which send them in pieces as this process asks for them. */
 export class IncomingResults {
   readonly #requests: ResultRequests;
   readonly #log: Logger;
   readonly #nowMs: () => number;
   readonly #results = new Map<string, IncomingResult>();
-  /** Those of which a part has not been asked for. */
+  /** Results with parts not requested yet. */
   readonly #queue = new FairQueue<IncomingResult>();
   #askedBytes = 0;
 
@@ -69,7 +69,7 @@ export class IncomingResults {
     this.#nowMs = nowMs;
   }
 
-  /** @param acquire absent where memory was acquired before the request was made */
+  /** @param acquire absent if memory was acquired before the request was dispatched */
   add(requestId: string, accountId: string, length: number, acquire?: AcquireMemory): void {
     this.drop(requestId);
     const nowMs = this.#nowMs();
@@ -101,7 +101,7 @@ export class IncomingResults {
       this.#requests.refuse(result.requestId, toAppError(error));
       return;
     }
-    // It may have been dropped in the moment in which the memory was granted.
+    // The result may have been dropped at the moment the memory was granted.
     if (signal.aborted) result.share?.release();
     else this.#begin(result);
   }
@@ -111,11 +111,11 @@ export class IncomingResults {
     this.#askOn();
   }
 
-  /** @returns the result, when this was its last piece */
-  take(requestId: string, piece: Buffer): LentBuffer | null {
+  /** @returns the complete result with its last piece, otherwise null */
+  take(requestId: string, piece: Buffer): PooledBuffer | null {
     const result = this.#results.get(requestId);
     if (result === undefined) return null;
-    // One that was taken for lost comes without being on its way.
+    // A piece that was taken for lost does not count as in transit any more.
     this.#askedBytes -= Math.min(piece.length, result.askedTo - result.received);
     const buffer = (result.buffer ??= buffers.lend(result.length));
     result.received += piece.copy(buffer.bytes, result.received);
@@ -130,7 +130,7 @@ export class IncomingResults {
     return { bytes: buffer.bytes, giveBack: () => giveBack(result) };
   }
 
-  /** Nobody waits for it any more, or another attempt begins. */
+  /** Drops a result because its caller is gone or another attempt begins. */
   drop(requestId: string): void {
     const result = this.#results.get(requestId);
     if (result === undefined) return;
@@ -146,12 +146,12 @@ export class IncomingResults {
     this.#askOn();
   }
 
-  /** Whether a result was offered: then the request is settled, and whoever runs it again brings it for the same money. */
+  /** Whether a result was offered. If so, the request is settled, and another run of it is not charged again. */
   has(requestId: string): boolean {
     return this.#results.has(requestId);
   }
 
-  /** Once a second: what does not come is asked for again, after others that wait. */
+  /** Called once a second. Requests silent results again, after the others that wait. */
   remind(): void {
     const nowMs = this.#nowMs();
     for (const result of this.#results.values()) {
@@ -165,7 +165,7 @@ export class IncomingResults {
     this.#askOn();
   }
 
-  /** How long nothing has come of a result that was asked for; 0 where there is none, or it waits here. */
+  /** Time since a requested result was last heard from (ms); 0 if there is no such result or it waits here. */
   silentForMs(requestId: string): number {
     const result = this.#results.get(requestId);
     if (result === undefined || result.askedTo === result.received) return 0;
@@ -201,7 +201,7 @@ export class IncomingResults {
   }
 }
 
-/** May be called again. */
+/** Safe to call more than once. */
 function giveBack({ buffer, share }: IncomingResult): void {
   buffer?.giveBack();
   share?.release();

@@ -3,31 +3,31 @@ import type { Socket } from 'node:net';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { AcquireMemory } from './incoming-results.ts';
-import type { Waiter } from './waiter.ts';
+import type { PendingReply } from './pending-reply.ts';
 
-/** Smaller responses are not worth counting. */
+/** Smaller responses are not counted. */
 const countedFromBytes = 256 * 1024;
-/** A caller that waits longer is told to come back. */
+/** Callers that wait longer get an error and may retry. */
 const longestWaitMs = 60_000;
-/** Where the response is paid for and lies in its worker, which keeps it for five minutes. */
+/** For responses that are paid for. Their worker keeps them for five minutes. */
 const longestPaidWaitMs = 4.5 * 60_000;
 
 export interface ResponseMemoryOptions {
   readonly bytes: number;
-  /** Aborted when the caller has gone. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
-  /** The response that the memory is for, where its caller is on this process's connection. */
+  /** The HTTP response that needs the memory, if its caller is connected to this process. */
   readonly response: ServerResponse | null;
-  /** Whether the response is made already, and paid for: it waits for longer, and however many of its account do. */
+  /** Whether the response is complete and paid for. It waits longer, without a limit on how many of its account wait. */
   readonly isPaid?: boolean;
-  /** Throws where the request would not be admitted; asked before it waits. */
+  /** Throws if the request would not be admitted. Called before waiting. */
   readonly checkBeforeWaiting?: () => Promise<void>;
 }
 
 /**
- * Waits until the process has memory for a response of this size, from before it is asked for until its caller has read
- * it: callers who read slowly would otherwise hold any amount. Null where it is too small to count.
- * @throws AppError `queue_full` when there is none in time; the signal's reason; what `checkBeforeWaiting` throws
+ * Acquires memory for a response of this size, held until its caller has read it. Without this, slow readers could hold
+ * any amount. Returns null if the response is too small to count.
+ * @throws AppError `queue_full` when none becomes available in time; the signal's reason; what `checkBeforeWaiting` throws
  */
 export async function acquireResponseMemory(
   budget: FairBudget,
@@ -41,10 +41,10 @@ export async function acquireResponseMemory(
   return share;
 }
 
-/** How a request whose result is offered comes by its memory; undefined where it did so before it was dispatched. */
+/** Returns how to acquire memory for an offered result; undefined if that was done before dispatch. */
 export function acquireWhenOffered(
   budget: FairBudget,
-  { request, receiver: { response } }: Waiter,
+  { request, receiver: { response } }: PendingReply,
   bytes: number,
 ): AcquireMemory | undefined {
   if (response === undefined) return undefined;
@@ -72,10 +72,10 @@ interface HeldShare {
   readonly share: BudgetShare;
 }
 
-/** What is held for the callers of each connection. */
+/** Shares held for the callers of each connection. */
 const sharesOf = new WeakMap<Socket, readonly HeldShare[]>();
 
-/** The share is held until this response has been read. */
+/** Records that a share is held until this response has been read. */
 export function noteShare({ req: { socket } }: ServerResponse, budget: FairBudget, share: BudgetShare): void {
   sharesOf.set(socket, [...listShares(socket), { budget, share }]);
 }
@@ -84,8 +84,8 @@ const listShares = (socket: Socket): HeldShare[] =>
   (sharesOf.get(socket) ?? []).filter(({ share }) => share.amount > 0);
 
 /**
- * Picks, among connections whose callers take nothing or little, those that hold memory that another account waits for:
- * for each budget all of the account that holds most, and of no other until that one has given its memory back.
+ * Picks, among slow connections, those that hold memory another account waits for. For each budget it picks all
+ * connections of the account that holds most, and none of other accounts until that one has given its memory back.
  */
 export function findContested(slow: readonly Socket[]): readonly Socket[] {
   const contested = slow.flatMap((socket) =>

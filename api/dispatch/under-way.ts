@@ -1,18 +1,18 @@
 import type { QueueName } from '../../shared/queue/job-kinds.ts';
 import type { Frame } from '../../shared/reply/frame.ts';
-import type { Waiter } from './waiter.ts';
+import type { PendingReply } from './pending-reply.ts';
 
-/** A call of a vendor that goes on for a caller who left has ended so long after its deadline for beginning, to be sure. */
+/** A vendor call that continues for a disconnected caller has certainly ended this long after its deadline to start. */
 const longestCallMs = 30 * 60_000;
 
 /**
- * The requests of each queue and account that have not ended: those that are waited for, and those that a worker goes on
- * with although their callers left, as leaving gives back nothing that others could use.
+ * Counts the requests in progress per queue and account. Requests whose callers disconnected count while a worker runs
+ * them, because disconnecting frees nothing that others could use.
  */
 export class UnderWay {
   readonly #counts = new Map<string, number>();
-  /** By request. */
-  readonly #left = new Map<string, Waiter>();
+  /** By request id. */
+  readonly #left = new Map<string, PendingReply>();
 
   countOf(queue: QueueName, accountId: string): number {
     return this.#counts.get(nameCount(queue, accountId)) ?? 0;
@@ -22,26 +22,26 @@ export class UnderWay {
     return this.#left.size > 0;
   }
 
-  /** Of those whose callers left. */
+  /** Queues of requests whose callers disconnected. */
   queuesOfLeft(): Set<QueueName> {
     return new Set(Array.from(this.#left.values(), ({ queue }) => queue));
   }
 
-  add(waiter: Waiter): void {
+  add(waiter: PendingReply): void {
     this.#change(waiter, 1);
   }
 
-  end(waiter: Waiter): void {
+  end(waiter: PendingReply): void {
     this.#change(waiter, -1);
     waiter.onEnded?.();
   }
 
-  /** Its caller left: it counts until its worker says that it has ended. */
-  leave(waiter: Waiter): void {
+  /** The caller disconnected. The request counts until its worker reports its end. */
+  leave(waiter: PendingReply): void {
     this.#left.set(waiter.request.requestId, waiter);
   }
 
-  /** One whose caller left has ended. */
+  /** Ends a request whose caller disconnected. */
   endLeft(requestId: string): void {
     const waiter = this.#left.get(requestId);
     if (waiter === undefined) return;
@@ -49,7 +49,7 @@ export class UnderWay {
     this.end(waiter);
   }
 
-  /** A frame for a request without a waiter. */
+  /** Handles a frame of a request that has no pending reply. */
   take({ kind, requestId, payload }: Frame): void {
     switch (kind) {
       case 'accepted': {
@@ -59,7 +59,7 @@ export class UnderWay {
       }
       case 'result':
       case 'stored':
-      // Its worker ends once it hears that nobody asks for the answer.
+      // The worker stops once it learns that no caller wants the response.
       case 'offered':
       case 'error':
         this.endLeft(requestId);
@@ -75,7 +75,7 @@ export class UnderWay {
     }
   }
 
-  /** Ends those that will not be heard of again: their worker died, or their job is gone. */
+  /** Ends requests that will not be heard from again because their worker died or their job is gone. */
   endLost(queue: QueueName, alive: ReadonlySet<string>): void {
     for (const [requestId, { queue: own, workerId, request }] of this.#left) {
       if (own !== queue) continue;
@@ -84,7 +84,7 @@ export class UnderWay {
     }
   }
 
-  #change({ queue, request }: Waiter, by: number): void {
+  #change({ queue, request }: PendingReply, by: number): void {
     const name = nameCount(queue, request.accountId);
     const count = (this.#counts.get(name) ?? 0) + by;
     if (count > 0) this.#counts.set(name, count);

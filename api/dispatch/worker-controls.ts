@@ -1,28 +1,28 @@
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { sendControl, type CancelCause, type ControlMessage } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import type { Waiter } from './waiter.ts';
+import type { PendingReply } from './pending-reply.ts';
 
 export type WaiterControl = 'pause' | 'resume' | 'cancel';
 
-/** A worker that is alive listens again within so long after its connection was cut. */
-const deafPatienceMs = 15_000;
+/** A live worker subscribes again within this time after its connection was cut. */
+const deafTimeoutMs = 15_000;
 
-/** Something that a worker has not heard: Redis was away, or the worker's connection was. */
+/** A message that a worker missed because Redis or the worker's connection was down. */
 interface Untold {
   readonly tell: () => Promise<boolean>;
-  /** Since when Redis says that the worker does not listen; null while Redis is away. */
+  /** Since when Redis reports no subscription of the worker; null while Redis is down. */
   deafSinceMs: number | null;
 }
 
-/** What this process tells the workers that run its requests. A worker that is not told goes on by itself. */
+/** Sends control messages to the workers that run this process's requests. A worker that misses them continues on its own. */
 export class WorkerControls {
   readonly #redis: RedisClient;
   readonly #log: Logger;
-  /** What workers must be told as soon as they can be, by request. */
+  /** Undelivered messages to retry, by request id. */
   readonly #untold = new Map<string, Untold>();
-  /** The last word on a request. What came before it must not be said again, whenever it turns out to be unheard. */
-  readonly #lastWords = new WeakMap<Waiter, ControlMessage>();
+  /** The latest message for each request. Earlier ones must not be sent again, even if they turn out undelivered. */
+  readonly #lastWords = new WeakMap<PendingReply, ControlMessage>();
 
   constructor(redis: RedisClient, log: Logger) {
     this.#redis = redis;
@@ -33,8 +33,8 @@ export class WorkerControls {
     return this.#untold.size > 0;
   }
 
-  /** @param cause of a cancel */
-  control(waiter: Waiter, action: WaiterControl, cause: CancelCause = {}): void {
+  /** @param cause the cause of a cancel */
+  control(waiter: PendingReply, action: WaiterControl, cause: CancelCause = {}): void {
     const { workerId, request } = waiter;
     if (workerId === null) return;
     const { requestId } = request;
@@ -42,38 +42,41 @@ export class WorkerControls {
     this.#untold.delete(requestId);
     this.#lastWords.set(waiter, message);
     this.#send(workerId, message, (untold) => {
-      // Without either, a worker works for nobody or waits for nothing; that a caller is behind is said again anyway.
+      // A missed cancel or resume leaves a worker running for nobody or stuck. A missed pause is repeated anyway.
       if (action !== 'pause' && this.#lastWords.get(waiter) === message) this.#untold.set(requestId, untold);
     });
   }
 
-  /** Asks for a result up to this byte. What goes unheard is asked for again. */
-  askFor({ workerId, request: { requestId }, order: { attempt } }: Waiter, upToByte: number): void {
+  /** Asks for a result up to this byte. The caller repeats requests that get lost. */
+  askFor({ workerId, request: { requestId }, order: { attempt } }: PendingReply, upToByte: number): void {
     if (workerId !== null) this.#send(workerId, { action: 'send', requestId, attempt, upToByte });
   }
 
-  /** Its frames up to the mark have arrived on the channel. */
+  /** Confirms that the worker's frames up to the mark have arrived on the channel. */
   received(workerId: string, channel: string, mark: number): void {
     this.#send(workerId, { action: 'received', channel, mark });
   }
 
-  /** Nobody waits for the request any more. */
+  /** Cancels a request that has no pending reply. */
   cancelStray(workerId: string, requestId: string): void {
     this.#send(workerId, { action: 'cancel', requestId });
   }
 
-  /** A worker goes on for a caller who was told of Redis's outage, and would charge the whole answer. */
+  /**
+   * Retries undelivered messages. Otherwise a worker would keep running for a caller that already got an error, and charge
+   * for the whole response.
+   */
   async tellUntold(): Promise<void> {
     await Promise.all(Array.from(this.#untold, ([requestId, untold]) => this.#tellAgain(requestId, untold)));
   }
 
   async #tellAgain(requestId: string, untold: Untold): Promise<void> {
-    // Where the node of one worker's channel is away, the others are told all the same.
+    // While the node of one worker's channel is down, the other workers are still notified.
     const isHeard = await untold.tell().catch(() => null);
     if (isHeard === null) return;
     untold.deafSinceMs ??= Date.now();
-    const isDead = Date.now() - untold.deafSinceMs > deafPatienceMs;
-    // Another word may have taken its place meanwhile.
+    const isDead = Date.now() - untold.deafSinceMs > deafTimeoutMs;
+    // A newer message may have replaced it meanwhile.
     if ((isHeard || isDead) && this.#untold.get(requestId) === untold) this.#untold.delete(requestId);
   }
 

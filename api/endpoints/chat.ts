@@ -2,39 +2,47 @@ import type { ChatRequest } from '../../shared/contract/chat.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import { operations } from '../../shared/contract/operations.ts';
 import { noChannel } from '../../shared/reply/reply-channel.ts';
-import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
+import { admit, type Admitted } from '../admission/admit.ts';
+import { preAdmit, preAdmitDoubtful, precheckBalance } from '../admission/pre-admit.ts';
 import type { DispatchedChat, NewChatJob } from '../dispatch/dispatch-chat.ts';
-import type { Receiver } from '../dispatch/waiter.ts';
+import type { Receiver } from '../dispatch/pending-reply.ts';
+import { receiveWhole } from '../dispatch/receive-whole.ts';
+import { defineEndpoint } from '../endpoint.ts';
 import { readFiles } from '../files/read-files.ts';
-import { admit, type Admitted } from '../middleware/admit.ts';
-import { holderOf } from '../middleware/authenticate.ts';
-import { callerSignal } from '../middleware/caller-signal.ts';
-import { preAdmit, preAdmitDoubtful, precheckBalance } from '../middleware/pre-admit.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import { authenticate } from '../middleware/authenticate.ts';
+import { noteRefusals } from '../middleware/note-refusals.ts';
+import { parseBody } from '../middleware/parse-body.ts';
+import { readCreationOptions } from '../middleware/read-creation-options.ts';
 import { SseStream } from '../present/sse-stream.ts';
-import type { Services } from '../services.ts';
+import type { ApiContext } from '../request/context.ts';
+import { refuseAsyncStream } from '../request/creation-options.ts';
+import { holderOf } from '../request/holder.ts';
+import { awaitResponse } from './await-response.ts';
 import { createCountingTurn } from './counting-turn.ts';
 import { estimateChat, type ChatEstimate } from './estimate-chat.ts';
 import { findModel } from './find-model.ts';
+import { loadReasoning } from './load-reasoning.ts';
 import { prepareChat } from './prepare-chat.ts';
 import { hasFiles } from './prompt-content.ts';
-import { recallReasoning } from './recall-reasoning.ts';
 import { respondAsync } from './respond-async.ts';
 import { sendBody } from './send-body.ts';
 
-export function createChat(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
-    const asked = context.state.body as ChatRequest;
+export const createChatCompletion = defineEndpoint(
+  operations.createChatCompletion,
+  [authenticate, noteRefusals, readCreationOptions, parseBody],
+  (services) => async (context) => {
+    const asked = context.state.body;
+    refuseAsyncStream(context);
     const model = findModel(services, asked.model, operations.createChatCompletion.modelTypes);
     const body = prepareChat(asked, model);
     precheckBalance(context, model);
-    // Reading documents costs the process as much as a large body does.
+    // Reading documents costs the process as much as reading a large body.
     if (hasFiles(body)) await preAdmit(services, context, model);
     else await preAdmitDoubtful(services, context, model);
     const { accountId } = holderOf(context);
     const [recalled, files] = await Promise.all([
-      recallReasoning(services.reasoning, accountId, body, model),
-      readFiles(services.documents, accountId, body, model, callerSignal(context.res)),
+      loadReasoning(services.reasoning, accountId, body, model),
+      readFiles(services.documents, accountId, body, model, context.state.signal),
     ]);
     const contents = { files, reasoning: recalled };
     const estimated = await estimateChat(body, model, contents, createCountingTurn(services, context, model));
@@ -49,46 +57,43 @@ export function createChat(services: Services) {
       admitted.outcome === 'attached'
         ? Promise.resolve(services.chats.attach(admitted, receiver))
         : services.chats.dispatch(toJob(body, estimated, admitted), receiver);
-    if (body.stream === true) await streamAnswer(context, start);
-    else await sendAnswer(context, start);
-  };
-}
+    if (body.stream === true) await streamResponse(context, start);
+    else await sendResponse(context, start);
+  },
+);
 
-/** Has the chat run, or found where it is kept, and its answer handed to the receiver. */
+/** Dispatches the chat, or follows its kept response, with this receiver. */
 type StartChat = (receiver: Receiver) => Promise<DispatchedChat>;
 
-async function streamAnswer(context: ApiContext, start: StartChat): Promise<void> {
-  const stream = new SseStream(context.res);
+async function streamResponse(context: ApiContext, start: StartChat): Promise<void> {
+  const stream = new SseStream(context.res, context.state.signal);
   await start(stream).then(
     (chat) => stream.attach(chat),
     (error: unknown) => stream.fail(toAppError(error)),
   );
-  // The stream writes its own head and bytes; Koa has nothing to add unless it fails before the first.
+  // The stream writes its own headers and body; Koa is needed only if it fails before the first byte.
   await stream.finished;
   if (stream.failure !== null) context.state.error = stream.failure;
   context.respond = false;
 }
 
-async function sendAnswer(context: ApiContext, start: StartChat): Promise<void> {
-  let cancel = (): void => undefined;
-  const answer = new Promise<LentBuffer>((resolve, reject) => {
-    const receiver: Receiver = {
-      response: context.res,
-      delta: () => undefined,
-      end: resolve,
-      fail: reject,
-    };
-    start(receiver).then((chat) => {
-      cancel = () => chat.cancel();
-      if (context.res.destroyed) cancel();
-    }, reject);
-    context.res.once('close', () => {
-      if (context.res.writableFinished) return;
-      cancel();
-      reject(new AppError('job_cancelled'));
-    });
-  });
-  const { bytes, giveBack } = await answer;
+async function sendResponse(context: ApiContext, start: StartChat): Promise<void> {
+  const { signal } = context.state;
+  const { receiver, answer } = receiveWhole(context.res);
+  let chat: DispatchedChat | null = null;
+  // The answer, or a failure, may arrive before the dispatch has settled.
+  start(receiver).then(
+    (started) => {
+      chat = started;
+      if (signal.aborted) started.cancel();
+    },
+    (error: unknown) => receiver.fail(toAppError(error)),
+  );
+  const cancel = (): void => {
+    chat?.cancel();
+    receiver.fail(new AppError('job_cancelled'));
+  };
+  const { bytes, giveBack } = await awaitResponse({ answer, cancel }, signal);
   try {
     await sendBody(context, bytes);
   } finally {
@@ -110,10 +115,10 @@ const toJob = (
   ...(reasoning.length === 0 ? {} : { reasoning }),
 });
 
-/** The body as the vendor gets it: as many tokens to each choice as the reservation affords, under the caller's name. */
+/** The body for the vendor, with the reservation's tokens split evenly among the choices. */
 function boundBody(body: ChatRequest, choices: number, { units }: Admitted): ChatRequest {
   const { max_completion_tokens: newer, max_tokens: older, ...rest } = body;
-  // More than was asked for is reserved where a vendor reasons beyond the bound.
+  // If a vendor reasons beyond the bound, more than the requested number is reserved.
   const tokens = Math.min(newer || older || Infinity, Math.max(1, Math.floor(units / choices)));
   return { ...rest, [newer ? 'max_completion_tokens' : 'max_tokens']: tokens };
 }

@@ -11,17 +11,17 @@ import { listImageInputs, readMask } from './image-inputs.ts';
 
 const defaultMaxImages = 4;
 
-/** Either operation's body. What one of them has no field for is never set. */
+/** The body of either operation. Fields that an operation lacks are never set. */
 export type AnyImageRequest = ImageRequest &
   Pick<Partial<ImageEditRequest>, 'image' | 'images' | 'mask' | 'input_fidelity'>;
 
 export type ImageOperation = 'createImage' | 'editImage';
 
-/** What a job says of what is to be made. */
+/** The job's description of the images to make. */
 export type CheckedImageRequest = Omit<ImageJob, 'v' | 'kind' | 'request' | 'replyChannel'>;
 
 /**
- * Checks what depends on the model, and what depends on other fields.
+ * Checks fields that depend on the model or on other fields.
  * @throws AppError `validation_failed`
  */
 export function checkImageRequest(
@@ -51,7 +51,7 @@ export function checkImageRequest(
   return checked;
 }
 
-/** Refused where none of the routes can do what is asked; where some can, they alone are called. */
+/** Refuses what no route can do. If only some routes can do it, only they are called. */
 function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel): void {
   const ask = toImageAsk(checked);
   const unmet = routes.map((route) => findUnmetImageNeed(route, ask));
@@ -64,7 +64,7 @@ function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel):
   );
 }
 
-/** What OpenAI's clients send for a size or quality that they leave to the model. */
+/** OpenAI's clients send this for a size or quality that they leave to the model. */
 const leftToModel = 'auto';
 
 function chooseSize({ size: asked }: AnyImageRequest, { sizes: listed }: CatalogModel): string {
@@ -131,7 +131,7 @@ function readOptions(body: AnyImageRequest): ImageOptions {
   };
 }
 
-/** Null where the answer is not streamed. */
+/** Null if the response is not streamed. */
 function readPartialImages(body: AnyImageRequest, n: number): number | null {
   if (body.stream !== true) return null;
   if (n > 1) throw invalidField(['body', 'n'], 'must be 1 with stream: a stream shows one image');

@@ -4,7 +4,7 @@ import type { Message } from '../../shared/contract/chat-messages.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
 import { joinWords } from '../../shared/contract/describe-fault.ts';
 
-/** Extensions of the media types that are sent without a file name. */
+/** File extensions by media type, for files sent without a name. */
 const extensionOfType = new Map(
   Object.entries({
     'application/pdf': 'pdf',
@@ -16,12 +16,12 @@ const extensionOfType = new Map(
   }),
 );
 
-/** The modality by which a model says that it takes parts of a kind; files go by `supported_file_types`. */
+/** The input modality a model must list for each kind of part. Files are checked against `supported_file_types`. */
 const modalityOfPart = { image_url: 'image', input_audio: 'audio' } as const;
 
 /**
- * Pictures, sound and files of the messages, against what the model takes. Of a model whose entry says nothing of its
- * `input_modalities`, nothing is known, and they pass.
+ * Checks the images, audio and files of the messages against what the model takes. A model without `input_modalities` in
+ * its entry is not checked.
  * @throws AppError `validation_failed`
  */
 export function checkParts(messages: readonly Message[], model: CatalogModel): void {
@@ -30,9 +30,9 @@ export function checkParts(messages: readonly Message[], model: CatalogModel): v
 }
 
 /**
- * A chat must say something. Single messages may be empty: a system prompt that is not set, a tool that returned nothing,
- * an answer that had no text, and the empty turns by which agents ask a model to go on.
- * @param messages with the fields alone that are sent
+ * Requires content in at least one message. Single messages may be empty: a system prompt that is not set, a tool that
+ * returned nothing, a reply without text, and the empty turns by which agents ask a model to continue.
+ * @param messages reduced to the fields that are sent
  * @throws AppError `validation_failed`
  */
 export function checkContents(messages: readonly Message[]): void {
@@ -44,7 +44,7 @@ export function checkContents(messages: readonly Message[]): void {
   );
 }
 
-/** Fields that say who speaks, and of what kind a part is. */
+/** Fields that name the speaker or the kind of a part. */
 const labels = new Set(['role', 'name', 'tool_call_id', 'type']);
 
 function saysSomething([field, value]: [string, unknown]): boolean {
@@ -89,7 +89,7 @@ function checkFiles(messages: readonly Message[], { id, published }: CatalogMode
       if (extension === undefined || !taken.includes(extension)) {
         throw invalidField([...at, 'file'], `must be a file of one of these types: ${taken.join(', ')}`);
       }
-      // Some vendors go by the type alone, and film and sound cost by their length.
+      // Some vendors look at the type alone, and charge video and audio by length.
       if (isFilmOrSound(mediaType) && extensionOfDocument.test(extension)) {
         const msg = `says that it is ${mediaType}, and its filename that it is ${extension}: make them agree`;
         throw invalidField([...at, 'file', 'file_data'], msg);

@@ -5,29 +5,28 @@ import { joinWords } from '../../shared/contract/describe-fault.ts';
 import { maxIssues } from '../../shared/contract/validation.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 
-/** The inputs of a request for embeddings. */
 export interface EmbeddingInputs {
   readonly texts: readonly string[];
-  /** How many token numbers each was sent as; null where they were sent as texts. */
+  /** Number of token numbers sent for each input; null if texts were sent. */
   readonly sentTokens: readonly number[] | null;
-  /** Whether the caller sent one input and no list of them. */
+  /** Whether a single input was sent instead of a list. */
   readonly isSingle: boolean;
 }
 
 export interface CountingOptions {
-  /** Most tokens of an input. */
+  /** Maximum tokens of an input. */
   readonly limit: number;
   readonly turn: CountingTurn;
 }
 
-/** Most tokens of an input, without those that the vendor adds. */
+/** Maximum tokens of an input, without those that the vendor adds. */
 export function findInputLimit({ context, specialTokens }: CatalogModel): number {
   return Math.max(1, Math.min(maxTokensPerEmbeddingInput, context - (specialTokens ?? 0)));
 }
 
 /**
- * The tokens of each input, with those that the vendor is known to add to it. What was sent as token numbers counts as
- * many as were sent, or more where its text has more for the model: vendors are sent the text, and count that.
+ * Counts the tokens of each input, including those that the vendor is known to add. An input sent as token numbers counts
+ * at least as many as were sent, and more if the model splits its text into more: vendors receive the text and count that.
  * @throws AppError `content_too_long` for inputs above the limit of one
  */
 export async function countInputs(
@@ -40,17 +39,17 @@ export async function countInputs(
   for (const [i, text] of texts.entries()) {
     const tokens = await countTokensAsync(text, { limit, turn, encoding: tokenizer });
     if (tokens === null) tooLong.push(i);
-    // Whitespace alone can count as nothing; an input is at least one token to every vendor.
+    // Whitespace alone can count as zero, but vendors count at least one token per input.
     else counts.push(Math.max(1, tokens, sentTokens?.[i] ?? 0) + (specialTokens ?? 0));
   }
   if (tooLong.length > 0) throw refuseTooLong(tooLong, isSingle, limit);
   return counts;
 }
 
-/** Of the inputs that are too long, how many the message names. */
+/** How many of the inputs that are too long the message names. */
 const maxNamed = 5;
 
-/** @param tooLong their places */
+/** @param tooLong their indexes */
 export function refuseTooLong(tooLong: readonly number[], isSingle: boolean, limit: number): AppError {
   const places = tooLong.map((i) => (isSingle ? ['input'] : ['input', i]));
   const msg = `is longer than ${limit} tokens`;

@@ -1,32 +1,33 @@
 import { buildDescription } from '../../shared/contract/openapi/build-description.ts';
 import type { Description } from '../../shared/contract/openapi/description.ts';
 import { operations } from '../../shared/contract/operations.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import { defineEndpoint } from '../endpoint.ts';
+import { beginInTurns } from '../middleware/begin-in-turns.ts';
 import { renderDocs } from '../pages/docs/render-docs.ts';
 import { PreparedBody } from '../present/prepared-body.ts';
 import type { Services } from '../services.ts';
 import { sendPrepared, servePrepared } from './send-prepared.ts';
 
-/** Changes only with the program, but a new version of it should not be hidden for long. */
+/** Changes only with the program version, but a new version should show up soon. */
 const cacheControl = 'public, max-age=300';
 
 const describe = ({ publicUrl }: Services): Description =>
   buildDescription(Object.values(operations), publicUrl);
 
-export function getDescription(services: Services) {
-  return servePrepared(() => PreparedBody.ofJson(describe(services)), cacheControl);
-}
+export const getDescription = defineEndpoint(operations.getDescription, [beginInTurns], (services) =>
+  servePrepared(() => PreparedBody.ofJson(describe(services)), cacheControl),
+);
 
-export function getDocs(services: Services) {
+export const getDocs = defineEndpoint(operations.getDocs, [beginInTurns], (services) => {
   let page: { readonly body: PreparedBody; readonly contentSecurityPolicy: string } | null = null;
-  return async (context: ApiContext): Promise<void> => {
+  return async (context) => {
     page ??= prepareDocs(services);
     context.set('content-security-policy', page.contentSecurityPolicy);
     context.set('x-content-type-options', 'nosniff');
     context.set('referrer-policy', 'no-referrer');
     await sendPrepared(context, page.body, cacheControl);
   };
-}
+});
 
 function prepareDocs(services: Services) {
   const { html, contentSecurityPolicy } = renderDocs(describe(services));

@@ -6,32 +6,39 @@ import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { noChannel } from '../../shared/reply/reply-channel.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
+import { admit, type Admitted, type Attached, type Estimate } from '../admission/admit.ts';
+import { preAdmit, preAdmitDoubtful, precheckBalance } from '../admission/pre-admit.ts';
 import type { DurableWork } from '../dispatch/durable-jobs.ts';
 import { acquireResponseMemory } from '../dispatch/response-memory.ts';
-import { admit, type Admitted, type Attached, type Estimate } from '../middleware/admit.ts';
-import { holderOf } from '../middleware/authenticate.ts';
-import { callerSignal } from '../middleware/caller-signal.ts';
-import { creationOptionsOf } from '../middleware/creation-options.ts';
-import { preAdmit, preAdmitDoubtful, precheckBalance } from '../middleware/pre-admit.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import { defineEndpoint } from '../endpoint.ts';
+import { authenticate } from '../middleware/authenticate.ts';
+import { noteRefusals } from '../middleware/note-refusals.ts';
+import { parseBody } from '../middleware/parse-body.ts';
+import { readCreationOptions } from '../middleware/read-creation-options.ts';
 import { presentEmbeddings } from '../present/embeddings.ts';
+import type { ApiContext } from '../request/context.ts';
+import { creationOptionsOf, refuseAsyncStream } from '../request/creation-options.ts';
+import { holderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
-import { cancelWhenGone } from './cancel-when-gone.ts';
+import { awaitResponse } from './await-response.ts';
 import { countInputs, findInputLimit } from './count-inputs.ts';
 import { createCountingTurn } from './counting-turn.ts';
 import { findModel } from './find-model.ts';
-import { respondAsync } from './respond-async.ts';
 import { readInputs } from './read-inputs.ts';
+import { respondAsync } from './respond-async.ts';
 import { sendBody } from './send-body.ts';
 
 const bytesPerFloat = 4;
 
-/** What most vendors add to an input: a mark before it and one behind it, or none. */
+/** Most vendors add a token before and one after each input, or none. */
 const usualSpecialTokens = 2;
 
-export function createEmbeddings(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
-    const body = context.state.body as EmbeddingRequest;
+export const createEmbedding = defineEndpoint(
+  operations.createEmbedding,
+  [authenticate, noteRefusals, readCreationOptions, parseBody],
+  (services) => async (context) => {
+    const body = context.state.body;
+    refuseAsyncStream(context);
     const model = findModel(services, body.model, operations.createEmbedding.modelTypes);
     const dimensions = chooseDimensions(body, model);
     precheckBalance(context, model);
@@ -43,18 +50,19 @@ export function createEmbeddings(services: Services) {
     const counted = { model, dimensions, inputs: read.texts, inputTokens };
     const estimate = estimateInputs(counted, body.user ?? null);
     const isAsync = creationOptionsOf(context).respondsAsync;
-    // A job holds no memory of this process.
+    // An async job needs no response memory here.
     const early = isAsync ? await admit(services, context, estimate) : null;
     const createWork = (first: Admitted) => createDurableWork(body, counted, first);
     if (early !== null && (await respondAsync(services, context, early, createWork))) return;
     const memory = await acquireMemory(services, context, counted, estimate);
     try {
-      await answerInputs(services, context, counted, early ?? (await admit(services, context, estimate)));
+      const admitted = early ?? (await admit(services, context, estimate));
+      await answerInputs(services, context, { counted, admitted, format: body.encoding_format ?? 'float' });
     } finally {
       memory?.release();
     }
-  };
-}
+  },
+);
 
 interface CountedInputs {
   readonly model: CatalogModel;
@@ -67,7 +75,7 @@ function estimateInputs({ model, inputs, inputTokens }: CountedInputs, user: str
   const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
   const worst = computeWorstCase(model.pricing, {
     ...noUsage,
-    // Where the catalog does not say what a vendor adds, it is reserved for, and not counted as ours.
+    // If the catalog does not say what a vendor adds, reserve for it, but do not count it as ours.
     promptTokens: promptTokens + (model.specialTokens === null ? usualSpecialTokens * inputs.length : 0),
     characters: inputs.reduce((sum, text) => sum + text.length, 0),
     durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
@@ -85,8 +93,8 @@ function estimateInputs({ model, inputs, inputTokens }: CountedInputs, user: str
 }
 
 /**
- * Memory for the vectors, before money is reserved for them: a request that waits must not hold any. One that would be
- * refused, for lack of money or for another reason, does not wait.
+ * Acquires memory for the vectors before money is reserved, so that a waiting request holds no money. A request that would
+ * be refused, for lack of money or another reason, does not wait.
  */
 async function acquireMemory(
   services: Services,
@@ -96,7 +104,7 @@ async function acquireMemory(
 ): Promise<BudgetShare | null> {
   return await acquireResponseMemory(services.responseMemory, holderOf(context).accountId, {
     bytes: inputs.length * (dimensions ?? model.dimensions!.default) * bytesPerFloat,
-    signal: callerSignal(context.res),
+    signal: context.state.signal,
     response: context.res,
     checkBeforeWaiting: async () => {
       await preAdmit(services, context, model);
@@ -118,18 +126,23 @@ function createDurableWork(
   };
 }
 
+interface AdmittedInputs {
+  readonly counted: CountedInputs;
+  readonly admitted: Admitted | Attached;
+  readonly format: 'float' | 'base64';
+}
+
 async function answerInputs(
   services: Services,
   context: ApiContext,
-  { model, dimensions, inputs, inputTokens }: CountedInputs,
-  admitted: Admitted | Attached,
+  { counted, admitted, format }: AdmittedInputs,
 ): Promise<void> {
-  const body = context.state.body as EmbeddingRequest;
+  const { model, dimensions, inputs, inputTokens } = counted;
   const job =
     admitted.outcome === 'attached'
       ? services.jobs.attach(admitted)
       : services.embeddings.add({ request: admitted.request, inputs, inputTokens, dimensions });
-  const { bytes, giveBack } = await cancelWhenGone(context, job);
+  const { bytes, giveBack } = await awaitResponse(job, context.state.signal);
   try {
     const { header, body: vectors } = decodeResult(bytes, 'embedding');
     const answer = presentEmbeddings({
@@ -137,7 +150,7 @@ async function answerInputs(
       model: model.id,
       header,
       vectors,
-      format: body.encoding_format ?? 'float',
+      format,
     });
     await sendBody(context, answer);
   } finally {
@@ -145,7 +158,7 @@ async function answerInputs(
   }
 }
 
-/** Null where the model's own number is wanted. */
+/** Null for the model's default. */
 function chooseDimensions({ dimensions }: EmbeddingRequest, model: CatalogModel): number | null {
   const own = model.dimensions;
   if (own === null) throw new AppError('internal_error', { message: `${model.id} has no dimensions` });

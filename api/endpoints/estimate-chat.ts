@@ -1,60 +1,60 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { allowForSearch, countSearchCalls, maySearch } from '../../shared/catalog/search-allowance.ts';
+import { findMostPromptTokens, isBounded, type PromptMakeup } from '../../shared/catalog/usage-bounds.ts';
 import type { ChatRequest } from '../../shared/contract/chat.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
-import { allowForSearch, countSearchCalls, maySearch } from '../../shared/pricing/search-allowance.ts';
-import { findMostPromptTokens, isBounded, type PromptMakeup } from '../../shared/pricing/usage-bounds.ts';
 import type { CountingTurn } from '../../shared/pricing/count-tokens.ts';
-import type { RecalledReasoning } from '../../shared/queue/job-kinds.ts';
+import type { LoadedReasoning } from '../../shared/queue/job-kinds.ts';
 import { countChoices, findServingRoutes } from '../../shared/routing/chat-needs.ts';
+import type { Estimate } from '../admission/admit.ts';
 import type { CountedFile } from '../files/file-content.ts';
-import type { Estimate } from '../middleware/admit.ts';
 import { countMedia, listAdditions, listTexts } from './prompt-content.ts';
 import { PromptCounter } from './prompt-counter.ts';
 
-/** What a vendor's chat form adds to each message, and to start the answer; as OpenAI counts it, rounded up. */
+/** Tokens that a vendor's chat format adds per message and to start the reply. OpenAI's counts, rounded up. */
 const tokensPerMessage = 4;
 const tokensToAnswer = 3;
-/** As Gemini counts; others count less. */
+/** Gemini's rate; other vendors count less. */
 const tokensPerSoundSecond = 32;
 
 /**
- * A chat that names no `max_tokens` may reserve half of what can be spent, so that it does not lock a small account
- * out of its second request; at least these tokens are worth an answer.
+ * A chat without `max_tokens` may reserve half of the spendable balance, so that it does not block a small account's
+ * second request. The minimum is enough tokens for a useful reply.
  */
 const openEndedSharePermille = 500;
 const leastCompletionTokens = 16;
 
 /**
- * How much longer than by our count a vendor may find a prompt. A vendor that is strict about its context would refuse
- * an open-ended chat whose bound fills it to the last token.
+ * How much more than our count a vendor may count for a prompt. Vendors with strict context checks would refuse an
+ * open-ended chat whose bound fills the context to the last token.
  */
 const vendorCountSlack = 0.02;
 const templateSlackTokens = 64;
 
-/** The tokens that are left for one answer of a prompt of this length. */
+/** Tokens left for one reply to a prompt of this length. */
 function findRoom(model: CatalogModel, promptTokens: number, slackTokens: number): number {
   return Math.max(1, Math.min(model.maxOutputTokens, model.context - promptTokens - slackTokens));
 }
 
-/** What is sent to the vendor with the prepared body, or in place of its bytes. */
+/** Content that is sent with the prepared body or in place of its bytes. */
 export interface ChatContents {
   readonly files: readonly CountedFile[];
   /** Oldest first. */
-  readonly reasoning: readonly RecalledReasoning[];
+  readonly reasoning: readonly LoadedReasoning[];
 }
 
 export interface ChatEstimate {
   readonly estimate: Estimate;
-  /** How many answers are made: fewer than were asked for where no route makes more than one. */
+  /** Number of choices generated; fewer than requested if no route makes more than one. */
   readonly choices: number;
-  /** The most that the prompt can count in any vocabulary. */
+  /** The most tokens that the prompt can have in any vocabulary. */
   readonly mostPromptTokens: number;
-  /** As much of the recalled reasoning as was counted: no more than this may be sent. */
-  readonly reasoning: readonly RecalledReasoning[];
+  /** The part of the loaded reasoning that was counted. No more than this may be sent. */
+  readonly reasoning: readonly LoadedReasoning[];
 }
 
 /**
- * The most that a chat can use: everything that goes to the vendor is counted.
+ * Estimates the most that a chat can use. Counts everything that is sent to the vendor.
  * @throws AppError `content_too_long` for a prompt beyond the model's context
  */
 export async function estimateChat(
@@ -74,7 +74,7 @@ export async function estimateChat(
   });
   const serving = findServingRoutes(model.routes, body);
   const choices = Math.max(1, ...serving.map((route) => countChoices(route, body)));
-  // Where a bound does not hold for all that is generated, the vendor keeps to none but its own.
+  // If a bound does not cover everything generated, vendors are limited only by their own maximum.
   const isEachBounded = model.routes.every(isBounded);
   const asked = isEachBounded ? body.max_completion_tokens || body.max_tokens || 0 : 0;
   const slack = templateSlackTokens + Math.ceil(promptTokens * vendorCountSlack);
@@ -87,7 +87,7 @@ export async function estimateChat(
       : counter.reservedTokens,
     durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
   });
-  // A prediction that is not borne out is charged as if it had been said.
+  // Prediction tokens that do not match are charged as output.
   const predicted = BigInt((await countPrediction(counter, body, model)) * choices);
   const estimate = {
     model,
@@ -147,14 +147,14 @@ async function countPrompt(
 }
 
 /**
- * Kept reasoning fills at most half of what the caller's own prompt leaves of the context, the latest first: callers
- * neither see nor can shorten what the gateway adds, so it never refuses a request of theirs that fits.
+ * Stored reasoning gets at most half of the context that the caller's prompt leaves, latest first. Callers can neither see
+ * nor shorten what the gateway adds, so it must never cause the refusal of a request that fits.
  */
 async function countReasoning(
   counter: PromptCounter,
   model: CatalogModel,
-  reasoning: readonly RecalledReasoning[],
-): Promise<readonly RecalledReasoning[]> {
+  reasoning: readonly LoadedReasoning[],
+): Promise<readonly LoadedReasoning[]> {
   let left = Math.floor((model.context - counter.tokens) / 2);
   let first = reasoning.length;
   while (first > 0) {

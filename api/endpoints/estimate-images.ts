@@ -1,15 +1,15 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { tokensPerPreview } from '../../shared/catalog/usage-bounds.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
-import { tokensPerPreview } from '../../shared/pricing/usage-bounds.ts';
 import { countImageCalls } from '../../shared/routing/image-needs.ts';
-import type { Estimate } from '../middleware/admit.ts';
+import type { Estimate } from '../admission/admit.ts';
 import type { CheckedImageRequest } from './check-image-request.ts';
 
 /**
- * The most that an image request can cost, in the terms of its price.
+ * Estimates the most that an image request can cost, in the units of its price.
  * @throws AppError `content_too_long`
  */
 export async function estimateImages(
@@ -21,7 +21,7 @@ export async function estimateImages(
   const { n, size, quality, inputs, mask, partialImages } = checked;
   const given = inputs.length + (mask === null ? 0 : 1);
   const promptTokens = (await countPrompt(checked, model, turn)) + given * model.tokensPerPicture;
-  // A vendor that makes one image a call reads, and counts, the prompt for each of them.
+  // A vendor that makes one image per call reads and charges the prompt for each.
   const mostCalls = Math.max(1, ...model.routes.map((route) => countImageCalls(route, n)));
   const usage = { ...noUsage, promptTokens: promptTokens * mostCalls, images: n };
   const worst = computeWorstCase(model.pricing, {
@@ -29,13 +29,13 @@ export async function estimateImages(
     imageQuality: quality,
     imageSize: size,
     characters: countImageCharacters(checked),
-    // Where they find no further slots, one call comes after the other.
+    // Without enough call slots, the calls run one after the other.
     durationMs: Math.max(
       0,
       ...model.routes.map((route) => route.upstream.timeoutMs * countImageCalls(route, n)),
     ),
   });
-  // The bound on output is that of one image.
+  // `maxOutputTokens` is for one image.
   const outputTokens = (model.maxOutputTokens + (partialImages ?? 0) * tokensPerPreview) * n;
   return {
     model,
@@ -49,10 +49,10 @@ export async function estimateImages(
   };
 }
 
-/** `Style:` and `Avoid:`, which join what a vendor has no field for to the prompt. */
+/** Tokens for the `Style:` and `Avoid:` labels, added to the prompt if a vendor has no such fields. */
 const joinTokens = 8;
 
-/** What is sent of the caller's words counts. @throws AppError `content_too_long` */
+/** Counts the caller's texts that are sent. @throws AppError `content_too_long` */
 async function countPrompt(
   { prompt, negativePrompt, style }: CheckedImageRequest,
   model: CatalogModel,

@@ -5,8 +5,8 @@ import type { ModelType } from '../../shared/contract/models.ts';
 import type { Services } from '../services.ts';
 
 /**
- * The model a request names, by its id or its alternative id.
- * @throws AppError `model_not_found`; `validation_failed` where it is of another type; `model_disabled`
+ * Finds the requested model by its id or alternative id.
+ * @throws AppError `model_not_found`; `validation_failed` if it has another type; `model_disabled`
  */
 export function findModel({ catalog }: Services, id: string, types: readonly ModelType[]): CatalogModel {
   const model = catalog.find(id);

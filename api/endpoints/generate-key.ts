@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 
 /**
- * Runs what replaces an API key. Refusals stay as they are.
+ * Runs the replacement of an API key and passes refusals on unchanged.
  * @throws AppError `key_generation_failed` in place of any other error
  */
 export async function generateKey<T>(replace: () => Promise<T>): Promise<T> {

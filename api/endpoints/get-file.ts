@@ -1,48 +1,47 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../../shared/contract/errors.ts';
+import { operations } from '../../shared/contract/operations.ts';
 import type { AcquireOptions } from '../../shared/fairness/fair-budget.ts';
 import { nextFileTurn } from '../../shared/fairness/work-turns.ts';
 import { fileLifetimeMs, parseFileName, type FileName } from '../../shared/storage/file-name.ts';
-import { noteShare } from '../dispatch/response-memory.ts';
 import { callerNetwork } from '../callers/caller-network.ts';
-import { callerSignal } from '../middleware/caller-signal.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import { noteShare } from '../dispatch/response-memory.ts';
+import { defineEndpoint } from '../endpoint.ts';
+import { beginInTurns } from '../middleware/begin-in-turns.ts';
 import { formatContentRange, parseRange } from '../present/byte-range.ts';
 import { checkPreconditions, isRangeCurrent, type Validators } from '../present/preconditions.ts';
-import type { Services } from '../services.ts';
+import type { ApiContext } from '../request/context.ts';
 import { openRange } from './open-range.ts';
 import { sendInChunks } from './send-body.ts';
 import { missingFile, StoredFile } from './stored-file.ts';
 
-/** A download that nobody reads, or reads too slowly while others wait, is cut meanwhile and gives its place to the next. */
+/** Downloads that are not read, or too slowly while others wait, are cut within this time and free their place. */
 const waitMs = 60_000;
-/** A cache may answer for so long without asking, and never beyond the file's own end. */
+/** A cache may serve a file this long without revalidation, and never past the file's expiry. */
 const maxCacheSeconds = 3_600;
 
 /**
- * Serves a kept file for a day to anyone who knows its name. There is no API key to go by, so downloads under way and
- * turns at the object store are shared by the caller's network. The file is read a range at a time, as the caller takes it.
+ * Serves a stored file for a day to anyone who knows its name. Without an API key, concurrent downloads and turns at the
+ * object store are shared among the callers' networks. The file is read one range at a time, as the client takes it.
  */
-export function getFile(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
-    const name = context.path.slice('/files/'.length);
-    const parsed = parseFileName(name);
-    if (parsed === null) throw missingFile();
-    if (parsed.createdAtMs !== null) findSecondsLeft(parsed.createdAtMs);
-    const network = callerNetwork(context.ip);
-    const options: AcquireOptions = { signal: callerSignal(context.res), waitMs, refuse: refuseDownload };
-    const download = await services.downloads.acquire(network, 1, options);
-    noteShare(context.res, services.downloads, download);
-    try {
-      const file = new StoredFile(services, parsed.key, network, options);
-      const createdAtMs = parsed.createdAtMs ?? (await file.describe()).storedAt.getTime();
-      const version = { etag: createETag(name), lastModifiedMs: createdAtMs };
-      await sendFile(context, file, parsed, version, network);
-    } finally {
-      download.release();
-    }
-  };
-}
+export const getFile = defineEndpoint(operations.getFile, [beginInTurns], (services) => async (context) => {
+  const name = context.path.slice('/files/'.length);
+  const parsed = parseFileName(name);
+  if (parsed === null) throw missingFile();
+  if (parsed.createdAtMs !== null) findSecondsLeft(parsed.createdAtMs);
+  const network = callerNetwork(context.ip);
+  const options: AcquireOptions = { signal: context.state.signal, waitMs, refuse: refuseDownload };
+  const download = await services.downloads.acquire(network, 1, options);
+  noteShare(context.res, services.downloads, download);
+  try {
+    const file = new StoredFile(services, parsed.key, network, options);
+    const createdAtMs = parsed.createdAtMs ?? (await file.describe()).storedAt.getTime();
+    const version = { etag: createETag(name), lastModifiedMs: createdAtMs };
+    await sendFile(context, file, parsed, version, network);
+  } finally {
+    download.release();
+  }
+});
 
 async function sendFile(
   context: ApiContext,
@@ -86,14 +85,17 @@ function setHeaders(
   context.type = contentType;
 }
 
-/** @throws AppError where the file has come to its end */
+/** @throws AppError if the file has expired */
 function findSecondsLeft(createdAtMs: number): number {
   const leftMs = createdAtMs + fileLifetimeMs - Date.now();
   if (leftMs <= 0) throw missingFile();
   return Math.floor(leftMs / 1_000);
 }
 
-/** A name is never given to other bytes. The tag is a hash of it, since tags end up in logs where links should not. */
+/**
+ * A name always refers to the same bytes. The tag is a hash of the name because tags end up in logs, where links should
+ * not.
+ */
 const createETag = (name: string): string =>
   `"${createHash('sha256').update(name).digest('base64url').slice(0, 22)}"`;
 

@@ -1,73 +1,124 @@
 import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
+import { operations } from '../../shared/contract/operations.ts';
 import type { RefillLogQuery, RequestLogQuery, StatsQuery } from '../../shared/contract/users.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
 import { acquireResponseMemory } from '../dispatch/response-memory.ts';
-import { callerSignal } from '../middleware/caller-signal.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import { defineEndpoint } from '../endpoint.ts';
+import { authenticate } from '../middleware/authenticate.ts';
+import { limitCalls } from '../middleware/limit-account-calls.ts';
 import { presentRefillLogs, presentRequestLogs, presentStats } from '../present/history.ts';
+import type { ApiContext } from '../request/context.ts';
+import { inDatabaseTurn } from '../request/in-database-turn.ts';
 import type { Services } from '../services.ts';
-import { inDatabaseTurn } from '../middleware/in-database-turn.ts';
-import type { OpenAccount } from './open-account.ts';
+import { openAccount } from './open-account.ts';
 import { sendBody } from './send-body.ts';
 import { readPeriod } from './stats-period.ts';
+import { openLinkedAccount } from './web/linked-account.ts';
+import { readAsUser } from './web/steps.ts';
 
 const requestLogPageSize = 300;
 
-export function listRequestLogs(services: Services, open: OpenAccount) {
-  return async (context: ApiContext): Promise<void> => {
-    const { page } = context.state.query as RequestLogQuery;
+/** Finds the account that a request is about. The caller may read it, and it is not banned. */
+type OpenAccount<C extends ApiContext> = (services: Services, context: C) => Promise<HotAccount>;
+
+interface WithQuery<Q> {
+  readonly state: { readonly query: Q };
+}
+
+const createListRequestLogs =
+  <C extends ApiContext>(open: OpenAccount<C>) =>
+  (services: Services) =>
+  async (context: C & WithQuery<RequestLogQuery>): Promise<void> => {
+    const { page } = context.state.query;
     await answerInTurn(services, context, {
-      open,
+      open: () => open(services, context),
       read: ({ id }, signal) => services.history.readRequestLog(id, page, requestLogPageSize, signal),
       present: (found) => presentRequestLogs(found, page, requestLogPageSize),
     });
   };
-}
 
-export function listRefillLogs(services: Services, open: OpenAccount) {
-  return async (context: ApiContext): Promise<void> => {
-    const { page, page_size: pageSize } = context.state.query as RefillLogQuery;
+export const listRequestLogs = defineEndpoint(
+  operations.listRequestLogs,
+  [authenticate, limitCalls],
+  createListRequestLogs(openAccount),
+);
+
+export const listRequestLogsOfApiAccount = defineEndpoint(
+  operations.listRequestLogsOfApiAccount,
+  readAsUser,
+  createListRequestLogs(openLinkedAccount),
+);
+
+const createListRefillLogs =
+  <C extends ApiContext>(open: OpenAccount<C>) =>
+  (services: Services) =>
+  async (context: C & WithQuery<RefillLogQuery>): Promise<void> => {
+    const { page, page_size: pageSize } = context.state.query;
     await answerInTurn(services, context, {
-      open,
+      open: () => open(services, context),
       read: (account, signal) => services.history.readRefillLog(account, page, pageSize, signal),
       present: (found) => presentRefillLogs(found, page, pageSize),
     });
   };
-}
 
-export function getStats(services: Services, open: OpenAccount) {
-  return async (context: ApiContext): Promise<void> => {
-    const period = readPeriod(context.state.query as StatsQuery, new Date());
+export const listRefillLogs = defineEndpoint(
+  operations.listRefillLogs,
+  [authenticate, limitCalls],
+  createListRefillLogs(openAccount),
+);
+
+export const listRefillLogsOfApiAccount = defineEndpoint(
+  operations.listRefillLogsOfApiAccount,
+  readAsUser,
+  createListRefillLogs(openLinkedAccount),
+);
+
+const createGetStats =
+  <C extends ApiContext>(open: OpenAccount<C>) =>
+  (services: Services) =>
+  async (context: C & WithQuery<StatsQuery>): Promise<void> => {
+    const period = readPeriod(context.state.query, new Date());
     await answerInTurn(services, context, {
-      open,
+      open: () => open(services, context),
       read: ({ id }) => services.history.readDays(id, period.start, period.end),
       present: (days) => presentStats(period, days),
     });
   };
-}
+
+export const getStats = defineEndpoint(
+  operations.getStats,
+  [authenticate, limitCalls],
+  createGetStats(openAccount),
+);
+
+export const getStatsOfApiAccount = defineEndpoint(
+  operations.getStatsOfApiAccount,
+  readAsUser,
+  createGetStats(openLinkedAccount),
+);
 
 interface HistoryRead<T> {
-  readonly open: OpenAccount;
+  readonly open: () => Promise<HotAccount>;
   readonly read: (account: HotAccount, signal: AbortSignal) => Promise<T>;
   readonly present: (found: T) => object;
 }
 
-/** Reads and presents what the account did, in its turn; what its caller has left is neither read on nor presented. */
+/** Reads and presents an account's history in its database turn. Stops if the client disconnects. */
 async function answerInTurn<T>(
   services: Services,
   context: ApiContext,
   { open, read, present }: HistoryRead<T>,
 ): Promise<void> {
-  const signal = callerSignal(context.res);
+  const { signal } = context.state;
   const { accountId, bytes } = await inDatabaseTurn(services, context, async () => {
-    const account = await open(services, context);
+    const account = await open();
     const found = await read(account, signal);
-    // Pages that come together are presented in one iteration of the event loop each.
+    // Presents concurrent pages one per event loop iteration.
     await nextWorkTurn(account.id);
     signal.throwIfAborted();
     return { accountId: account.id, bytes: Buffer.from(JSON.stringify(present(found))) };
   });
-  // Most pages are too small to count. One of long failures may not be.
+  // Most pages are too small to count. A page of long error messages may not be.
   const memory = await acquireResponseMemory(services.responseMemory, accountId, {
     bytes: bytes.length,
     signal,

@@ -11,19 +11,19 @@ import { isImageUrl } from '../../shared/contract/image-url.ts';
 
 type Location = readonly (string | number)[];
 
-/** An https link or a data URI, and the place in the body where it came from. */
+/** An https link or a data URI, and its location in the body. */
 export interface ImageInput {
   readonly url: string;
   readonly loc: Location;
 }
 
-/** The fields of either operation that hold images. */
+/** The image fields of both operations. */
 export type ImageFields = Pick<ImageEditRequest, 'image' | 'images' | 'image_url' | 'mask'>;
 
 /**
- * The input images of a request as one list: `image_url`, then `image`, then `images`. Each is an https link or a data URI
- * then, and knows its place in the body for errors that are found later.
- * @throws AppError where one is neither, or there are more than the model takes
+ * Lists the input images of a request: `image_url`, then `image`, then `images`. Each becomes an https link or a data URI
+ * and keeps its location in the body for errors found later.
+ * @throws AppError if one is neither, or if there are more than the model takes
  */
 export function listImageInputs(body: ImageFields, model: CatalogModel): ImageInput[] {
   const inputs = [
@@ -40,7 +40,7 @@ export function listImageInputs(body: ImageFields, model: CatalogModel): ImageIn
   return inputs;
 }
 
-/** @throws AppError where it is neither a link nor a data URI nor base64 of an image */
+/** @throws AppError if the mask is neither a link, nor a data URI, nor a base64 image */
 export function readMask({ mask }: ImageFields): ImageInput | null {
   if (mask === undefined || mask === null || mask === '') return null;
   const loc = ['body', 'mask'];
@@ -48,7 +48,7 @@ export function readMask({ mask }: ImageFields): ImageInput | null {
 }
 
 function listTexts(value: string | readonly string[] | null | undefined, field: string): ImageInput[] {
-  // An empty text is how some clients leave a field out.
+  // Some clients send an empty string for an absent field.
   if (value === undefined || value === null || value === '') return [];
   if (typeof value === 'string') return [readText(value, ['body', field])];
   return value.map((text, i) => readText(text, ['body', field, i]));
@@ -75,7 +75,7 @@ function readText(text: string, loc: Location): ImageInput {
   return { url, loc };
 }
 
-/** Base64 without a head says by its first bytes what it is. */
+/** Detects the type of bare base64 by its first bytes. */
 function toDataUri(base64: string): string | null {
   const type = sniffImageType(Buffer.from(base64.slice(0, startChars), 'base64'));
   return type === null ? null : `data:${type};base64,${base64}`;

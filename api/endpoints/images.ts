@@ -1,18 +1,25 @@
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { toAppError } from '../../shared/contract/errors.ts';
 import { operations } from '../../shared/contract/operations.ts';
 import { chooseLane } from '../../shared/queue/fair-share.ts';
-import type { AdmittedRequest, ImageJob } from '../../shared/queue/job-kinds.ts';
+import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import { noChannel } from '../../shared/reply/reply-channel.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
+import { admit, type Admitted, type Attached } from '../admission/admit.ts';
+import { preAdmitDoubtful, precheckBalance } from '../admission/pre-admit.ts';
 import type { AwaitedJob, StreamedJob } from '../dispatch/dispatch-job.ts';
-import { admit, type Admitted, type Attached } from '../middleware/admit.ts';
-import { preAdmitDoubtful, precheckBalance } from '../middleware/pre-admit.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import { defineEndpoint } from '../endpoint.ts';
+import { authenticate } from '../middleware/authenticate.ts';
+import { noteRefusals } from '../middleware/note-refusals.ts';
+import { parseBody } from '../middleware/parse-body.ts';
+import { readCreationOptions } from '../middleware/read-creation-options.ts';
 import { presentImages } from '../present/images.ts';
 import { SseStream } from '../present/sse-stream.ts';
+import type { ApiContext } from '../request/context.ts';
+import { refuseAsyncStream } from '../request/creation-options.ts';
 import type { Services } from '../services.ts';
-import { cancelWhenGone } from './cancel-when-gone.ts';
+import { awaitResponse } from './await-response.ts';
 import {
   checkImageRequest,
   type AnyImageRequest,
@@ -28,13 +35,16 @@ import { sendBody } from './send-body.ts';
 
 const jobOperations = { createImage: 'images.generations', editImage: 'images.edits' } as const;
 
-/** Serves generations and edits, which differ in what they must be sent. */
-export function createImages(services: Services, operation: ImageOperation) {
-  return async (context: ApiContext): Promise<void> => {
-    const body = context.state.body as AnyImageRequest;
+/** Generations and edits differ only in their inputs. */
+const createImages =
+  (operation: ImageOperation) =>
+  (services: Services) =>
+  async (context: ApiContext & { readonly state: { readonly body: AnyImageRequest } }): Promise<void> => {
+    const { body } = context.state;
+    refuseAsyncStream(context);
     const model = findModel(services, body.model, operations[operation].modelTypes);
     const checked = checkImageRequest(body, model, operation);
-    const admitted = await admitImages(services, context, model, checked);
+    const admitted = await admitImages(services, context, { model, checked, user: body.user ?? null });
     const createWork = ({ request }: Admitted) => ({
       operation: jobOperations[operation],
       job: createJob(request, checked, noChannel),
@@ -42,25 +52,31 @@ export function createImages(services: Services, operation: ImageOperation) {
     });
     if (await respondAsync(services, context, admitted, createWork)) return;
     const call = { services, context, checked, admitted };
-    if (checked.partialImages === null) await sendAnswer(call);
-    else await streamAnswer(call);
+    if (checked.partialImages === null) await sendResponse(call);
+    else await streamResponse(call);
   };
-}
+
+const steps = [authenticate, noteRefusals, readCreationOptions, parseBody];
+
+export const createImage = defineEndpoint(operations.createImage, steps, createImages('createImage'));
+
+export const editImage = defineEndpoint(operations.editImage, steps, createImages('editImage'));
 
 async function admitImages(
   services: Services,
   context: ApiContext,
-  model: CatalogModel,
-  checked: CheckedImageRequest,
+  {
+    model,
+    checked,
+    user,
+  }: { readonly model: CatalogModel; readonly checked: CheckedImageRequest; readonly user: string | null },
 ): Promise<Admitted | Attached> {
   precheckBalance(context, model);
   await preAdmitDoubtful(services, context, model);
-  const { user } = context.state.body as AnyImageRequest;
   const turn = createCountingTurn(services, context, model);
-  return await admit(services, context, await estimateImages(checked, model, user ?? null, turn));
+  return await admit(services, context, await estimateImages(checked, model, user, turn));
 }
 
-/** One admitted call, as it is answered. */
 interface ImageCall {
   readonly services: Services;
   readonly context: ApiContext;
@@ -68,13 +84,13 @@ interface ImageCall {
   readonly admitted: Admitted | Attached;
 }
 
-async function sendAnswer({ services, context, checked, admitted }: ImageCall): Promise<void> {
+async function sendResponse({ services, context, checked, admitted }: ImageCall): Promise<void> {
   const { jobs } = services;
   const job =
     admitted.outcome === 'attached'
       ? jobs.attach(admitted, context.res)
       : enqueue(services, jobs.await(admitted.request, 'image', context.res), admitted.request, checked);
-  const { bytes, giveBack } = await cancelWhenGone(context, job);
+  const { bytes, giveBack } = await awaitResponse(job, context.state.signal);
   try {
     const { header, body: images } = decodeResult(bytes, 'image');
     const links = createFileLinks(services);
@@ -84,9 +100,9 @@ async function sendAnswer({ services, context, checked, admitted }: ImageCall): 
   }
 }
 
-async function streamAnswer({ services, context, checked, admitted }: ImageCall): Promise<void> {
+async function streamResponse({ services, context, checked, admitted }: ImageCall): Promise<void> {
   const { jobs } = services;
-  const stream = new SseStream(context.res);
+  const stream = new SseStream(context.res, context.state.signal);
   const start = (): StreamedJob =>
     admitted.outcome === 'attached'
       ? jobs.attachStream(admitted, stream)
@@ -101,14 +117,14 @@ async function streamAnswer({ services, context, checked, admitted }: ImageCall)
   context.respond = false;
 }
 
-/** Puts the job on its queue, once it is its account's turn there. */
+/** Enqueues the job once it is its account's turn. */
 function enqueue<T extends Pick<AwaitedJob, 'whenLeft' | 'whenEnded' | 'markQueued' | 'fail'>>(
   { jobs, images, bulkShares }: Services,
   awaited: T,
   request: AdmittedRequest,
   checked: CheckedImageRequest,
 ): T {
-  // Those that the account has under way go first, and so does an account with fewer: it waits for no crowd of another's.
+  // Earlier jobs of the account go first. An account with fewer jobs goes before one with many, so no crowd delays it.
   const underWay = jobs.countOf('image', request.accountId) - 1;
   const lane = chooseLane(underWay + 1);
   awaited.whenLeft(() => images[lane].dropPayload(request.requestId));

@@ -2,11 +2,12 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
-import type { JobEventsQuery } from '../../shared/contract/jobs.ts';
-import { hasEnded } from '../../shared/jobs/job-record.ts';
+import { operations } from '../../shared/contract/operations.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
-import { callerSignal } from '../middleware/caller-signal.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import { hasEnded } from '../../shared/jobs/job-record.ts';
+import { defineEndpoint } from '../endpoint.ts';
+import { authenticate } from '../middleware/authenticate.ts';
+import { limitStreams } from '../middleware/limit-account-calls.ts';
 import {
   frameJobEvent,
   listJobEvents,
@@ -19,23 +20,29 @@ import { sendChunks } from '../present/send-chunks.ts';
 import { eventStreamHeaders, keepAliveMs } from '../present/sse-stream.ts';
 import { whileKeptAlive } from '../present/while-kept-alive.ts';
 import { wrapBody } from '../present/wrap-body.ts';
+import type { ApiContext } from '../request/context.ts';
 import type { Services } from '../services.ts';
-import { findJob } from './jobs.ts';
+import { findJob, type JobContext } from './jobs.ts';
 import { readJobResponse } from './send-job.ts';
 
-/** How often a job is looked at: at first, and at the least while nothing changes. */
+/** Interval for polling a job: initially, and the longest while nothing changes. */
 const shortestLookMs = 200;
 const longestLookMs = 1_000;
-/** The next look is soon enough for a comment that is due before it. */
+/**
+ * Silence after which a keep-alive comment is written. It is one poll shorter than the limit, because the next poll could
+ * be too late.
+ */
 const silentMs = keepAliveMs - longestLookMs;
 
-export function streamJobEvents(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
+export const streamJobEvents = defineEndpoint(
+  operations.streamJobEvents,
+  [authenticate, limitStreams],
+  (services) => async (context) => {
     const shown = await findJob(services, context);
-    const query = context.state.query as JobEventsQuery;
+    const query = context.state.query;
     const after = parseEventId(context.get('last-event-id') || query.last_event_id, shown.job.id);
     if (hasEnded(shown.job) && listJobEvents(shown, after).length === 0) {
-      // Tells an EventSource not to connect again.
+      // A 204 tells an EventSource not to reconnect.
       context.status = 204;
       return;
     }
@@ -44,20 +51,20 @@ export function streamJobEvents(services: Services) {
     context.res.flushHeaders();
     if (context.method !== 'HEAD') await followJob(services, context, shown, after);
     context.res.end();
-  };
-}
+  },
+);
 
 /**
- * Writes the events of a job until it has ended, its caller has left or the process stops. An outage of Redis is waited for,
- * and any other failure ends the stream: a client that connects again goes on where it was.
+ * Writes the events of a job until the job has ended, the client disconnects or the process stops. Waits through an outage
+ * of Redis. Any other failure ends the stream, and a client that reconnects resumes where it was.
  */
 async function followJob(
   services: Services,
-  context: ApiContext,
+  context: JobContext,
   first: ShownJob,
   after: EventId | null,
 ): Promise<void> {
-  const signal = AbortSignal.any([callerSignal(context.res), services.durableJobs.closing]);
+  const signal = AbortSignal.any([context.state.signal, services.durableJobs.closing]);
   let shown = first;
   let cursor = after;
   let lookMs = shortestLookMs;
@@ -85,10 +92,10 @@ async function followJob(
 }
 
 /**
- * Null while Redis is away. The stream outlasts that: an EventSource that connects again meanwhile is answered with a 503, and
+ * Returns null while Redis is down. The stream stays open, because an EventSource that reconnects meanwhile gets a 503 and
  * gives up for good.
  */
-async function lookAgain(services: Services, context: ApiContext): Promise<ShownJob | null> {
+async function lookAgain(services: Services, context: JobContext): Promise<ShownJob | null> {
   try {
     return await findJob(services, context);
   } catch (error) {
@@ -103,7 +110,7 @@ async function sendEvent(
   event: JobEvent,
   signal: AbortSignal,
 ): Promise<void> {
-  // A large response may wait for memory, or for the object store.
+  // A large response may wait for memory or for the object store.
   const reading = readJobResponse(services, context, event.job);
   const { body, failure, giveBack } = await whileKeptAlive(context.res, reading);
   try {
@@ -118,7 +125,7 @@ async function sendEvent(
   }
 }
 
-/** Waits for a caller who reads slowly. */
+/** Waits for clients that read slowly. */
 async function write(response: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   if (!response.write(text)) await once(response, 'drain', { signal });

@@ -1,18 +1,18 @@
 import { presentModel } from '../../shared/catalog/present-model.ts';
 import { modelNotFound } from '../../shared/contract/model-errors.ts';
-import type { ModelType } from '../../shared/contract/models.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import { operations } from '../../shared/contract/operations.ts';
+import { defineEndpoint } from '../endpoint.ts';
+import { beginInTurns } from '../middleware/begin-in-turns.ts';
 import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
-import type { Services } from '../services.ts';
 import { sendPrepared } from './send-prepared.ts';
 
-/** A model that is turned off shows within a second: a copy is asked about before it is used. */
+/** Caches must revalidate, so that disabling a model shows within a second. */
 const cacheControl = 'public, no-cache';
 
-export function listModels({ catalog }: Services) {
+export const listModels = defineEndpoint(operations.listModels, [beginInTurns], ({ catalog }) => {
   const bodies = new PreparedBodies();
-  return async (context: ApiContext): Promise<void> => {
-    const { type } = context.state.query as { type?: ModelType };
+  return async (context) => {
+    const { type } = context.state.query;
     const body = bodies.get(catalog.state, type ?? '', () => {
       const models = catalog.current.models.filter((model) => type === undefined || model.type === type);
       return PreparedBody.ofJson({
@@ -22,12 +22,12 @@ export function listModels({ catalog }: Services) {
     });
     await sendPrepared(context, body, cacheControl);
   };
-}
+});
 
-/** Ids hold slashes, so the id is all that follows; they come encoded or as they are. */
-export function getModel({ catalog }: Services) {
+/** Ids contain slashes, percent-encoded or not, so the id is the whole rest of the path. */
+export const getModel = defineEndpoint(operations.getModel, [beginInTurns], ({ catalog }) => {
   const bodies = new PreparedBodies();
-  return async (context: ApiContext): Promise<void> => {
+  return async (context) => {
     const id = decodeId(context.path.slice('/v1/models/'.length).replace(/\/$/, ''));
     const model = id === null ? undefined : catalog.find(id);
     if (model === undefined) throw modelNotFound(id ?? context.path.slice('/v1/models/'.length));
@@ -36,13 +36,13 @@ export function getModel({ catalog }: Services) {
     );
     await sendPrepared(context, body, cacheControl);
   };
-}
+});
 
 function decodeId(text: string): string | null {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A stray % is no encoding, and no model's id either.
+    // A stray % is not valid encoding and occurs in no model id.
     return null;
   }
 }

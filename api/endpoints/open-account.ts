@@ -1,21 +1,18 @@
-import { isSameHash } from '../../shared/accounts/credentials.ts';
+import { healKey } from '../../shared/account-changes/heal-key.ts';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
-import { healKey } from '../../shared/accounts/heal-key.ts';
+import { isSameHash } from '../../shared/accounts/credentials.ts';
 import { unknownKey } from '../../shared/accounts/unknown-key.ts';
 import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import { waitForLookUp } from '../../shared/runtime/within.ts';
-import { holderOf } from '../middleware/authenticate.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import { waitForLookUp } from '../../shared/look-ups/wait-for-look-up.ts';
+import type { ApiContext } from '../request/context.ts';
+import { holderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 
-/** Finds the account that a request is about. It belongs to the caller and is not banned. */
-export type OpenAccount = (services: Services, context: ApiContext) => Promise<HotAccount>;
-
 /**
- * The account of the key that a request carries, in Redis from here on. What needs no admission is opened here: the
- * key is still the account's own, and the account not banned.
- * @throws AppError `invalid_api_key`, `account_banned`; `service_unavailable` where it cannot be loaded in time
+ * Opens the account of the request's API key and loads it into Redis. For operations without admission: checks that the
+ * key is still the account's key and that the account is not banned.
+ * @throws AppError `invalid_api_key`, `account_banned`; `service_unavailable` if it cannot be loaded in time
  */
 export async function openAccount(services: Services, context: ApiContext): Promise<HotAccount> {
   const opening = openOwn(services, holderOf(context));

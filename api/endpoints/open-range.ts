@@ -3,12 +3,12 @@ import { formatContentRange, resolveRange, type ByteRange, type WantedRange } fr
 import type { ChunkSource } from '../present/send-chunks.ts';
 import { missingFile, type StoredFile } from './stored-file.ts';
 
-/** Read at once: most files in a few times, and a download that nobody reads holds no more. */
+/** Bytes per read. Most files take a few reads, and an unread download holds no more than this. */
 const rangeBytes = 512 * 1024;
 
 export type RangeSource = Pick<StoredFile, 'describe' | 'read'>;
 
-/** The part of a file that is to be sent, of which the beginning has been read. */
+/** The range of a file to send, with its first bytes read. */
 export interface OpenedRange {
   readonly range: ByteRange;
   /** Of the whole file. */
@@ -17,9 +17,9 @@ export interface OpenedRange {
 }
 
 /**
- * Reads the first bytes that are asked for. The same read tells how long the file is; what lies before them is not read.
+ * Reads the first requested bytes, which also returns the file's length. Bytes before the range are not read.
  * @param wanted null for the whole file
- * @throws AppError where the file is gone, or has none of these bytes
+ * @throws AppError if the file is gone or has none of these bytes
  */
 export async function openRange(file: RangeSource, wanted: WantedRange | null): Promise<OpenedRange> {
   const { from, end: wantedEnd } = await findPlace(file, wanted);
@@ -36,14 +36,14 @@ export async function openRange(file: RangeSource, wanted: WantedRange | null): 
 async function findPlace(file: RangeSource, wanted: WantedRange | null): Promise<ByteRange> {
   if (wanted === null) return { from: 0, end: Infinity };
   if (!('lastBytes' in wanted)) return wanted;
-  // Where the last bytes begin is known by the length alone.
+  // Resolving a suffix range requires the length.
   const { objectBytes } = await file.describe();
   const range = resolveRange(wanted, objectBytes);
   if (range === null) throw unsatisfiableRange(objectBytes);
   return range;
 }
 
-/** @param start what was read already; it may be longer than what there was to read */
+/** @param start bytes read already; the buffer may be longer than the range */
 function chunkFile(file: RangeSource, { from, end }: ByteRange, start: Buffer): ChunkSource {
   let at = from;
   return {
@@ -52,7 +52,7 @@ function chunkFile(file: RangeSource, { from, end }: ByteRange, start: Buffer): 
     async write(target) {
       const length = Math.min(rangeBytes, end - at);
       if (at === from) start.copy(target, 0, 0, length);
-      // It has been deleted meanwhile.
+      // The file has been deleted meanwhile.
       else if (length > 0 && (await file.read(at, target.subarray(0, length))) === null)
         throw new AppError('service_unavailable');
       at += length;

@@ -9,21 +9,21 @@ import {
   ToolCall,
 } from '../../shared/contract/chat-messages.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
-import { asksSearch } from '../../shared/pricing/search-allowance.ts';
+import { asksSearch } from '../../shared/catalog/search-allowance.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
 import { checkContents, checkParts } from './check-parts.ts';
 
 /**
- * Fields that are not for a vendor: a tier has a price of its own, which is not ours to choose; the older form of tools
- * is refused.
+ * Fields that are not forwarded. A service tier has its own price, which is not ours to choose; the deprecated form of
+ * tools is refused.
  */
 const ownFields = new Set(['service_tier', 'functions', 'function_call']);
-/** Others are accepted from the caller and ignored: what is sent is checked, and counted where it costs. */
+/** Unknown fields are accepted and ignored, so that everything sent is checked, and counted if it costs. */
 const forwardedFields = Object.keys(ChatRequest.properties).filter((field) => !ownFields.has(field));
 const messageFields = Object.keys(Message.properties);
 const partFields = Object.keys(ContentItem.properties);
 const callFields = Object.keys(ToolCall.properties);
-/** Objects within a part, a call or a message, and their fields. */
+/** Objects nested in a part, a call or a message, with their fields. */
 const innerFields: Readonly<Record<string, readonly string[]>> = {
   image_url: Object.keys(ImageUrl.properties),
   file: Object.keys(FilePart.properties),
@@ -32,16 +32,16 @@ const innerFields: Readonly<Record<string, readonly string[]>> = {
   audio: ['id'],
 };
 
-/** What only some dialects send on, by the name of the field. */
+/** Fields that only some dialects forward. */
 const fieldsOfKinds: Readonly<Record<string, UpstreamKind>> = {
   reasoning_content: 'openai',
-  // Gemini's answers add it to their tool calls, and Gemini wants it back.
+  // Gemini adds it to tool calls in its responses and wants it back.
   extra_content: 'gemini',
 };
 
 /**
- * The chat as it goes to a vendor, but for the bound on its tokens, which the reservation sets: what the model is not
- * for is refused, its defaults are filled in, and unknown fields are left behind.
+ * Prepares the chat for a vendor, except for the token bound, which depends on the reservation. Refuses what the model
+ * does not support, fills in its defaults and drops unknown fields.
  * @throws AppError `validation_failed`
  */
 export function prepareChat(body: ChatRequest, model: CatalogModel): ChatRequest {
@@ -87,7 +87,7 @@ function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void 
   }
 }
 
-/** Only functions are called, as `tools` has no others. */
+/** Only functions can be chosen, because `tools` has nothing else. */
 function checkToolChoice(choice: ChatRequest['tool_choice']): void {
   if (typeof choice !== 'object' || choice === null) return;
   const { type } = choice as { type?: unknown };
@@ -96,12 +96,12 @@ function checkToolChoice(choice: ChatRequest['tool_choice']): void {
   }
 }
 
-/** The model's own defaults where the caller says nothing. */
+/** The model's defaults for options that the caller leaves out. */
 function fillOptions(body: ChatRequest, { published }: CatalogModel): Partial<ChatRequest> {
   const effort = body.reasoning_effort ?? published.reasoning_effort?.default ?? null;
   const isDrawn = published.output_modalities?.includes('image') === true;
   return {
-    // What does not reason would refuse to be told how much.
+    // A model without reasoning would reject a reasoning effort.
     reasoning_effort: published.reasoning === false ? null : effort,
     ...(isDrawn
       ? {
@@ -112,7 +112,7 @@ function fillOptions(body: ChatRequest, { published }: CatalogModel): Partial<Ch
   };
 }
 
-/** Refused where none of the routes can do what is asked; where some can, they alone are called. */
+/** Refuses what no route can do. If only some routes can do it, only they are called. */
 function checkNeeds(body: ChatRequest, { id, routes }: CatalogModel): void {
   const unmet = routes.map((route) => findUnmetNeed(route, body));
   const first = unmet[0] ?? null;
@@ -144,7 +144,7 @@ function pickMessage(message: Message, kinds: ReadonlySet<UpstreamKind>): Messag
   } as Message;
 }
 
-/** Of the objects among the fields, too, only what is described is sent. */
+/** Also drops unknown fields of nested objects. */
 function pickDeep(value: object, names: readonly string[]): Record<string, unknown> {
   const picked = pick(value, names);
   for (const [name, fields] of Object.entries(innerFields)) {

@@ -4,20 +4,20 @@ import type { ContentItem, Message, ToolCall } from '../../shared/contract/chat-
 import { measureSound } from '../files/sound-length.ts';
 
 /**
- * What of a prepared chat a vendor counts as prompt. Everything that is sent counts unless it is taken out by name
- * below, so that a field which is added later is paid for without anybody thinking of it.
+ * Lists what a vendor counts as prompt in a prepared chat. Everything that is sent counts unless it is excluded by name
+ * below, so that fields added later are paid for automatically.
  */
 
-/** An option of the request (`"temperature":0.2`) is no prompt; a value that is longer than this is no option. */
+/** Short option values (`"temperature":0.2`) are not prompt. Longer values than this count as prompt. */
 const maxOptionCharacters = 64;
 
-/** Pictures and sound, which are not counted as text. */
+/** Images and audio, which are not counted as text. */
 export interface PromptMedia {
   readonly images: number;
   readonly soundSeconds: number;
 }
 
-/** @param mostSeconds of sound, beyond which there is no need to count */
+/** @param mostSeconds of audio; measuring stops beyond it */
 export function countMedia({ messages }: ChatRequest, mostSeconds: number): PromptMedia {
   let images = 0;
   let soundSeconds = 0;
@@ -34,9 +34,9 @@ export function hasFiles({ messages }: ChatRequest): boolean {
   return messages.some((message) => listParts(message).some(({ file }) => Boolean(file)));
 }
 
-/** Every text that is sent, but for the bytes of pictures, sound and files. */
+/** Every text that is sent, without the bytes of images, audio and files. */
 export function* listTexts(body: ChatRequest): Generator<string> {
-  // What is predicted is paid for as part of the answer.
+  // Predicted text is paid for as part of the response.
   const { messages, model: _model, prediction: _prediction, ...options } = body;
   for (const message of messages) yield* listMessageTexts(message);
   for (const option of Object.values(options)) {
@@ -50,7 +50,7 @@ function* listMessageTexts({ role, content, tool_calls: calls, ...rest }: Messag
   const texts = Array.isArray(content)
     ? content.flatMap((part) => [...listPartTexts(part)])
     : [content ?? ''];
-  // What a tool answered travels as an object where it is one, also where it came in pieces.
+  // A tool result that is an object is sent as one, even if it arrived in several parts.
   if (role === 'tool') yield writeNumbersOut(texts.join(''));
   else yield* texts;
   for (const call of calls ?? []) yield* listCallTexts(call);
@@ -80,7 +80,7 @@ function* listCallTexts({ type: _type, function: called, ...rest }: ToolCall): G
   if (text) yield writeNumbersOut(text);
 }
 
-/** Texts as they are, objects with their keys as the JSON that is sent; the names of the fields are the form's. */
+/** Strings as they are, objects as the JSON that is sent, keys included. Field names of the format itself do not count. */
 function* listValues(fields: object): Generator<string> {
   for (const value of Object.values(fields)) {
     if (typeof value === 'string') yield value;
@@ -88,7 +88,7 @@ function* listValues(fields: object): Generator<string> {
   }
 }
 
-/** A dialect that takes objects, where OpenAI's has their JSON as a text, is sent `1e20` as 21 digits. */
+/** OpenAI's format has the object's JSON as a string; dialects that take objects receive `1e20` as 21 digits. */
 function writeNumbersOut(json: string): string {
   if (!/\d[eE]\+?\d/.test(json)) return json;
   try {
@@ -99,18 +99,18 @@ function writeNumbersOut(json: string): string {
   }
 }
 
-/** `<system>` and its end around instructions in mid-conversation. */
+/** `<system>` and its closing tag around instructions in mid-conversation. */
 const lateInstructionTokens = 10;
-/** The frame of a tool's answer: its kind, and `result` around words. */
+/** The frame of a tool result: its kind, and `result` around plain text. */
 const toolResultTokens = 6;
-/** `{"name":…,"input_schema":{"type":"object","properties":{}}}` for a call whose tool is not declared. */
+/** `{"name":…,"input_schema":{"type":"object","properties":{}}}` for a call to an undeclared tool. */
 const undeclaredToolTokens = 16;
-/** The schema's name and type, where OpenAI's form has none. */
+/** The name and type of the schema, which OpenAI's format lacks. */
 const declaredToolTokens = 8;
 /** `(The conversation begins.)` and `(Continue.)`. */
 const turnFillTokens = 12;
 
-/** What the dialects of other vendors add to a conversation: fixed tokens, and names that are sent once more. */
+/** What other vendors' dialects add to a conversation: fixed tokens, and names that are repeated. */
 export function listAdditions(
   body: ChatRequest,
   model: CatalogModel,

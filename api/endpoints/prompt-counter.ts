@@ -3,18 +3,17 @@ import { type AppError, invalidField } from '../../shared/contract/errors.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { estimateInOtherVocabularies } from '../../shared/pricing/other-vocabularies.ts';
 
-/** Looked at in one turn. */
+/** Characters estimated per turn. */
 const estimatedCharacters = 64 * 1024;
 
 export interface PromptPart {
   /** By our own count. */
   readonly tokens: number;
   readonly textBytes: number;
-  /** What it may count in another vocabulary; as by our own count where it is no text. */
+  /** The most it may count in another vocabulary; equals our own count for anything but text. */
   readonly tokensElsewhere: number;
 }
 
-/** Adds up the tokens of one prompt. */
 export class PromptCounter {
   readonly #model: CatalogModel;
   readonly #turn: CountingTurn;
@@ -31,13 +30,13 @@ export class PromptCounter {
     return this.#tokens;
   }
 
-  /** What is to be reserved for: more than our own count where the vendor's vocabulary is another and may split more. */
+  /** Tokens to reserve for. Exceeds our own count if the vendor's vocabulary differs and may split more. */
   get reservedTokens(): number {
     const most = Math.max(this.#tokens, Math.ceil(this.#tokensElsewhere));
     return Math.min(most, this.#model.context);
   }
 
-  /** Of all texts that were added. */
+  /** Of all texts added. */
   get textBytes(): number {
     return this.#textBytes;
   }
@@ -51,7 +50,7 @@ export class PromptCounter {
   }
 
   /**
-   * What is no text.
+   * Adds tokens of content that is not text.
    * @throws AppError `content_too_long` beyond the model's context
    */
   addTokens(tokens: number): void {
@@ -60,7 +59,7 @@ export class PromptCounter {
 
   /** @throws AppError `content_too_long` beyond the model's context */
   async addText(text: string): Promise<void> {
-    // Counting stops at what is left of the context: a prompt far beyond it costs no more than one just beyond.
+    // Counting stops at the rest of the context, so a prompt far beyond it costs no more than one just beyond.
     const part = await this.countUpTo(text, this.#model.context - this.#tokens);
     if (part === null) throw tooLong(this.#model);
     this.add(part);

@@ -8,14 +8,14 @@ import type { ValidationIssue } from '../../shared/contract/errors.ts';
 import { maxIssues, toValidationError } from '../../shared/contract/validation.ts';
 import type { CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { decodeTokens, isTokenNumber, measureTokens } from '../../shared/pricing/decode-tokens.ts';
-import { holdText } from '../middleware/hold-text.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import { holdText } from '../bodies/hold-text.ts';
+import type { ApiContext } from '../request/context.ts';
 import type { Services } from '../services.ts';
 import { refuseTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
 
 /**
- * The texts of a request for embeddings. Arrays of token numbers are checked and decoded in the turns of the request, once
- * there is memory for their text; from there on they are texts like any other.
+ * Reads the texts of an embedding request. Arrays of token numbers are checked and decoded in the request's turns, once
+ * there is memory for their text. After that they are handled like any other text.
  * @throws AppError `content_too_long`, `validation_failed`, `payload_too_large` or `queue_full`
  */
 export async function readInputs(
@@ -40,17 +40,17 @@ export async function readInputs(
   return { texts, sentTokens: arrays.map((tokens) => tokens.length), isSingle };
 }
 
-/** By the first item: the validator has made sure that all are of one type. */
+/** The first item suffices: the validator has checked that all have the same type. */
 const isListOf = (list: readonly unknown[], type: 'string' | 'number'): boolean => typeof list[0] === type;
 
-/** Each array is short enough for one turn. */
+/** Each array fits into one turn. */
 async function waitBefore({ length }: readonly unknown[], turn: CountingTurn): Promise<void> {
   if (turn.mustWaitFor(length) || turn.spend(length)) await turn.next();
 }
 
 /**
- * What the texts of all these tokens take in a JSON body, at the most.
- * @throws AppError `validation_failed`, which names what is no token, and its place
+ * Checks the tokens and returns the most bytes that their texts take in a JSON body.
+ * @throws AppError `validation_failed`, which names the invalid values and their locations
  */
 async function checkTokens(
   arrays: readonly (readonly unknown[])[],
@@ -74,7 +74,7 @@ async function checkTokens(
   return textBytes;
 }
 
-/** The end of a text, the marks of a gap to fill and the end of a prompt. */
+/** End of text, the fill-in-the-middle markers and end of prompt. */
 const specialTokens: ReadonlySet<number> = new Set([100_257, 100_258, 100_259, 100_260, 100_276]);
 
 function describeFault(place: readonly number[], value: unknown): ValidationIssue {

@@ -1,18 +1,17 @@
 import { jobPath } from '../../shared/contract/jobs.ts';
+import type { Admitted, Attached } from '../admission/admit.ts';
 import type { DurableWork } from '../dispatch/durable-jobs.ts';
-import type { Admitted, Attached } from '../middleware/admit.ts';
-import { holderOf } from '../middleware/authenticate.ts';
-import { callerSignal } from '../middleware/caller-signal.ts';
-import { creationOptionsOf } from '../middleware/creation-options.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import type { ApiContext } from '../request/context.ts';
+import { creationOptionsOf } from '../request/creation-options.ts';
+import { holderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 import { sendJob } from './send-job.ts';
 
 /**
- * Answers an admitted request with a durable job, where its caller prefers one. A caller whose request was sent before, and
- * synchronously, gets a synchronous response: servers may ignore a preference.
- * @param createWork of a request that was not sent before
- * @returns whether it was answered
+ * Responds to an admitted request with a durable job if its caller prefers that. If the request was sent before
+ * synchronously, it gets a synchronous response: servers may ignore a preference.
+ * @param createWork called for a request that was not sent before
+ * @returns whether a response was sent
  */
 export async function respondAsync(
   services: Services,
@@ -27,7 +26,7 @@ export async function respondAsync(
   const shown =
     admitted.outcome === 'ok'
       ? await durableJobs.place(admitted.request, { ...createWork(admitted), webhookUrl })
-      : await durableJobs.findWhenPlaced(holderOf(context).accountId, requestId, callerSignal(context.res));
+      : await durableJobs.findWhenPlaced(holderOf(context).accountId, requestId, context.state.signal);
   if (shown === null) return false;
   context.set({ location: jobPath(requestId), 'preference-applied': 'respond-async' });
   await sendJob(services, context, shown, 202);

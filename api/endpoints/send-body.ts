@@ -1,15 +1,15 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
-import { requesterOf } from '../middleware/requester.ts';
 import { chunkBuffer, sendChunks, type ChunkedBody, type ChunkSource } from '../present/send-chunks.ts';
+import type { ApiContext } from '../request/context.ts';
+import { requesterOf } from '../request/requester.ts';
 
-/** Larger bodies leave in chunks, as their callers take them. */
+/** Larger bodies are sent in chunks, as their clients read them. */
 const chunkFromBytes = 256 * 1024;
 
 /**
- * Answers with JSON that is ready for the socket. Of a large one, resolves when its caller has taken it or has gone: until
- * then it is held.
+ * Responds with serialized JSON. For a large body, resolves once the client has read it or disconnected; the body is held
+ * until then.
  */
 export async function sendBody(context: ApiContext, body: Buffer | ChunkedBody, status = 200): Promise<void> {
   context.status = status;
@@ -24,9 +24,9 @@ export async function sendBody(context: ApiContext, body: Buffer | ChunkedBody, 
 }
 
 /**
- * Answers with a body that leaves in chunks. Resolves when its caller has taken it or has gone.
- * @param nextTurn waits for a turn at making the next chunk
- * @throws AppError what the body could not be read for; the connection is to be ended
+ * Responds with a chunked body. Resolves once the client has read it or disconnected.
+ * @param nextTurn waits for a turn before the next chunk is made
+ * @throws AppError if reading the body fails; the connection must be closed then
  */
 export async function sendInChunks(
   context: ApiContext,
@@ -36,13 +36,13 @@ export async function sendInChunks(
 ): Promise<void> {
   context.status = status;
   if (body.byteLength !== undefined) context.length = body.byteLength;
-  // Koa has nothing to add.
+  // The response is written directly; Koa must not write.
   context.respond = false;
   try {
     await sendChunks(context.res, body, nextTurn);
   } catch (error) {
     if (error instanceof AppError) throw error;
-    // Nobody can be told of anything but by the end of the connection.
+    // The headers are sent, so closing the connection is the only way to signal the error.
     if (!context.res.destroyed) context.res.destroy(error as Error);
   }
 }

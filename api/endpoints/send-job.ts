@@ -7,15 +7,15 @@ import { presentImages } from '../present/images.ts';
 import { frameJob, type ShownJob } from '../present/job-text.ts';
 import type { ChunkedBody } from '../present/send-chunks.ts';
 import { wrapBody } from '../present/wrap-body.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import type { ApiContext } from '../request/context.ts';
 import type { Services } from '../services.ts';
-import { cancelWhenGone } from './cancel-when-gone.ts';
+import { awaitResponse } from './await-response.ts';
 import { createFileLinks } from './file-links.ts';
 import { sendBody } from './send-body.ts';
 
 /**
- * Answers with a job, and with its response once it has succeeded. The job is shown also where its response cannot be read:
- * what became of it, and what it cost, is known without that.
+ * Responds with a job, including its response once it has succeeded. If the response cannot be read, the job is still
+ * shown, because its outcome and cost are known without it.
  */
 export async function sendJob(
   services: Services,
@@ -32,10 +32,10 @@ export async function sendJob(
   }
 }
 
-/** What a job answers, as the synchronous call would have been answered. */
+/** A job's response, in the form of the synchronous call's response. */
 export interface JobResponse {
   readonly body: Buffer | ChunkedBody;
-  /** Why the response of a job that has succeeded cannot be read now: the body is `null` then. */
+  /** Why the response of a succeeded job cannot be read now. The body is `null` then. */
   readonly failure: AppError | null;
   readonly giveBack: () => void;
 }
@@ -43,9 +43,9 @@ export interface JobResponse {
 const noResponse: JobResponse = { body: Buffer.from('null'), failure: null, giveBack: () => undefined };
 
 /**
- * The response of a job that has succeeded, from the kept answer of its request; null for any other job. A failure to read
+ * Reads the response of a succeeded job from the kept response of its request; null for any other job. A failure to read
  * it is logged with the call.
- * @throws AppError `job_cancelled` where the caller has left, `account_banned`
+ * @throws AppError `job_cancelled` if the client disconnected, `account_banned`
  */
 export async function readJobResponse(
   services: Services,
@@ -56,7 +56,7 @@ export async function readJobResponse(
   const request = { requestId: job.id, accountId: job.accountId };
   try {
     const attached = services.jobs.attach(request, context.res, job.attempts);
-    const { bytes, giveBack } = await cancelWhenGone(context, attached);
+    const { bytes, giveBack } = await awaitResponse(attached, context.state.signal);
     try {
       return { body: presentResponse(services, job, bytes), failure: null, giveBack };
     } catch (error) {
@@ -71,7 +71,7 @@ export async function readJobResponse(
   }
 }
 
-/** What was debited is told by the job: the answer was kept before it was settled. */
+/** Takes the cost from the job: the response was stored before settlement. */
 function presentResponse(services: Services, job: JobRecord, bytes: Buffer): Buffer | ChunkedBody {
   const { id: requestId, model, operation, receipt, format } = job;
   if (receipt === null)

@@ -1,7 +1,7 @@
-import type { ApiContext } from '../middleware/request-context.ts';
 import { contentCodings, type ContentCoding, type PreparedBody } from '../present/prepared-body.ts';
+import type { ApiContext } from '../request/context.ts';
 
-/** Answers with a body that is there already, in the coding that the caller takes; with 304 where it has it. */
+/** Sends a prepared body in an encoding that the client accepts, or a 304 if the client has it. */
 export async function sendPrepared(
   context: ApiContext,
   body: PreparedBody,
@@ -23,7 +23,7 @@ export async function sendPrepared(
   context.body = bytes;
 }
 
-/** A handler that answers with one body for all callers, which is made when it is first asked for. */
+/** Creates a handler that sends the same body to all callers. The body is made on first use. */
 export function servePrepared(prepare: () => PreparedBody, cacheControl: string) {
   let body: PreparedBody | null = null;
   return async (context: ApiContext): Promise<void> => {
@@ -32,7 +32,7 @@ export function servePrepared(prepare: () => PreparedBody, cacheControl: string)
   };
 }
 
-/** Browsers send thirty characters. Reading thousands of them takes longer than all else that such an answer costs. */
+/** Browsers send thirty characters. Parsing thousands of them takes longer than the rest of the response. */
 const longestAcceptEncoding = 300;
 
 function chooseCoding(context: ApiContext): ContentCoding | null {

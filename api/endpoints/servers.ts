@@ -1,14 +1,17 @@
+import { operations } from '../../shared/contract/operations.ts';
+import { defineEndpoint } from '../endpoint.ts';
+import { beginInTurns } from '../middleware/begin-in-turns.ts';
 import { PreparedBody } from '../present/prepared-body.ts';
 import { presentServer } from '../present/servers.ts';
 import type { Services } from '../services.ts';
 import { servePrepared } from './send-prepared.ts';
 
-/** Addresses change with the configuration alone, which takes a new start. */
+/** Addresses change only with the configuration, which requires a restart. */
 const cacheControl = 'public, max-age=300';
 
-export function listServers(services: Services) {
-  return servePrepared(() => prepareServers(services), cacheControl);
-}
+export const listServers = defineEndpoint(operations.listServers, [beginInTurns], (services) =>
+  servePrepared(() => prepareServers(services), cacheControl),
+);
 
 function prepareServers({ config: { backupUrl, directUrl }, publicUrl }: Services): PreparedBody {
   return PreparedBody.ofJson([

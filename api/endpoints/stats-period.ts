@@ -1,7 +1,7 @@
 import { invalidField } from '../../shared/contract/errors.ts';
 import type { StatsQuery } from '../../shared/contract/users.ts';
 
-/** Days as YYYY-MM-DD in UTC, both included; as texts they sort as they follow each other. */
+/** Days as YYYY-MM-DD in UTC, both inclusive. As strings they sort chronologically. */
 export interface StatsPeriod {
   readonly start: string;
   readonly end: string;
@@ -11,9 +11,9 @@ const daysBack = 30;
 const dayMs = 24 * 60 * 60 * 1_000;
 
 /**
- * The days that statistics are asked for.
- * @param query its days are days of the calendar
- * @throws AppError `validation_failed` where they leave the period that is kept, or lie the wrong way round
+ * Reads the requested days.
+ * @param query contains valid calendar days
+ * @throws AppError `validation_failed` if they lie outside the retention period or are in the wrong order
  */
 export function readPeriod(query: StatsQuery, now: Date): StatsPeriod {
   const earliest = toDay(new Date(now.getTime() - daysBack * dayMs));

@@ -3,17 +3,17 @@ import type { AcquireOptions } from '../../shared/fairness/fair-budget.ts';
 import type { ObjectFacts } from '../../shared/storage/object-store.ts';
 import type { Services } from '../services.ts';
 
-/** A store that is slower than this for a range is away. */
+/** An object store that takes longer for a range counts as down. */
 const rangeTimeoutMs = 30_000;
 
-/** One file in the object store, for one caller. Reads wait for their turn, which networks share. */
+/** One file in the object store, for one caller. Reads wait for a turn, which networks share. */
 export class StoredFile {
   readonly #services: Services;
   readonly #key: string;
   readonly #network: string;
   readonly #options: AcquireOptions;
 
-  /** @param options say until when the caller waits for a turn, and by their signal that it has left */
+  /** @param options the caller's wait limit for a turn, and a signal that aborts when it disconnects */
   constructor(services: Services, key: string, network: string, options: AcquireOptions) {
     this.#services = services;
     this.#key = key;
@@ -21,7 +21,7 @@ export class StoredFile {
     this.#options = options;
   }
 
-  /** @throws AppError where the file is gone */
+  /** @throws AppError if the file is gone */
   async describe(): Promise<ObjectFacts> {
     const facts = await this.#inTurn((signal) => this.#services.objects.describe(this.#key, signal));
     if (facts === null) throw missingFile();
@@ -29,8 +29,8 @@ export class StoredFile {
   }
 
   /**
-   * Fills the target with what the file has from there on.
-   * @returns the file's length; null where it is gone, or ends before
+   * Fills the target with bytes of the file, starting at `at`.
+   * @returns the file's length; null if it is gone or ends before `at`
    */
   read(at: number, target: Buffer): Promise<number | null> {
     return this.#inTurn(async (signal) => {

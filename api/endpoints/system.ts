@@ -1,30 +1,32 @@
+import { operations } from '../../shared/contract/operations.ts';
 import { apiVersion, type Health } from '../../shared/contract/system.ts';
 import { queueNames } from '../../shared/queue/job-kinds.ts';
 import { within } from '../../shared/runtime/within.ts';
-import { FiguresCache } from '../../shared/traffic/figures-cache.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import { StatsCache } from '../../shared/traffic/stats-cache.ts';
+import { defineEndpoint } from '../endpoint.ts';
+import { beginInTurns } from '../middleware/begin-in-turns.ts';
 import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
 import type { Services } from '../services.ts';
 import { sendPrepared } from './send-prepared.ts';
 
-/** Probes of a whole fleet must not become a load of their own. */
+/** Cached so that health probes of a whole fleet do not become a load themselves. */
 const cacheMs = 1_000;
-/** What answers later is as good as away, whatever it waits for. */
+/** A check that takes longer counts as failed. */
 const checkTimeoutMs = 2_000;
 
-export function getHealth(services: Services) {
-  const cache = new FiguresCache({
+export const getHealth = defineEndpoint(operations.getHealth, [beginInTurns], (services) => {
+  const cache = new StatsCache({
     read: async () => ({ value: await checkHealth(services), validForMs: cacheMs }),
     log: services.log,
   });
   const bodies = new PreparedBodies();
-  return async (context: ApiContext): Promise<void> => {
+  return async (context) => {
     const { value: health } = await cache.get();
     const status = health.status === 'down' ? 503 : 200;
     const body = bodies.get([health], '', () => PreparedBody.ofJson(health));
     await sendPrepared(context, body, 'no-store', status);
   };
-}
+});
 
 async function checkHealth({ redis, mongo, objects, workers }: Services): Promise<Health> {
   const [redisOk, mongodbOk, s3Ok, workersOk] = await Promise.all([
@@ -38,7 +40,7 @@ async function checkHealth({ redis, mongo, objects, workers }: Services): Promis
   ]);
   const word = (ok: boolean): 'ok' | 'down' => (ok ? 'ok' : 'down');
   return {
-    // Without Redis nothing is admitted; anything else away leaves something that works.
+    // Without Redis nothing is admitted. Without any of the others, something still works.
     status: !redisOk ? 'down' : mongodbOk && s3Ok && workersOk ? 'ok' : 'degraded',
     version: apiVersion,
     checks: { redis: word(redisOk), mongodb: word(mongodbOk), s3: word(s3Ok), workers: word(workersOk) },
@@ -49,10 +51,10 @@ async function succeeds(check: (signal: AbortSignal) => Promise<unknown>): Promi
   const signal = AbortSignal.timeout(checkTimeoutMs);
   const checking = check(signal).then(() => true);
   try {
-    // Not everything that is asked can be told to stop.
+    // Not every check supports cancellation.
     return await within(checkTimeoutMs, checking, () => false);
   } catch {
-    // What failed is logged where it is noticed; a probe only wants to know whether.
+    // The failure is logged where it occurs; the probe only needs the status.
     return false;
   }
 }

@@ -1,50 +1,61 @@
-import { healKey } from '../../shared/accounts/heal-key.ts';
-import { redeemCode } from '../../shared/accounts/redeem-code.ts';
-import { replaceKey } from '../../shared/accounts/replace-key.ts';
+import { healKey } from '../../shared/account-changes/heal-key.ts';
+import { replaceKey } from '../../shared/account-changes/replace-key.ts';
 import { unknownKey } from '../../shared/accounts/unknown-key.ts';
-import type { NewApiKey, RedeemRequest } from '../../shared/contract/users.ts';
-import { holderOf } from '../middleware/authenticate.ts';
-import type { ApiContext } from '../middleware/request-context.ts';
+import { operations } from '../../shared/contract/operations.ts';
+import type { NewApiKey } from '../../shared/contract/users.ts';
+import { redeemCode } from '../../shared/refills/redeem-code.ts';
+import { defineEndpoint } from '../endpoint.ts';
+import { authenticate } from '../middleware/authenticate.ts';
+import { limitCalls } from '../middleware/limit-account-calls.ts';
+import { parseBody } from '../middleware/parse-body.ts';
 import { presentProfile, presentRedeemed } from '../present/accounts.ts';
+import type { ApiContext } from '../request/context.ts';
+import { holderOf } from '../request/holder.ts';
+import { inDatabaseTurn } from '../request/in-database-turn.ts';
 import type { Services } from '../services.ts';
-import { inDatabaseTurn } from '../middleware/in-database-turn.ts';
 import { generateKey } from './generate-key.ts';
 import { openAccount } from './open-account.ts';
 
-export function getProfile(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
+export const getProfile = defineEndpoint(
+  operations.getProfile,
+  [authenticate, limitCalls],
+  (services) => async (context) => {
     const account = await openAccount(services, context);
     const recent = await services.hotAccounts.readRecentUse(account.id);
     context.body = presentProfile(account, recent);
-  };
-}
+  },
+);
 
-export function redeem(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
-    const { code } = context.state.body as RedeemRequest;
+export const redeem = defineEndpoint(
+  operations.redeemCode,
+  [authenticate, limitCalls, parseBody],
+  (services) => async (context) => {
+    const { code } = context.state.body;
     context.body = await inDatabaseTurn(services, context, async () => {
       const { id } = await openAccount(services, context);
       const claim = await redeemCode(services, id, code);
       return presentRedeemed(await services.hotAccounts.get(id), claim);
     });
-  };
-}
+  },
+);
 
-export function regenerateApiKey(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
+export const regenerateApiKey = defineEndpoint(
+  operations.regenerateApiKey,
+  [authenticate, limitCalls],
+  (services) => async (context) => {
     const apiKey = await generateKey(() =>
       inDatabaseTurn(services, context, (late) => regenerate(services, context, late)),
     );
     context.body = { new_api_key: apiKey } satisfies NewApiKey;
-  };
-}
+  },
+);
 
 async function regenerate(services: Services, context: ApiContext, late: AbortSignal): Promise<string> {
   const { id } = await openAccount(services, context);
   const holder = holderOf(context);
   const apiKey = await replaceKey(services, id, { expectedKeyHash: holder.keyHash }, late);
   if (apiKey !== null) return apiKey;
-  // Another call replaced the key first, or a crash left Redis with one that MongoDB no longer has.
+  // Another call replaced the key first, or a crash left a key in Redis that MongoDB no longer has.
   await healKey(services, holder);
   throw unknownKey();
 }

@@ -4,17 +4,16 @@ const magic = Buffer.from('d0cf11e0a1b11ae1', 'hex');
 const headBytes = 512;
 const entryBytes = 128;
 const miniSectorBytes = 64;
-/** Sectors of the table that the head itself lists; later ones are listed in sectors of their own. */
+/** FAT sectors listed in the header. Further ones are listed in separate sectors. */
 const listedInHead = 109;
-/** Above it stand marks, such as that of the end. */
+/** Higher numbers are markers, such as the end of a chain. */
 const lastSector = 0xff_ff_ff_fa;
 
 export const isCompoundFile = (bytes: Buffer): boolean => bytes.subarray(0, magic.length).equals(magic);
 
 /**
- * The streams of these names.
- *
- * Throws a RangeError where the file is cut, damaged or leads back to itself.
+ * Reads the streams with these names.
+ * @throws RangeError if the file is truncated, damaged or has a cycle
  */
 export function readStreams(bytes: Buffer, names: ReadonlySet<string>): Buffer[] {
   const sectorBytes = 2 ** bytes.readUInt16LE(30);
@@ -38,7 +37,7 @@ export function readStreams(bytes: Buffer, names: ReadonlySet<string>): Buffer[]
     const size = directory.readUInt32LE(at + 120);
     if (size >= miniLimit) streams.push(readChain(first).subarray(0, size));
     else {
-      // Small streams lie in a stream of the first entry.
+      // Small streams are stored inside a stream of the first entry.
       const minis = readChain(directory.readUInt32LE(116));
       const sectors = followChain(readChain(miniTable), first).map((sector) =>
         minis.subarray(sector * miniSectorBytes, (sector + 1) * miniSectorBytes),

@@ -7,8 +7,8 @@ import { FileProcesses, type FileRun } from './file-processes.ts';
 import { RecentUse } from './recent-use.ts';
 
 /**
- * An account's files begin at the first level that gives more than the account used lately, and one that outlasts its
- * level goes on at the next: what is made to take long waits for what takes long, and never in front of all others. A
+ * An account's files start at the first level whose `maxUsedMs` exceeds the account's recent use. A file that outlasts its
+ * level continues at the next: files crafted to take long wait for other slow files, and never ahead of everything else. A
  * thousand pages of plain text take a second or two, and more on a busy machine.
  */
 const levels: readonly LevelBounds[] = [
@@ -16,16 +16,16 @@ const levels: readonly LevelBounds[] = [
   { processes: 1, maxRunMs: 6_000, maxUsedMs: 20_000 },
   { processes: 1, maxRunMs: Infinity, maxUsedMs: Infinity },
 ];
-/** Of one file, once it is read for the last time. */
+/** For one file, in its last attempt. */
 const defaultTimeoutMs = 30_000;
-/** A caller that waits longer for a level is told to come back. */
+/** A caller that waits longer for a level gets an error and may retry. */
 const waitMs = 60_000;
 
 interface LevelBounds {
   readonly processes: number;
-  /** Of one file. */
+  /** Per file. */
   readonly maxRunMs: number;
-  /** Of the account that a file is read for, by what is not forgotten yet. */
+  /** Maximum recent use of the account that the file is read for. */
   readonly maxUsedMs: number;
 }
 
@@ -33,13 +33,13 @@ interface Level extends LevelBounds {
   readonly slots: FairBudget;
 }
 
-/** Where a file is read. */
+/** Where a file is being read. */
 interface Place {
   readonly level: number;
   readonly slot: BudgetShare;
 }
 
-/** Reads and counts files of callers in processes of their own, within bounds of time and memory, accounts taking turns. */
+/** Reads and counts callers' files in separate processes, with limits on time and memory. Accounts take turns. */
 export class DocumentReader {
   readonly #levels: readonly Level[] = levels.map((bounds) => ({
     ...bounds,
@@ -52,7 +52,7 @@ export class DocumentReader {
     this.#processes = new FileProcesses(timeoutMs, log);
   }
 
-  /** @throws AppError `queue_full` where there is no process in time; the signal's reason */
+  /** @throws AppError `queue_full` if no process becomes free in time; the signal's reason */
   async read(accountId: string, request: FileRequest, signal: AbortSignal): Promise<FileAnswer> {
     let place = await this.#acquire(accountId, 0, signal);
     let run = this.#processes.start(request, signal);
@@ -65,14 +65,15 @@ export class DocumentReader {
         }
         const level = place.level + 1;
         const slot = this.#levels[level]!.slots.tryAcquire(accountId, 1);
-        // Where the next level has no place for it, the file is given up, with its memory, and read anew once there is one.
+        // If the next level has no free slot, discard the process with its memory, and read the file again once there is
+        // one.
         if (slot === null) await run.stop();
         place.slot.release();
         place = slot === null ? await this.#acquire(accountId, level, signal) : { level, slot };
         if (slot === null) run = this.#processes.start(request, signal);
       }
     } finally {
-      // The slot is free only once the process is, and the memory of one that was ended is back.
+      // Free the slot only once the process is free, and the memory of a killed one is returned.
       await run.stop();
       place.slot.release();
     }
@@ -82,7 +83,7 @@ export class DocumentReader {
     await this.#processes.close();
   }
 
-  /** Other files of the account may move it on while this one waits. */
+  /** Rechecks the level, because other files of the account may have raised it during the wait. */
   async #acquire(accountId: string, from: number, signal: AbortSignal): Promise<Place> {
     for (;;) {
       const level = Math.max(from, this.#findLevel(accountId));
@@ -98,7 +99,7 @@ export class DocumentReader {
     return this.#levels.findIndex(({ maxUsedMs }) => usedMs < maxUsedMs);
   }
 
-  /** Undefined where the file has outlasted the level. */
+  /** Returns undefined if the file has outlasted the level. */
   async #runAt(level: number, accountId: string, run: FileRun): Promise<FileReply | null | undefined> {
     const startedMs = performance.now();
     const { maxRunMs } = this.#levels[level]!;

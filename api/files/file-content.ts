@@ -6,27 +6,27 @@ export interface RepeatedText {
   readonly times: number;
 }
 
-/** What a vendor reads of one file, or of one document that a file may be taken for. */
+/** What a vendor reads of a file, or of one document that the file may be interpreted as. */
 export interface FileContent {
   readonly texts: readonly RepeatedText[];
-  /** Pages that are looked at as pictures, beside their text. */
+  /** Pages that are read as images in addition to their text. */
   readonly pages: number;
-  /** Of a picture, of empty cells, or of what cannot be read here. */
+  /** Tokens of an image, of empty cells, or of content that cannot be read here. */
   readonly tokens: number;
 }
 
-/** A file as its caller sent it, and what of its model its count depends on. */
+/** A file as sent, and the model properties that its count depends on. */
 export interface FileRequest {
   readonly filename: string;
   readonly dataUri: string;
-  /** What is left of the model's context. */
+  /** Tokens left in the model's context. */
   readonly maxTokens: number;
   readonly tokensPerPage: number;
   readonly tokensPerPicture: number;
   readonly tokenizer: EncodingName;
 }
 
-/** What a file counts. Its text stays where it was read: a megabyte can unpack to fifty of text. */
+/** A file's counts. Its text stays in the process that read it: a megabyte can unpack to fifty of text. */
 export interface CountedFile extends Omit<FileContent, 'texts'> {
   readonly textTokens: number;
   /** What its text may count in another vocabulary. */
@@ -35,16 +35,16 @@ export interface CountedFile extends Omit<FileContent, 'texts'> {
   readonly textBytes: number;
 }
 
-/** What readers take a file for. */
+/** How readers may interpret a file. */
 export type FileKind = DocumentKind | 'text';
 
-/** Kinds whose content is known only once they are unpacked. */
+/** Kinds whose content is known only after unpacking. */
 export type DocumentKind = 'pdf' | 'zip' | 'xls';
 
 export interface DocumentRequest {
   readonly kind: DocumentKind;
   readonly bytes: Buffer;
-  /** Longer texts, and more pages, are beyond the model's context in any case. */
+  /** Longer texts and more pages exceed the model's context anyway. */
   readonly maxCharacters: number;
   readonly maxPages: number;
 }
@@ -53,29 +53,29 @@ export type DocumentFault =
   /** Damaged, or not of this kind. */
   | 'unreadable'
   | 'protected'
-  /** More text or pages than were asked for. */
+  /** More text or pages than the limits allow. */
   | 'too_long'
-  /** It takes more time or memory than one file may. */
+  /** Exceeds the time or memory for one file. */
   | 'too_large';
 
 export type DocumentAnswer = FileContent | { readonly fault: DocumentFault };
 
 export interface FileFault {
   readonly fault: DocumentFault | 'no_data_uri';
-  /** What the file was read as, where that is known. */
+  /** The kind it was read as, if known. */
   readonly kind?: FileKind;
 }
 
 export type FileAnswer = CountedFile | FileFault;
 
-/** What the process says of a file. */
+/** The reply of a file process. */
 export interface FileReply {
   readonly answer: FileAnswer;
-  /** What the memory of WebAssembly has grown to. */
+  /** Size that WebAssembly's memory has grown to. */
   readonly memoryBytes: number;
 }
 
-/** The last that the process says: an error that nothing handled ends it. */
+/** The last message of a process: an unhandled error that ends it. */
 export interface FileProcessFault {
   /** `uncaught exception` or `unhandled rejection`. */
   readonly what: string;

@@ -1,6 +1,6 @@
 /**
- * Entry point of the process that reads and counts files. What a document does to it (time, memory, a fault of the reader)
- * ends it and nothing else: a thread that allocates too much at once ends its whole process.
+ * Entry point of the process that reads and counts files. A document's effects (time, memory, a crash of the reader) end
+ * only this process. A thread would not do: one that allocates too much at once ends its whole process.
  */
 import { on } from 'node:events';
 import { setPriority } from 'node:os';
@@ -11,13 +11,13 @@ import { boundWasmMemory, loadPdfium } from './pdf-text.ts';
 import { countFile } from './read-file.ts';
 
 const maxWasmBytes = 512 * 1024 * 1024;
-/** Requests go before documents. */
+/** Requests take precedence over documents. */
 const niceness = 5;
 const watchMs = 1_000;
 
 if (process.send === undefined) throw new Error('file-process is started by an api process');
 
-/** A document that takes for ever must not outlive the process that wanted it, however that one ended. */
+/** A document that never finishes must not outlive the parent process, however that ended. */
 function endWithParent(): void {
   const watch = `
     const { workerData } = require('node:worker_threads');
@@ -27,7 +27,7 @@ function endWithParent(): void {
   new Worker(watch, { eval: true, workerData: process.ppid, execArgv: [] }).unref();
 }
 
-// It has no console: its parent logs why it ends.
+// Stdio is ignored; the parent logs why this process ends.
 exitOnUncaught(
   (error, what) =>
     new Promise((resolve) => {
@@ -37,7 +37,7 @@ exitOnUncaught(
 );
 setPriority(niceness);
 endWithParent();
-// Of the parent's console: the parent decides when this process ends.
+// Signals from the parent's console. The parent decides when this process ends.
 process.on('SIGINT', () => undefined).on('SIGTERM', () => undefined);
 process.once('disconnect', () => process.exit());
 boundWasmMemory(maxWasmBytes);

@@ -7,11 +7,11 @@ import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { FileProcessFault, FileReply, FileRequest } from './file-content.ts';
 
 const program = fileURLToPath(new URL('./file-process.js', import.meta.url));
-/** Starting a process takes half a second with the vocabulary; one that is kept holds some 150 MB. */
+/** Starting a process takes half a second including the vocabulary; an idle one holds some 150 MB. */
 const idleMs = 30_000;
-/** The vocabularies of all tokenizers take 150 of them. */
+/** The vocabularies of all tokenizers take 150 MB of it. */
 const maxHeapMb = 384;
-/** Memory of WebAssembly never shrinks: a process that grew beyond this is not kept. */
+/** WebAssembly memory never shrinks, so a process that grew beyond this is not reused. */
 const maxKeptBytes = 128 * 1024 * 1024;
 
 type FileMessage = FileReply | FileProcessFault;
@@ -21,18 +21,18 @@ interface IdleProcess {
   readonly endTimer: NodeJS.Timeout;
 }
 
-/** One file that is being read. */
+/** A file being read. */
 export interface FileRun {
   /**
-   * Null where the process died or took too long, or nobody wants the answer any more.
-   * @throws AppError `service_unavailable` where there is no process
+   * Null if the process died or took too long, or if the reply is no longer wanted.
+   * @throws AppError `service_unavailable` if no process could be started
    */
   readonly reply: Promise<FileReply | null>;
-  /** Resolves once the process has no more to do with the file; where that was under way, it has ended. */
+  /** Resolves once the process is done with the file. Ends the process if it is still working. */
   stop(): Promise<void>;
 }
 
-/** Processes that read files; each reads one at a time. */
+/** A pool of processes that read files, one at a time each. */
 export class FileProcesses {
   readonly #timeoutMs: number;
   readonly #log: Pick<Logger, 'error'>;
@@ -103,14 +103,14 @@ export class FileProcesses {
 
 function startProcess(): ChildProcess {
   const child = fork(program, [], {
-    // A reader of documents needs none of the secrets of this process.
+    // A document reader needs none of this process's secrets.
     env: {},
     execArgv: [`--max-old-space-size=${maxHeapMb}`],
     serialization: 'advanced',
-    // PDFium complains of bad documents there, and V8 of its memory.
+    // PDFium complains about bad documents there, and V8 about its memory.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
-  // Its end is noticed where it is awaited. Without a listener an 'error' event would end this process.
+  // The exit is handled where it is awaited. Without a listener, an 'error' event would crash this process.
   child.on('error', () => undefined);
   return child;
 }
@@ -123,7 +123,7 @@ async function end(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** The system has no process left for it, or no file. */
+/** The system has no process or file descriptor left. */
 function notStarted(): FileRun {
   const error = new AppError('service_unavailable', { message: 'no process could be started for a file' });
   const reply = Promise.reject(error);
@@ -132,7 +132,7 @@ function notStarted(): FileRun {
   return { reply, stop: () => Promise.resolve() };
 }
 
-/** Whether the process keeps this one alive. */
+/** Sets whether the child keeps this process alive. */
 function setRef(child: ChildProcess, isNeeded: boolean): void {
   const name = isNeeded ? 'ref' : 'unref';
   child[name]();
@@ -141,7 +141,7 @@ function setRef(child: ChildProcess, isNeeded: boolean): void {
 
 interface Asked {
   readonly reply: Promise<FileReply | null>;
-  /** Has the reply be null unless it has come. */
+  /** Resolves the reply to null unless it has arrived. */
   readonly giveUp: () => void;
 }
 
@@ -160,7 +160,7 @@ function ask(child: ChildProcess, request: FileRequest, timeoutMs: number, signa
     signal.addEventListener('abort', giveUp);
     child.on('message', onMessage).on('exit', giveUp).on('error', giveUp);
     if (signal.aborted) giveUp();
-    // Where it does not leave, the process has ended, or cannot be started.
+    // If sending fails, the process has ended or could not start.
     else child.send(request, (error) => error !== null && giveUp());
   });
   return { reply, giveUp };

@@ -1,16 +1,16 @@
-/** The words of XML and HTML, as the parts of office documents and books have them. */
+/** Extracts the words of XML and HTML, for the parts of office documents and books. */
 
 const cdata = { start: '<![CDATA[', end: ']]>' };
-/** A word of its own that stands for a text of any length. Office documents and books have none. */
+/** A custom entity can stand for text of any length. Office documents and books have none. */
 const entityDeclaration = /<!ENTITY\b/i;
 
-/** Whether the beginning of a text is that of markup, in whichever of the encodings that XML is read in. */
+/** Whether the bytes start like markup, in any encoding that XML is read in. */
 export function isMarkup(bytes: Buffer): boolean {
   const head = decodeText(bytes.subarray(0, 1024));
   return head.trimStart().startsWith('<');
 }
 
-/** By its byte order mark, or by the zero beside its first letter; else it is UTF-8. */
+/** Detects the encoding by the byte order mark or by a zero byte beside the first character; otherwise UTF-8. */
 export function decodeText(bytes: Buffer): string {
   const [first, second] = bytes;
   const isLittle = (first === 0xff && second === 0xfe) || (first !== 0 && second === 0);
@@ -24,7 +24,7 @@ export function decodeText(bytes: Buffer): string {
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
-/** The text without its tags; null where it declares words that stand for others. */
+/** Returns the text without tags; null if it declares entities. */
 export function readMarkup(text: string): string | null {
   if (entityDeclaration.test(text)) return null;
   const words: string[] = [];
@@ -33,7 +33,7 @@ export function readMarkup(text: string): string | null {
     const start = text.indexOf(cdata.start, at);
     words.push(removeTags(text.slice(at, start < 0 ? text.length : start)));
     if (start < 0) break;
-    // What looks like tags there is text.
+    // Within CDATA, what looks like a tag is text.
     const end = text.indexOf(cdata.end, start);
     const content = text.slice(start + cdata.start.length, end < 0 ? text.length : end);
     words.push(content);
@@ -43,10 +43,10 @@ export function readMarkup(text: string): string | null {
   return words.filter((piece) => piece.trim() !== '').join(' ');
 }
 
-/** What follows the `<` of a tag, a comment or a declaration; before anything else it is a letter of the text. */
+/** What follows the `<` of a tag, comment or declaration. Before anything else, `<` is a character of the text. */
 const tagStart = /^[A-Za-z_:/!?]/;
 
-/** In linear time, also of a text that opens tags and closes none. */
+/** Runs in linear time, even if tags are opened and never closed. */
 function removeTags(text: string): string {
   const words = text
     .split('<')

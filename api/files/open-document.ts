@@ -2,17 +2,17 @@ import type { RepeatedTexts } from './repeated-texts.ts';
 import { listAttributes, readAttribute, walkXml, type XmlVisitor } from './walk-xml.ts';
 
 /**
- * What OpenDocument says once and shows often: a cell stands for so many columns, a row for so many rows, an element for
- * so many spaces. Readers write all of them out.
+ * Content that OpenDocument stores once and shows repeatedly: a cell for several columns, a row for several rows, an
+ * element for several spaces. Readers write all of them out.
  */
 
 const repeated = /number-(?:rows|columns)-repeated\s*=|<(?:[^\s<>:]+:)?s\s[^<>]*\bc\s*=/;
-/** Of the spaces that one element stands for: tokens hold about so many. */
+/** Spaces per counted text, about as many as one token holds. */
 const spacesPerText = 64;
 
 /**
- * Adds the texts of a part for all the times that they are shown after the first, which is counted with the other words.
- * @returns the empty cells up to the last row and column with anything in them
+ * Adds a part's texts for every time they are shown after the first. The first is counted with the other words.
+ * @returns the number of empty cells up to the last non-empty row and column
  */
 export function addRepeats(markup: string, texts: RepeatedTexts): number {
   if (!repeated.test(markup)) return 0;
@@ -25,7 +25,7 @@ interface Table {
   rows: number;
   columns: number;
   filledCells: number;
-  /** Rows without anything in them, which count where others come after them. */
+  /** Rows without content, counted only if non-empty rows follow. */
   emptyRows: number;
   readonly outer: Table | null;
 }
@@ -41,7 +41,7 @@ interface Row {
 
 interface Cell {
   readonly times: number;
-  /** What is shown where the cell has no text of its own. */
+  /** Shown if the cell has no text. */
   readonly value: string;
   isFilled: boolean;
   readonly timesAround: number;
@@ -57,7 +57,7 @@ class RepeatReader implements XmlVisitor {
   #table: Table | null = null;
   #row: Row | null = null;
   #cell: Cell | null = null;
-  /** How often what stands here is shown. */
+  /** How often the current content is shown. */
   #times = 1;
 
   constructor(texts: RepeatedTexts) {
@@ -100,7 +100,7 @@ class RepeatReader implements XmlVisitor {
   #closeCell(): void {
     const cell = this.#cell;
     if (cell === null) throw new RangeError('a cell ends that has not begun');
-    // The value is an attribute: it is none of the words that were counted.
+    // The value is an attribute, so it was not counted with the words.
     if (!cell.isFilled) this.#texts.add(cell.value, this.#times);
     this.#times = cell.timesAround;
     this.#cell = cell.outer;
@@ -133,12 +133,12 @@ class RepeatReader implements XmlVisitor {
     if (table === null) throw new RangeError('a table ends that has not begun');
     this.#table = table.outer;
     this.blankCells += Math.max(0, table.rows * table.columns - table.filledCells);
-    // A cell with a table in it is not empty.
+    // A cell that contains a table is not empty.
     if (this.#cell !== null && table.rows > 0) this.#cell.isFilled = true;
   }
 }
 
-/** More than a billion is no number that a reader goes by. */
+/** Readers accept no more than a billion repetitions. */
 function readTimes(attributes: string, name: string): number {
   const value = readAttribute(attributes, name);
   if (value === null) return 1;

@@ -1,10 +1,10 @@
 import type { Pdfium } from './pdf-text.ts';
 
-/** What a copy may hold: it is written without compressed objects, and may be larger than its original. */
+/** Maximum size of a copy. It is written without compressed objects and may be larger than the original. */
 const maxCopyBytes = 256 * 1024 * 1024;
-/** FPDF_REMOVE_SECURITY of fpdf_save.h: everything is written anew, in the clear. */
+/** FPDF_REMOVE_SECURITY of fpdf_save.h: rewrites everything unencrypted. */
 const withoutSecurity = 3;
-/** The entry of a function table that is no function: a null pointer in C. */
+/** The function table's entry for a null pointer in C. */
 const nullFunction = 0;
 
 interface WasmTable {
@@ -19,7 +19,7 @@ interface Wasm {
   ) => { readonly exports: Readonly<Record<string, unknown>> };
 }
 
-/** Node's types know nothing of WebAssembly. */
+/** Node's types omit WebAssembly. */
 const { WebAssembly: wasm } = globalThis as unknown as { readonly WebAssembly: Wasm };
 
 /** `(module (type (func (param i32 i32 i32) (result i32))) (import "e" "f" (func (type 0))) (export "f" (func 0)))` */
@@ -30,13 +30,13 @@ const passedOn = Uint8Array.from(
 type SaveAsCopy = (document: number, writer: number, flags: number) => number;
 type WriteBlock = (self: number, address: number, length: number) => number;
 
-/** A table takes functions of WebAssembly alone: a module that passes the call on makes one of ours. */
+/** A table only takes WebAssembly functions, so a module that forwards the call wraps our function. */
 function toWasmFunction(write: WriteBlock): unknown {
   return new wasm.Instance(new wasm.Module(passedOn), { e: { f: write } }).exports['f'];
 }
 
 /**
- * The document as PDFium writes it anew: decrypted, each object by itself. Null where that is beyond all bounds, or
+ * Lets PDFium rewrite the document: decrypted, without object streams. Returns null if the copy exceeds the limit or
  * PDFium cannot write it.
  */
 export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
@@ -45,15 +45,15 @@ export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
   const write: WriteBlock = (_self, address, size) => {
     length += size;
     if (length > maxCopyBytes) return 0;
-    // Growing replaces the memory: what is there now is taken out of it.
+    // Growing replaces the memory, so copy the bytes now.
     parts.push(Buffer.from(pdfium.HEAPU8.slice(address, address + size)));
     return 1;
   };
-  // The types of the package leave it out.
+  // Missing from the package's types.
   const saveAsCopy = Reflect.get(pdfium, '_FPDF_SaveAsCopy') as SaveAsCopy;
-  // The module's own table has no room for more: the null function's entry, which nothing calls, stands in.
+  // The module's own table cannot grow, so use the entry of the null function, which is never called.
   const table = Reflect.get(pdfium.wasmExports, '__indirect_function_table') as WasmTable;
-  // FPDF_FILEWRITE: a version, and the function.
+  // FPDF_FILEWRITE: a version and the function.
   const writer = pdfium.wasmExports.malloc(8);
   if (writer === 0) throw new RangeError('PDFium has no memory for a copy of the document');
   pdfium.HEAP32.set([1, nullFunction], writer / 4);
@@ -67,8 +67,8 @@ export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
 }
 
 /**
- * The same with another name in the place of each `/Count`. Where nodes of the page tree do not say how many pages they
- * have, PDFium counts their kids.
+ * Renames each `/Count` in the copy. If the nodes of the page tree do not state their number of pages, PDFium counts their
+ * children.
  */
 export function hideCounts(copy: Buffer): Buffer {
   const name = Buffer.from('/Count');

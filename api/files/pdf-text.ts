@@ -5,7 +5,7 @@ import { copyPdf, hideCounts } from './pdf-copy.ts';
 export type Pdfium = Awaited<ReturnType<typeof PDFiumModule>>;
 
 const wasmPageBytes = 64 * 1024;
-/** Of PDFium's own codes (fpdfview.h): the document wants a password. */
+/** PDFium's error code (fpdfview.h) for a document that requires a password. */
 const passwordError = 4;
 
 interface WasmMemory {
@@ -13,12 +13,12 @@ interface WasmMemory {
   grow(pages: number): number;
 }
 
-/** Node's types know nothing of WebAssembly. */
+/** Node's types omit WebAssembly. */
 const { WebAssembly: wasm } = globalThis as unknown as {
   readonly WebAssembly: { readonly Memory: { readonly prototype: WasmMemory } };
 };
 
-/** The bound of the heap does not hold for the memory of WebAssembly. */
+/** Limits WebAssembly's memory, which the heap limit does not cover. */
 export function boundWasmMemory(maxBytes: number): void {
   const memory = wasm.Memory.prototype;
   const grow: WasmMemory['grow'] = Reflect.get(memory, 'grow');
@@ -48,11 +48,11 @@ interface Fault {
 }
 
 /**
- * All text of a PDF: also what stands beside the page or cannot be seen, for vendors read it too. Throws where PDFium
- * runs out of memory, and is of no more use then.
+ * Reads all text of a PDF, including text outside the page or invisible, because vendors read it too. Throws if PDFium
+ * runs out of memory, after which it cannot be used any more.
  *
- * A document says itself how many pages it has, and PDFium takes it at its word. Other readers follow the tree of pages:
- * where that leads to another number, the pages are those of the tree.
+ * PDFium trusts the number of pages that a document states. Other readers follow the page tree. If that leads to a
+ * different number, the pages of the tree are read.
  */
 export function readPdf(pdfium: Pdfium, { bytes, ...limits }: Omit<DocumentRequest, 'kind'>): DocumentAnswer {
   return withDocument<DocumentAnswer>(pdfium, bytes, (document) => {
@@ -115,12 +115,12 @@ function readPage(pdfium: Pdfium, document: number, index: number): string | nul
 function readCharacters(pdfium: Pdfium, text: number): string {
   const count = pdfium._FPDFText_CountChars(text);
   if (count <= 0) return '';
-  // UTF-16, and a zero at the end.
+  // UTF-16 with a terminating zero.
   const address = pdfium.wasmExports.malloc((count + 1) * 2);
   if (address === 0) throw new RangeError('PDFium has no memory for the text of a page');
   try {
     const length = pdfium._FPDFText_GetText(text, 0, count, address);
-    // A view of the memory as it is now: growing replaces the buffer.
+    // Create the view now: growing the memory replaces its buffer.
     const bytes = Buffer.from(pdfium.HEAPU8.buffer, address, Math.max(0, length - 1) * 2);
     return bytes.toString('utf16le');
   } finally {

@@ -16,14 +16,14 @@ import { readPdf, type Pdfium } from './pdf-text.ts';
 import { isXls, readXls } from './xls-text.ts';
 import { readZip } from './zip-text.ts';
 
-/** Of what is no text: most formats hold less than a token in so many bytes. */
+/** Bytes per token for content that is not text. Most formats have less than a token in so many bytes. */
 const bytesPerUnreadToken = 2;
-/** No text is as dense as this: a longer one is beyond the context without being counted. */
+/** No text is denser than this, so a longer one exceeds the context without being counted. */
 const maxCharactersPerToken = 16;
-/** UTF-8 has no more for one of the characters that texts are measured in. */
+/** The most UTF-8 bytes per UTF-16 code unit, in which texts are measured. */
 const maxBytesPerCharacter = 3;
 
-/** Reads a file and counts it; what it unpacks to is held no longer than that. */
+/** Reads and counts a file. Its unpacked content is held only for that time. */
 export async function countFile(pdfium: Pdfium, request: FileRequest): Promise<FileAnswer> {
   const content = readFile(pdfium, request);
   if ('fault' in content) return content;
@@ -43,7 +43,7 @@ export async function countFile(pdfium: Pdfium, request: FileRequest): Promise<F
   return { textTokens, textTokensElsewhere, textBytes, pages, tokens };
 }
 
-/** All that a file may be taken for. */
+/** Reads the file as everything it may be interpreted as. */
 export function readFile(pdfium: Pdfium, request: FileRequest): FileContent | FileFault {
   const data = parseDataUri(request.dataUri);
   if (data === null) return { fault: 'no_data_uri' };
@@ -92,8 +92,8 @@ const zipType =
 const textName = /\.(?:txt|md|markdown|csv|tsv|json|x?html?|xml|ya?ml|log)$/i;
 
 /**
- * Vendors go by the type, by the name or by the bytes: whatever any of them may take a file for is counted, also where it
- * is several things at once. Archives are read from their end, so that a PDF may stand in front of one.
+ * Vendors go by the type, the name or the bytes. Whatever any of them may take a file for is counted, even if it is
+ * several things at once. Archives are read from their end, so a PDF may precede one.
  */
 function findKinds(name: string, mediaType: string, bytes: Buffer): readonly FileKind[] {
   const startsWith = (head: string): boolean => bytes.toString('latin1', 0, head.length) === head;
@@ -107,7 +107,7 @@ function findKinds(name: string, mediaType: string, bytes: Buffer): readonly Fil
   return kinds;
 }
 
-/** Readers look for the beginning in the first 1024 bytes; a text may speak of it there, and then has no objects. */
+/** Readers look for the header in the first 1024 bytes. A text may mention it there, but has no objects. */
 function beginsAsPdf(bytes: Buffer): boolean {
   return /%PDF-\d/.test(bytes.toString('latin1', 0, 1024)) && bytes.includes(' obj');
 }

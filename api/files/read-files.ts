@@ -7,8 +7,8 @@ import type { CountedFile, FileFault } from './file-content.ts';
 type ErrorPlace = readonly (string | number)[];
 
 /**
- * What the files of a chat count, in their order: a few kilobytes of PDF can unpack to a million tokens, so what is
- * reserved for a file goes by its content, not by its size.
+ * Counts the files of a chat in order. A few kilobytes of PDF can unpack to a million tokens, so the reservation for a
+ * file depends on its content, not its size.
  * @throws AppError `validation_failed`, `content_too_long`, `queue_full`; the signal's reason
  */
 export async function readFiles(

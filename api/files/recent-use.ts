@@ -1,6 +1,6 @@
-/** Of each second: an account may use 5 s a minute for ever and be as good as new. */
+/** Share of each second that is forgotten: an account may use 5 s per minute indefinitely without accumulating any. */
 const forgottenShare = 1 / 12;
-/** However much an account has used, it is forgotten within 12 minutes. */
+/** Caps an account's use, so that it is forgotten within 12 minutes. */
 const maxUseMs = 60_000;
 
 interface Use {
@@ -8,9 +8,9 @@ interface Use {
   readonly atMs: number;
 }
 
-/** How much time of reading each account used lately: what it used is forgotten little by little. */
+/** Tracks each account's recent reading time, which decays over time. */
 export class RecentUse {
-  /** The one that was added to least recently comes first. */
+  /** Least recently updated first. */
   readonly #uses = new Map<string, Use>();
   readonly #nowMs: () => number;
 
@@ -19,7 +19,6 @@ export class RecentUse {
     this.#nowMs = nowMs;
   }
 
-  /** Accounts that are remembered. */
   get size(): number {
     return this.#uses.size;
   }

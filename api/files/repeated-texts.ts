@@ -1,11 +1,11 @@
 import type { RepeatedText } from './file-content.ts';
 
-/** Gathers texts by how often they are read, so that each number of times is counted once. */
+/** Groups texts by how often they are read, so that each group is counted once. */
 export class RepeatedTexts {
   readonly #pieces = new Map<number, string[]>();
   #characters = 0;
 
-  /** Of all texts, each as often as it is read. */
+  /** Of all texts, multiplied by how often they are read. */
   get characters(): number {
     return this.#characters;
   }

@@ -1,8 +1,8 @@
 import { readAttribute, walkXml } from './walk-xml.ts';
 
 /**
- * A spreadsheet (xlsx) keeps each text once, and its cells name texts by number: a few kilobytes show one text in a
- * hundred thousand cells. Whatever reads the sheet reads it as often.
+ * A spreadsheet (xlsx) stores each text once, and its cells refer to texts by number: a few kilobytes can show one text in
+ * a hundred thousand cells. Readers of the sheet read it that often.
  */
 
 const stringTable = /<(?:[^\s<>:]+:)?sst[\s>]/;
@@ -10,7 +10,7 @@ const cell = /<(?:[^\s<>:]+:)?c[\s/>]/;
 const maxRows = 1_048_576;
 const maxColumns = 16_384;
 
-/** The texts of a spreadsheet's table; null for other markup. */
+/** Reads the texts of a spreadsheet's string table; null for other markup. */
 export function readStringTable(markup: string): readonly string[] | null {
   if (!stringTable.test(markup)) return null;
   const strings: string[] = [];
@@ -28,13 +28,13 @@ export function readStringTable(markup: string): readonly string[] | null {
 }
 
 export interface SheetContent {
-  /** How often cells show each text of the table; NaN stands for one that cannot be read. */
+  /** How often cells show each text of the table. NaN is a reference that cannot be parsed. */
   readonly shown: ReadonlyMap<number, number>;
-  /** Cells up to the last row and column with anything in them: readers write them out, as commas or as `NaN`. */
+  /** Empty cells up to the last non-empty row and column. Readers write them out as commas or `NaN`. */
   readonly blankCells: number;
 }
 
-/** Null for other markup. */
+/** Returns null for other markup. */
 export function readSheet(markup: string): SheetContent | null {
   if (!cell.test(markup)) return null;
   const reader = new SheetReader();

@@ -1,6 +1,9 @@
 import { listAttributes, readAttribute, walkXml } from './walk-xml.ts';
 
-/** Elements that show another part of the document, by which they name it: sheets, slides, chapters, inserted documents. */
+/**
+ * Elements that show another part of the document, and their reference attribute: sheets, slides, chapters, inserted
+ * documents.
+ */
 const showing: Readonly<Record<string, string>> = {
   sheet: 'id',
   sldId: 'id',
@@ -10,21 +13,21 @@ const showing: Readonly<Record<string, string>> = {
 const mayShow = /<(?:[^\s<>:]+:)?(?:sheet|sldId|itemref|altChunk|Relationship)\b/;
 
 /**
- * A document may show one of its parts many times, where each is to be shown once, and readers read it as often. Ids name
- * parts through tables of their own: several may name the same one.
+ * A document may show a part many times instead of once, and readers read it that often. Ids refer to parts through
+ * separate tables, and several ids may refer to the same part.
  */
 export class ShownParts {
   /** The ids that a part shows, by the part's name. */
   readonly #shown = new Map<string, string[]>();
-  /** What ids stand for, by the name of the part that they are used in. */
+  /** What ids refer to, by the name of the part that uses them. */
   readonly #targets = new Map<string, Map<string, string>>();
 
-  /** Throws a RangeError where an id stands for two parts. */
+  /** @throws RangeError if an id refers to two parts */
   add(partName: string, markup: string): void {
     if (!mayShow.test(markup)) return;
     const shown: string[] = [];
     const name = partName.toLowerCase();
-    // `xl/_rels/workbook.xml.rels` is the table of `xl/workbook.xml`; a book's is in the part itself.
+    // `xl/_rels/workbook.xml.rels` is the table for `xl/workbook.xml`. A book's table is in the part itself.
     const [, folder, owner] = /^(.*?)_rels\/([^/]*)\.rels$/.exec(name) ?? [];
     const user = owner === undefined ? name : `${folder}${owner}`;
     walkXml(markup, {
@@ -40,7 +43,7 @@ export class ShownParts {
     if (shown.length > 0) this.#shown.set(name, [...(this.#shown.get(name) ?? []), ...shown]);
   }
 
-  /** How often the part is shown that is shown most: once, in a document as it should be. */
+  /** How often the most shown part is shown; 1 in a normal document. */
   get mostTimes(): number {
     let most = 1;
     for (const [user, ids] of this.#shown) {
@@ -71,7 +74,7 @@ export class ShownParts {
   }
 }
 
-/** The same part has the same name here, whichever way it is written. */
+/** Normalizes part names, so that each spelling of a part gives the same name. */
 function resolve(user: string, target: string): string {
   try {
     const { pathname } = new URL(target, `http://archive/${encodeURI(user)}`);

@@ -1,13 +1,13 @@
-/** What holds more than this in a second is counted as longer than it is, where its form is not known here. */
+/** In an unknown format, audio with a higher byte rate than this counts as longer than it is. */
 const unknownBytesPerSecond = 4_000;
 
 /**
- * How many seconds a vendor may hear in so many bytes, and never much less: WAV and AIFF by the rates in their heads, MP3
- * and AAC by their frames, FLAC by its head. A caller chooses how much time a byte holds: a kilobyte of WAV can be ten
- * seconds. Compressed sound inside a WAV or AIFF may state other rates than the header around it: the longer of the two
- * lengths counts.
+ * Estimates how many seconds a vendor may hear in these bytes, and never much less: for WAV and AIFF by the rates in their
+ * headers, for MP3 and AAC by their frames, for FLAC by its header. The caller controls how much time a byte holds: a
+ * kilobyte of WAV can be ten seconds. Compressed audio inside a WAV or AIFF may state other rates than the header around
+ * it; the longer of the two lengths counts.
  *
- * @param mostSeconds beyond which there is no need to look further
+ * @param mostSeconds limit beyond which measuring may stop
  */
 export function measureSound(bytes: Buffer, mostSeconds: number): number {
   const heads = readHeads(bytes);
@@ -29,14 +29,14 @@ function measureUnknown(bytes: Buffer, mostSeconds: number): number {
   return Math.max(bytes.length / unknownBytesPerSecond, sumFrames(bytes, mostSeconds));
 }
 
-/** Samples as they are; of a byte each, whatever the head says of their bits; in a form that may bring its own rates. */
+/** Uncompressed samples; samples of one byte, whatever the header states; a codec that may have its own rates. */
 type SampleForm = 'linear' | 'logarithmic' | 'packed';
 const wavForms = new Map<number, SampleForm>([
   [1, 'linear'],
   [3, 'linear'],
   [6, 'logarithmic'],
   [7, 'logarithmic'],
-  // Of a chunk that is too short to name the form further on.
+  // For a chunk too short to contain the actual format.
   [0xff_fe, 'linear'],
 ]);
 const extensible = { format: 0xff_fe, minChunkBytes: 40 };
@@ -49,18 +49,18 @@ const maxSampleBytes = 8;
 
 function countSampleBytes(form: SampleForm, bits: number): number {
   if (form === 'linear') return Math.min(maxSampleBytes, Math.max(1, Math.ceil(bits / 8)));
-  // What is packed takes a bit at the very least.
+  // Compressed audio takes at least one bit per sample.
   return form === 'logarithmic' ? 1 : 1 / 8;
 }
 
-/** What one chunk says of how fast the sound is played. */
+/** What one chunk states about the playback rate. */
 interface SoundHead {
   readonly form: SampleForm;
-  /** By each of the fields that say so; zero says nothing. */
+  /** By each field that states it; zero means not stated. */
   readonly bytesPerSecond: readonly number[];
 }
 
-/** Of a WAV or an AIFF, all there are: readers differ in which they go by. @returns null for too many chunks to look at */
+/** Reads all headers of a WAV or AIFF, because readers differ in which they use. @returns null if there are too many chunks */
 function readHeads(bytes: Buffer): SoundHead[] | null {
   const start = bytes.toString('latin1', 0, 12);
   if (/^FORM[^]{4}AIF[FC]/.test(start)) {
@@ -73,7 +73,7 @@ function readHeads(bytes: Buffer): SoundHead[] | null {
 }
 
 const maxChunks = 10_000;
-/** The shortest that says enough, with its name and length. */
+/** The shortest useful chunk, including its name and length. */
 const minChunkBytes = 26;
 
 function findChunks(bytes: Buffer, name: string, isBig: boolean): number[] | null {
@@ -102,7 +102,7 @@ function readFormat(bytes: Buffer, at: number, isBig: boolean): SoundHead {
   return { form, bytesPerSecond: [number(16, 4), number(20, 2) * rate, bySamples] };
 }
 
-/** 80 bits of floating point: the exponent, and the 64 bits of the number, of which the first 32 are enough. */
+/** An 80-bit float: the exponent and a 64-bit mantissa, of which the first 32 bits suffice. */
 const readExtended = (bytes: Buffer, at: number): number =>
   bytes.readUInt32BE(at + 2) * 2 ** ((bytes.readUInt16BE(at) & 0x7fff) - 16_383 - 31);
 
@@ -113,7 +113,7 @@ function readCommon(bytes: Buffer, at: number, isPlain: boolean): SoundHead {
   return { form, bytesPerSecond: [bytes.readUInt16BE(at + 8) * readExtended(bytes, at + 16) * sampleBytes] };
 }
 
-/** Seconds, as the head says: 20 bits of samples a second, and 36 of samples. */
+/** Seconds according to the header: 20 bits of sample rate and 36 bits of sample count. */
 function readFlac(bytes: Buffer): number {
   if (bytes.length < 26) return 0;
   const rate = bytes.readUIntBE(18, 3) >> 4;
@@ -121,14 +121,14 @@ function readFlac(bytes: Buffer): number {
   return rate > 0 ? samples / rate : 0;
 }
 
-/** Without the tag (ID3) in front of it. */
+/** Skips a leading ID3 tag. */
 function skipTag(bytes: Buffer): Buffer {
   if (bytes.length < 10 || bytes.toString('latin1', 0, 3) !== 'ID3') return bytes;
   const size = bytes.subarray(6, 10).reduce((sum, byte) => sum * 128 + (byte & 0x7f), 0);
   return bytes.subarray(10 + size);
 }
 
-/** Samples a second of MPEG audio, by its version (2.5, none, 2, 1) and a code. */
+/** Sample rates of MPEG audio, by version (2.5, none, 2, 1) and code. */
 const sampleRates = [
   [11_025, 12_000, 8_000],
   [],
@@ -136,12 +136,12 @@ const sampleRates = [
   [44_100, 48_000, 32_000],
 ] as const;
 
-/** The same of AAC, by its code. */
+/** Sample rates of AAC, by code. */
 const aacSampleRates = [
   96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
 ] as const;
 
-/** The seconds of the frame of MP3 or AAC that begins there; 0 where none does. */
+/** Seconds of the MP3 or AAC frame at this offset; 0 if there is none. */
 function measureFrame(bytes: Buffer, at: number): number {
   if (at + 4 > bytes.length || bytes[at] !== 0xff) return 0;
   const [second, third] = [bytes[at + 1]!, bytes[at + 2]!];
@@ -158,8 +158,8 @@ function measureFrame(bytes: Buffer, at: number): number {
 }
 
 /**
- * Of all that looks like the head of a frame, also within another: readers that lose their place find their way in again
- * at any of them. In music one in a dozen is none.
+ * Sums everything that looks like a frame header, even inside another frame: readers that lose sync resume at any of them.
+ * In music, one in a dozen is false.
  */
 function sumFrames(bytes: Buffer, mostSeconds: number): number {
   let seconds = 0;

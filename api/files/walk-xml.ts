@@ -1,4 +1,4 @@
-/** What comes in an XML text, in its order; names are without their prefixes. */
+/** Callbacks for the content of an XML text, in document order. Names have no prefixes. */
 export interface XmlVisitor {
   open?(name: string, attributes: string): void;
   text?(text: string): void;
@@ -8,7 +8,7 @@ export interface XmlVisitor {
 const quote = { double: 0x22, single: 0x27 };
 const [tagStart, tagEnd] = [0x3c, 0x3e];
 const cdata = '<![CDATA[';
-/** What stands between these is no element, and of all of them only a CDATA section is text. */
+/** Sections that are not elements. Of these, only CDATA is text. */
 const sections = [
   { start: '<!--', end: '-->' },
   { start: cdata, end: ']]>' },
@@ -17,9 +17,8 @@ const sections = [
 ];
 
 /**
- * Goes through well-formed XML in linear time, holding none of it.
- *
- * Throws a RangeError where a tag or a section has no end.
+ * Walks well-formed XML in linear time without holding any of it.
+ * @throws RangeError if a tag or section does not end
  */
 export function walkXml(xml: string, visitor: XmlVisitor): void {
   let at = 0;
@@ -43,7 +42,7 @@ export function walkXml(xml: string, visitor: XmlVisitor): void {
   if (at < xml.length) visitor.text?.(xml.slice(at));
 }
 
-/** A value in quotes may hold what ends a tag elsewhere. */
+/** Skips quoted values, which may contain the characters that end a tag. */
 function findTagEnd(xml: string, start: number): number {
   let open = 0;
   for (let at = start + 1; at < xml.length; at += 1) {
@@ -72,7 +71,7 @@ function visitTag(tag: string, visitor: XmlVisitor): void {
 
 const attribute = /([^\s=/"']+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g;
 
-/** By their names without prefixes, of which several may be the same. */
+/** Lists attributes by name without prefix. Names may repeat. */
 export function* listAttributes(attributes: string): Generator<readonly [name: string, value: string]> {
   for (const [, name = '', double, single] of attributes.matchAll(attribute)) {
     yield [name.slice(name.indexOf(':') + 1), decodeReferences(double ?? single ?? '')];

@@ -3,11 +3,11 @@ import type { DocumentAnswer } from './file-content.ts';
 import { RepeatedTexts } from './repeated-texts.ts';
 
 /**
- * An older spreadsheet (xls) keeps each text once, as a newer one does, and its cells name texts by number. All else of it
- * is no smaller than what it shows, and counts by its bytes.
+ * An older spreadsheet (xls) stores each text once, as newer ones do, and its cells refer to texts by number. Everything
+ * else in it is at least as large as what it shows, and is counted by its bytes.
  */
 
-/** [MS-XLS] 2.3: what records are. */
+/** Record types ([MS-XLS] 2.3). */
 const records = {
   formula: 0x06,
   end: 0x0a,
@@ -23,11 +23,11 @@ const records = {
   truth: 0x205,
   shortNumber: 0x27e,
 };
-/** Beginnings of a part, in all versions. */
+/** BOF record types of all versions. */
 const beginnings = new Set([0x09, 0x209, 0x409, 0x809]);
-/** In the last version, whose texts lie in a table. */
+/** BOF of the last version, which stores texts in a table. */
 const bareBeginning = 0x809;
-/** They begin with the row and the column. */
+/** Cell records start with the row and the column. */
 const cells = new Set([
   records.formula,
   records.numbers,
@@ -41,7 +41,7 @@ const cells = new Set([
 const streamNames = new Set(['workbook', 'book']);
 const bytesPerToken = 2;
 
-/** Also where the records stand alone, as some readers take them. */
+/** Also accepts bare records without a container, as some readers do. */
 export const isXls = (bytes: Buffer): boolean =>
   isCompoundFile(bytes) ||
   (bytes.length > 4 && bytes.readUInt16LE(0) === bareBeginning && bytes.readUInt16LE(2) <= 32);
@@ -76,13 +76,13 @@ class WorkbookReader {
   readonly shown = new Map<number, number>();
   blankCells = 0;
   isProtected = false;
-  /** How often each sheet is shown, by where it begins. */
+  /** How often each sheet is shown, by its offset. */
   readonly #sheets = new Map<number, number>();
   #filledCells = 0;
   #lastRow = 0;
   #lastColumn = 0;
 
-  /** Throws a RangeError where the records are cut, or a sheet begins where none is. */
+  /** @throws RangeError if records are truncated, or a sheet's offset has no sheet */
   constructor(stream: Buffer) {
     const begins = new Set<number>();
     let depth = 0;
@@ -90,7 +90,7 @@ class WorkbookReader {
     for (let at = 0; at + 4 <= stream.length;) {
       const type = stream.readUInt16LE(at);
       const data = stream.subarray(at + 4, at + 4 + stream.readUInt16LE(at + 2));
-      // Texts go on from record to record.
+      // Texts continue across records.
       if (type === records.strings) table = [data.subarray(8)];
       else if (type === records.continued) table?.push(data);
       else if (table !== null) {
@@ -103,7 +103,7 @@ class WorkbookReader {
       } else if (type === records.end) {
         depth -= 1;
         if (depth === 0) this.#endSheet();
-        // What follows the last end is filling.
+        // Data after the last end record is padding.
         if (depth < 0) break;
       } else this.#read(type, data);
       at += 4 + data.length;
@@ -142,7 +142,7 @@ class WorkbookReader {
   }
 }
 
-/** The texts of a table that is cut into pieces, anywhere within the characters of a text ([MS-XLS] 2.5.293). */
+/** Reads the texts of a table that is split into pieces, possibly within a text ([MS-XLS] 2.5.293). */
 function* readStrings(pieces: readonly Buffer[]): Generator<string> {
   let index = 0;
   let piece = pieces[0]!;
@@ -174,7 +174,7 @@ function* readStrings(pieces: readonly Buffer[]): Generator<string> {
       at += length * width;
       left -= length;
       if (left === 0 || !next()) break;
-      // Each piece says anew how wide its characters are.
+      // Each piece states its character width again.
       flags = piece.readUInt8(0);
       at = 1;
     }

@@ -1,6 +1,6 @@
 import { constants, inflateRawSync } from 'node:zlib';
 
-/** Enough of an entry to see whether it is markup: deflate makes at most a thousand bytes of one. */
+/** Enough of an entry to detect markup. Deflate expands a byte to at most a thousand. */
 const headBytes = 1024;
 
 const endSignature = Buffer.from('PK\u0005\u0006', 'latin1');
@@ -17,10 +17,9 @@ export interface ZipEntry {
 }
 
 /**
- * As the directory at the end has them. Readers find the directory in different ways: by its place, by its length, by the
- * number of entries. An archive in which these disagree shows each of them another document, and is refused.
- *
- * Throws a RangeError where the archive is cut or damaged.
+ * Lists the entries of the central directory. Readers locate the directory in different ways: by its offset, its length or
+ * the number of entries. An archive in which these disagree looks different to each of them and is refused.
+ * @throws RangeError if the archive is truncated or damaged
  */
 export function* listEntries(archive: Buffer): Generator<ZipEntry> {
   const end = archive.lastIndexOf(endSignature);

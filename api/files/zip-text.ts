@@ -6,20 +6,20 @@ import { readSheet, readStringTable } from './sheet-text.ts';
 import { ShownParts } from './shown-parts.ts';
 import { listEntries, unpack, unpackHead } from './zip-entries.ts';
 
-/** What all entries of an archive may unpack to. */
+/** Limit for the unpacked size of all entries of an archive. */
 const maxUnpackedBytes = 64 * 1024 * 1024;
-/** Parts of office documents and books that hold text by their names. */
+/** Names of text parts in office documents and books. */
 const textEntry = /\.(?:xml|x?html?|txt|md|csv|json|rels)$/i;
-/** The types of a workbook whose cells are not XML (xlsb). */
+/** The content type of a workbook with binary cells instead of XML (xlsb). */
 const binarySheet = /ms-excel\.sheet\.binary/i;
 
-/** The text of a document that is a ZIP archive of XML or HTML: docx, xlsx, pptx, ods, odt, epub. */
+/** Reads the text of a document that is a ZIP archive of XML or HTML: docx, xlsx, pptx, ods, odt, epub. */
 export function readZip(archive: Buffer, maxCharacters: number): DocumentAnswer {
   const reader = new ArchiveReader();
   let bytesLeft = maxUnpackedBytes;
   try {
     for (const entry of listEntries(archive)) {
-      // Relations may give any name to a part that is text; pictures and fonts are not read by vendors.
+      // A text part can have any name, through relationships. Vendors do not read images and fonts.
       if (!textEntry.test(entry.name) && !isMarkup(unpackHead(entry))) continue;
       const unpacked = unpack(entry, bytesLeft);
       bytesLeft -= unpacked.length;
@@ -36,7 +36,7 @@ export function readZip(archive: Buffer, maxCharacters: number): DocumentAnswer 
   }
 }
 
-/** Every word of every part counts once, and once more for each further time that it is shown. */
+/** Counts every word of every part once, and again each further time it is shown. */
 class ArchiveReader {
   readonly #texts = new RepeatedTexts();
   readonly #parts = new ShownParts();
@@ -50,7 +50,7 @@ class ArchiveReader {
     return this.#texts.characters;
   }
 
-  /** Throws a RangeError where a part can be read in more than one way. */
+  /** @throws RangeError if a part can be read in more than one way */
   add(name: string, bytes: Buffer): void {
     const text = decodeText(bytes);
     if (!isMarkup(bytes)) {

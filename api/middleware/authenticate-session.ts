@@ -1,28 +1,31 @@
 import { AppError } from '../../shared/contract/errors.ts';
+import type { Operation } from '../../shared/contract/operation.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { WebSession } from '../../shared/web/web-models.ts';
+import type { ApiContext, ApiMiddleware } from '../request/context.ts';
+import { inDatabaseTurn } from '../request/in-database-turn.ts';
+import { readCookie, type SessionCookie } from '../request/session-cookies.ts';
 import type { Services } from '../services.ts';
-import { inDatabaseTurn } from './in-database-turn.ts';
-import type { ApiContext, ApiMiddleware } from './request-context.ts';
-import { readCookie, type SessionCookie } from './session-cookies.ts';
 
-/** What a session opens, and what opens one, is for no cache. */
-export const forbidCaching: ApiMiddleware = async (context, next) => {
+/** Forbids caching of responses that depend on a session or create one. */
+export const forbidCaching = (): ApiMiddleware => async (context, next) => {
   context.set('cache-control', 'no-store');
   await next();
 };
 
 /**
- * Finds the session that a browser's cookie opens. It is looked up with every call, so that one that was revoked opens
- * nothing any more, at once and everywhere.
- * @param cookies those that are accepted; the first that opens a session counts
+ * Finds the session of a browser's cookie. It is looked up on every call, so that revoking a session takes effect
+ * immediately and everywhere.
  * @throws AppError `unauthenticated`
  */
 export function authenticateSession(
   services: Services,
-  cookies: readonly SessionCookie[] = ['session'],
+  { acceptsRefreshCookie }: Pick<Operation, 'acceptsRefreshCookie'>,
 ): ApiMiddleware {
   const { web, log } = services;
+  // The first cookie that opens a session counts.
+  const cookies: readonly SessionCookie[] =
+    acceptsRefreshCookie === true ? ['session', 'refresh'] : ['session'];
   return async (context, next) => {
     const session = await openSession(services, context, cookies);
     runInBackground(web.sessions.touch(session, context.ip), 'noting the use of a session', log);
@@ -38,13 +41,13 @@ async function openSession(
   const { web, config } = services;
   for (const cookie of cookies) {
     const token = readCookie(context, config, cookie);
-    // What was never issued here does not wait for a turn at the database.
+    // Tokens that were never issued here do not wait for a database turn.
     if (token === null || !web.sessions.isIssued(tokenKinds[cookie], token)) continue;
     const session = await inDatabaseTurn(services, context, () => findByToken(web, cookie, token));
     if (session !== null) return keepSession(context, cookie, session);
   }
   if (readCookie(context, config, 'session') !== null) throw sessionEnded();
-  // Browsers drop the cookie of a session after a quarter of an hour, and keep the other one.
+  // Browsers drop the session cookie after a quarter of an hour and keep the refresh cookie.
   throw readCookie(context, config, 'refresh') === null
     ? unauthenticated('The request has no session cookie. Sign in.', 'В запросе нет cookie сессии. Войдите.')
     : unauthenticated(
@@ -75,12 +78,12 @@ const sessionEnded = (): AppError =>
     'Сессия завершена, или срок действия её cookie истёк. Обновите сессию или войдите снова.',
   );
 
-/** What was known of a session for so long is looked up again before anything is done by it. */
+/** A session is looked up again before an action if it was read longer ago than this. */
 const knownForMs = 500;
 
 /**
- * The session, as it is now: a request may have sent its body slowly, or waited for a turn at the database, and its
- * session have been ended meanwhile.
+ * Returns the session in its current state: it may have ended while the request sent its body slowly or waited for a
+ * database turn.
  * @throws AppError `unauthenticated`
  */
 export async function currentSession({ web, config }: Services, context: ApiContext): Promise<WebSession> {

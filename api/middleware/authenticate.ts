@@ -1,20 +1,19 @@
 import { isApiKey } from '../../shared/accounts/credentials.ts';
 import { unknownKey } from '../../shared/accounts/unknown-key.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
-import type { Services } from '../services.ts';
 import { callerNetwork } from '../callers/caller-network.ts';
-import type { ApiContext, ApiMiddleware } from './request-context.ts';
+import type { ApiMiddleware } from '../request/context.ts';
+import type { Services } from '../services.ts';
 
-/** What stands between the blanks is not empty: else the blanks of a long header could be shared out in too many ways. */
+/** The key must not be empty. Otherwise the blanks of a long header could be split in too many ways. */
 const bearer = /^Bearer(?: +(\S+))? *$/i;
 
 const howToSend = 'Send it as "Authorization: Bearer <API_KEY>".';
 
-/** Finds whose API key the request carries. Whether the account may do anything is admission's to say. */
+/** Finds the holder of the request's API key. What the account may do is decided at admission. */
 export function authenticate({ apiKeys }: Pick<Services, 'apiKeys'>): ApiMiddleware {
   return async (context, next) => {
-    // What a key opens is nobody else's: neither it nor a refusal is for a cache.
+    // Neither responses to a key nor refusals may be cached.
     context.set('cache-control', 'no-store');
     const key = readKey(context.get('authorization'));
     const holder = await apiKeys.find(key, () => callerNetwork(context.ip));
@@ -24,7 +23,7 @@ export function authenticate({ apiKeys }: Pick<Services, 'apiKeys'>): ApiMiddlew
   };
 }
 
-/** @throws AppError `invalid_api_key`; what was sent is not repeated, as it may be a key all the same */
+/** @throws AppError `invalid_api_key`, without repeating what was sent, as it may be a valid key */
 function readKey(authorization: string): string {
   if (authorization === '') throw noKey(`The request has no API key. ${howToSend}`);
   const match = bearer.exec(authorization);
@@ -40,7 +39,7 @@ function readKey(authorization: string): string {
   return key;
 }
 
-/** Where no key was sent, nothing is said of one (RFC 6750, 3.1). */
+/** Without a key, the challenge must not contain an error (RFC 6750, 3.1). */
 const noKey = (message: string): AppError =>
   new AppError('invalid_api_key', {
     message,
@@ -53,10 +52,4 @@ function refuseKey(key: string): AppError {
     message:
       'This is no API key of this gateway: those are "mg-" and 43 characters. Check which key the client sends.',
   });
-}
-
-export function holderOf(context: ApiContext): KeyHolder {
-  const { holder } = context.state;
-  if (holder === undefined) throw unknownKey();
-  return holder;
 }

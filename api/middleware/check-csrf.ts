@@ -1,12 +1,12 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { checkCsrf as isCsrfToken } from '../../shared/web/session-store.ts';
 import type { WebSession } from '../../shared/web/web-models.ts';
+import type { ApiMiddleware } from '../request/context.ts';
 import { sessionOf } from './authenticate-session.ts';
-import type { ApiMiddleware } from './request-context.ts';
 
-/** Of calls that change something, demands what only pages of this service have been told. */
-export const checkCsrf: ApiMiddleware = async (context, next) => {
-  // What the refresh cookie opens is protected as a refresh is, by `SameSite` and `Origin`: its page has lost the token.
+/** Requires a token that only pages of this service know. For calls that change something. */
+export const checkCsrf = (): ApiMiddleware => async (context, next) => {
+  // With the refresh cookie, the page has lost its token. As for a refresh, `SameSite` and `Origin` protect the call.
   if (context.state.sessionCookie !== 'refresh') checkToken(sessionOf(context), context.get('x-csrf-token'));
   await next();
 };

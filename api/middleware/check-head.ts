@@ -3,13 +3,13 @@ import { AppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import { closing, malformed, unknownVersion } from '../connections/http-errors.ts';
 import { checkRefused } from '../connections/refused-requests.ts';
-import type { ApiContext, ApiMiddleware } from './request-context.ts';
 import { servedMethods } from '../present/served-methods.ts';
+import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 
 /** More than any client and its proxies send. */
 const maxHeaderLines = 1_000;
 
-/** What is asked of every request before its address counts: room for its connection, and what RFC 9112 says. */
+/** Checks every request before routing: connection limit and the rules of RFC 9112. */
 export const checkHead: ApiMiddleware = async (context, next) => {
   checkRefused(context.req);
   checkHeaders(context.req);
@@ -46,7 +46,7 @@ function checkHeaders(request: IncomingMessage): void {
   }
 }
 
-/** Characters of a host and a port (RFC 3986, 3.2.2); it may be empty. */
+/** Characters of a host and port (RFC 3986, 3.2.2). May be empty. */
 const hostPattern = /^[a-z0-9\-._~%!$&'()*+,;=:[\]]*$/i;
 
 function countHosts(rawHeaders: readonly string[]): number {
@@ -58,7 +58,7 @@ function countHosts(rawHeaders: readonly string[]): number {
   return count;
 }
 
-/** OPTIONS of the server itself, and nothing else, is asked of an asterisk. */
+/** An asterisk target is only valid for OPTIONS of the server itself. */
 function answerForServer(context: ApiContext): void {
   if (context.method !== 'OPTIONS') {
     throw malformed(`${context.method} needs an address that begins with a slash, such as /v1/models.`);

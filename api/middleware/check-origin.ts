@@ -2,12 +2,12 @@ import { isIP } from 'node:net';
 import { AppError } from '../../shared/contract/errors.ts';
 import { readHost } from '../../shared/runtime/public-url.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
+import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 import type { Services } from '../services.ts';
-import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
 /**
- * Refuses calls that pages of other sites have a browser send. Browsers name the origin of a page with each call that
- * could change something; programs that are no browsers need not name one.
+ * Refuses calls from pages of other sites. Browsers send the origin of the page with each call that could change
+ * something; other clients need not send one.
  */
 export function checkOrigin(services: Pick<Services, 'config' | 'publicUrl'>): ApiMiddleware {
   return async (context, next) => {
@@ -28,13 +28,13 @@ function isOwn(
     url === null ? [] : [new URL(url).origin],
   );
   if (own.includes(origin)) return true;
-  // Unless the operator says how the service is reached, it is known by the address that it was asked under.
+  // If the operator has not configured an address, accept the one in the Host header.
   return config.publicUrl === null && origin === `http://${context.get('host')}` && isUnownedHost(origin);
 }
 
 /**
- * Whether nobody can point the host of an origin elsewhere. The owner of any other name can give it the address of this
- * service once a page of theirs is loaded (DNS rebinding): the page's requests then reach the service under their name.
+ * Whether nobody can point the origin's host elsewhere. The owner of any other name can point it at this service after a
+ * page of theirs has loaded (DNS rebinding), so that the page's requests reach the service under their name.
  */
 function isUnownedHost(origin: string): boolean {
   if (!URL.canParse(origin)) return false;

@@ -1,10 +1,10 @@
-import type { Config } from '../../shared/runtime/config.ts';
 import { toAppError } from '../../shared/contract/errors.ts';
-import type { ApiMiddleware } from './request-context.ts';
-import { clearCookies } from './session-cookies.ts';
+import type { ApiMiddleware } from '../request/context.ts';
+import { clearCookies } from '../request/session-cookies.ts';
+import type { Services } from '../services.ts';
 
-/** Takes cookies that open no session away from the browser: somebody who signs out must not leave them behind. */
-export function clearDeadCookies(config: Pick<Config, 'publicUrl'>): ApiMiddleware {
+/** Clears cookies that no longer open a session, so that signing out leaves none behind. */
+export function clearDeadCookies({ config }: Pick<Services, 'config'>): ApiMiddleware {
   return async (context, next) => {
     try {
       await next();

@@ -1,16 +1,16 @@
 import createCors from '@koa/cors';
+import type { CorsOrigins } from '../../shared/config/cors-origins.ts';
 import { responseHeaders } from '../../shared/contract/openapi/headers.ts';
-import type { CorsOrigins } from '../../shared/runtime/cors-origins.ts';
-import type { ApiMiddleware } from './request-context.ts';
 import { servedMethods } from '../present/served-methods.ts';
+import type { ApiMiddleware } from '../request/context.ts';
 
-/** Of what answers carry beside the headers of the description, what a client of the API may want to read. */
+/** Response headers beyond the API description that a client may want to read. */
 const furtherHeaders = ['allow'];
 
-/** Browsers ask again after two hours at the latest, some sooner. */
+/** Browsers repeat the preflight after at most two hours; some do so sooner. */
 const maxAgeSeconds = 7_200;
 
-/** Pages are never shown cookies. */
+/** Pages can never read cookies. */
 const exposeHeaders = [...Object.keys(responseHeaders), ...furtherHeaders]
   .filter((name) => name !== 'set-cookie')
   .join(',');
@@ -18,7 +18,7 @@ const exposeHeaders = [...Object.keys(responseHeaders), ...furtherHeaders]
 const findAllowed = (origins: CorsOrigins, origin: string): string =>
   origins === '*' ? '*' : origins.has(origin) ? origin : '';
 
-/** What `cors` adds to an answer, for those that no step has a part in; nothing where no pages may call. */
+/** The headers that `cors` adds, for responses that bypass the middleware. Empty if no origins are allowed. */
 export function corsHeaders(origins: CorsOrigins | null, origin: string): Record<string, string> {
   if (origins === null) return {};
   const allowed = findAllowed(origins, origin);
@@ -31,9 +31,9 @@ export function corsHeaders(origins: CorsOrigins | null, origin: string): Record
 }
 
 /**
- * Lets pages of these origins call the API, and answers what browsers ask before they do (preflights). Whatever header a
- * page wants to send is allowed: official clients send many, and new ones with each version. Node bounds their length.
- * Credentials of the browser, such as cookies, are never allowed: pages of other origins have an API key, or nothing.
+ * Lets pages of these origins call the API, and answers preflights. All request headers are allowed: official clients send
+ * many, and add new ones with each version. Node limits their length. Browser credentials such as cookies are never
+ * allowed: pages of other origins use an API key or nothing.
  */
 export function cors(origins: CorsOrigins): ApiMiddleware {
   return createCors({
@@ -42,7 +42,7 @@ export function cors(origins: CorsOrigins): ApiMiddleware {
     allowMethods: [...servedMethods],
     maxAge: maxAgeSeconds,
     credentials: false,
-    // Headers of answers are set before anything can fail, and errors are rendered behind this: none reaches it.
+    // The headers are set before anything can fail, and errors are rendered downstream, so none reaches this middleware.
     keepHeadersOnError: false,
   });
 }

@@ -1,28 +1,31 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../shared/contract/errors.ts';
 import { maxCallsPerAccount } from '../../shared/contract/operation.ts';
-import { Holdings } from '../../shared/fairness/holdings.ts';
+import type { Holdings } from '../../shared/fairness/holdings.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
-import { callerSignal } from './caller-signal.ts';
-import type { ApiContext, ApiMiddleware } from './request-context.ts';
-import { callsHolderOf } from './requester.ts';
+import type { ApiContext, ApiMiddleware } from '../request/context.ts';
+import { callsHolderOf } from '../request/requester.ts';
+import type { Services } from '../services.ts';
 
 /** Calls of this kind take milliseconds. */
 const retryAfterSeconds = 1;
 
 export interface CallLimits {
-  /** How long a call beyond the bound waits for its refusal. */
+  /** How long a call over the limit waits before it is refused. */
   readonly refusalDelayMs?: number;
 }
 
 /**
- * Bounds how many calls of an account, or of a session of the account area, that ask no model are under way at once: those
- * that wait, those that work, and those whose answers have not been read. Such calls cost nothing and are not counted by
- * the minute. Nothing but the session is looked up for calls beyond the bound. They are refused after a second: a client
- * that is refused at once asks again at once, and thousands of refusals hold up the process as well.
+ * Limits the concurrent calls of an account, or of a session of the account area, that ask no model. Calls count while
+ * they wait, run, or have an unread response. They cost nothing and have no limit per minute. A call over the limit causes
+ * no look-ups except that of its session. It is refused after a second: a client that is refused immediately retries
+ * immediately, and thousands of refusals delay the process too.
+ * @param underWay concurrent calls by account or session; shared by operations that count together
  */
-export function limitAccountCalls({ refusalDelayMs = 1_000 }: CallLimits = {}): ApiMiddleware {
-  const underWay = new Holdings();
+export function limitAccountCalls(
+  underWay: Holdings,
+  { refusalDelayMs = 1_000 }: CallLimits = {},
+): ApiMiddleware {
   return async (context, next) => {
     const holder = callsHolderOf(context);
     if (underWay.of(holder) >= maxCallsPerAccount) throw await refuse(context, holder, refusalDelayMs);
@@ -31,23 +34,33 @@ export function limitAccountCalls({ refusalDelayMs = 1_000 }: CallLimits = {}): 
     try {
       await next();
     } finally {
-      const { res } = context;
-      // A response without a socket stands behind others of its connection, and may never say that it was closed.
-      if (res.destroyed || res.socket === null) release();
-      else res.once('close', release);
+      const {
+        res,
+        state: { signal },
+      } = context;
+      // A response without a socket is queued behind others of its connection and may never close.
+      if (signal.aborted || res.socket === null) release();
+      else signal.addEventListener('abort', release, { once: true });
     }
   };
 }
 
-async function refuse({ res }: ApiContext, holder: string, delayMs: number): Promise<AppError> {
-  const signal = callerSignal(res);
+/** Limits concurrent calls, except event streams. */
+export const limitCalls = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware =>
+  limitAccountCalls(calls.short);
+
+/** Limits concurrent event streams, which last as long as their jobs, so that they do not block other calls. */
+export const limitStreams = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware =>
+  limitAccountCalls(calls.streams);
+
+async function refuse({ state: { signal } }: ApiContext, holder: string, delayMs: number): Promise<AppError> {
   try {
     await delay(delayMs, undefined, { signal });
   } catch {
-    // It rejects where the caller has left, and for nothing else.
+    // The delay rejects only if the client has disconnected.
     return new AppError('job_cancelled');
   }
-  // Those that came together are refused one in each iteration of the event loop.
+  // Refuses concurrent calls one per event loop iteration.
   await nextWorkTurn(holder);
   return new AppError('rate_limit_exceeded', {
     message:

@@ -1,44 +1,46 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { defaultBodyLimitBytes, type Operation } from '../../shared/contract/operation.ts';
-import { shorten } from '../../shared/runtime/shorten.ts';
-import { ChunkList } from '../../shared/runtime/chunk-list.ts';
-import { Utf8Check } from '../../shared/runtime/utf8-check.ts';
+import { Utf8Check } from '../../shared/encoding/utf8-check.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
+import { ChunkList } from '../../shared/runtime/chunk-list.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
+import { checkBeforeBody, preAdmitBody } from '../admission/pre-admit.ts';
+import { smallBodyBytes } from '../bodies/body-pace.ts';
+import type { BodyReader } from '../bodies/body-reader.ts';
+import { FormReader } from '../bodies/form-reader.ts';
+import { JsonBodyReader, parseSmallJson, toJsonError } from '../bodies/json-body.ts';
+import { JsonStructure } from '../bodies/json-structure.ts';
+import { readChunks } from '../bodies/read-chunks.ts';
+import { noMemory, tooLarge } from '../bodies/refuse-body.ts';
+import type { ApiContext, ApiMiddleware } from '../request/context.ts';
+import { requesterOf } from '../request/requester.ts';
 import type { Services } from '../services.ts';
-import { smallBodyBytes } from './body-pace.ts';
-import type { BodyReader } from './body-reader.ts';
-import { FormReader } from './form-reader.ts';
-import { JsonBodyReader, parseSmallJson, toJsonError } from './json-body.ts';
-import { JsonStructure } from './json-structure.ts';
-import { checkBeforeBody, preAdmitBody } from './pre-admit.ts';
-import { readChunks } from './read-chunks.ts';
-import type { ApiContext, ApiMiddleware } from './request-context.ts';
-import { requesterOf } from './requester.ts';
 
 /**
- * Reads a body, JSON or a form where the operation takes one, within the operation's bound. A large one is read only once the account may send it, counts in what
- * all bodies of the process may hold until it is answered, and is parsed as it comes.
+ * Reads a JSON body, or a form if the operation takes one, within the operation's limit. A large body is read only once
+ * the account may send it, counts towards the memory budget for all bodies of the process until its request is answered,
+ * and is parsed as it arrives.
  */
-export function parseBody(operation: Operation, services: Services): ApiMiddleware {
+export function parseBody(services: Services, operation: Operation): ApiMiddleware {
   const limitBytes = operation.bodyLimitBytes ?? defaultBodyLimitBytes;
   return async (context, next) => {
     checkType(context, operation);
-    // Absent from a body that is sent in chunks.
+    // Absent for chunked bodies.
     const announced = context.request.length ?? 0;
     if (announced > limitBytes) throw tooLarge(limitBytes);
     const body = new IncomingBody(services, context, operation);
     if (announced > smallBodyBytes) await body.becomeLarge(announced);
     else if (operation.modelTypes !== undefined && expectsContinue(context.req))
-      // A caller who waits to be told to go on hears first of all that can be known without the body.
+      // A caller that waits for `100 Continue` first gets every error that can be known without the body.
       await checkBeforeBody(services, context, operation.modelTypes);
     context.state.body = await body.read(limitBytes);
     await next();
   };
 }
 
-/** HTTP/1.0 has no interim responses, and an expectation in it counts for nothing. */
+/** HTTP/1.0 has no interim responses and ignores expectations. */
 const expectsContinue = ({ headers, httpVersion }: IncomingMessage): boolean =>
   headers.expect !== undefined && httpVersion !== '1.0';
 
@@ -49,7 +51,7 @@ const isForm = (context: ApiContext, { formBody }: Operation): boolean =>
 
 function checkType(context: ApiContext, operation: Operation): void {
   const isJson = context.is('application/json');
-  // Without a body there is nothing that could be of a wrong type.
+  // Without a body, there is no type to check.
   if (isJson === null) return;
   if (isJson === false && !isForm(context, operation)) {
     const type = context.get('content-type');
@@ -64,7 +66,7 @@ function checkType(context: ApiContext, operation: Operation): void {
       message: `The charset is ${shorten(charset)}. Send UTF-8.`,
     });
   }
-  // A few kilobytes can inflate to anything; no client of the API compresses what it sends.
+  // A few kilobytes can inflate to any size, and no API client compresses requests.
   const encoding = context.get('content-encoding').toLowerCase();
   if (encoding !== '' && encoding !== 'identity') {
     throw new AppError('unsupported_media_type', {
@@ -73,10 +75,10 @@ function checkType(context: ApiContext, operation: Operation): void {
   }
 }
 
-/** A chunk of 64 KB takes as long where it holds many small values; of long texts a megabyte or two are read meanwhile. */
+/** A 64 KB chunk of many small values takes this long; with long texts, a megabyte or two are read in this time. */
 const readingTurnMs = 4;
 
-/** One body while it is read: small until it is known to be large, by its header or by what has come of it. */
+/** A body while it is being read. It is small until its header or its received length shows that it is large. */
 class IncomingBody {
   readonly #services: Services;
   readonly #context: ApiContext;
@@ -86,11 +88,11 @@ class IncomingBody {
   readonly #structure = new JsonStructure();
   readonly #chunks = new ChunkList();
   #length = 0;
-  /** Of the memory for bodies: held from the first part of a body that is not the whole of it. */
+  /** Memory for the body, held once part of an incomplete body has arrived. */
   #share: BudgetShare | null = null;
   /** Null while the body is small. */
   #reader: BodyReader | null = null;
-  /** Time spent on reading since its turn began. */
+  /** Time spent reading in the current turn (ms). */
   #spentMs = 0;
   #isReading = true;
 
@@ -103,7 +105,7 @@ class IncomingBody {
 
   /**
    * Asks whether the account may send a large body, before more of it is read.
-   * @param atLeastBytes of its length, as far as it is known
+   * @param atLeastBytes its length as far as known
    */
   async becomeLarge(atLeastBytes: number): Promise<void> {
     const { modelTypes } = this.#operation;
@@ -111,22 +113,27 @@ class IncomingBody {
     const { requestMemory } = this.#services;
     const requester = requesterOf(this.#context);
     this.#release();
-    // What is only announced takes no memory yet, but is not begun where it could not be read to its end now.
+    // An announced body takes no memory yet, but do not start if there is no memory to read all of it now.
     const whole = requestMemory.tryAcquire(requester, atLeastBytes);
     if (whole === null) throw noMemory();
     whole.release();
     await preAdmitBody(this.#services, this.#context, modelTypes);
     this.#hold(Math.max(this.#length, smallBodyBytes));
-    // What was read of it lives on until the reading ends, also where somebody else has answered the request.
-    this.#context.res.once('close', () => {
+    // The part already read stays in memory until reading ends, even if the request has been answered elsewhere.
+    const onClose = (): void => {
       if (!this.#isReading) this.#release();
-    });
+    };
+    this.#context.state.signal.addEventListener('abort', onClose, { once: true });
     this.#reader = this.#createReader();
     for (const chunk of this.#chunks.takeChunks()) await this.#reader.push(chunk);
   }
 
   async read(limitBytes: number): Promise<unknown> {
-    const { req, res } = this.#context;
+    const {
+      req,
+      res,
+      state: { signal },
+    } = this.#context;
     if (expectsContinue(req)) res.writeContinue();
     try {
       await readChunks(req, this.#services.bodyTimes, {
@@ -142,19 +149,19 @@ class IncomingBody {
       this.#release();
       return await this.#parseSmall();
     } catch (error) {
-      // Nothing of it is kept, while its caller may take a while to hear of that.
+      // Release before the error is sent: the body is dropped, and sending may take a while.
       this.#release();
       throw error;
     } finally {
       this.#isReading = false;
-      if (res.destroyed) this.#release();
+      if (signal.aborted) this.#release();
     }
   }
 
-  /** @throws AppError where there is not so much for the requester */
+  /** @throws AppError if the requester cannot have that much memory */
   #hold(bytes: number): void {
-    // Its caller has gone, or was answered: nobody wants the rest.
-    if (this.#context.res.destroyed) throw new AppError('job_cancelled');
+    // The client has disconnected or has its response; the rest of the body is not needed.
+    this.#context.state.signal.throwIfAborted();
     if (this.#share?.tryGrow(bytes) === true) return;
     this.#share ??= this.#services.requestMemory.tryAcquire(requesterOf(this.#context), bytes);
     if (this.#share === null || this.#share.amount < bytes) throw noMemory();
@@ -177,13 +184,13 @@ class IncomingBody {
     if (this.#length > smallBodyBytes) return this.becomeLarge(this.#length);
     const fault = this.#isForm ? null : this.#structure.push(chunk);
     if (fault !== null) throw toJsonError(fault);
-    // Most small bodies are whole at once, and hold nothing that could be held for long.
+    // Most small bodies arrive complete and hold no memory for long.
     const { req, request } = this.#context;
     if (!req.complete && this.#length !== request.length) this.#hold(this.#length);
     return undefined;
   }
 
-  /** A connection brings up to two megabytes before the event loop does anything else, so it is stopped in between. */
+  /** A connection can deliver up to two megabytes before the event loop does anything else, so reading pauses in between. */
   #takeLarge(chunk: Buffer, reader: BodyReader): void | Promise<void> {
     const startedMs = performance.now();
     const read = reader.push(chunk);
@@ -199,7 +206,7 @@ class IncomingBody {
   }
 
   async #parseSmall(): Promise<unknown> {
-    // An empty body is taken for an empty object: what it lacks is then named field by field.
+    // An empty body is treated as an empty object, so that missing fields are reported by name.
     if (this.#length === 0) return {};
     const bytes = this.#chunks.take();
     if (!this.#isForm) return parseSmallJson(bytes);
@@ -215,23 +222,9 @@ class IncomingBody {
   }
 }
 
-/** @param offset of a byte that is none of a text; negative where all are */
+/** @param offset of an invalid byte; negative if all are valid */
 function checkUtf8(offset: number): void {
   if (offset < 0) return;
   const msg = `The body is not valid UTF-8: byte ${offset}, counted from 0, is part of no character. Send text in UTF-8.`;
   throw invalidField(['body'], msg, { type: 'unicode_invalid' });
-}
-
-export function noMemory(): AppError {
-  return new AppError('queue_full', {
-    message: 'The requests under way leave no memory for this body. Try again shortly.',
-  });
-}
-
-/** @param what is larger than what the operation takes */
-export function tooLarge(limitBytes: number, what = 'The body'): AppError {
-  const size = limitBytes >= 1_000_000 ? `${limitBytes / 1_000_000} MB` : `${limitBytes / 1_000} KB`;
-  return new AppError('payload_too_large', {
-    message: `${what} is larger than the ${size} that this operation takes. Send less at once.`,
-  });
 }

@@ -3,15 +3,15 @@ import { fullPathOf } from '../../shared/contract/openapi/describe-operation.ts'
 import type { Operation } from '../../shared/contract/operation.ts';
 import { operations } from '../../shared/contract/operations.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
-import type { ApiContext, ApiMiddleware } from './request-context.ts';
+import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 
-/** The methods of each address without parameters. */
+/** The methods of each path without parameters. */
 const methodsOfPath = new Map<string, Set<string>>();
 for (const operation of Object.values<Operation>(operations)) {
   const path = fullPathOf(operation);
   if (path.includes('{')) continue;
   const methods = methodsOfPath.get(path) ?? new Set();
-  // Whatever takes GET takes HEAD.
+  // Every path with GET also takes HEAD.
   for (const method of operation.method === 'get' ? ['HEAD', 'GET'] : [operation.method.toUpperCase()])
     methods.add(method);
   methodsOfPath.set(path, methods);
@@ -20,8 +20,8 @@ for (const operation of Object.values<Operation>(operations)) {
 const methodsOfPatterns = new Set(['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
 /**
- * For the router, `GET /web/api-accounts/link` is one of `/web/api-accounts/{account_id}`: an address without parameters
- * does not take the methods of those with them.
+ * To the router, `GET /web/api-accounts/link` matches `/web/api-accounts/{account_id}`. A path without parameters must not
+ * take the methods of such patterns.
  */
 export const refuseMethodOfFixedPath: ApiMiddleware = async (context, next) => {
   const methods = methodsOfPath.get(context.path);
@@ -30,7 +30,7 @@ export const refuseMethodOfFixedPath: ApiMiddleware = async (context, next) => {
   await next();
 };
 
-/** The router says which methods an address takes; a wrong one is an error in our own form. */
+/** The router determines a path's methods. This turns its refusal into our error format. */
 export const refuseMethod: ApiMiddleware = async (context, next) => {
   await next();
   if (context.status !== 405 && context.status !== 501) return;

@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
-import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
+import { lateStatus, smallBodyBytes } from '../bodies/body-pace.ts';
+import { drainBody } from '../bodies/drain-body.ts';
 import { isRefused } from '../connections/refused-requests.ts';
 import { errorHeaders, presentError } from '../present/error-body.ts';
-import { lateStatus, smallBodyBytes } from './body-pace.ts';
-import { drainBody } from './drain-body.ts';
-import type { ApiContext, ApiMiddleware } from './request-context.ts';
-import { suggestPath } from './unserved-paths.ts';
+import { suggestPath } from '../present/unserved-paths.ts';
+import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 
-/** Turns whatever was thrown into an answer; nowhere else does an error become one. */
+/** Turns everything thrown into an error response. The only place where that happens. */
 export function renderError(log: Logger): ApiMiddleware {
   return async (context, next) => {
     try {
@@ -19,7 +19,7 @@ export function renderError(log: Logger): ApiMiddleware {
           message: `There is nothing at ${context.method} ${shorten(context.path)}. ${suggestPath(context.path)}`,
         });
       }
-      // An answer that had begun told of it by itself.
+      // A response that had already started reported the error itself.
       if (context.state.error !== undefined) logFailure(log, context, context.state.error);
     } catch (thrown) {
       const error = toAppError(thrown);
@@ -40,7 +40,7 @@ export function renderError(log: Logger): ApiMiddleware {
   };
 }
 
-/** Whether a large body is still on its way, or one of unknown length, or one whose sender waits to be told to go on. */
+/** Whether a large body, a body of unknown length, or one whose sender waits for `100 Continue` is still to come. */
 function isSlowToDrain({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
   if (headers.expect !== undefined || headers['transfer-encoding'] !== undefined) return true;
@@ -48,8 +48,8 @@ function isSlowToDrain({ complete, headers }: IncomingMessage): boolean {
 }
 
 /**
- * Answers at once, so that a caller who listens can stop sending, and only then reads on: closing the connection under a
- * caller who is still sending would lose the answer on its way.
+ * Responds at once, so that a listening client can stop sending, and then reads on: closing the connection while the
+ * client is still sending would lose the response.
  */
 async function answerThenDrain(context: ApiContext): Promise<void> {
   const { req, res } = context;
@@ -65,14 +65,15 @@ async function answerThenDrain(context: ApiContext): Promise<void> {
 }
 
 function logFailure(log: Logger, { req, state: { requestId } }: ApiContext, error: AppError): void {
-  // A flood of connections would be a flood of warnings. Access lines tell of each, and one warning of all.
+  // A flood of connections would cause a flood of warnings. Access lines report each one, and a single warning covers them
+  // all.
   if (isRefused(req)) return;
   if (error.code === 'internal_error') log.error({ requestId, err: error.cause ?? error }, 'request failed');
   else if (error.status >= 500)
     log.warn({ requestId, code: error.code, reason: reasonOf(error) }, 'request failed');
 }
 
-/** The first cause says what really happened; the caller only learns the code's own text. */
+/** The original cause, for the log. The caller sees only the code's own text. */
 function reasonOf(error: AppError): string {
   return error.cause instanceof Error ? error.cause.message : error.message;
 }

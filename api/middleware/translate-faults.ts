@@ -1,7 +1,7 @@
-import type { ApiMiddleware } from './request-context.ts';
+import type { ApiMiddleware } from '../request/context.ts';
 
-/** Has the faults of a 422 told in Russian as well. */
-export const translateFaults: ApiMiddleware = async (context, next) => {
+/** Adds Russian texts to the faults of a 422. */
+export const translateFaults = (): ApiMiddleware => async (context, next) => {
   context.state.translatesFaults = true;
   await next();
 };

@@ -1,8 +1,8 @@
 import type { Operation } from '../../shared/contract/operation.ts';
 import { compileValidator } from '../../shared/contract/validation.ts';
-import type { ApiMiddleware } from './request-context.ts';
+import type { ApiMiddleware } from '../request/context.ts';
 
-/** Checks path, query and body against the operation's schemas, and completes them with their defaults. */
+/** Validates path, query and body against the operation's schemas and fills in defaults. */
 export function validate(operation: Operation): ApiMiddleware {
   const { pathParameters } = operation;
   const validatePath = pathParameters === undefined ? null : compileValidator(pathParameters, 'path');

@@ -2,22 +2,22 @@ import type { AppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 
-/** One request and what became of it. */
+/** A request and its outcome, as logged. */
 export interface Access {
   readonly requestId: string;
-  /** Null where no request could be made out. */
+  /** Null if the request could not be parsed. */
   readonly method: string | null;
-  /** Without the query; null where no request could be made out. */
+  /** Without the query; null if the request could not be parsed. */
   readonly path: string | null;
   readonly status: number;
   readonly startedAtMs: number;
-  /** What the answer tells of: as the whole of it, or as the last event of a stream. */
+  /** The error reported in the response, either as its body or as the last event of a stream. */
   readonly error?: AppError | undefined;
-  /** For the operator, where the status does not say it all. */
+  /** Details for the operator that the status does not show. */
   readonly reason?: string | undefined;
 }
 
-/** Writes the one line that each answer has in the log. */
+/** Writes the access log line of a response. */
 export function logAccess(log: Pick<Logger, 'info'>, access: Access): void {
   const { requestId, method, path, status, startedAtMs, error, reason } = access;
   const line = {

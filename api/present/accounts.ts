@@ -1,4 +1,4 @@
-import type { Claim } from '../../shared/accounts/refill-code-store.ts';
+import type { RedemptionClaim } from '../../shared/refills/refill-code-store.ts';
 import type { RedeemResponse, UserBalance } from '../../shared/contract/users.ts';
 import type { HotAccount, RecentUse } from '../../shared/billing/hot-account-store.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';
@@ -16,7 +16,7 @@ export function presentProfile(account: HotAccount, recent: RecentUse): UserBala
   };
 }
 
-export function presentRedeemed(account: HotAccount, claim: Claim): RedeemResponse {
+export function presentRedeemed(account: HotAccount, claim: RedemptionClaim): RedeemResponse {
   return {
     ...presentBalance(account),
     add_balance: toRubNumber(claim.amountNano),

@@ -1,10 +1,10 @@
 import { toRubNumber } from '../../shared/pricing/money.ts';
 
-/** Quotes within a text are escaped in JSON: so it stands for nothing but a key, and that of `usage` comes last. */
+/** Quotes inside strings are escaped in JSON, so this only matches a key. The last match is the one in `usage`. */
 const key = Buffer.from('"cost_request":');
 const endsOfNumber = new Set(Buffer.from(',}'));
 
-/** The JSON of a chat's answer with this as its cost; the same bytes where it says so already. */
+/** Sets the cost in a chat response's JSON. Returns the same buffer if nothing changes. */
 export function withCost(answer: Buffer, costNano: bigint): Buffer {
   const at = answer.lastIndexOf(key);
   if (at < 0) return answer;

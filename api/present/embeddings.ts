@@ -3,9 +3,9 @@ import { toRubNumber } from '../../shared/pricing/money.ts';
 import type { ChunkedBody } from './send-chunks.ts';
 import { maxBytesPerFloat, writeFloats } from './write-floats.ts';
 
-/** Below this much of vectors an answer is one buffer; above it, it is made as its reader takes it. */
+/** A response with fewer bytes of vectors is a single buffer; a larger one is generated as its client reads it. */
 const chunkFromBytes = 256_000;
-/** What is made at once, which is some tenths of a millisecond of work; one vector may need more. */
+/** Bytes generated at a time, which takes some tenths of a millisecond. A single vector may need more. */
 const bytesPerChunk = 256 * 1024;
 
 export interface EmbeddingAnswer {
@@ -17,7 +17,7 @@ export interface EmbeddingAnswer {
   readonly format: 'float' | 'base64';
 }
 
-/** The JSON of an embedding answer, as bytes that are ready for the socket. */
+/** Serializes an embedding response to JSON bytes, ready for the socket. */
 export function presentEmbeddings(answer: EmbeddingAnswer): Buffer | ChunkedBody {
   if (answer.vectors.length >= chunkFromBytes) {
     return chunkAnswer(answer);
@@ -58,7 +58,7 @@ function countVectors({ header, vectors }: EmbeddingAnswer): number {
   return vectors.length / (header.dimensions * 4);
 }
 
-/** Of an item all but its vector, with an index of any length and the comma before it. */
+/** Everything in an item except its vector, with an index of any length and the preceding comma. */
 const mostBytesAroundVector = 80;
 
 function mostBytesPerItem({ header, format }: EmbeddingAnswer): number {
@@ -67,7 +67,7 @@ function mostBytesPerItem({ header, format }: EmbeddingAnswer): number {
   return mostBytesAroundVector + vector;
 }
 
-/** @returns where the next byte goes */
+/** @returns the offset of the next byte */
 function writeItems(
   { header, vectors, format }: EmbeddingAnswer,
   from: number,

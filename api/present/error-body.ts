@@ -2,11 +2,11 @@ import type { AppError, ValidationIssue } from '../../shared/contract/errors.ts'
 import { servedMethods } from './served-methods.ts';
 
 export interface ErrorForm {
-  /** Whether the faults of a 422 are told in Russian as well, for people to read. */
+  /** Whether to add Russian texts to the faults of a 422, for people to read. */
   readonly translatesFaults?: boolean | undefined;
 }
 
-/** The body of an error, on the wire and in a stream's last event. */
+/** The body of an error, used in responses and in the last event of a stream. */
 export function presentError(error: AppError, { translatesFaults = false }: ErrorForm = {}): object {
   const { publicMessage, publicMessageRu } = error;
   return {
@@ -37,20 +37,20 @@ function presentIssue(
   return { loc, msg, type, ...(isTranslated ? inBothLanguages(error, msg, msgRu) : {}) };
 }
 
-/** A text with its translation. Most texts are in English alone: those follow what the code means in Russian. */
+/** A text in both languages. A text without a translation follows the Russian meaning of its error code. */
 const inBothLanguages = ({ kind }: AppError, english: string, russian: string | null | undefined) => ({
   message_ru: russian ?? `${kind.ru} Подробнее (по-английски): ${english}`,
   message_en: english,
 });
 
-/** For callers that sent a key as RFC 6750 has it; those without one get no `error` (section 3). */
+/** Sent if the caller sent a key. Without a key, RFC 6750 forbids the `error` (section 3). */
 const challenge = 'Bearer realm="model-gateway", error="invalid_token"';
 
-/** The headers of an error's answer, but for those of its body and its request. */
+/** The headers of an error response, except those that depend on its body or its request. */
 export function errorHeaders({ code, kind, status, headers, param }: AppError): Record<string, string> {
   const { retry, retryAfterSeconds } = kind;
   return {
-    // Statuses such as 404 may be kept by caches unless they are told, and this answer names one request.
+    // Caches may store statuses such as 404 by default, and this response names one request.
     'cache-control': 'no-store',
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
     ...(code === 'invalid_api_key' && param === null ? { 'www-authenticate': challenge } : {}),

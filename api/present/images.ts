@@ -2,7 +2,7 @@ import type { ImageResultHeader } from '../../shared/reply/result.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';
 import type { ChunkedBody } from './send-chunks.ts';
 
-/** Three bytes are four characters; this many bytes are encoded at once. */
+/** Bytes encoded at a time. A multiple of three, because three bytes become four characters. */
 const bytesPerChunk = 192 * 1024;
 
 const lengthInBase64 = (bytes: number): number => Math.ceil(bytes / 3) * 4;
@@ -10,9 +10,9 @@ const lengthInBase64 = (bytes: number): number => Math.ceil(bytes / 3) * 4;
 type Part = { readonly text: Buffer } | { readonly image: Buffer };
 
 /**
- * The JSON of an image answer, which is made as its reader takes it: as one text it would be held a second time. Base64
- * needs no escaping, and JSON.stringify would look at every character of it: ten times the work for an image of 3 MB.
- * @param linkOf the address of a kept file
+ * Serializes an image response to JSON as its client reads it; as one string it would be held a second time. Base64 needs
+ * no escaping, and JSON.stringify would inspect every character: ten times the work for an image of 3 MB.
+ * @param linkOf returns the URL of a stored file
  */
 export function presentImages(
   requestId: string,
@@ -50,7 +50,7 @@ export function presentImages(
   };
 }
 
-/** None of them is empty. */
+/** Splits the response into non-empty parts. */
 function listParts(
   requestId: string,
   header: ImageResultHeader,

@@ -4,9 +4,9 @@ import { noStanding } from '../../shared/jobs/present-job.ts';
 import { frameJob, type ShownJob } from './job-text.ts';
 
 /**
- * Names an event of a job by what its record says, so that any process can go on from it: which change of the status it
- * tells of, counted from 0, and how far that status has come. That is the position while the job is queued, which only
- * falls, and the percentage that is done while it is active, which only rises.
+ * Identifies a job's event by what its record contains, so that any process can resume after it: the index of the status
+ * transition, from 0, and the progress within that status. While the job is queued, `detail` is the position, which only
+ * falls; while it is active, the percentage done, which only rises.
  */
 export interface EventId {
   readonly index: number;
@@ -15,25 +15,25 @@ export interface EventId {
 
 export interface JobEvent extends ShownJob {
   readonly id: EventId;
-  /** No event comes after it. */
+  /** Whether no event follows. */
   readonly isLast: boolean;
 }
 
 const written = /^(\d{1,6})\.(\d{1,9})\.([\da-f]+)$/;
 
-/** The end of a job's id differs from that of another: a reader who mixes up two of them misses nothing. */
+/** The end of the job id, which differs between jobs, so that a client that mixes up two jobs misses nothing. */
 const markOf = (jobId: string): string => jobId.slice(-8);
 
 export const writeEventId = ({ index, detail }: EventId, jobId: string): string =>
   `${index}.${detail}.${markOf(jobId)}`;
 
-/** Null for one that is none of this job. */
+/** Returns null for an id that is not of this job. */
 export function parseEventId(text: string | undefined, jobId: string): EventId | null {
   const [, index, detail, mark] = written.exec(text?.trim() ?? '') ?? [];
   return mark === markOf(jobId) ? { index: Number(index), detail: Number(detail) } : null;
 }
 
-/** The events of a job that come after this one, in their order; all of them after null, or after one that never was. */
+/** Lists the job's events after the given one, in order; all of them if it is null or never existed. */
 export function listJobEvents(shown: ShownJob, after: EventId | null): JobEvent[] {
   const last = shown.job.transitions.length - 1;
   const known = after === null || after.index > last ? null : after;
@@ -55,7 +55,7 @@ function describeCurrent({ job, standing }: ShownJob): JobEvent {
   return { id: { index: job.transitions.length - 1, detail }, job, standing, isLast: hasEnded(job) };
 }
 
-/** The job as it was when a status was over: nothing of that status comes after such an event. */
+/** The job at the end of an earlier status. No later event belongs to that status. */
 function describePast(job: JobRecord, index: number): JobEvent {
   const transitions = job.transitions.slice(0, index + 1);
   const { status } = transitions[index]!;
@@ -71,14 +71,14 @@ function describePast(job: JobRecord, index: number): JobEvent {
   return { id: { index, detail }, job: past, standing: noStanding, isLast: false };
 }
 
-/** Of two events of the status that the job has now. */
+/** Compares two events of the job's current status. */
 function isLater({ status }: JobRecord, a: EventId, b: EventId): boolean {
   return status === 'queued' ? a.detail < b.detail : a.detail > b.detail;
 }
 
 /**
- * The text of an event up to the response of its job, and the text after that.
- * @param failure why the response cannot be read now; null where it can, or there is none
+ * The text of an event before and after the job's response.
+ * @param failure why the response cannot be read now; null if it can, or if there is none
  */
 export function frameJobEvent(event: JobEvent, failure: AppError | null): [before: string, behind: string] {
   const { id, job } = event;

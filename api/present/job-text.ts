@@ -3,15 +3,15 @@ import type { JobError } from '../../shared/contract/jobs.ts';
 import type { JobRecord } from '../../shared/jobs/job-record.ts';
 import { presentJob, type JobStanding } from '../../shared/jobs/present-job.ts';
 
-/** A job, and where it stands. */
+/** A job with its position and ETA. */
 export interface ShownJob {
   readonly job: JobRecord;
   readonly standing: JobStanding;
 }
 
 /**
- * The text of a job up to its response, which may be large and follows by itself, and the text after that.
- * @param failure why the response of a job that has succeeded cannot be read now; null where it can, or there is none
+ * The text of a job before and after its response, which may be large and is sent separately.
+ * @param failure why the response of a succeeded job cannot be read now; null if it can, or if there is none
  */
 export function frameJob(
   { job, standing }: ShownJob,
@@ -25,7 +25,7 @@ export function frameJob(
 const unreadable = 'The response is kept, but it cannot be read now. Ask for the job again shortly.';
 
 function presentFailure({ code, kind, publicMessage }: AppError): JobError {
-  // The code's own text would not say that the job itself is done.
+  // The code's own text would not say that the job itself has succeeded.
   const isGeneral = code === 'service_unavailable' && publicMessage === kind.en;
   return { code, message: isGeneral ? unreadable : publicMessage, type: kind.type };
 }

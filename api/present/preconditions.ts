@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** What tells one version of a body from another. */
+/** Distinguishes one version of a body from another. */
 export interface Validators {
-  /** A strong one, with its quotes. */
+  /** A strong ETag, including its quotes. */
   readonly etag: string;
   readonly lastModifiedMs: number;
 }
@@ -10,12 +10,12 @@ export interface Validators {
 /** `failed` is a 412, `unchanged` a 304. */
 export type Verdict = 'failed' | 'unchanged' | 'proceed';
 
-/** Evaluates what a reading request is conditional on, in the order of RFC 9110, 13.2.2; If-Range is for later. */
+/** Evaluates the preconditions of a GET or HEAD in the order of RFC 9110, 13.2.2, except If-Range. */
 export function checkPreconditions(
   headers: IncomingHttpHeaders,
   { etag, lastModifiedMs }: Validators,
 ): Verdict {
-  // Dates of HTTP have whole seconds.
+  // HTTP dates have a resolution of one second.
   const lastModified = Math.floor(lastModifiedMs / 1_000);
   const ifMatch = headers['if-match'];
   const unmodifiedSince = parseDate(headers['if-unmodified-since']);
@@ -28,7 +28,7 @@ export function checkPreconditions(
   return modifiedSince !== null && lastModified <= modifiedSince ? 'unchanged' : 'proceed';
 }
 
-/** Whether a Range header holds: what its sender has of the body is of this version, as far as If-Range says. */
+/** Whether a Range header applies: per If-Range, the client's part of the body must be of this version. */
 export function isRangeCurrent(headers: IncomingHttpHeaders, { etag, lastModifiedMs }: Validators): boolean {
   const ifRange = headers['if-range'];
   if (ifRange === undefined) return true;
@@ -44,7 +44,7 @@ function listsETag(list: string, etag: string, comparison: 'strong' | 'weak'): b
   });
 }
 
-/** In seconds. Null for what is no date of HTTP, which is to be ignored; JavaScript takes more for a date than HTTP does. */
+/** In seconds. Returns null for an invalid HTTP date, which must be ignored. JavaScript accepts more formats than HTTP. */
 function parseDate(text: string | undefined): number | null {
   if (text === undefined || !/^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text)) return null;
   const ms = Date.parse(text);

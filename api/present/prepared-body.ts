@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 
-/** In the order in which we like them. */
+/** In order of preference. */
 export const contentCodings = ['br', 'gzip'] as const;
 export type ContentCoding = (typeof contentCodings)[number];
 
-/** A body as it is sent in one content coding. */
+/** A body in one content coding. */
 export interface Representation {
   readonly bytes: Buffer;
-  /** Strong: no other bytes have it, also not the same body in another coding. */
+  /** A strong ETag, unique to these bytes: the same body in another coding has a different one. */
   readonly etag: string;
 }
 
-/** A smaller body fits into one packet as it is. */
+/** A smaller body fits into one packet uncompressed. */
 const compressFromBytes = 1_024;
 
 const compressBrotli = promisify(brotliCompress);
@@ -27,7 +27,7 @@ const defaultCompressors: Readonly<Record<ContentCoding, Compressor>> = {
   gzip: (bytes) => compressGzip(bytes, { level: 9 }),
 };
 
-/** A body that is given to many callers as it is: its bytes, tag and compressed forms are made once. */
+/** A body that many callers receive unchanged. Its bytes, ETag and compressed forms are computed once. */
 export class PreparedBody {
   readonly contentType: string;
   readonly isCompressible: boolean;
@@ -54,7 +54,7 @@ export class PreparedBody {
     return this.#plain;
   }
 
-  /** Compresses at the first call for a coding; callers who come together wait for the same. A failure is not kept. */
+  /** Compresses on the first call for a coding; concurrent callers share the work. A failure is not cached. */
   async compress(coding: ContentCoding): Promise<Representation> {
     let compressed = this.#compressed.get(coding);
     if (compressed === undefined) {
@@ -75,14 +75,14 @@ export class PreparedBody {
   }
 }
 
-/** Bodies that stay the same for as long as what they show does. */
+/** Caches bodies until the state they show changes. */
 export class PreparedBodies {
   #state: readonly unknown[] = [];
   readonly #bodies = new Map<string, PreparedBody>();
 
   /**
-   * @param state what the bodies are made of: they are made anew once one of these is another object
-   * @param key which of the bodies of this state; there must be a bounded number of them
+   * @param state what the bodies are made of; they are rebuilt once one of these is a different object
+   * @param key which body of this state; the number of keys must be bounded
    */
   get(state: readonly unknown[], key: string, make: () => PreparedBody): PreparedBody {
     if (state.some((part, i) => part !== this.#state[i])) {

@@ -1,17 +1,17 @@
 import type { Writable } from 'node:stream';
 import { BufferPool } from '../../shared/runtime/buffer-pool.ts';
 
-/** A body that is made, or read, as its reader takes it. */
+/** A body that is generated or read as its client takes it. */
 export interface ChunkSource {
-  /** What `write` needs room for at the most. */
+  /** The most bytes that `write` needs. */
   readonly maxChunkBytes: number;
-  /** Of the whole body, where that is known. */
+  /** Of the whole body, if known. */
   readonly byteLength?: number;
-  /** Writes the next bytes into the target. @returns how many; 0 at the end */
+  /** Writes the next bytes into the target. @returns the number of bytes; 0 at the end */
   write(target: Buffer): number | Promise<number>;
 }
 
-/** One that is made of what is there already. */
+/** A body whose chunks are available synchronously. */
 export interface ChunkedBody extends ChunkSource {
   write(target: Buffer): number;
 }
@@ -19,12 +19,11 @@ export interface ChunkedBody extends ChunkSource {
 const buffers = new BufferPool(16 * 1024 * 1024);
 
 /**
- * Writes a body to its end, one chunk at a time, however long its reader takes. One that takes nothing is cut by the stall
- * guard, and so is one that keeps others waiting.
- * The end leaves together with the last chunk where the length is known, so that a caller who has the whole of it finds
- * the connection free.
- * @param nextTurn waits for a turn at making the next chunk
- * @throws the stream's error when its reader has gone; what `write` throws
+ * Writes a whole body, one chunk at a time, however slowly its client reads. The stall guard disconnects clients that read
+ * nothing or that block others. If the length is known, the stream ends together with the last chunk, so that the
+ * connection is free as soon as the client has everything.
+ * @param nextTurn waits for a turn before the next chunk is made
+ * @throws the stream's error if the client disconnects; what `write` throws
  */
 export async function sendChunks(
   stream: Writable,
@@ -40,14 +39,14 @@ export async function sendChunks(
     return isLast;
   };
   while (!(await buffers.use(body.maxChunkBytes, sendNext))) {
-    // A reader that keeps up would else be given everything in this turn, and all others would wait for the end of it.
+    // Without this, a fast client would be sent everything in this turn, and all others would wait.
     await nextTurn();
   }
 }
 
-/** Resolves when the bytes are the system's. */
+/** Resolves once the bytes are passed to the operating system. */
 async function write(stream: Writable, bytes: Buffer, isLast: boolean): Promise<void> {
-  // The end of a response that is closed already says nothing of it.
+  // Ending a closed response reports no error.
   if (stream.destroyed) throw new Error(readerHasGone);
   await new Promise<void>((resolve, reject) => {
     const onClose = (): void => reject(new Error(readerHasGone));
@@ -66,7 +65,7 @@ const readerHasGone = 'the reader has gone';
 
 const bytesPerChunk = 256 * 1024;
 
-/** Bytes that are there already, as a body that leaves in chunks. */
+/** Splits a buffer into chunks to send. */
 export function chunkBuffer(bytes: Buffer): ChunkedBody {
   let at = 0;
   return {

@@ -6,7 +6,7 @@ const descriptions = {
   direct: 'Without a load balancer before it: for automation that has trouble behind one.',
 } as const satisfies Record<Server['name'], string>;
 
-/** @param url without a last slash and without the version segment */
+/** @param url without a trailing slash and without the version segment */
 export function presentServer(name: Server['name'], url: string): Server {
   const baseUrl = `${url}/v1`;
   return {

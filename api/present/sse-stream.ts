@@ -1,24 +1,24 @@
 import type { ServerResponse } from 'node:http';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { CancelCause } from '../../shared/reply/reply-channel.ts';
-import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
+import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
 import { cutUnread, wasCutUnread } from '../callers/unread-callers.ts';
-import type { Receiver } from '../dispatch/waiter.ts';
+import type { Receiver } from '../dispatch/pending-reply.ts';
 import { presentError } from './error-body.ts';
 
-/** A comment goes out at least every ten seconds while nothing is generated, so that no proxy cuts the connection. */
+/** A comment is sent at least every ten seconds while nothing is generated, so that no proxy closes the connection. */
 export const keepAliveMs = 9_000;
 
 export const eventStreamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
-  // Stops nginx from gathering the events of a stream before it passes them on.
+  // Stops nginx from buffering the events.
   'x-accel-buffering': 'no',
 };
 
-/** How often a worker is told that a reader is still slow: one that hears nothing for longer gives it up. */
+/** How often to remind a worker that a client is slow. A worker that hears nothing for longer gives up on it. */
 const pauseAgainMs = 5_000;
-/** What may wait for a slow reader in this process beyond the socket's own buffer; frames under way fill it. */
+/** The most that may wait for a slow client in this process beyond the socket's buffer. Frames in transit fill it. */
 const maxPendingBytes = 8_000_000;
 
 const eventEnd = '\n\n';
@@ -28,44 +28,48 @@ function endOf(data: Buffer | string): string {
   return data.toString('latin1', Math.max(0, data.length - eventEnd.length));
 }
 
-/** A request whose answer is streamed, as its stream controls it. */
+/** The stream's controls of its request. */
 export interface StreamedRequest {
-  /** Its place in the queue, 1 the next; null where it is not known, or a worker has it. */
+  /** Position in the queue, 1 is next; null if unknown or if a worker has it. */
   position(): number | null;
   pause(): void;
   resume(): void;
-  /** The caller has gone: by its own choice, unless the cause says otherwise. */
+  /** Call when the client has disconnected. `cause` gives any other reason. */
   cancel(cause?: CancelCause): void;
 }
 
 /**
- * A streamed answer on its way to the socket. The status line waits for the first event, so that a request that fails
- * before any output is a plain error with its own status; after it, errors are the stream's last event.
+ * Streams a response to the socket. The status line is delayed until the first event, so that a request that fails before
+ * any output gets a plain error with its own status. Later errors become the last event of the stream.
  */
 export class SseStream implements Receiver {
   readonly response: ServerResponse;
   readonly #timer: NodeJS.Timeout;
   #request: StreamedRequest | null = null;
-  /** Since when its worker knows that the reader is behind; null while it is not. */
+  /** When the worker was last told that the client is slow; null if it keeps up. */
   #pausedAtMs: number | null = null;
   #ended = false;
-  /** The error that the stream ended with, as its last event. */
+  /** The error that ended the stream, sent as its last event. */
   failure: AppError | null = null;
   #lastWriteMs = performance.now();
-  /** The last bytes that were written: the end of an event, or not. */
+  /** The last bytes written, which show whether an event is complete. */
   #written = eventEnd;
   #failEarly: ((error: AppError) => void) | null = null;
   #done: (() => void) | null = null;
-  /** Resolves when the answer is complete or its caller has gone; rejects with an error that came before any byte. */
+  /**
+   * Resolves when the response is complete or the client has disconnected. Rejects if an error occurs before the first
+   * byte.
+   */
   readonly finished: Promise<void>;
 
-  constructor(response: ServerResponse) {
+  /** @param signal aborts when the response is closed */
+  constructor(response: ServerResponse, signal: AbortSignal) {
     this.response = response;
     this.finished = new Promise((resolve, reject) => {
       this.#done = resolve;
       this.#failEarly = reject;
     });
-    // Whoever awaits it sees the failure; one that comes before somebody does must not end the process.
+    // Callers that await it see the failure. A failure before anyone awaits must not crash the process.
     this.finished.catch(() => undefined);
     this.#timer = setInterval(() => {
       if (this.#pausedAtMs === null) this.#keepAlive();
@@ -76,9 +80,9 @@ export class SseStream implements Receiver {
       this.#end();
       this.#request?.cancel(wasCutUnread(response.req.socket) ? { isUnread: true } : {});
     };
-    // A caller may have gone while the request was read and counted: `close` does not come again.
-    if (response.destroyed) onClose();
-    else response.once('close', onClose);
+    // The client may have disconnected while the request was read and counted.
+    if (signal.aborted) onClose();
+    else signal.addEventListener('abort', onClose, { once: true });
     response.on('drain', () => {
       if (this.#pausedAtMs === null) return;
       this.#pausedAtMs = null;
@@ -86,7 +90,7 @@ export class SseStream implements Receiver {
     });
   }
 
-  /** From now on a slow or gone reader is the worker's to know. */
+  /** From here on, passes a slow client or a disconnect on to the worker. */
   attach(request: StreamedRequest): void {
     this.#request = request;
     if (this.#ended) request.cancel();
@@ -97,12 +101,12 @@ export class SseStream implements Receiver {
     this.#write(bytes);
   }
 
-  /** An event that was begun cannot be begun again. */
+  /** A partially sent event cannot be restarted. */
   mayRestart(): boolean {
     return !this.#isMidEvent;
   }
 
-  end({ bytes }: LentBuffer): void {
+  end({ bytes }: PooledBuffer): void {
     if (this.#ended) return;
     this.#write(bytes);
     this.#end();
@@ -118,19 +122,19 @@ export class SseStream implements Receiver {
       return;
     }
     this.failure = error;
-    // The event being written stays incomplete. The error still follows as an event of its own.
+    // The current event stays incomplete. The error still follows as a separate event.
     if (this.#isMidEvent) this.#write(eventEnd);
     this.#write(`data: ${JSON.stringify(presentError(error))}\n\n`);
     this.#end();
     this.response.end();
   }
 
-  /** A large event comes in several pieces. */
+  /** A large event arrives in several pieces. */
   get #isMidEvent(): boolean {
     return this.#written !== eventEnd;
   }
 
-  /** Not for a reader that is behind, which has bytes on their way, nor within an event. */
+  /** Skipped inside an event, and for a slow client, which has bytes in transit. */
   #keepAlive(): void {
     if (this.#isMidEvent) return;
     if (performance.now() - this.#lastWriteMs < keepAliveMs) return;
@@ -146,7 +150,7 @@ export class SseStream implements Receiver {
       this.response.writeHead(200, eventStreamHeaders);
     }
     const flushed = this.response.write(data);
-    // A caller who has gone reads nothing either, and is no slow reader: its worker is told that it left, at once.
+    // A disconnected client reads nothing either, but is not slow: its worker is told immediately that it left.
     if (flushed || this.response.socket?.destroyed !== false) return;
     if (this.response.writableLength > maxPendingBytes) {
       cutUnread(this.response.req.socket);
@@ -155,7 +159,7 @@ export class SseStream implements Receiver {
     if (this.#pausedAtMs === null) this.#pause();
   }
 
-  /** A reader that takes nothing at all is cut by the stall guard. */
+  /** The stall guard disconnects clients that read nothing at all. */
   #pause(): void {
     this.#pausedAtMs = performance.now();
     this.#request?.pause();

@@ -3,7 +3,7 @@ import type { WebUser as ShownUser } from '../../shared/contract/web-auth.ts';
 import type { Session } from '../../shared/contract/web-sessions.ts';
 import { maskApiKey } from '../../shared/accounts/credentials.ts';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
-import type { Claim } from '../../shared/accounts/refill-code-store.ts';
+import type { RedemptionClaim } from '../../shared/refills/refill-code-store.ts';
 import type { HotAccount, RecentUse } from '../../shared/billing/hot-account-store.ts';
 import { formatRub } from '../../shared/pricing/money.ts';
 import type { WebLink, WebSession, WebUser } from '../../shared/web/web-models.ts';
@@ -35,13 +35,13 @@ export function presentSession(session: WebSession, currentId: string): Session 
   };
 }
 
-/** What is shown of a linked account: its link, its money as Redis has it, and its key as MongoDB describes it. */
+/** The data of a linked account: its link, its balance from Redis, and its key from MongoDB. */
 export interface ShownAccount {
   readonly link: WebLink;
   readonly isPrimary: boolean;
   readonly account: HotAccount;
   readonly recent: RecentUse;
-  /** Null for an account that is gone from MongoDB. */
+  /** Null if the account is gone from MongoDB. */
   readonly key: Pick<AccountDocument, 'keyHash' | 'keyMasked'> | null;
 }
 
@@ -66,12 +66,12 @@ export function presentApiAccount({ link, isPrimary, account, recent, key }: Sho
   };
 }
 
-/** 31 bits of the key's hash: another key has another number, and nothing of a key can be learnt from it. */
+/** 31 bits of the key's hash: another key has another number, and it reveals nothing about the key. */
 function keyIdOf(keyHash: string): number {
   return Buffer.from(keyHash, 'base64url').readUInt32BE(0) >>> 1;
 }
 
-export function presentRedeemedCode(account: HotAccount, claim: Claim): RedeemedRefillCode {
+export function presentRedeemedCode(account: HotAccount, claim: RedemptionClaim): RedeemedRefillCode {
   return {
     balance_added: formatRub(claim.amountNano),
     free_requests_added: claim.freeRequests,
@@ -81,7 +81,7 @@ export function presentRedeemedCode(account: HotAccount, claim: Claim): Redeemed
   };
 }
 
-/** An account that was made a moment ago, as far as that says: what a new user is given may be on its way. */
+/** A new account, as far as is known without reading it. A signup credit may still be on its way. */
 export function presentNewAccount(link: WebLink, apiKey: string): ApiAccount {
   return {
     id: link._id,

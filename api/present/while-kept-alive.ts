@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { keepAliveMs } from './sse-stream.ts';
 
-/** Writes comments to a stream of events until the work is done, so that no proxy cuts it meanwhile. */
+/** Writes keep-alive comments to an event stream until the work is done, so that no proxy closes it meanwhile. */
 export async function whileKeptAlive<T>(
   stream: Writable,
   work: Promise<T>,

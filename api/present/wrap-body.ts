@@ -1,6 +1,6 @@
 import { chunkBuffer, type ChunkedBody } from './send-chunks.ts';
 
-/** A body within a text: what comes before it, the body as its reader takes it, and what comes behind it. */
+/** Puts text before and after a body, without copying the body. */
 export function wrapBody(before: string, body: Buffer | ChunkedBody, behind: string): ChunkedBody {
   const parts = [chunkBuffer(Buffer.from(before)), toChunks(body), chunkBuffer(Buffer.from(behind))];
   const lengths = parts.map(({ byteLength }) => byteLength);

@@ -7,9 +7,9 @@ const exponentMark = 0x65;
 const powersOfTen = Int32Array.from({ length: 10 }, (_, power) => 10 ** power);
 
 /**
- * Writes digits / 10^places in the form that JavaScript gives the number, without its sign.
- * @param digits a whole number from 0 to 10^9 - 1
- * @returns where the next byte goes
+ * Writes digits / 10^places in JavaScript's number format, without a sign.
+ * @param digits an integer from 0 to 10^9 - 1
+ * @returns the offset of the next byte
  */
 export function writeDecimal(target: DataView, at: number, digits: number, places: number): number {
   if (digits === 0) return writeDigits(target, at, 0, 1);
@@ -20,7 +20,7 @@ export function writeDecimal(target: DataView, at: number, digits: number, place
     scale = (scale - 1) | 0;
   }
   const length = countDigits(number);
-  /** Where the point is, counted from the first digit. */
+  /** Position of the decimal point, counted from the first digit. */
   const whole = length - scale;
   if (whole > 21 || whole < -5) {
     const end = writeMixed(target, at, number, length, 1);
@@ -39,7 +39,7 @@ export function writeDecimal(target: DataView, at: number, digits: number, place
   return writeDigits(target, writeZeros(target, at + 2, -whole), number, length);
 }
 
-/** Digits with a point after the first `whole` of them, if there are more. */
+/** Writes digits with a point after the first `whole` of them, if there are more. */
 function writeMixed(target: DataView, at: number, number: number, length: number, whole: number): number {
   if (length === whole) return writeDigits(target, at, number, length);
   const unit = powersOfTen[length - whole]!;

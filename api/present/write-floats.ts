@@ -1,27 +1,28 @@
 import { writeDecimal } from './write-decimal.ts';
 
 /**
- * Float32 as JSON numbers, straight into bytes. JSON.stringify has doubles alone to write: the 17 digits that a float32
- * needs as one of those are half of its time and a third of the answer, and mean nothing to who rounds back to float32.
+ * Writes float32 values as JSON numbers directly into bytes. JSON.stringify only writes doubles: the 17 digits that a
+ * float32 needs as a double take half of its time and a third of the response, and mean nothing to a client that rounds
+ * back to float32.
  *
- * A number x of a binade, whose neighbours are an `ulp` apart, is n / 10^places: `places` is the fewest with which
- * 10^-places is at most an ulp, so that what is rounded to it stays nearer to x than to any other float32. n is below
- * 10^9; the product and the parser err by 2^-52 of x, the room left beside the rounding is more than 2^-33 of it.
- * Where one digit fewer is still within half an ulp it is left out, and so are zeros at the end. If more digits can go,
- * the shorter number has zeros there, for it is then the nearest of its kind.
+ * Consider a number x in a binade whose neighbours are an `ulp` apart. It is written as n / 10^places, where `places` is
+ * the smallest number for which 10^-places is at most an ulp, so that the rounded value is nearer to x than to any other
+ * float32. n is below 10^9. The product and the parser err by 2^-52 of x; the margin left beside the rounding is more than
+ * 2^-33 of x. If one digit fewer is still within half an ulp, it is omitted, and so are trailing zeros. If more digits can
+ * go, the shorter number has zeros there, because it is then the nearest of its kind.
  */
 
-/** `-123456789000000000000,`: nine digits and zeros up to 10^21, from where on there is an exponent. */
+/** `-123456789000000000000,`: nine digits, padded with zeros up to 10^21, above which an exponent is used. */
 export const maxBytesPerFloat = 23;
 
-/** A power of two has its lower neighbour at half the distance, so each binade has a second row for its first number. */
+/** A power of two is half as far from its lower neighbour, so each binade has a second row for its first number. */
 const firstOfBinade = 256;
 const placesOf = new Int8Array(2 * firstOfBinade);
 const scaleOf = new Float64Array(2 * firstOfBinade);
-/** How far x · 10^(places - 1) may be from a whole number that is to be written in its place. */
+/** How far x · 10^(places - 1) may be from the integer that is written instead. */
 const reachOf = new Float64Array(2 * firstOfBinade);
 
-/** Comparing with a hair less than half of the distance to a neighbour leaves ties, and errors of the product, out. */
+/** Slightly less than half the distance to a neighbour. Excludes ties and errors of the product. */
 const almostHalf = 0.5 - 2 ** -20;
 
 const infiniteExponent = 255;
@@ -52,24 +53,27 @@ const comma = 0x2c;
 const point = 0x2e;
 const minus = 0x2d;
 
-/** From 2^-19, the first binade that is all above the 10^-6 where exponents end, to 1: most of what embeddings hold. */
+/**
+ * From 2^-19, the first binade entirely above 10^-6, below which exponents are used, to 1. Covers most values of
+ * embeddings.
+ */
 const leastPlainExponent = 127 - 19;
 const plainExponents = 19;
 
 /**
- * Writes numbers with commas between them. Parsed and rounded to float32 they are the same to the bit; each looks as
- * JavaScript writes what it is parsed to, but for -0, which keeps its sign. Workers let nothing pass that is not finite;
- * here it is `null`, as JSON.stringify has it, since an answer that has begun cannot be refused.
+ * Writes numbers separated by commas. Parsed and rounded to float32, they are identical to the bit. Each is formatted as
+ * JavaScript formats the parsed number, except -0, which keeps its sign. Workers reject values that are not finite; here
+ * they become `null`, as in JSON.stringify, because a response that has started cannot be refused.
  * @param vector float32, little-endian
- * @param at where to begin; `maxBytesPerFloat` for each number must be free from there
- * @returns where the next byte goes
+ * @param at start offset; `maxBytesPerFloat` bytes for each number must be free from there
+ * @returns the offset of the next byte
  */
 export function writeFloats(vector: Uint8Array, target: DataView, at: number): number {
   const source = new DataView(vector.buffer, vector.byteOffset, vector.byteLength);
   const length = vector.byteLength;
   let end = at | 0;
-  // Math.imul and `| 0` keep all of this in whole numbers of 32 bits, and the choice of length is no branch, which
-  // would be guessed wrong every other time: each of the two is half of the speed.
+  // Math.imul and `| 0` keep everything in 32-bit integers. The length is chosen without a branch, which would be
+  // mispredicted every other time. Each of the two accounts for half of the speed.
   for (let from = 0; from < length; from += 4) {
     const bits = source.getInt32(from, true);
     const exponent = (bits >>> 23) & 0xff;
@@ -91,7 +95,8 @@ export function writeFloats(vector: Uint8Array, target: DataView, at: number): n
         end = writeDecimal(target, end, digits, placesOf[row]!);
       }
     } else {
-      // Nine digits that end where the places do. There are 8 to 14 places: the first digit may be the whole's zero.
+      // Nine digits, ending where the places end. There are 8 to 14 places, so the first digit may be the integer part's
+      // zero.
       const first = (end + placesOf[row]! - 7) | 0;
       target.setInt32(end, fourZeros, true);
       target.setInt32(end + 3, fourZeros, true);

@@ -13,9 +13,9 @@ const codeLength = 6;
 
 export interface CodeRequest {
   readonly purpose: CodePurpose;
-  /** A normalised address. */
+  /** A normalized address. */
   readonly email: string;
-  /** Whom and what the code confirms an action for: the user, the link and, if it is about the key, the key's hash. Empty for sign-in. */
+  /** What the code is bound to: the user, the link and, if it is about the key, the key's hash. Empty for sign-in. */
   readonly subject: string;
 }
 
@@ -44,7 +44,7 @@ export type EnteredCode =
   | (AcceptedCode & { readonly outcome: 'right' })
   /** Another code was mailed. */
   | { readonly outcome: 'wrong' }
-  /** Nothing was compared: the challenge was never made, is used up, has expired or is for something else. */
+  /** Nothing was compared: the challenge never existed, is used up, has expired or is for something else. */
   | { readonly outcome: 'unknown' };
 
 const createScript = new RedisScript(`
@@ -73,7 +73,7 @@ return {'wrong'}
 `);
 
 /**
- * The codes that were mailed and not used yet. With six digits and five attempts, a guess succeeds in one of 200 000
+ * Codes that were mailed and not used yet. With six digits and five attempts, a guess succeeds in one of 200 000
  * challenges. Codes are stored as MACs, because a plain hash of six digits can be reversed by trying all of them.
  */
 export class EmailCodeStore {
@@ -97,7 +97,7 @@ export class EmailCodeStore {
     return { challengeId, code, expiresAt };
   }
 
-  /** Uses up an attempt, and the code if it is right. Text that is not six digits is a wrong code like any other. */
+  /** Uses up an attempt, and the code if it is right. Text that is not six digits counts as a wrong code. */
   async verify(challengeId: string, code: string, expected: ExpectedCode): Promise<EnteredCode> {
     if (!isUuid(challengeId)) return { outcome: 'unknown' };
     const id = challengeId.toLowerCase();
@@ -127,7 +127,7 @@ export class EmailCodeStore {
     return JSON.parse(decryptSecret(sealed, this.#masterKey)) as SealedChallenge;
   }
 
-  /** Covers the challenge as well, so that equal codes have different MACs. */
+  /** Includes the challenge id, so that equal codes have different MACs. */
   #mac(challengeId: string, code: string): string {
     return createHmac('sha256', this.#macKey).update(`${challengeId}:${code}`).digest('base64url');
   }

@@ -1,25 +1,25 @@
-import { creditClaim } from '../../shared/accounts/credit-claim.ts';
-import { replaceKey } from '../../shared/accounts/replace-key.ts';
+import { creditClaim } from '../../shared/refills/credit-claim.ts';
+import { replaceKey } from '../../shared/account-changes/replace-key.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { Claim } from '../../shared/accounts/refill-code-store.ts';
+import type { RedemptionClaim } from '../../shared/refills/refill-code-store.ts';
 import type { WebLink, WebUser } from '../../shared/web/web-models.ts';
 import type { WebStores } from '../../shared/web/web-stores.ts';
 import type { Services } from '../services.ts';
 
-export type FirstAccountDependencies = Pick<
+export type FirstAccountDeps = Pick<
   Services,
   'accounts' | 'apiKeys' | 'codes' | 'config' | 'hotAccounts' | 'log' | 'redis'
 > & { readonly web: Pick<WebStores, 'links' | 'users'> };
 
 /**
- * Makes the first account of a user who has none, with the grant for new users. Its id was reserved for the user
- * beforehand, so that parallel requests and those after a crash work on the same account. The unique link decides which
- * of them succeeds, and only that one hands out a key. The grant is a claim like that of a refill code, of which a user
- * has one for ever: what a crash leaves of it is credited by `finishClaims`.
+ * Creates the first account of a user who has none, including the signup grant. Its id was reserved for the user
+ * beforehand, so that parallel requests and retries after a crash work on the same account. The unique link decides which
+ * request succeeds, and only that one returns a key. The grant is a redemption claim like that of a refill code, and a
+ * user can only ever have one. `finishClaims` credits what a crash leaves uncredited.
  * @throws AppError `account_exists`, `service_unavailable`
  */
 export async function createFirstAccount(
-  dependencies: FirstAccountDependencies,
+  dependencies: FirstAccountDeps,
   user: WebUser,
   label: string,
 ): Promise<{ link: WebLink; apiKey: string }> {
@@ -29,10 +29,10 @@ export async function createFirstAccount(
   const firstKey = await accounts.createWithId(accountId, settings);
   const grant = await claimGrant(dependencies, userId, accountId);
   const link = await takeLink(dependencies, { userId, accountId, label });
-  // Another request made the account and did not get the link, so it hands out no key.
+  // Another request created the account but did not get the link, so it returns no key.
   const apiKey = firstKey ?? (await replaceKey(dependencies, accountId));
   if (apiKey === null) throw new Error(`Account ${accountId} has disappeared while it was linked.`);
-  // The key must be handed out: what fails from here on is made good by `finishClaims`, and when the account is used.
+  // The key must be returned. Later failures are repaired by `finishClaims` and when the account is used.
   const credited = grant === null ? hotAccounts.load(accountId) : creditClaim(dependencies, grant);
   await credited.catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error;
@@ -42,17 +42,17 @@ export async function createFirstAccount(
 }
 
 async function claimGrant(
-  { codes, config }: FirstAccountDependencies,
+  { codes, config }: FirstAccountDeps,
   userId: string,
   accountId: string,
-): Promise<Claim | null> {
+): Promise<RedemptionClaim | null> {
   const { balanceNano, freeRequests } = config.signup;
   if (balanceNano === 0n && freeRequests === 0) return null;
   return await codes.claimSignupGrant(userId, accountId, { balanceNano, freeRequests });
 }
 
 async function takeLink(
-  { web }: FirstAccountDependencies,
+  { web }: FirstAccountDeps,
   { userId, accountId, label }: Pick<WebLink, 'userId' | 'accountId' | 'label'>,
 ): Promise<WebLink> {
   const link = await web.links.create({ userId, accountId, label }).catch((error: unknown) => {
@@ -60,8 +60,8 @@ async function takeLink(
   });
   const isFirst = (await web.links.findOldest(userId))?._id === link._id;
   if (isFirst && (await web.users.replaceReservedAccountId(userId, accountId))) return link;
-  // The user has linked another account meanwhile. Or this one was linked and unlinked again since this request read its
-  // id: it may be somebody else's by now.
+  // The user linked another account meanwhile. Or this one was linked and unlinked since this request read its id, and may
+  // belong to someone else by now.
   await web.links.delete(userId, link._id);
   throw accountExists();
 }

@@ -9,11 +9,11 @@ import { useSlidingWindows, type SlidingWindow, type WindowUse } from './sliding
 interface WebLimit {
   readonly limit: number;
   readonly windowSeconds: keyof typeof periodNames;
-  /** Whom the limit is counted for. The name of the limit ends in it. */
+  /** Whom the limit is counted for. The limit's name ends with it. */
   readonly party: 'mailbox' | 'user' | 'network';
   /** What the limit counts, in the words of its error message. */
   readonly counted: string;
-  /** What a limit of a network lets through for a site of IPv6, as a multiple of it. */
+  /** Multiple of a network limit that an IPv6 site may use. */
   readonly siteFactor?: number;
 }
 
@@ -22,16 +22,16 @@ const hour = 3600;
 const minute = 60;
 const periodNames = { [day]: 'day', [hour]: 'hour', [minute]: 'minute' } as const;
 
-/** Unless the limit says otherwise: many people can share a /48. */
+/** Default, because many people can share a /48. */
 const usualSiteFactor = 10;
 
-/** Of what bounds how often codes can be guessed: one person can have a /48 for the asking. */
+/** For limits on guessing codes, because one person can easily get a /48. */
 const guessingSiteFactor = 2;
 
 /**
- * All limits of the web account area. A network is what `callerNetwork` makes of an address. Where it is one of IPv6, its
- * site (`callerSite`) is counted as well, at a multiple of the limit: one customer can have 65 536 networks. The limits
- * of codes without a captcha apply in addition to those of mailed codes.
+ * All limits of the web account area. A network is what `callerNetwork` returns for an address. For IPv6, its site
+ * (`callerSite`) is counted as well, with a multiple of the limit, because one customer can have 65 536 networks. The
+ * limits of codes without a captcha apply in addition to those of mailed codes.
  */
 export const webLimits = {
   'mailed-codes-mailbox': {
@@ -113,19 +113,19 @@ export const webLimits = {
 
 export type WebLimitName = keyof typeof webLimits;
 
-/** A limit and whom it is counted for: a mailbox, a user's id or a network. Each pair may occur once in a call. */
+/** A limit and its party: a mailbox, a user's id or a network. Each pair may occur once per call. */
 export interface LimitedParty {
   readonly name: WebLimitName;
   readonly who: string;
 }
 
-/** One of the windows that an attempt is counted in, with the limit that it stands for. */
+/** A window in which an attempt is counted, and its limit. */
 interface LimitedWindow {
   readonly window: SlidingWindow;
   readonly rule: WebLimit;
 }
 
-/** Limits against abuse, exact over all api processes. */
+/** Abuse limits, exact across all api processes. */
 export class Limits {
   readonly #redis: RedisClient;
   readonly #hashKey: Buffer;
@@ -144,8 +144,8 @@ export class Limits {
   }
 
   /**
-   * Refuses if a limit is reached, and counts nothing. For limits that count failures only, together with `count`: attempts
-   * that are in flight at the same time can exceed such a limit.
+   * Refuses if a limit is reached, without counting. For limits that count only failures, together with `count`:
+   * concurrent attempts can exceed such a limit.
    * @throws AppError `too_many_attempts`
    */
   async check(parties: readonly LimitedParty[]): Promise<void> {

@@ -6,14 +6,14 @@ import type { WebLink } from '../../shared/web/web-models.ts';
 import type { WebStores } from '../../shared/web/web-stores.ts';
 import type { Services } from '../services.ts';
 
-type LinkDependencies = Pick<Services, 'accounts'> & { readonly web: Pick<WebStores, 'links'> };
+type LinkDeps = Pick<Services, 'accounts'> & { readonly web: Pick<WebStores, 'links'> };
 
 /**
- * The key may have been replaced since it was looked up, perhaps to shut out whoever links it here: so it is looked up
- * once more, and where that fails the account is not linked.
+ * Links the account. The key may have been replaced since it was looked up, perhaps to shut out this very caller, so it is
+ * looked up again, and the link is removed if that fails.
  */
 export async function linkByKey(
-  dependencies: LinkDependencies,
+  dependencies: LinkDeps,
   { userId, accountId, label }: NewLink,
   apiKey: string,
 ): Promise<WebLink> {
@@ -29,8 +29,8 @@ export async function linkByKey(
 }
 
 /**
- * The account of a key, by MongoDB: a key that was replaced opens nothing there.
- * @param pasted perhaps with spaces around it
+ * Finds the account of a key in MongoDB, where a replaced key no longer matches.
+ * @param pasted may have surrounding spaces
  */
 export async function findByKey(
   { accounts }: Pick<Services, 'accounts'>,

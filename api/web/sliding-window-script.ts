@@ -18,16 +18,17 @@ export type WindowUse = 'take' | 'check' | 'count';
 export interface FullWindow {
   /** Index of the full window; if several are full, of the one with the longest wait. */
   readonly index: number;
-  /** Time until every window has a free slot, 1 or more. */
+  /** Time until every window has a free slot (ms), 1 or more. */
   readonly waitMs: number;
 }
 
 /**
- * A window is a sorted set with one member per attempt, scored by Redis's time. It never holds more members than its limit:
- * when attempts are counted in a full window, only the newest are kept, because only they decide when it has room again.
+ * A window is a sorted set with one member per attempt, scored by Redis's time. It never holds more members than its
+ * limit: when attempts are counted in a full window, only the newest are kept, because only they decide when it has space
+ * again.
  *
- * Redis's clock may step back. Attempts that lie ahead of it then count as made now, so that a step neither gives attempts
- * back nor locks anybody out for longer than one window.
+ * Redis's clock may step back. Attempts in its future then count as made now, so that a step neither gives attempts back
+ * nor locks anyone out for longer than one window.
  */
 const script = new RedisScript(`
 local use, member = ARGV[1], ARGV[2]

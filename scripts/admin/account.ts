@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { changeAccount } from '../../shared/accounts/change-account.ts';
+import { changeAccount } from '../../shared/account-changes/change-account.ts';
 import type { AccountChange } from '../../shared/accounts/account-store.ts';
 import { maxQueuedJobsBound, maxWeight } from '../../shared/accounts/job-settings.ts';
-import { replaceKey } from '../../shared/accounts/replace-key.ts';
-import { forgetUnknownCodes } from '../../shared/accounts/unknown-code-script.ts';
+import { replaceKey } from '../../shared/account-changes/replace-key.ts';
+import { forgetUnknownCodes } from '../../shared/refills/unknown-code-script.ts';
 import { runRefill } from '../../shared/billing/refill-script.ts';
 import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
@@ -74,7 +74,7 @@ export const accountVerbs: Record<string, AdminVerb> = {
   },
 };
 
-/** An account as the admin sees it; why it is banned is known at rest alone. */
+/** An account as shown to operators. The ban reason is stored only in MongoDB. */
 function describeAccount(account: HotAccount, banReason: string | null) {
   return {
     id: account.id,
@@ -92,7 +92,7 @@ function describeAccount(account: HotAccount, banReason: string | null) {
   };
 }
 
-/** An account with the money and limits that the options name. */
+/** Creates an account with the money and limits given in the options. */
 export async function createAccount({
   accounts,
   hotAccounts,
@@ -137,7 +137,7 @@ async function showAccount(context: AdminContext): Promise<unknown> {
   return { ...describeAccount(await context.hotAccounts.get(id), atRest?.banReason ?? null), ...owner };
 }
 
-/** The user of the account area who has linked the account; `link` is its number there. */
+/** The account area user who has linked the account. `link` is the account's number there. */
 async function describeOwner({ web }: AdminContext, accountId: string) {
   const link = await web.links.findByAccount(accountId);
   const user = link === null ? null : await web.users.findById(link.userId);
@@ -168,7 +168,7 @@ async function creditAccount(context: AdminContext): Promise<unknown> {
   return await showAccount(context);
 }
 
-/** Only the limits that the options name; the others stay as they are. */
+/** Reads only the limits given as options. The others stay unchanged. */
 function readLimits(options: AdminContext['options']): AccountChange {
   const read = (name: string, minimum: number, maximum: number): number | undefined =>
     options[name] === undefined ? undefined : readInteger(options, name, 0, minimum, maximum);
@@ -203,7 +203,7 @@ async function banAccount(context: AdminContext): Promise<unknown> {
 
 async function unbanAccount(context: AdminContext): Promise<unknown> {
   const id = await findAccountId(context);
-  // What it was banned for must not ban it again at once.
+  // What caused the ban must not ban the account again at once.
   await forgetUnknownCodes(context.redis, id);
   await changeAccount(context, id, { banned: false, banReason: null });
   return await showAccount(context);

@@ -1,4 +1,4 @@
-import { statusOfRefillCode, type RefillCodeDocument } from '../../shared/accounts/refill-code-store.ts';
+import { statusOfRefillCode, type RefillCodeDocument } from '../../shared/refills/refill-code-store.ts';
 import { maxBalanceNano, toRubNumber } from '../../shared/pricing/money.ts';
 import {
   readInteger,
@@ -34,7 +34,7 @@ export const codeVerbs: Record<string, AdminVerb> = {
   },
 };
 
-/** A code as the admin sees it: by its last group, since it is kept as a hash. */
+/** A code is shown by its last group, because only its hash is stored. */
 function describeCode(code: RefillCodeDocument) {
   return {
     code: code.hint,

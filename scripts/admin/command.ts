@@ -1,16 +1,16 @@
 import type { AccountStore } from '../../shared/accounts/account-store.ts';
 import type { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
-import type { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import type { RefillCodeStore } from '../../shared/refills/refill-code-store.ts';
 import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
 import type { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import type { MongoConnection } from '../../shared/storage/mongo-client.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import type { Config } from '../../shared/runtime/config.ts';
+import type { Config } from '../../shared/config/config.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { WebStores } from '../../shared/web/web-stores.ts';
 
-/** What a verb is handed: the stores, connected, and the command line, parsed. */
+/** What a verb receives: the connected stores and the parsed command line. */
 export interface AdminContext {
   readonly config: Config;
   readonly env: NodeJS.ProcessEnv;
@@ -26,37 +26,40 @@ export interface AdminContext {
   readonly positionals: readonly string[];
   readonly options: Readonly<Record<string, string>>;
   readonly flags: ReadonlySet<string>;
-  /** Tells what is amiss with a command that was done all the same: it exits 0. */
+  /** Prints a warning for a command that succeeded anyway: it exits 0. */
   readonly warn: (text: string) => void;
 }
 
 export interface AdminVerb {
-  /** After the verb, as the usage shows it. */
+  /** Arguments after the verb, for the usage text. */
   readonly usage: string;
-  /** What it does, as the usage shows it below. */
+  /** Description for the usage text. */
   readonly help: string;
   readonly positionals: number;
-  /** Those with a value. */
+  /** Options with a value. */
   readonly options: readonly string[];
-  /** Those without one. */
+  /** Options without a value. */
   readonly flags?: readonly string[];
-  /** The fields of its rows that the table shows, where it does not show all; `--json` always does. */
+  /** Fields that the table shows, if not all. `--json` always shows all. */
   readonly columns?: readonly string[];
-  /** @returns what `--json` prints; rows that may be many as an AsyncIterable, which is printed as it is read. @throws RefusedError */
+  /**
+   * @returns what `--json` prints. Potentially many rows are an AsyncIterable and are printed as they are read.
+   * @throws RefusedError
+   */
   readonly run: (context: AdminContext) => Promise<unknown>;
 }
 
-/** The command line is wrong: exit 2, with the usage of the verb, or of the resource where the verb is not known. */
+/** The command line is wrong: exit 2, with the usage of the verb, or of the resource if the verb is unknown. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** The command was understood and cannot be done: exit 1, with the reason. */
+/** The command is valid but cannot be done: exit 1, with the reason. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
 }
 
-/** A check found what must not be: its answer is printed as ever, and the command exits 1. */
+/** A check found differences: its result is printed as usual, and the command exits 1. */
 export class FoundDifferences extends Error {
   override readonly name = 'FoundDifferences';
   readonly answer: unknown;

@@ -1,9 +1,9 @@
-import type { WayState } from '../../shared/routing/route-state-store.ts';
+import type { CandidateState } from '../../shared/routing/route-state-store.ts';
 
-/** Why a way is not called now, for any account; null where it is. */
-export function describeStop({ setAside, breaker, pauseMs }: WayState): string | null {
-  if (setAside?.isForAll === true)
-    return `its key is on cooldown for ${Math.ceil(setAside.forMs / 1_000)} s: ${setAside.reason}`;
+/** Describes why a candidate is not called now, for any account. Null if it is called. */
+export function describeStop({ cooldown, breaker, pauseMs }: CandidateState): string | null {
+  if (cooldown?.isForAll === true)
+    return `its key is on cooldown for ${Math.ceil(cooldown.forMs / 1_000)} s: ${cooldown.reason}`;
   if (breaker === 'open') return `its breaker is open for ${Math.ceil(pauseMs / 1_000)} s after failed calls`;
   return null;
 }

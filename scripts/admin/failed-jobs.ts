@@ -4,16 +4,16 @@ import type { QueueName } from '../../shared/queue/job-kinds.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 
-/** Of each shard, and of records. */
+/** Page size for each shard's list and for records. */
 const pageSize = 100;
 
-/** A failed job, as its shard lists it: `account id`, and when it failed. */
+/** A failed job as its shard lists it: `account id`, and when it failed. */
 interface Failure {
   readonly member: string;
   readonly failedAtMs: number;
 }
 
-/** One shard's failures, the latest first, of which a page is held at a time. */
+/** One shard's failures, latest first. Holds one page at a time. */
 class ShardFailures {
   readonly #redis: RedisClient;
   readonly #key: string;
@@ -25,7 +25,7 @@ class ShardFailures {
     this.#key = key;
   }
 
-  /** Null where there is no more. */
+  /** Returns null if there are no more. */
   async peek(): Promise<Failure | null> {
     if (this.#page.length === 0) this.#page = await this.#readPage();
     return this.#page.at(-1) ?? null;
@@ -35,7 +35,10 @@ class ShardFailures {
     this.#page.pop();
   }
 
-  /** The next page, its earliest first. It ends with all of one millisecond, so that the next one starts below that. */
+  /**
+   * Reads the next page, earliest first. A page ends with all failures of one millisecond, so that the next one
+   * starts below that.
+   */
   async #readPage(): Promise<Failure[]> {
     const read = async (least: string, ...limit: ['LIMIT', 0, number] | []): Promise<string[]> =>
       await callRedis(() =>
@@ -54,8 +57,8 @@ class ShardFailures {
 }
 
 /**
- * Jobs of a queue that failed within the last day, the latest first. What is held does not grow with how many there are, and
- * those that fail, or are retried, while they are read change nothing for the others.
+ * Yields a queue's jobs that failed within the last day, latest first. Memory does not grow with their number. Jobs
+ * that fail or are retried during the read do not affect the others.
  */
 export async function* readFailedJobs(redis: RedisClient, queue: QueueName): AsyncGenerator<JobRecord> {
   const store = new JobStore(redis);
@@ -76,7 +79,7 @@ export async function* readFailedJobs(redis: RedisClient, queue: QueueName): Asy
   }
 }
 
-/** At most a page of all shards together, and none only where there is no more. */
+/** Takes at most one page across all shards. An empty page means that there are no more. */
 async function takeLatest(shards: readonly ShardFailures[]): Promise<string[]> {
   const taken: string[] = [];
   while (taken.length < pageSize) {

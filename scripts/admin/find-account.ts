@@ -2,10 +2,10 @@ import { hashSecret, isApiKey } from '../../shared/accounts/credentials.ts';
 import { RefusedError, type AdminContext } from './command.ts';
 import { quote } from './to-printable.ts';
 
-/** The `id` of a linked account in the account area, as users read it out to support. Ids of accounts are UUIDs. */
+/** The `id` of a linked account in the account area, which users tell support. Account ids are UUIDs. */
 const linkNumber = /^\d{1,10}$/;
 
-/** @throws RefusedError if there is no account of that id or key, and none is linked under that number */
+/** @throws RefusedError if no account has that id or key, and none is linked under that number */
 export async function findAccountId(
   { accounts, web, positionals }: AdminContext,
   given = positionals[0]!,
@@ -20,7 +20,7 @@ export async function findAccountId(
   return id;
 }
 
-/** A key is not repeated: it may be a working one with a typing mistake, and the output of commands is often kept. */
+/** Keys are not repeated: it may be a valid key with a typo, and command output is often kept. */
 export const noSuchAccount = (given: string): RefusedError =>
   new RefusedError(
     given.startsWith('mg-')

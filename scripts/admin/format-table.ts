@@ -16,14 +16,17 @@ function formatValue(value: unknown): string {
 
 interface Column {
   readonly key: string;
-  /** Its words below each other where that makes the column narrower. */
+  /** One word per line if that makes the column narrower. */
   readonly head: readonly string[];
   readonly width: number;
 }
 
 const gap = '  ';
 
-/** A table no wider than so; columns for which it has no room, the widest ones, stand below their row, a line each. */
+/**
+ * Formats a table that is at most `width` wide. Columns that do not fit, the widest ones, go below their row, one
+ * line each.
+ */
 function formatRows(rows: readonly Record<string, unknown>[], width: number): string {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const whole = keys.map((key) => createColumn(key, [label(key)], rows));
@@ -68,7 +71,7 @@ function createColumn(
 const widthOf = (columns: readonly Column[]): number =>
   columns.reduce((sum, column) => sum + column.width, gap.length * (columns.length - 1));
 
-/** The text behind its label, in lines that break at spaces. */
+/** Puts the text after its label, wrapped at spaces. */
 function foldLines(start: string, text: string, width: number): string[] {
   const lines: string[] = [];
   let current = start;
@@ -87,7 +90,7 @@ function foldLines(start: string, text: string, width: number): string[] {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
-/** What a field holds several of, below its name. */
+/** Formats a field with several values, below its name. */
 function formatItems(items: readonly unknown[], width: number): string[] {
   const lines = items.every(isRecord)
     ? formatRows(items, width - gap.length).split('\n')
@@ -96,7 +99,7 @@ function formatItems(items: readonly unknown[], width: number): string[] {
 }
 
 /**
- * A verb's answer as a person reads it: rows as a table, one thing as a list of its fields.
+ * Formats a verb's result for people: rows as a table, a single object as a list of its fields.
  * @param width columns of the terminal
  */
 export function formatTable(answer: unknown, width: number): string {

@@ -2,7 +2,7 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import { readWays, RouteStateStore } from '../../shared/routing/route-state-store.ts';
+import { readCandidates, RouteStateStore } from '../../shared/routing/route-state-store.ts';
 import { CacheUseStore } from '../../shared/vector-cache/cache-use-store.ts';
 import { RefusedError, type AdminContext, type AdminVerb } from './command.ts';
 import { describeStop } from './describe-stop.ts';
@@ -45,23 +45,23 @@ function describeModel(model: CatalogModel, catalog: CatalogStore, stopped: read
   };
 }
 
-/** Why requests for the model fail now, in words; null where they do not for any reason that is known here. */
+/** Explains why requests for the model currently fail. Null if no known reason makes them fail. */
 function explain(model: CatalogModel, catalog: CatalogStore, stopped: readonly string[]): string | null {
   const reasons: string[] = [];
   if (catalog.isDisabled(model)) reasons.push(`disabled by an operator: model enable ${model.id}`);
   if (model.routes.length === 0)
     reasons.push(...(catalog.current.faults.get(model.id) ?? []).map((fault) => `${fault} in this shell`));
-  // Only where no way is left.
+  // Stopped routes matter only if no candidate is left.
   reasons.push(...stopped);
   return reasons.length === 0 ? null : reasons.join('; ');
 }
 
-/** Why none of the model's routes is called; empty where one of them is. */
+/** Returns why none of the model's routes is called. Empty if at least one is. */
 async function findStopped(store: RouteStateStore, { routes }: CatalogModel): Promise<string[]> {
-  const ways = await readWays(store, routes, Date.now());
-  const reasons = ways.map(({ way, state }) => {
+  const candidates = await readCandidates(store, routes, Date.now());
+  const reasons = candidates.map(({ candidate, state }) => {
     const reason = describeStop(state);
-    return reason === null ? null : `${way.route.upstream.name}: ${reason}`;
+    return reason === null ? null : `${candidate.route.upstream.name}: ${reason}`;
   });
   return reasons.every((reason) => reason !== null) ? [...new Set(reasons)] : [];
 }
@@ -79,7 +79,7 @@ async function listModels(context: AdminContext): Promise<unknown> {
   );
 }
 
-/** Holds within a second in every process. */
+/** Takes effect within a second in every process. */
 async function switchModel(context: AdminContext, isOn: boolean): Promise<unknown> {
   const { positionals, redis } = context;
   return await withCatalog(context, async (catalog) => {

@@ -3,24 +3,24 @@ import { pipeline } from 'node:stream/promises';
 import { formatTable } from './format-table.ts';
 import { toPrintable } from './to-printable.ts';
 
-/** Rows that are printed together. */
+/** Rows printed together. */
 const pageSize = 100;
 
 export interface PrintOptions {
   readonly json: boolean;
   /** Columns of the terminal. */
   readonly width: number;
-  /** The fields of rows that a table shows; all unless given. */
+  /** Fields that a table shows. Defaults to all. */
   readonly columns?: readonly string[] | undefined;
 }
 
-/** Prints a verb's answer: rows that it reads one after another as they come, a page at a time. */
+/** Prints a verb's result. Rows from an AsyncIterable are printed as they arrive, one page at a time. */
 export async function printAnswer(answer: unknown, out: Writable, options: PrintOptions): Promise<void> {
   const text = isRows(answer) ? printRows(answer, options) : [`${print(answer, options)}\n`];
   try {
     await pipeline(Readable.from(text), out, { end: false });
   } catch (error) {
-    // What reads it has seen enough, as `head` has after ten lines.
+    // The reader has seen enough, such as `head` after ten lines.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
   }
 }
@@ -33,7 +33,7 @@ const toJson = (value: unknown): string => toPrintable(JSON.stringify(value));
 const print = (answer: unknown, { json, width }: PrintOptions): string =>
   json ? toJson(answer) : formatTable(answer, width);
 
-/** As JSON one array; else a table for each page, whose columns are as wide as its own rows need. */
+/** Prints one array as JSON, or a table per page, with columns as wide as that page's rows need. */
 async function* printRows(rows: AsyncIterable<object>, options: PrintOptions): AsyncGenerator<string> {
   let pages = 0;
   for await (const page of toPages(rows)) {

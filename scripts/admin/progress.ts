@@ -1,4 +1,4 @@
-/** Says on the terminal how far a long command is, in one line; a program that reads the answer is not told. */
+/** Shows the progress of a long command in one line on the terminal. Prints nothing if stderr is not a terminal. */
 export function showProgress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r${text}`);
 }

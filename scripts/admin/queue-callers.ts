@@ -1,11 +1,10 @@
-import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { releaseReservation } from '../../shared/settlement/settle-script.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { lanes } from '../../shared/queue/fair-share.ts';
+import { isKept, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import {
   bullQueues,
-  isKept,
   listRequests,
-  type AdmittedRequest,
   type ChatItem,
   type EmbeddingJob,
   type ImageJob,
@@ -18,7 +17,7 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { encodeLastError } from '../../shared/reply/error-payload.ts';
 import { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
 
-/** Looked at in one step. */
+/** Number of requests read in one step. */
 const atOnce = 500;
 
 const drained = new AppError('queue_full', {
@@ -26,7 +25,8 @@ const drained = new AppError('queue_full', {
 });
 
 /**
- * Takes off a queue what callers wait for, releases it, and tells them: 503, which clients try again.
+ * Removes the requests that callers wait for from a queue, releases their reservations, and fails them with 503,
+ * which clients retry.
  * @returns how many requests there were
  */
 export async function drainCallers(redis: RedisClient, queue: QueueName): Promise<number> {
@@ -53,7 +53,7 @@ async function drainBull(redis: RedisClient, queue: keyof typeof bullQueues): Pr
     for (let removed = Infinity; removed > 0;) {
       removed = 0;
       for (const { id, data } of await bull.getJobs(['waiting', 'prioritized'], 0, atOnce - 1)) {
-        // Else a worker has taken it meanwhile, and it waits no more.
+        // Otherwise a worker has taken it in the meantime, and it no longer waits.
         if (id === undefined || (await bull.remove(id)) === 0) continue;
         removed += 1;
         const requests = 'stored' in data ? data.requests : listRequests(data);

@@ -7,10 +7,10 @@ import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import type { AdminContext } from './command.ts';
 import { readFailedJobs } from './failed-jobs.ts';
 
-/** Looked at in one step. */
+/** Number of jobs read in one step. */
 const atOnce = 500;
 
-/** Durable jobs that failed within the last day, the latest first. */
+/** Yields durable jobs that failed within the last day, latest first. */
 export async function* listFailedJobs({ redis }: AdminContext, queue: QueueName): AsyncGenerator<object> {
   for await (const job of readFailedJobs(redis, queue)) yield describe(job);
 }
@@ -25,7 +25,10 @@ const describe = (job: JobRecord): object => ({
   ended_at: new Date(findTransition(job, 'failed') ?? 0).toISOString(),
 });
 
-/** Cancels all durable jobs of a queue that wait, and refunds them. @returns how many there were */
+/**
+ * Cancels and refunds all waiting durable jobs of a queue.
+ * @returns how many there were
+ */
 export async function drainJobs({ redis }: AdminContext, queue: QueueName): Promise<number> {
   const turns = new JobTurns(redis);
   let drained = 0;
@@ -47,7 +50,7 @@ export async function drainJobs({ redis }: AdminContext, queue: QueueName): Prom
   return drained;
 }
 
-/** Durable jobs of a queue, by what they are at. */
+/** Counts a queue's durable jobs by state. */
 export async function countJobsOf(
   redis: RedisClient,
   queue: QueueName,

@@ -1,21 +1,22 @@
-import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { releaseReservation } from '../../shared/settlement/settle-script.ts';
 import { finalFailures } from '../../shared/jobs/job-lua.ts';
 import type { JobRecord } from '../../shared/jobs/job-record.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { placeJob } from '../../shared/jobs/place-job-script.ts';
 import { noteRetried, reserveRetry, type RetryOutcome } from '../../shared/jobs/retry-job-script.ts';
-import type { AdmittedRequest, Job, QueueName } from '../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { Job, QueueName } from '../../shared/queue/job-kinds.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 import { RefusedError, type AdminContext } from './command.ts';
 import { readFailedJobs } from './failed-jobs.ts';
 
-/** How long a job that is retried may wait before it starts. */
+/** How long a retried job may wait before it starts. */
 const retryDeadlineMs = 24 * 60 * 60_000;
-/** Reasons that are told apart; they are few, but some come from where a job is placed. */
+/** Maximum number of distinct reasons. There are few, but some come from placing a job. */
 const maxReasons = 20;
 
-/** Jobs that were not retried for one reason; they stay among those that failed. */
+/** Jobs that were not retried for the same reason. They remain failed jobs. */
 export interface RefusedRetries {
   readonly why: string;
   jobs: number;
@@ -28,7 +29,10 @@ export interface Retried {
   readonly refused: readonly RefusedRetries[];
 }
 
-/** Makes a new job of each that failed and can be retried, the latest first. @param onProgress told how many were looked at */
+/**
+ * Creates a new job for each failed job that can be retried, latest first.
+ * @param onProgress receives the number of jobs processed so far
+ */
 export async function retryFailedJobs(
   context: AdminContext,
   queue: QueueName,
@@ -74,7 +78,7 @@ function explainRefusal({ error }: JobRecord, outcome: Exclude<RetryOutcome, 'ok
     : reasons[outcome];
 }
 
-/** @returns why it is not retried; null where it is */
+/** @returns why the job is not retried; null if it is */
 async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): Promise<string | null> {
   const { accountId, queue, model } = job;
   const id = createTimeOrderedId();
@@ -83,7 +87,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
     await hotAccounts.load(accountId);
     outcome = await reserveRetry(redis, job, id);
   }
-  // It was placed by a command that was cut off before it could say so.
+  // An interrupted command placed the new job without recording that.
   if (outcome === 'retried') await noteRetried(redis, job);
   if (outcome !== 'ok') return explainRefusal(job, outcome);
   const admittedAtMs = Date.now();

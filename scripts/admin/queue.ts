@@ -48,12 +48,12 @@ function readQueue({ positionals: [name = ''] }: AdminContext): QueueName {
   return queue;
 }
 
-/** Jobs that failed within the last day, with the reason. */
+/** Lists jobs that failed within the last day, with the reason. */
 async function showFailed(context: AdminContext): Promise<unknown> {
   return listFailedJobs(context, readQueue(context));
 }
 
-/** Each job that failed becomes a new one, which is reserved and charged as any other. */
+/** Replaces each failed job with a new one, which is reserved and charged as usual. */
 async function retry(context: AdminContext): Promise<unknown> {
   const retried = await retryFailedJobs(context, readQueue(context), (jobs) =>
     showProgress(`${jobs} jobs looked at`),
@@ -62,7 +62,7 @@ async function retry(context: AdminContext): Promise<unknown> {
   return retried;
 }
 
-/** Everything that waits is ended and refunded; what runs goes on. */
+/** Ends and refunds everything that waits. Running work continues. */
 async function drain(context: AdminContext): Promise<unknown> {
   const queue = readQueue(context);
   const requests = await drainCallers(context.redis, queue);
@@ -77,7 +77,7 @@ async function showStatus({ redis }: AdminContext): Promise<unknown> {
   return status;
 }
 
-/** Interactive chats wait in a list of their own and run without BullMQ's knowledge. */
+/** Interactive chats wait in their own list and run without BullMQ. */
 async function describeChat(redis: RedisClient): Promise<object> {
   const registry = new WorkerRegistryStore(redis);
   const durable = await countJobsOf(redis, 'chat');
@@ -92,7 +92,10 @@ async function describeChat(redis: RedisClient): Promise<object> {
   };
 }
 
-/** Over all of BullMQ's queues behind the name; of them the one for accounts with much under way is told apart as well. */
+/**
+ * Sums all of BullMQ's queues behind the name. The queue for accounts with many requests in progress is also shown
+ * separately.
+ */
 async function describeQueue(redis: RedisClient, name: keyof typeof bullQueues): Promise<object> {
   const registry = new WorkerRegistryStore(redis);
   const counts = await Promise.all(bullQueues[name].map((queue) => countJobs(redis, queue)));

@@ -12,20 +12,20 @@ export interface CommandArguments {
 type Shape = Pick<AdminVerb, 'usage' | 'positionals' | 'options' | 'flags'>;
 
 /**
- * What follows the verb on the command line.
- * @param command as messages name it, such as `user ban`
- * @throws UsageError if it is not what the verb takes
+ * Parses what follows the verb on the command line.
+ * @param command its name in messages, such as `user ban`
+ * @throws UsageError if the verb does not accept the arguments
  */
 export function readArguments(args: readonly string[], command: string, verb: Shape): CommandArguments {
   const flagNames = new Set([...(verb.flags ?? []), 'json']);
   const { tokens } = parseArgs({
-    // An amount may be negative, and would be taken for an option.
+    // Amounts may be negative, and would be parsed as options.
     args: args.flatMap(joinNegative),
     options: Object.fromEntries([
       ...verb.options.map((option) => [option, { type: 'string' as const }] as const),
       ...[...flagNames].map((flag) => [flag, { type: 'boolean' as const }] as const),
     ]),
-    // Node's own check explains what nobody meant, such as how a file could be called "--balanc".
+    // Node's own check gives confusing advice, such as how to pass a file named "--balanc".
     strict: false,
     tokens: true,
   });
@@ -58,7 +58,7 @@ function wrongNumber(given: number, command: string, { usage, positionals }: Sha
   return new UsageError(`"${command}" takes ${taken}; ${counted}.`);
 }
 
-/** `--balance -5` as `--balance=-5`. */
+/** Turns `--balance -5` into `--balance=-5`. */
 function joinNegative(arg: string, i: number, all: string[]): string[] {
   if (/^-\d/.test(arg) && all[i - 1]?.startsWith('--')) return [];
   const next = all[i + 1];

@@ -1,12 +1,12 @@
 import { shorten } from '../../shared/runtime/shorten.ts';
 
 /**
- * What moves the cursor of a terminal, clears it, sets its title or turns the direction of a line: control characters, those
- * that are not seen, and the separators of lines. Error messages of vendors may hold any of them.
+ * Characters that move a terminal's cursor, clear it, set its title or change text direction: control characters,
+ * invisible characters, and line separators. Vendors' error messages may contain any of them.
  */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** A text in which nothing can act upon a terminal, and which is one line. In JSON it stays the same value. */
+/** Returns the text as one line that cannot affect a terminal. In JSON it remains the same value. */
 export function toPrintable(text: string): string {
   return text.replaceAll(unprintable, (character) =>
     Array.from(
@@ -16,5 +16,5 @@ export function toPrintable(text: string): string {
   );
 }
 
-/** A word of the command line, as messages repeat it. */
+/** Quotes a word of the command line for messages. */
 export const quote = (given: string): string => `"${toPrintable(shorten(given, 100))}"`;

@@ -1,7 +1,11 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
-import { readWays, RouteStateStore, type WayState } from '../../shared/routing/route-state-store.ts';
-import type { RouteWay } from '../../shared/routing/route-way.ts';
+import {
+  readCandidates,
+  RouteStateStore,
+  type CandidateState,
+} from '../../shared/routing/route-state-store.ts';
+import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import { RefusedError, type AdminContext, type AdminVerb } from './command.ts';
 import { describeStop } from './describe-stop.ts';
 import { withCatalog } from './with-catalog.ts';
@@ -26,8 +30,8 @@ export const upstreamVerbs: Record<string, AdminVerb> = {
 const unset = 'unset:';
 
 /**
- * The gateway's secrets are seldom in the shell of who looks at it: a key whose variable is not set here has a stand-in, so
- * that its upstream is shown, and can be reset, all the same.
+ * The operator's shell seldom has the gateway's secrets. A key whose variable is not set gets a placeholder, so that
+ * its upstream can still be shown and reset.
  */
 function ofAnyShell(context: AdminContext): AdminContext {
   const env = new Proxy(context.env, {
@@ -39,12 +43,12 @@ function ofAnyShell(context: AdminContext): AdminContext {
   return { ...context, env };
 }
 
-/** A row for each key of each route: what may be called, and what is the matter with what may not. */
+/** Lists a row for each key of each route: what can be called, and what is wrong with the others. */
 async function listUpstreams(context: AdminContext): Promise<unknown> {
-  return await withCatalog(ofAnyShell(context), (catalog) => describeWays(context, catalog, null));
+  return await withCatalog(ofAnyShell(context), (catalog) => describeCandidates(context, catalog, null));
 }
 
-/** For an operator who has paid a bill, or mended a server, and will not wait for the next probe. */
+/** For an operator who has paid a bill or fixed a server and does not want to wait for the next probe. */
 async function resetUpstream(context: AdminContext): Promise<unknown> {
   const name = context.positionals[0]!;
   return await withCatalog(ofAnyShell(context), async (catalog) => {
@@ -56,11 +60,11 @@ async function resetUpstream(context: AdminContext): Promise<unknown> {
     }
     const routes = current.models.flatMap((model) => model.routes).filter((one) => one.upstream === upstream);
     await new RouteStateStore(context.redis).reset(upstream, routes);
-    return await describeWays(context, catalog, name);
+    return await describeCandidates(context, catalog, name);
   });
 }
 
-async function describeWays(
+async function describeCandidates(
   { redis }: AdminContext,
   catalog: CatalogStore,
   upstream: string | null,
@@ -70,21 +74,23 @@ async function describeWays(
   const rows = await Promise.all(
     catalog.current.models.map(async (model) => {
       const wanted = model.routes.filter((route) => upstream === null || route.upstream.name === upstream);
-      const ways = await readWays(store, wanted, nowMs);
-      return ways.map(({ way, state }) => describeWay(model, catalog.isDisabled(model), way, state));
+      const candidates = await readCandidates(store, wanted, nowMs);
+      return candidates.map(({ candidate, state }) =>
+        describeCandidate(model, catalog.isDisabled(model), candidate, state),
+      );
     }),
   );
   return rows.flat();
 }
 
-function describeWay(
+function describeCandidate(
   model: CatalogModel,
   isDisabled: boolean,
-  { route, apiKey, fingerprint }: RouteWay,
-  state: WayState,
+  { route, apiKey, fingerprint }: RouteCandidate,
+  state: CandidateState,
 ): object {
   const { upstream } = route;
-  // The key itself is shown nowhere: which of the catalog's it is, and what logs call it.
+  // Never show the key itself: show its place in the catalog and its name in the logs.
   const place = `${upstream.apiKeys.indexOf(apiKey ?? '') + 1} of ${upstream.apiKeys.length}`;
   const variable = apiKey?.startsWith(unset) === true ? apiKey.slice(unset.length) : null;
   const disabled = `the model is disabled by an operator: model enable ${model.id}`;
@@ -96,12 +102,12 @@ function describeWay(
     key: apiKey === null ? null : `${place} (${unsetKey ?? fingerprint})`,
     not_called: isDisabled ? disabled : (describeStop(state) ?? unsetKey),
     set_aside:
-      state.setAside === null
+      state.cooldown === null
         ? null
         : {
-            seconds: Math.ceil(state.setAside.forMs / 1_000),
-            because: state.setAside.reason,
-            for: state.setAside.isForAll ? 'all' : 'accounts that were refused',
+            seconds: Math.ceil(state.cooldown.forMs / 1_000),
+            because: state.cooldown.reason,
+            for: state.cooldown.isForAll ? 'all' : 'accounts that were refused',
           },
     breaker: state.breaker,
     failed_accounts: state.failedAccounts,

@@ -7,7 +7,7 @@ import { describeUser, describeUserInFull } from './show-user.ts';
 import { withEvent } from './with-event.ts';
 import { quote } from './to-printable.ts';
 
-/** Of one user; the audit log goes back for 400 days. */
+/** Per user. The audit log goes back 400 days. */
 const maxEvents = 1000;
 
 export const userVerbs: Record<string, AdminVerb> = {
@@ -64,7 +64,7 @@ async function* readUsers({ web }: AdminContext): AsyncGenerator<object> {
   for await (const user of web.users.list()) yield describeUser(user);
 }
 
-/** @throws RefusedError where there is no user of that id or address */
+/** @throws RefusedError if there is no user with that id or address */
 async function findUser({ web, positionals }: AdminContext): Promise<WebUser> {
   const given = positionals[0]!;
   const read = normalizeEmail(given);
@@ -88,7 +88,7 @@ async function revokeSessions(context: AdminContext): Promise<unknown> {
   return { id: _id, email, sessions_ended: await endSessions(context, _id) };
 }
 
-/** @returns how many sessions there were */
+/** @returns how many sessions were ended */
 const endSessions = (context: AdminContext, userId: string): Promise<number> =>
   withEvent(context, { action: 'sessions-revoked', userId }, () => context.web.sessions.revokeAll(userId));
 
@@ -105,7 +105,7 @@ async function banUser(context: AdminContext): Promise<unknown> {
   return await withEvent(context, { action: 'user-banned', userId: user._id }, async () => {
     const banned = await users.ban(user._id, reason);
     if (banned === null) throw noSuchUser(user._id);
-    // After the ban: a sign-in under way that started its session later looks for the ban once more.
+    // After the ban: a concurrent sign-in that starts its session later checks for the ban again.
     const sessions_ended = await sessions.revokeAll(user._id);
     return { ...describeUser(banned), was_already_banned: user.bannedAt !== null, sessions_ended };
   });
@@ -130,7 +130,7 @@ async function unlink(context: AdminContext): Promise<unknown> {
   const link = await web.links.findByAccount(accountId);
   if (link === null) throw notLinked();
   const { userId, _id: linkId, label } = link;
-  // Looked up first: once the account is unlinked, nothing may fail that only tells of it.
+  // Look the user up first: once the account is unlinked, nothing that only reports it may fail.
   const user = await web.users.findById(userId);
   const event = { action: 'account-unlinked', userId, linkId, accountId, label } as const;
   await withEvent(context, event, async () => {

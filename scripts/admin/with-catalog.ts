@@ -1,7 +1,7 @@
 import { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import type { AdminContext } from './command.ts';
 
-/** The catalog as the roles read it, for one command. */
+/** Opens the catalog for one command, as the roles read it. */
 export async function withCatalog<T>(
   { config, env, redis, log }: AdminContext,
   use: (catalog: CatalogStore) => Promise<T> | T,

@@ -6,8 +6,9 @@ import type { AdminContext } from './command.ts';
 import { describeFailure } from './with-stores.ts';
 
 /**
- * Does what the audit log must tell of, as the account area does. Its end is written down, and its notice queued, before
- * the command ends. A failure of that is a warning: what the command was for is done, and must not be done again.
+ * Runs an action that must be in the audit log, as the account area does. The outcome is recorded and the notice
+ * queued before the command ends. A failure of that is only a warning: the action itself is done and must not be
+ * repeated.
  */
 export async function withEvent<T>(
   { web, redis, config, warn }: Pick<AdminContext, 'web' | 'redis' | 'config' | 'warn'>,

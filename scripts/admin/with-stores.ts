@@ -1,13 +1,13 @@
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
-import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import { RefillCodeStore } from '../../shared/refills/refill-code-store.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { locateRedis } from '../../shared/redis/locate-redis-client.ts';
 import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/config/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { explainMongoRefusal } from '../../shared/storage/explain-mongo-refusal.ts';
 import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
@@ -16,7 +16,7 @@ import { RefusedError, UsageError, type AdminContext } from './command.ts';
 
 export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags' | 'warn'>;
 
-/** Connects to the stores of the stack that runs, or that the environment names, for as long as they are used. */
+/** Connects to the stores of the running stack, or to those that the environment names, while `use` runs. */
 export async function withStores(
   env: NodeJS.ProcessEnv,
   use: (stores: AdminStores) => Promise<void>,
@@ -40,7 +40,7 @@ export async function withStores(
   }
 }
 
-/** What a person is told of it: a stack only where it is a fault of ours. */
+/** Describes a failure to the operator. Includes a stack only for an internal error. */
 export function describeFailure(error: unknown): string {
   if (error instanceof AppError && error.code === 'service_unavailable')
     return 'Redis or MongoDB does not answer.';

@@ -17,16 +17,16 @@ export type PairWay = 'plain' | 'scripts';
 export interface PairRun {
   readonly way: PairWay;
   readonly measuredMs: number;
-  /** Pairs that ended in the measured time. */
+  /** Pairs that ended within the measured time. */
   readonly pairs: number;
   readonly pairsPerSecond: number;
-  /** By Redis's own clock, all its threads: independent of who else has the processors. */
+  /** By Redis's own clock, all its threads. Independent of other processes on the machine. */
   readonly redisUsPerPair: number;
   readonly pairsPerRedisSecond: number;
   readonly loadUsPerPair: number;
-  /** CPU time that others used of all there was, 0..1. */
+  /** Share of all CPU time used by other processes, 0..1. */
   readonly othersShare: number;
-  /** What of the money is not as it must be. */
+  /** Faults in the money that were found. */
   readonly faults: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export interface AdmissionsOptions {
   readonly programs: Programs;
   readonly dir: string;
   readonly cpus: number;
-  /** Pairs under way. */
+  /** Pairs in progress. */
   readonly callers: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
@@ -42,13 +42,13 @@ export interface AdmissionsOptions {
 }
 
 export const admissionAccounts = 1_000;
-/** So many that Redis finds a full pipeline whenever it looks. */
+/** Enough that Redis always finds a full pipeline. */
 export const admissionPairsAtOnce = 512;
 
 const trimEveryMs = 100;
 const keptEntries = 1_000;
 
-/** Both ways, one after the other, on one Redis and the same accounts. */
+/** Measures both ways, one after the other, on one Redis and the same accounts. */
 export async function measureAdmissions(options: AdmissionsOptions): Promise<PairRun[]> {
   const stack = await startMoneyStack({ ...options, accountCount: admissionAccounts });
   try {
@@ -84,12 +84,12 @@ async function measureWay(options: AdmissionsOptions, stack: MoneyStack, way: Pa
       onPair();
     },
   );
-  // A pair that fails ends the run at once; the load that goes on meanwhile is ended below.
+  // A failing pair ends the run at once. The remaining load is stopped below.
   const measuring = async () => {
     await delay(options.warmUpMs);
     const before = await sample();
     const onePair = new Promise<void>((resolve) => (onPair = resolve));
-    // However slow the machine is, something is measured.
+    // Measure at least one pair, however slow the machine is.
     await Promise.all([delay(options.measureMs), onePair]);
     return { before, after: await sample() };
   };
@@ -127,11 +127,11 @@ async function measureWay(options: AdmissionsOptions, stack: MoneyStack, way: Pa
   }
 }
 
-/** Nobody reads these ledgers: without this they would fill the memory, and admission would refuse. */
+/** Nothing reads these ledgers. Without trimming they would fill the memory, and admission would refuse requests. */
 function trim(redis: RedisClient): void {
   const plain = Array.from({ length: shardCount }, (_, shard) => plainStream(shard));
   for (const stream of [...ledgerStreams, ...plain]) {
-    // Should Redis have gone, the pairs say so.
+    // If Redis is gone, the pairs report it.
     redis.xtrim(stream, 'MAXLEN', '~', keptEntries).catch(() => undefined);
   }
 }

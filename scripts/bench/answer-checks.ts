@@ -1,6 +1,6 @@
 import type { Answer } from './answer-reader.ts';
 
-/** What every answer of a run must be. */
+/** What every response of a run must look like. */
 export type AnswerExpectation =
   | { readonly kind: 'chat'; readonly tokens: number }
   | { readonly kind: 'stream'; readonly tokens: number }
@@ -13,7 +13,7 @@ export type AnswerExpectation =
 
 const bytesPerFloat = 4;
 
-/** What is wrong with an answer, or null. Looks into bodies only where they were kept. */
+/** Returns what is wrong with a response, or null. Checks bodies only if they were kept. */
 export function findFault(answer: Answer, expects: AnswerExpectation): string | null {
   if (answer.status !== 200) return `HTTP ${answer.status}: ${answer.body?.slice(0, 160) ?? 'no body'}`;
   if (expects.kind === 'stream') {

@@ -1,12 +1,12 @@
-/** One HTTP answer, as much of it as a measurement needs. */
+/** The parts of an HTTP response that a measurement needs. */
 export interface Answer {
   readonly status: number;
   readonly bodyBytes: number;
   /** Deltas with text, in a stream of server-sent events. */
   readonly tokens: number;
-  /** The stream came to its `[DONE]`. */
+  /** Whether the stream reached its `[DONE]`. */
   readonly isDone: boolean;
-  /** Kept only where it was asked for, and of errors. */
+  /** Kept only on request, and for errors. */
   readonly body: string | null;
 }
 
@@ -14,22 +14,22 @@ const headEnd = '\r\n\r\n';
 const tokenMark = '"content":"';
 const emptyTokenEnd = 0x22;
 const doneMark = 'data: [DONE]\n\n';
-/** What is carried from one piece of a stream to the next: a mark may be cut in two, and the end is looked for. */
+/** Characters carried over from one piece of a stream to the next: a mark may be split, and the end must be found. */
 const carriedChars = Math.max(tokenMark.length, doneMark.length);
 
 /**
- * Reads the answers of one kept-alive HTTP/1.1 connection, one after the other, split anywhere. Made to cost little:
- * it shares the machine with what it measures, so it looks at no more bytes than it must.
+ * Reads the responses on one kept-alive HTTP/1.1 connection, one after another, however they are split. It shares the
+ * machine with what it measures, so it examines no more bytes than necessary.
  */
 export class AnswerReader {
-  /** Whether the bodies of the answers that follow are kept. */
+  /** Whether the bodies of the following responses are kept. */
   keepsBody = false;
   readonly #onAnswer: (answer: Answer) => void;
   readonly #countsTokens: boolean;
   #state: 'head' | 'fixed' | 'size' | 'chunk' | 'gap' | 'trailer' = 'head';
-  /** The line or head that is being gathered. */
+  /** The line or head being collected. */
   #text = '';
-  /** Bytes of the body, or of its chunk, that are still to come. */
+  /** Bytes of the body, or of the current chunk, still to come. */
   #left = 0;
   #status = 0;
   #bodyBytes = 0;
@@ -42,7 +42,7 @@ export class AnswerReader {
     this.#onAnswer = onAnswer;
   }
 
-  /** @throws Error for what is no HTTP answer of a known length */
+  /** @throws Error if the bytes are not an HTTP response of known length */
   push(bytes: Buffer): void {
     let at = 0;
     while (at < bytes.length) {
@@ -75,10 +75,13 @@ export class AnswerReader {
     }
   }
 
-  /** Takes text up to and with its end, which may be cut by the end of the bytes. @returns where to go on */
+  /**
+   * Collects text up to and including `end`, which the end of the bytes may split.
+   * @returns where to continue
+   */
   #gather(bytes: Buffer, at: number, end: string, take: (text: string) => void): number {
     const before = this.#text.length;
-    // A head is short, and a whole answer often comes with it: no more than a head's length is looked at.
+    // A head is short, and a whole response often comes with it: examine no more than a head's length.
     const text = this.#text + bytes.toString('latin1', at, Math.min(bytes.length, at + 4_096));
     const found = text.indexOf(end, Math.max(0, before - end.length));
     if (found === -1) {
@@ -136,7 +139,7 @@ export class AnswerReader {
     let counted = 0;
     for (let at = text.indexOf(tokenMark); at !== -1; at = text.indexOf(tokenMark, counted)) {
       const end = at + tokenMark.length;
-      // Its first character is still to come: the mark is carried whole.
+      // The character after the mark is still to come: carry the whole mark over.
       if (end === text.length) break;
       if (text.charCodeAt(end) !== emptyTokenEnd) this.#tokens += 1;
       counted = end;

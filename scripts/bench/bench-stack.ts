@@ -9,25 +9,25 @@ export interface BenchStackOptions {
   readonly dir: string;
   readonly env: NodeJS.ProcessEnv;
   readonly logLevel: string;
-  /** Where api and worker leave a CPU profile when they end, or null. */
+  /** Where api and worker write a CPU profile when they end, or null. */
   readonly profileDir: string | null;
 }
 
-/** Where requests go, and with which key. */
+/** Where requests go, and their key. */
 export interface Target {
   readonly host: string;
   readonly port: number;
   readonly apiKey: string;
 }
 
-/** The whole product on loopback, each part in its own process, with simulated vendors beside it. */
+/** The whole product on loopback, each part in a separate process, with simulated vendors. */
 export interface BenchStack {
   readonly gateway: Target;
   readonly vendors: Readonly<Record<VendorName, Target>>;
   readonly accountId: string;
-  /** What a process needs to be part of it. */
+  /** Environment for a process that is part of the stack. */
   readonly env: NodeJS.ProcessEnv;
-  /** By the names under which their CPU time is told. */
+  /** By the names used in CPU reports. */
   readonly pids: Readonly<Record<'api' | 'worker' | 'redis' | 'mongo', number>>;
   readonly vendorPids: Readonly<Record<VendorName, number>>;
   readonly worker: Program;

@@ -5,17 +5,20 @@ export interface CallerOptions {
   readonly host: string;
   readonly port: number;
   readonly countsTokens: boolean;
-  /** The bytes of one request, each time another; null ends this caller. */
+  /** Returns the bytes of the next request. Null ends this caller. */
   readonly nextRequest: () => string | null;
   readonly onAnswer: (answer: Answer, latencyMs: number) => void;
   readonly onError: (reason: string) => void;
 }
 
-/** One buffer for all sockets: each read is looked at before the next one happens. */
+/** One buffer for all sockets: each read is processed before the next one. */
 const readBuffer = Buffer.allocUnsafe(256 * 1024);
 const reconnectMs = 100;
 
-/** One caller: a kept-alive connection with one request under way, and the next as soon as that is answered. */
+/**
+ * One caller: a kept-alive connection with one request in progress. It sends the next one as soon as the response
+ * arrives.
+ */
 export class Caller {
   readonly #options: CallerOptions;
   #socket: Socket | null = null;
@@ -32,7 +35,7 @@ export class Caller {
   start(): void {
     const { host, port, countsTokens } = this.#options;
     const reader = new AnswerReader(countsTokens, (answer) => this.#take(answer));
-    // The first answer of a connection is looked at closely.
+    // Check the first response of a connection thoroughly.
     reader.keepsBody = true;
     const socket: Socket = connect({
       host,
@@ -58,7 +61,7 @@ export class Caller {
     this.#send();
   }
 
-  /** Resolves when its last request has been answered. */
+  /** Resolves when the last request has its response. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     if (this.#isWaiting) {

@@ -1,6 +1,6 @@
 import type { Scenario } from './scenario.ts';
 
-/** Words of a simulated answer, each a token. */
+/** Words of a simulated response. Each counts as a token. */
 export const replyTokens = 50;
 
 const body = {

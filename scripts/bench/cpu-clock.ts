@@ -5,15 +5,16 @@ const msPerTick = 10;
 const userTicksField = 11;
 const systemTicksField = 12;
 
-/** CPU time that a process has used with all its threads. */
+/** Returns the CPU time of a process, across all its threads. */
 export function readProcessCpuMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  // The second field, the program's name in parentheses, may hold anything; the third stands after its last one.
+  // The second field, the program's name in parentheses, may contain anything. The third starts after the last
+  // parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[userTicksField]) + Number(fields[systemTicksField])) * msPerTick;
 }
 
-/** CPU time that everything on this machine has used. */
+/** Returns the CPU time of everything on this machine. */
 export function readMachineCpuMs(): number {
   const [line = ''] = readFileSync('/proc/stat', 'latin1').split('\n', 1);
   const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, steal = 0] = line
@@ -36,7 +37,7 @@ export function sampleCpu(pids: Readonly<Record<string, number>>): CpuSample {
 export interface CpuUse {
   /** Milliseconds by process. */
   readonly processes: Readonly<Record<string, number>>;
-  /** What no process of the measurement used: with much of it, the numbers are disturbed. */
+  /** CPU time outside the measured processes. If it is high, the results are disturbed. */
   readonly othersMs: number;
 }
 

@@ -3,7 +3,7 @@ import { memoryScenario, uniqueMark, type Scenario, type VendorName } from './sc
 const dimensions = 1536;
 const inputsOfLargeCall = 256;
 
-/** As users of search send them; no text comes twice, so nothing can be shared between calls. */
+/** Typical search input. No text occurs twice, so calls cannot share work. */
 const input = `Passage ${uniqueMark}: the committee approved the budget for the new library in its session of May.`;
 
 const common = {
@@ -29,7 +29,7 @@ function describe(
   };
 }
 
-/** So many callers that the gateway can merge their calls, and must if the busy vendor is to serve them. */
+/** Enough callers for the gateway to merge their calls, which it must do for the busy vendor to serve them. */
 const single = (vendor: VendorName, format: 'base64' | 'float'): Scenario => ({
   ...common,
   ...describe(vendor, format),
@@ -38,7 +38,7 @@ const single = (vendor: VendorName, format: 'base64' | 'float'): Scenario => ({
   callers: 512,
 });
 
-/** Fewer than the vendor serves at once, so that nobody waits there, whichever way they come. */
+/** Fewer than the vendor serves at once, so that no request waits there, merged or not. */
 const othersBeside = 4;
 
 const alone: Scenario = {
@@ -49,7 +49,10 @@ const alone: Scenario = {
   callers: 1,
 };
 
-/** The vendor has room for all of them; but with batches under way, the gateway keeps a new one open for company. */
+/**
+ * The vendor has capacity for all of them. But while batches are in progress, the gateway keeps a new one open for
+ * more inputs.
+ */
 const beside: Scenario = {
   ...alone,
   name: 'embeddings-alone-window',
@@ -68,7 +71,7 @@ const large: Scenario = {
 const vocabulary =
   'the old harbour waits for snow while green lamps count every ship that never came home'.split(' ');
 
-/** Texts of so many words each, none alike. */
+/** Creates texts with the given numbers of words, all different. */
 function writeTexts(wordCounts: readonly number[]): string[] {
   return wordCounts.map((count, nr) => {
     const words = Array.from({ length: count - 1 }, (_, i) => vocabulary[(nr + i * 5) % vocabulary.length]);
@@ -76,13 +79,13 @@ function writeTexts(wordCounts: readonly number[]): string[] {
   });
 }
 
-/** The model that runs in the worker: there is no vendor to compare it with. */
+/** The model runs in the worker: there is no vendor to compare it with. */
 const encoder = (name: string, title: string, texts: readonly string[]): Scenario => ({
   ...common,
   name: `embeddings-encoder-${name}`,
   title: `Local encoder, ${texts.length} inputs a call, ${title}`,
   callers: 32,
-  // A call takes seconds where so many wait: of a few seconds, nothing could be told.
+  // With so many waiting, a call takes seconds: measuring for a few seconds would show nothing.
   requestsEach: 2,
   vendor: null,
   body: { input: texts, encoding_format: 'base64' },
@@ -93,7 +96,7 @@ const encoder = (name: string, title: string, texts: readonly string[]): Scenari
 const shortTexts = writeTexts(Array.from({ length: 64 }, (_, i) => 3 + (i % 4)));
 const mixedTexts = writeTexts([3, 90, 5, 12, 4, 40, 8, 20, 6, 10, 60, 4, 15, 30, 5, 8]);
 
-/** For what it leaves in memory: from a vendor that answers at once, so that as much as can be is under way. */
+/** Measures remaining memory. The vendor responds instantly, so that as much as possible is in progress. */
 export const memoryLoad: Scenario = {
   ...large,
   ...describe('instant', 'base64', inputsOfLargeCall),

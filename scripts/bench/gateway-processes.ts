@@ -15,17 +15,17 @@ export interface GatewayOptions {
   readonly programs: Programs;
   readonly dir: string;
   readonly stores: Stores;
-  /** JSON is YAML. */
+  /** JSON is valid YAML. */
   readonly catalog: object;
   readonly logLevel: string;
-  /** Further arguments of Node for one of the roles. */
+  /** Additional Node arguments for one of the roles. */
   readonly nodeArguments?: (role: 'api' | 'worker') => readonly string[];
   readonly signal: AbortSignal;
 }
 
 export interface GatewayProcesses {
   readonly port: number;
-  /** What a process needs to be part of it. */
+  /** Environment for a process that is part of the stack. */
   readonly env: NodeJS.ProcessEnv;
   readonly pids: Readonly<Record<'api' | 'worker', number>>;
   readonly worker: Program;
@@ -33,7 +33,7 @@ export interface GatewayProcesses {
   readonly startWorker: () => Program;
 }
 
-/** One api and one worker, on stores that run. */
+/** Starts one api and one worker on running stores. */
 export async function startGateway(options: GatewayOptions): Promise<GatewayProcesses> {
   const { programs, dir, nodeArguments = () => [] } = options;
   const catalog = join(dir, 'catalog.yaml');
@@ -66,7 +66,10 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayProc
   return { port, env, pids: { api: api.pid, worker: worker.pid }, worker, startWorker };
 }
 
-/** Starts a simulated vendor. @returns its address once it listens */
+/**
+ * Starts a simulated vendor.
+ * @returns its address once it listens
+ */
 export async function startVendor(
   programs: Programs,
   name: string,
@@ -85,7 +88,7 @@ export async function startVendor(
   return { pid: program.pid, url };
 }
 
-/** With the highest limits that there are: what is measured is the way of a request, not a refusal. */
+/** Creates an account with the highest possible limits: this measures the path of a request, not a refusal. */
 export async function createAccount(
   env: NodeJS.ProcessEnv,
   balance = '1000000',
@@ -96,7 +99,7 @@ export async function createAccount(
   return JSON.parse(stdout) as { id: string; api_key: string };
 }
 
-/** Lets an account have so many jobs that have not ended. */
+/** Lets an account have this many unfinished jobs. */
 export async function allowJobs(env: NodeJS.ProcessEnv, accountId: string, jobs: number): Promise<void> {
   const args = ['account', 'limit', accountId, '--max-queued-jobs', String(jobs)];
   await promisify(execFile)(process.execPath, [dist('scripts/admin/main.js'), ...args], { env });

@@ -9,15 +9,15 @@ import { runPairs, runScripts } from './pairs.ts';
 import type { Programs } from './programs.ts';
 
 export interface LedgerRun {
-  /** Entries on the streams before anybody read them: charges, and a refill for each account. */
+  /** Entries on the streams before they are read: charges, and a refill for each account. */
   readonly entries: number;
   readonly measuredMs: number;
   readonly entriesPerSecond: number;
-  /** Microseconds of CPU for each entry, by process. */
+  /** CPU microseconds per entry, by process. */
   readonly cpuUsPerEntry: Readonly<Record<string, number>>;
-  /** CPU time that others used of all there was, 0..1. */
+  /** Share of all CPU time used by other processes, 0..1. */
   readonly othersShare: number;
-  /** What of the money is not as it must be. */
+  /** Faults in the money that were found. */
   readonly faults: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export const ledgerAccounts = 200;
 const pollMs = 10;
 const patienceMs = 120_000;
 
-/** How fast one worker brings to MongoDB what was settled while none was there. */
+/** Measures how fast one worker writes to MongoDB what was settled while there was no worker. */
 export async function measureLedger(options: LedgerOptions): Promise<LedgerRun> {
   const stack = await startMoneyStack({ ...options, accountCount: ledgerAccounts });
   try {
@@ -72,7 +72,7 @@ async function measureReading(
     env: { ...stack.env, CATALOG: catalog, LOG_LEVEL: logLevel },
   });
   const pids = { worker: worker.pid, ...stack.pids, load: process.pid };
-  // Its start is not measured: time runs from the first entry that it wrote.
+  // The worker's start is not measured: time runs from the first entry it writes.
   await waitUntil('the first entry', async () => (await stack.ledger.entries.findOne({})) !== null);
   const before = sampleCpu(pids);
   const startedAtMs = performance.now();
@@ -99,7 +99,7 @@ async function waitUntil(what: string, isThere: () => Promise<boolean>): Promise
   }
 }
 
-/** The balances at rest are those of Redis, and every entry is there. */
+/** Checks that the balances in MongoDB match Redis and that every entry is there. */
 async function findFaults(stack: MoneyStack, entries: number): Promise<string[]> {
   const faults: string[] = [];
   const written = await stack.ledger.entries.countDocuments({});

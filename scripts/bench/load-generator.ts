@@ -8,14 +8,14 @@ import { uniqueMark } from './scenario.ts';
 
 logUncaught('bench-load', 2);
 
-/** How long the requests that are under way at the end may still take. */
+/** How long requests still in progress at the end may take. */
 const drainMs = 30_000;
-/** A work that brings no answer for so long is stuck. */
+/** A run without a response for this long is stuck. */
 const stuckMs = 120_000;
 const progressMs = 250;
 const maxReasons = 20;
 
-/** The load's own process: takes a plan from its parent, carries it out, answers with the result and ends. */
+/** The load process: receives a plan from its parent, executes it, replies with the result and exits. */
 class Load {
   readonly #plan: LoadPlan;
   readonly #pids: Readonly<Record<string, number>>;
@@ -59,7 +59,7 @@ class Load {
       ...this.#createCallers(this.#plan.background, this.#nextRequest, () => (this.#backgroundAnswers += 1)),
     ];
     for (const caller of callers) caller.start();
-    // However slow the machine is, what is measured is neither the first answers nor nothing.
+    // Measure neither the first responses nor nothing, however slow the machine is.
     await Promise.all([delay(warmUpMs), this.#waitUntil(() => this.#ended >= callers.length)]);
     const before = this.#sample();
     this.#isMeasuring = true;
@@ -94,14 +94,14 @@ class Load {
     return { before, after: this.#sample() };
   }
 
-  /** Starts the callers, and resolves once so many requests have ended in all. */
+  /** Starts the callers, and resolves once this many requests have ended in total. */
   async #answer(callers: readonly Caller[], ended: number): Promise<void> {
     for (const caller of callers) caller.start();
     const isDone = await this.#waitUntil(() => this.#ended >= ended);
     if (isDone) await Promise.all(callers.map((caller) => caller.stop()));
   }
 
-  /** Looks at each answer; resolves with false, and an error counted, if none comes any more. */
+  /** Waits until enough requests have ended. Resolves with false, and counts an error, if responses stop coming. */
   async #waitUntil(isReached: () => boolean): Promise<boolean> {
     if (isReached()) return true;
     const isDone = await new Promise<boolean>((resolve) => {
@@ -181,7 +181,7 @@ function limitTo(count: number, next: () => string): () => string | null {
   };
 }
 
-/** Numbers are as long as their mark, so that all requests of a plan are of one length. */
+/** Numbers are as long as their mark, so that all requests of a plan have the same length. */
 function createRequestWriter({ host, port, path, apiKey, body }: LoadPlan): () => string {
   const head = [
     `POST ${path} HTTP/1.1`,
@@ -194,7 +194,7 @@ function createRequestWriter({ host, port, path, apiKey, body }: LoadPlan): () =
   ].join('\r\n');
   const [first = '', ...rest] = `${head}\r\n\r\n${body}`.split(uniqueMark);
   if (rest.length === 0) return () => first;
-  // Each process counts from a place of its own: not even two runs against one gateway share a text.
+  // Each process starts counting elsewhere, so that even two runs against one gateway share no text.
   let number = (Date.now() % 999_000) * 100_000;
   return () => {
     let text = first;
@@ -219,5 +219,5 @@ process.once('message', (plan) => {
     },
   );
 });
-// Whoever wanted the result is gone.
+// The parent is gone, so nothing needs the result.
 process.once('disconnect', () => process.exit(1));

@@ -52,7 +52,7 @@ async function runBench(options: Options, workshop: Workshop): Promise<boolean> 
   return errors === 0 && unfair === 0;
 }
 
-/** Each answer of the gateway is one settlement. */
+/** Each response of the gateway is one settlement. */
 function findFastest(results: readonly ScenarioResult[]): FastestScenario | null {
   const speeds = results.map(({ scenario, runs }) => ({
     name: scenario.name,
@@ -99,7 +99,7 @@ async function main(): Promise<void> {
     return;
   }
   const workshop = new Workshop();
-  // Whatever ends this process, nothing of it stays: no child, no folder.
+  // However this process ends, no child process or folder remains.
   process.once('exit', () => workshop.destroy());
   for (const [signal, code] of [
     ['SIGINT', 130],

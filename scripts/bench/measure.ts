@@ -8,11 +8,11 @@ import { countCallers, type Scenario, type Way } from './scenario.ts';
 export interface RunResult extends LoadResult {
   readonly way: Way;
   readonly requestsPerSecond: number;
-  /** Milliseconds of CPU for each answer, those of the background among them, by process. */
+  /** CPU milliseconds per response, including background responses, by process. */
   readonly cpuMsPerRequest: Readonly<Record<string, number>>;
-  /** CPU time that others used of all there was, 0..1. */
+  /** Share of all CPU time used by other processes, 0..1. */
   readonly othersShare: number;
-  /** Of runs through the gateway. */
+  /** Only for runs through the gateway. */
   readonly money: MoneyResult | null;
 }
 
@@ -26,7 +26,7 @@ export interface MeasureOptions {
   readonly measureMs: number;
 }
 
-/** One run of one scenario, by one way, with a load generator made for it. */
+/** Runs one scenario once, in one of the two ways, with a new load generator. */
 export async function measure(options: MeasureOptions, scenario: Scenario, way: Way): Promise<RunResult> {
   const { stack, programs, money, cpus } = options;
   const startedAt = new Date();
@@ -59,7 +59,7 @@ export async function measure(options: MeasureOptions, scenario: Scenario, way: 
           ? { kind: 'time', warmUpMs, measureMs }
           : { kind: 'work', requests: count * requestsEach },
       expects: of.expects,
-      // Those that a way does not need are told apart from what others of this machine do.
+      // Include processes that this way does not need, so that they are not counted as others.
       pids: { ...(vendor === null ? {} : { vendor: stack.vendorPids[vendor] }), ...stack.pids },
     };
   }

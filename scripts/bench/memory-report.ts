@@ -27,7 +27,7 @@ export function countMemoryFaults(run: MemoryRun | null): number {
   return run === null ? 0 : listFaults(run).length;
 }
 
-/** That a process grows is a finding, not an error of the measurement. */
+/** Growth of a process is a finding, not an error of the measurement. */
 function listFaults({ errors, money }: MemoryRun): string[] {
   return [...Object.entries(errors).map(([reason, count]) => `${count} × ${reason}`), ...money.faults];
 }

@@ -7,10 +7,10 @@ import { readRssMb } from './rss-clock.ts';
 import { runLoad } from './run-load.ts';
 import { countCallers, countVectors } from './scenario.ts';
 
-/** Shares of the run at which memory is told, the last but one of them being the one that the last is held against. */
+/** Shares of the run at which memory is reported. The last is compared with the one before it. */
 export const memoryMarks = [0.1, 0.5, 1] as const;
 
-/** The memory of one process, in MB: at each mark the mean of the tenth of the run that ends there, and the most. */
+/** Memory of one process in MB: the maximum, and for each mark the mean of the tenth of the run that ends there. */
 export interface MemoryUse {
   readonly process: string;
   readonly atMarksMb: readonly number[];
@@ -32,22 +32,22 @@ export interface MemoryOptions {
   readonly dir: string;
   readonly logLevel: string;
   readonly callers: number | null;
-  /** At least so many; the last call is whole. */
+  /** Minimum number. The last call is complete. */
   readonly inputs: number;
   readonly onShare: (share: number) => void;
 }
 
-/** What of the second half's growth is still called flat: heaps breathe by as much between two collections. */
+/** Growth in the second half that still counts as flat: heaps vary by as much between two collections. */
 const flatShare = 0.1;
 const flatMb = 16;
 
-/** One sample of all processes, and how much of the run was behind it. */
+/** One sample of all processes, and how much of the run was complete. */
 export interface MemorySample {
   readonly share: number;
   readonly mb: Readonly<Record<string, number>>;
 }
 
-/** Sends so many inputs through the gateway and looks at the memory of all its processes meanwhile. */
+/** Sends this many inputs through the gateway and samples the memory of all its processes. */
 export async function measureMemory(options: MemoryOptions): Promise<MemoryRun> {
   const { programs, dir, logLevel, onShare } = options;
   const stack = await startBenchStack({ programs, dir, env: process.env, logLevel, profileDir: null });
@@ -94,7 +94,7 @@ export function sumUp(process: string, samples: readonly MemorySample[]): Memory
   );
   const atMarksMb = memoryMarks.map((mark) => {
     const near = readings.filter(({ share }) => share > mark - 0.1 && share <= mark);
-    // A run so short that no sample fell into this tenth is told by the last one before it.
+    // If the run is too short for a sample in this tenth, use the last one before it.
     const chosen = near.length > 0 ? near : readings.filter(({ share }) => share <= mark).slice(-1);
     return chosen.reduce((sum, { mb }) => sum + mb, 0) / Math.max(1, chosen.length);
   });

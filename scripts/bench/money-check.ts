@@ -2,23 +2,23 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { createRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/config/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
 
 export interface MoneyResult {
-  /** Charges that the run left in the ledger. */
+  /** Charges that the run added to the ledger. */
   readonly charges: number;
-  /** How far the ledger was behind when the last answer had come. */
+  /** How far behind the ledger was at the last response. */
   readonly behindMs: number;
-  /** What is not as it must be. */
+  /** Faults that were found. */
   readonly faults: readonly string[];
 }
 
 const patienceMs = 60_000;
 const pollMs = 25;
 
-/** Sees to it that every answer of a run is one charge in the ledger. */
+/** Checks that every response of a run is one charge in the ledger. */
 export class MoneyCheck {
   readonly #redis: RedisClient;
   readonly #mongo: MongoConnection;
@@ -34,7 +34,7 @@ export class MoneyCheck {
     this.#accountId = accountId;
   }
 
-  /** @param startedAt before the first request of the run, after the last of the one before */
+  /** @param startedAt after the last request of the previous run and before the first of this one */
   async check(startedAt: Date, answers: number): Promise<MoneyResult> {
     const endedAtMs = performance.now();
     const faults: string[] = [];

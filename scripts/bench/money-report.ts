@@ -2,13 +2,13 @@ import { admissionAccounts, type PairRun, type PairWay } from './admissions.ts';
 import { ledgerAccounts, type LedgerRun } from './ledger.ts';
 import { disturbedShare, formatCount } from './report.ts';
 
-/** The quickest that the gateway was in this run, which the ledger has to keep up with. */
+/** The gateway's highest rate in this run, which the ledger has to keep up with. */
 export interface FastestScenario {
   readonly name: string;
   readonly settlementsPerSecond: number;
 }
 
-/** The run of the middle cost: of several rounds, the one to show. */
+/** The run with the median cost, shown for several rounds. */
 export function choosePairRun(runs: readonly PairRun[], way: PairWay): PairRun {
   return chooseMiddle(
     runs.filter((run) => run.way === way),
@@ -16,7 +16,7 @@ export function choosePairRun(runs: readonly PairRun[], way: PairWay): PairRun {
   );
 }
 
-/** By a second of Redis's own CPU, so that whoever shares the processors does not count. */
+/** Per second of Redis's own CPU time, so that other processes on the machine do not count. */
 export function computePairRatio(runs: readonly PairRun[]): number {
   return (
     choosePairRun(runs, 'scripts').pairsPerRedisSecond / choosePairRun(runs, 'plain').pairsPerRedisSecond

@@ -7,7 +7,7 @@ import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/config/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
 import type { Programs } from './programs.ts';
@@ -18,7 +18,7 @@ export interface MoneyAccount {
   readonly keyHash: string;
 }
 
-/** The stores alone, with accounts that have money and the highest limits, and nobody who reads their ledger. */
+/** Only the stores, with accounts that have money and the highest limits. Nothing reads their ledger. */
 export interface MoneyStack {
   readonly redis: RedisClient;
   readonly accounts: readonly MoneyAccount[];
@@ -94,13 +94,13 @@ export async function startMoneyStack({
   };
 }
 
-/** Entries that wait on the ledger's streams. */
+/** Counts the entries waiting on the ledger's streams. */
 export async function countWaiting(redis: RedisClient): Promise<number> {
   const lengths = await Promise.all(ledgerStreams.map((stream) => redis.xlen(stream)));
   return lengths.reduce((sum, length) => sum + length, 0);
 }
 
-/** Reservations that have not ended. */
+/** Counts reservations that have not ended. */
 export async function countReservations(redis: RedisClient): Promise<number> {
   const shards = Array.from({ length: shardCount }, (_, shard) => redisKeys.reservations(shard));
   const counts = await Promise.all(shards.map((key) => redis.hlen(key)));

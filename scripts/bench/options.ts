@@ -15,7 +15,7 @@ import {
   type Scenario,
 } from './scenario.ts';
 
-/** What takes minutes is run only by its name. */
+/** Takes minutes, so it runs only when named explicitly. */
 const byNameAlone: readonly string[] = [memoryScenario, jobsScenario, fairnessGroup];
 const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios, ...byNameAlone];
 
@@ -32,7 +32,7 @@ const moneyTitles: Record<MoneyScenario, string> = {
 
 const scenarios = [...chatScenarios, ...embeddingScenarios];
 
-/** All that can be measured, in the order in which it is. */
+/** Everything that can be measured, in order. */
 const all: readonly Listed[] = [
   ...scenarios,
   ...moneyScenarios.map((name) => ({ group: name, name, title: moneyTitles[name] })),
@@ -78,10 +78,10 @@ export interface Options {
   readonly warmUpMs: number;
   readonly rounds: number;
   readonly entries: number;
-  /** Only where it was asked for by name. */
+  /** True only if requested by name. */
   readonly measuresMemory: boolean;
   readonly inputs: number;
-  /** Only where it was asked for by name. */
+  /** True only if requested by name. */
   readonly measuresJobs: boolean;
   readonly jobs: number;
   readonly fairnessScenarios: readonly FairnessScenario[];
@@ -90,7 +90,10 @@ export interface Options {
   readonly profileDir: string | null;
 }
 
-/** Null where help is asked for. @throws ConfigError that says which argument is wrong */
+/**
+ * Returns null if help is requested.
+ * @throws ConfigError that says which argument is wrong
+ */
 export function readOptions(args: string[]): Options | null {
   const text = (byDefault: string) => ({ type: 'string' as const, default: byDefault });
   const { values, positionals } = parseArgs({

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { runAdmission } from '../../shared/billing/admit-script.ts';
-import { runSettlement } from '../../shared/billing/settle-script.ts';
+import { runSettlement } from '../../shared/settlement/settle-script.ts';
 import type { UsageEvent } from '../../shared/ledger/usage-event.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import type { MoneyAccount } from './money-stack.ts';
 
-/** The money of one request on one account. @returns what it was charged, in nano-roubles */
+/**
+ * Runs the money operations of one request on one account.
+ * @returns the charge in nano-roubles
+ */
 export type Pair = (redis: RedisClient, account: MoneyAccount) => Promise<bigint>;
 
 const model = 'bench-chat';
@@ -14,7 +17,7 @@ const priceNano = { perPromptToken: 15_000n, perCompletionToken: 60_000n };
 const promptTokens = 40;
 const wantedTokens = 200;
 
-/** Admission and settlement by their scripts, as of a short chat that reserves more than it costs. */
+/** Admission and settlement by their scripts, for a short chat that reserves more than it costs. */
 export const runScripts: Pair = async (redis, { id, keyHash }) => {
   const requestId = randomUUID();
   const fixedNano = BigInt(promptTokens) * priceNano.perPromptToken;
@@ -41,7 +44,7 @@ export const runScripts: Pair = async (redis, { id, keyHash }) => {
   return settlement.costNano;
 };
 
-/** The least that a request's money could cost: two counters and one entry, on keys of their own, unchecked. */
+/** The minimum cost of a request's money: two counters and one entry, on separate keys, without checks. */
 export const runPlain: Pair = async (redis, { id }) => {
   const account = `${redisKeys.account(id)}:plain`;
   const event = JSON.stringify(describeRequest(randomUUID(), id, wantedTokens));
@@ -83,7 +86,10 @@ function describeRequest(requestId: string, accountId: string, completionTokens:
   };
 }
 
-/** Runs pairs over all accounts in turn, so many at once, until `isEnough`. @throws what a pair threw */
+/**
+ * Runs pairs over all accounts in turn, `atOnce` at a time, until `isEnough`.
+ * @throws any error of a pair
+ */
 export async function runPairs(
   redis: RedisClient,
   accounts: readonly MoneyAccount[],

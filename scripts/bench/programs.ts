@@ -13,7 +13,10 @@ export interface ProgramOptions {
   readonly cwd?: string;
   /** Written to its stdin. */
   readonly input?: string;
-  /** `announces`: its first line on stdout is wanted; `talks`: by messages; its end is then no failure. */
+  /**
+   * `announces`: its first line on stdout is read. `talks`: it communicates by messages, and its end is not a
+   * failure.
+   */
   readonly kind?: 'announces' | 'talks';
 }
 
@@ -27,7 +30,7 @@ export interface Program {
 const stopTimeoutMs = 10_000;
 const shownLogLines = 8;
 
-/** The processes of one bench. Should one end that must not, `failed` rejects and says why. */
+/** The processes of one bench. If one ends unexpectedly, `failed` rejects with the reason. */
 export class Programs {
   readonly failed: Promise<never>;
   readonly #dir: string;
@@ -41,7 +44,7 @@ export class Programs {
     this.failed = new Promise((_, reject) => {
       this.#fail = reject;
     });
-    // It may fail before anybody waits for it, which must not be an unhandled rejection.
+    // It may fail before anything awaits it, which must not be an unhandled rejection.
     this.failed.catch(() => undefined);
   }
 
@@ -73,7 +76,7 @@ export class Programs {
     return program;
   }
 
-  /** The first line that a program prints, which is JSON. */
+  /** Reads the first line that a program prints, which is JSON. */
   async readAnnouncement(program: Program): Promise<Record<string, string>> {
     const abort = new AbortController();
     program.child.once('close', () => abort.abort());
@@ -82,14 +85,14 @@ export class Programs {
     return JSON.parse(line) as Record<string, string>;
   }
 
-  /** Asks one program to end in the middle of the bench, and waits until it has. */
+  /** Ends one program in the middle of the bench, and waits for its exit. */
   async dismiss({ child, ended }: Program): Promise<void> {
     this.#dismissed.add(child);
     child.kill('SIGTERM');
     await ended;
   }
 
-  /** Ends `gently` what is named, so that it may finish, and then the rest, whose data is thrown away. */
+  /** Ends the programs named in `gently` so that they can finish, then kills the rest, whose data is discarded. */
   async stop(gently: readonly string[]): Promise<void> {
     this.#isStopping = true;
     const gentle = this.#programs.filter(({ name }) => gently.includes(name));
@@ -100,7 +103,7 @@ export class Programs {
     await Promise.all(this.#programs.map((program) => program.ended));
   }
 
-  /** At once, and without waiting. */
+  /** Kills all programs immediately, without waiting. */
   kill(): void {
     this.#isStopping = true;
     for (const { child } of this.#programs) {

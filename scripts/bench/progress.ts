@@ -1,6 +1,6 @@
 import type { WriteStream } from 'node:tty';
 
-/** One line that tells what is being done and for how long; on a terminal alone it is drawn again every second. */
+/** Shows the current step and its duration in one line. Only a terminal gets an update every second. */
 export class Progress {
   readonly #stream: WriteStream;
   #timer: NodeJS.Timeout | undefined;

@@ -4,26 +4,26 @@ import { countVectors, listWays, vendors, type Scenario, type Way } from './scen
 export interface ScenarioResult {
   readonly scenario: Scenario;
   readonly callers: number;
-  /** All rounds, in the order in which they were run. */
+  /** All rounds, in order. */
   readonly runs: readonly RunResult[];
 }
 
-/** Above it, what is measured shares the machine with something that is not. */
+/** Above this share, other processes disturb the measurement. */
 export const disturbedShare = 0.1;
 
 const cpuColumns = ['load', 'vendor', 'api', 'worker', 'redis', 'mongo'] as const;
-/** The others are idle then. */
+/** The other processes are idle in a direct run. */
 const directColumns: readonly string[] = ['load', 'vendor'];
 const columns = ['', 'requests/s', 'p50 ms', 'p99 ms', ...cpuColumns, 'errors', 'others'] as const;
 const widths = columns.map((name, i) => (i === 0 ? 10 : Math.max(7, name.length)));
 
-/** The run of the middle throughput: of several rounds, the one to show. */
+/** The run with the median throughput, shown for several rounds. */
 export function chooseRun(runs: readonly RunResult[], way: Way): RunResult {
   const own = runs.filter((run) => run.way === way);
   return own.sort((a, b) => a.requestsPerSecond - b.requestsPerSecond)[Math.floor(own.length / 2)]!;
 }
 
-/** Null where there is no vendor to call directly. */
+/** Returns null if there is no vendor to call directly. */
 export function computeRatio(runs: readonly RunResult[]): number | null {
   if (runs.every(({ way }) => way === 'gateway')) return null;
   return chooseRun(runs, 'gateway').requestsPerSecond / chooseRun(runs, 'direct').requestsPerSecond;
@@ -37,7 +37,7 @@ export function formatHead(): string {
   return `${formatRow(['', '', '', '', 'CPU ms a request'])}\n${formatRow(columns)}`;
 }
 
-/** The block of one scenario: all its ways, what the gateway's costs, and whatever was wrong. */
+/** Formats one scenario: all its ways, what the gateway costs, and any faults. */
 export function formatScenario(result: ScenarioResult): string {
   const { scenario, callers, runs } = result;
   const gateway = chooseRun(runs, 'gateway');
@@ -66,7 +66,7 @@ function formatComparison({ callers, runs }: ScenarioResult): string {
   if (ratio === null) return formatNote('money', '', money);
   const addedMs = gateway.p50Ms - chooseRun(runs, 'direct').p50Ms;
   const added = `p50 ${addedMs < 0 ? '−' : '+'}${formatMs(Math.abs(addedMs))} ms`;
-  // How many requests a single caller gets through says nothing that its waiting does not.
+  // With a single caller, the request rate only repeats its latency.
   return callers === 1
     ? formatNote('added', added, money)
     : formatNote('ratio', `${ratio.toFixed(ratio < 1 ? 2 : 1)}×`, `${added} · ${money}`);
@@ -75,7 +75,7 @@ function formatComparison({ callers, runs }: ScenarioResult): string {
 function formatVectors(scenario: Scenario, gateway: RunResult): string {
   const vectors = countVectors(scenario);
   const parts = (['api', 'worker', 'redis'] as const).map(
-    // Milliseconds a vector are thousands of seconds a million.
+    // Milliseconds per vector are thousands of seconds per million.
     (name) => `${name} ${formatCount(((gateway.cpuMsPerRequest[name] ?? 0) / vectors) * 1_000)}`,
   );
   const perSecond = `${formatCount(gateway.requestsPerSecond * vectors)}/s`;

@@ -2,10 +2,10 @@ import { dist } from '../start/paths.ts';
 import type { LoadMessage, LoadPlan, LoadResult } from './load-plan.ts';
 import type { Programs } from './programs.ts';
 
-/** Told while a work is under way: how many answers there are, and which process asks. */
+/** Called with the number of responses so far and the load process's id. */
 export type OnProgress = (answers: number, loadPid: number) => void;
 
-/** Carries out a plan in a process of its own, whose end without a result is a failure of the programs. */
+/** Runs a plan in a separate process. If that ends without a result, the programs have failed. */
 export async function runLoad(
   programs: Programs,
   plan: LoadPlan,

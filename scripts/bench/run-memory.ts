@@ -6,7 +6,10 @@ import type { Workshop } from './workshop.ts';
 
 const announcedPercent = 10;
 
-/** On a stack of its own, so that nothing of what was measured before is in the memory. Null where it is not asked for. */
+/**
+ * Runs on a separate stack, so that earlier measurements leave nothing in its memory. Returns null if it was not
+ * requested.
+ */
 export async function runMemory(
   options: Options,
   workshop: Workshop,

@@ -26,11 +26,11 @@ export interface MoneyContext {
   readonly workshop: Workshop;
   readonly progress: Progress;
   readonly cpus: number;
-  /** Null where no scenario went through the gateway. */
+  /** Null if no scenario went through the gateway. */
   readonly fastest: FastestScenario | null;
 }
 
-/** The scenarios of money alone, each round on fresh stores; printed as they end. */
+/** Runs the money-only scenarios, each round on fresh stores, and prints each when it ends. */
 export async function runMoney(context: MoneyContext): Promise<MoneyResults> {
   const { options, progress } = context;
   const chosen = options.moneyScenarios;

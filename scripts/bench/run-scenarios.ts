@@ -16,7 +16,7 @@ export interface ScenariosContext {
   readonly cpus: number;
 }
 
-/** The scenarios that have a vendor, on one stack; printed as they end. */
+/** Runs the scenarios that have a vendor on one stack, and prints each when it ends. */
 export async function runScenarios(context: ScenariosContext): Promise<ScenarioResult[]> {
   const { options, programs, dir, progress, cpus } = context;
   progress.show('starting Redis, MongoDB, S3, vendors, api and worker');
@@ -44,7 +44,7 @@ export async function runScenarios(context: ScenariosContext): Promise<ScenarioR
   return results;
 }
 
-/** Who goes first alternates, so that neither way always has the warmer or the fuller machine. */
+/** Alternates which way goes first, so that neither always has the warmer or the fuller machine. */
 async function runScenario(
   measuring: MeasureOptions,
   scenario: Scenario,

@@ -1,6 +1,6 @@
 import type { AnswerExpectation } from './answer-checks.ts';
 
-/** Simulated vendors, each a process of its own: one answers at once, one as slowly as a real one. */
+/** Simulated vendors, each in a separate process: one responds at once, one as slowly as a real one. */
 export const vendors = {
   instant: { arguments: [], maxConcurrency: 1024, text: 'at once' },
   busy: {
@@ -14,14 +14,14 @@ export type VendorName = keyof typeof vendors;
 export const scenarioGroups = ['chat', 'stream', 'embeddings'] as const;
 export type ScenarioGroup = (typeof scenarioGroups)[number];
 
-/** Scenarios of the way of money alone, on stores of their own and without a vendor. */
+/** Scenarios that cover only the money path, on separate stores and without a vendor. */
 export const moneyScenarios = ['admissions', 'ledger'] as const;
 export type MoneyScenario = (typeof moneyScenarios)[number];
 
-/** Wherever it stands in a body, a number takes its place that no other request of the run has. */
+/** In each body, a number replaces this that is unique in the run. */
 export const uniqueMark = '#unique-nr#';
 
-/** Measured only where it is asked for by its name, as it takes minutes. */
+/** Takes minutes, so it runs only when named explicitly. */
 export const memoryScenario = 'memory';
 
 /** Likewise: durable jobs, placed and then run. */
@@ -30,25 +30,25 @@ export const jobsScenario = 'jobs';
 /** Likewise: what one account's attack costs another. */
 export const fairnessGroup = 'fairness';
 
-/** What is measured twice in one run where it can be: straight to the vendor, and through the gateway. */
+/** A scenario. If possible it is measured twice in one run: directly against the vendor, and through the gateway. */
 export interface Scenario {
   readonly name: string;
   readonly group: ScenarioGroup;
   readonly title: string;
-  /** A scenario of a single caller stays one of a single caller, whatever the options say. */
+  /** A single-caller scenario keeps one caller, whatever the options say. */
   readonly callers: number;
-  /** Callers beside them who send the same requests and whose waiting is not measured. */
+  /** Additional callers that send the same requests and whose latency is not measured. */
   readonly background: number;
   /**
-   * Null where as many requests are measured as end in a given time. A number where answers come so seldom that what is
-   * measured are so many requests of each caller, from the first one sent to the last one answered.
+   * Null measures the requests that end in a given time. A number is for slow responses: it measures this many
+   * requests of each caller, from the first request sent to the last response received.
    */
   readonly requestsEach: number | null;
-  /** Null where the gateway's own worker computes the answers: nothing stands behind it to be called directly. */
+  /** Null if the gateway's own worker computes the responses: there is no vendor to call directly. */
   readonly vendor: VendorName | null;
   /** Below `/v1`. */
   readonly path: string;
-  /** The request's body but for its model. */
+  /** The request's body without its model. */
   readonly body: Readonly<Record<string, unknown>>;
   /** The model's name at the vendor, if there is one, and at the gateway. */
   readonly models: { readonly direct?: string; readonly gateway: string };
@@ -65,7 +65,7 @@ export function countCallers({ callers }: Scenario, wanted: number | null): numb
   return callers === 1 ? 1 : (wanted ?? callers);
 }
 
-/** Vectors in each answer; 0 for what is no embedding. */
+/** Returns the number of vectors in each response. 0 if it is not for embeddings. */
 export function countVectors({ expects }: Scenario): number {
   return expects.kind === 'embeddings' ? expects.inputs : 0;
 }

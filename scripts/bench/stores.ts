@@ -14,9 +14,9 @@ export interface StoresOptions {
   readonly signal: AbortSignal;
 }
 
-/** Redis, MongoDB and S3 of one bench, empty, each in its own process. */
+/** Redis, MongoDB and S3 of one bench, empty, each in a separate process. */
 export interface Stores {
-  /** What a process needs to use them. */
+  /** Environment for a process that uses them. */
   readonly env: NodeJS.ProcessEnv;
   readonly pids: Readonly<Record<'redis' | 'mongo', number>>;
 }

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Programs } from './programs.ts';
 
-/** Where a bench's processes live: each part of it has its own, in a folder of its own. */
+/** Manages a bench's processes. Each part of the bench has its own, in a separate folder. */
 export class Workshop {
   readonly #dir = mkdtempSync(join(tmpdir(), 'mg-bench-'));
   readonly #open = new Set<Programs>();
   #parts = 0;
 
   /**
-   * Runs a part with processes that have ended when it resolves; `gently` names those that may finish first.
-   * @throws what the part threw, or why one of its processes ended
+   * Runs a part. Its processes have ended when this resolves. `gently` names those that may finish first.
+   * @throws the part's error, or why one of its processes ended
    */
   async within<T>(
     gently: readonly string[],
@@ -29,7 +29,7 @@ export class Workshop {
     return result;
   }
 
-  /** At once: no child stays, and no folder. */
+  /** Immediately removes all child processes and folders. */
   destroy(): void {
     for (const programs of this.#open) programs.kill();
     rmSync(this.#dir, { recursive: true, force: true, maxRetries: 3 });

@@ -6,7 +6,7 @@ const shared = ['--timeout=120s'];
 /** The keys of a Redis have fixed names: tests that share one would find one another's. */
 const oneByOne = ['--serial', '--concurrency=1'];
 
-/** @returns how many tests passed and failed; all that ava says is passed on as it comes */
+/** @returns how many tests passed and failed, and which failed; all that ava says is passed on as it comes */
 export async function runAva(args, env = process.env) {
   const colour = process.stdout.isTTY ? ['--color'] : [];
   const pace = env.REDIS_URL ? oneByOne : [];
@@ -22,7 +22,13 @@ export function toCompiled(name) {
   return (path.startsWith('dist') ? path : join('dist', path)).replace(/\.ts$/, '.js');
 }
 
-export const addCounts = (a, b) => ({ passed: a.passed + b.passed, failed: a.failed + b.failed });
+export const noCounts = { passed: 0, failed: 0, failures: /** @type {string[]} */ ([]) };
+
+export const addCounts = (a, b) => ({
+  passed: a.passed + b.passed,
+  failed: a.failed + b.failed,
+  failures: [...a.failures, ...b.failures],
+});
 
 /** Counts from ava's own lines; its summary names the passed tests only where none failed. */
 function countTests(output, code) {
@@ -34,5 +40,10 @@ function countTests(output, code) {
   const failures =
     /^ +(\d+) (?:(?:tests?|hooks?) failed|uncaught exceptions?|unhandled rejections?|tests? remained pending)/gm;
   // A test file that does not even load is in no such line.
-  return { passed, failed: code === 0 ? 0 : Math.max(count(failures), 1) };
+  const titles = [...text.matchAll(/^ +[✘✖×] (?:\[fail\]: )?(.+)$/gm)].map(([, title]) => title);
+  return {
+    passed,
+    failed: code === 0 ? 0 : Math.max(count(failures), 1),
+    failures: code === 0 ? [] : titles,
+  };
 }

@@ -1,4 +1,4 @@
-import { addCounts, runAva, toCompiled } from './ava.mjs';
+import { addCounts, noCounts, runAva, toCompiled } from './ava.mjs';
 import { say } from './processes.mjs';
 import { openRealStores } from './real-stores.mjs';
 import { longForm, shortForm } from './real-test-files.mjs';
@@ -15,7 +15,8 @@ export async function runRealTests(args) {
   const isShort = args.includes('--short');
   const flags = args.filter((arg) => arg.startsWith('-') && arg !== '--short');
   const phases = names.length > 0 ? [names.map(toCompiled)] : isShort ? shortForm : longForm;
-  const { passed, failed } = await runOnRealStores(phases, flags, isShort ? {} : longEnv);
+  const { passed, failed, failures } = await runOnRealStores(phases, flags, isShort ? {} : longEnv);
+  for (const title of failures) say(`Failed: ${title}`);
   process.stdout.write(`${passed} passed, ${failed} failed\n`);
   return failed === 0;
 }
@@ -27,7 +28,7 @@ async function runOnRealStores(phases, flags, more) {
   const stores = await openRealStores();
   const startedMs = Date.now();
   try {
-    let counts = { passed: 0, failed: 0 };
+    let counts = noCounts;
     for (const files of phases)
       counts = addCounts(counts, await runAva([...flags, ...files], { ...stores.env, ...more }));
     say(`On real stores: ${((Date.now() - startedMs) / 60_000).toFixed(1)} minutes.`);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { addCounts, runAva, toCompiled } from './ava.mjs';
+import { addCounts, noCounts, runAva, toCompiled } from './ava.mjs';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
 import { runShortForm } from './run-real-tests.mjs';
 
@@ -35,13 +35,14 @@ export async function runTests(args) {
   ]);
   // The output of the tests may have pushed it out of sight.
   for (const name of failedChecks) say(`The ${name} failed; what it found is further up.`);
+  for (const title of counts.failures) say(`Failed: ${title}`);
   const failed = counts.failed + failedChecks.length;
   process.stdout.write(`${counts.passed} passed, ${failed} failed\n`);
   return failed === 0;
 }
 
 async function runPhases(flags, phases, isWhole) {
-  let sum = { passed: 0, failed: 0 };
+  let sum = noCounts;
   for (const files of phases) sum = addCounts(sum, await runAva([...flags, ...files]));
   return isWhole && hasRealTests() ? addCounts(sum, await runShortForm(flags)) : sum;
 }

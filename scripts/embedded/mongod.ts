@@ -9,7 +9,10 @@ import { findProgram } from './redis.ts';
 const host = '127.0.0.1';
 const replicaSet = 'rs0';
 
-/** @returns null where there is no mongod. @throws ConfigError where MONGOD_BIN names none */
+/**
+ * @returns null if there is no mongod
+ * @throws ConfigError if MONGOD_BIN does not name one
+ */
 export function findMongod(mongodBin: string | undefined, searchPath: string): string | null {
   if (mongodBin === undefined) return findProgram(['mongod'], searchPath);
   const [folder, name] = [mongodBin.replace(/\/[^/]*$/, ''), mongodBin.replace(/^.*\//, '')];
@@ -23,7 +26,7 @@ export interface MongodOptions {
   readonly port: number;
   readonly dir: string;
   readonly password: string;
-  /** What the members of a replica set have in common. It opens everything, so it is made anew for each start. */
+  /** Shared secret of a replica set's members. It opens everything, so each start generates a new one. */
   readonly key: string;
   readonly keyFile: string;
 }
@@ -36,16 +39,18 @@ export function mongodOptions(
   return { ...rest, key, dir: join(dataDir, 'mongod'), keyFile: join(dataDir, 'mongod.key') };
 }
 
-/** Loopback only, and nothing without a password: a key file asks for one from everybody, whatever the data says. */
+/**
+ * Binds only to loopback and requires a password: a key file makes it mandatory for everyone, whatever the data says.
+ */
 export function mongodLaunch({ path, port, dir, key, keyFile }: MongodOptions) {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  // Removed first: the mode is not applied to a file that is there.
+  // Remove it first: the mode is not applied to an existing file.
   rmSync(keyFile, { force: true });
   writeFileSync(keyFile, `${key}\n`, { mode: 0o600, flag: 'wx' });
   const args = ['--replSet', replicaSet, '--bind_ip', host, '--port', String(port), '--dbpath', dir];
   // Without the key file, mongod lets the first client that connects create a user without a password.
   const guards = ['--keyFile', keyFile, '--setParameter', 'enableLocalhostAuthBypass=false'];
-  // Its Unix socket would lie in /tmp, under a name that others can take before it.
+  // Its Unix socket would be in /tmp, under a name that others can take first.
   return { file: path, args: [...args, ...guards, '--nounixsocket', '--quiet'] };
 }
 
@@ -55,15 +60,15 @@ export function mongodUrl({ port, password }: MongodOptions): string {
 }
 
 /**
- * Makes the server a replica set of one, or one again after its port has changed, and its user. Resolves when it takes
- * writes and the password opens it.
- * @throws Error when `signal` says that it ended
+ * Makes the server a replica set with one member, again if its port has changed, and creates its user. Resolves when
+ * the server accepts writes and the password works.
+ * @throws Error when `signal` reports that it ended
  */
 export async function waitUntilPrimary(options: MongodOptions, signal: AbortSignal): Promise<void> {
-  // Loaded only here: most machines have no mongod, and a supervisor without a driver is a light one.
+  // Imported only here: most machines have no mongod, and the supervisor usually runs without a driver.
   const { default: mongoose } = await import('mongoose');
   const address = `${host}:${options.port}`;
-  // The server's own user exists before any other; its password is the key.
+  // The server's internal user exists before any other. Its password is the key.
   const connection = mongoose.createConnection(`mongodb://${address}/admin?directConnection=true`, {
     serverSelectionTimeoutMS: 60_000,
     auth: { username: '__system', password: options.key },
@@ -100,7 +105,7 @@ async function setMember(db: AdminDatabase, host: string): Promise<void> {
     const config = (await db.command({ replSetGetConfig: 1 }))['config'] as ReplicaConfig;
     if (config.members[0]?.host === host) return;
     const moved = { ...config, version: config.version + 1, members: [{ _id: 0, host }] };
-    // By force, for under its old address the server finds itself in no set, where it takes no ordinary command.
+    // Forced: under its old address the server is in no replica set, where it accepts no ordinary command.
     await db.command({ replSetReconfig: moved, force: true });
   } catch (error) {
     if ((error as { code?: number }).code !== notYetInitialized) throw error;
@@ -108,9 +113,9 @@ async function setMember(db: AdminDatabase, host: string): Promise<void> {
   }
 }
 
-/** Sets the password at each start: the one in secrets.json counts, whatever an earlier start has set. */
+/** Sets the password at each start: the one in secrets.json applies, whatever an earlier start has set. */
 async function setUser(db: AdminDatabase, password: string): Promise<void> {
-  // All rights, so that backups and shells work by the same URL. It opens nothing but what the gateway stores.
+  // All rights, so that backups and shells can use the same URL. It opens only what the gateway stores.
   const user = { pwd: password, roles: ['root'], mechanisms: ['SCRAM-SHA-256'] };
   try {
     await db.command({ updateUser: embeddedUser, ...user });

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
 
 const programs = ['redis-server', 'valkey-server'];
-/** BLMPOP, which hands several chats to a worker at once, came with Redis 7. */
+/** BLMPOP, which hands several chats to a worker at once, was added in Redis 7. */
 const minMajorVersion = 7;
 
 export interface RedisProgram {
@@ -15,7 +15,7 @@ export interface RedisProgram {
   readonly version: string;
 }
 
-/** The first of the names that is a program in one of the folders of PATH, or null. */
+/** Returns the path of the first of these names that is a program in a PATH folder, or null. */
 export function findProgram(names: readonly string[], searchPath: string): string | null {
   for (const name of names) {
     for (const folder of searchPath.split(delimiter)) {
@@ -23,14 +23,14 @@ export function findProgram(names: readonly string[], searchPath: string): strin
         accessSync(join(folder, name), constants.X_OK);
         return join(folder, name);
       } catch {
-        // Not in this folder: the next one.
+        // Not in this folder: try the next one.
       }
     }
   }
   return null;
 }
 
-/** @throws ConfigError that says how to get one, where PATH has none that is new enough */
+/** @throws ConfigError that says how to install Redis, if PATH has none that is new enough */
 export function findRedis(searchPath: string): RedisProgram {
   const path = findProgram(programs, searchPath);
   const advice =
@@ -50,7 +50,10 @@ export interface RedisOptions {
   readonly password: string;
 }
 
-/** Loopback only; money in flight is in it, so it is on disk within a second and nothing is ever evicted. */
+/**
+ * Binds only to loopback. Redis holds money in flight, so data is on disk within a second and nothing is ever
+ * evicted.
+ */
 export function redisLaunch({ program, port, dir, password }: RedisOptions) {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const settings = [
@@ -64,11 +67,14 @@ export function redisLaunch({ program, port, dir, password }: RedisOptions) {
     'maxmemory-policy noeviction',
     'daemonize no',
   ];
-  // By stdin, so that the password is in no list of processes.
+  // Through stdin, so that the password is not in process lists.
   return { file: program.path, args: ['-'], cwd: dir, input: `${settings.join('\n')}\n` };
 }
 
-/** Resolves when the server has loaded its data and answers. @throws Error when `signal` says that it ended */
+/**
+ * Resolves when the server has loaded its data and replies.
+ * @throws Error when `signal` reports that it ended
+ */
 export async function waitUntilRedisAnswers(
   port: number,
   password: string,
@@ -80,14 +86,14 @@ export async function waitUntilRedisAnswers(
   }
 }
 
-/** Two words of the protocol by hand: a client would print and retry what is normal here. */
+/** Speaks two commands of the protocol directly: a client would log and retry what is normal here. */
 function ping(port: number, password: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(`AUTH ${password}\r\nPING\r\n`));
     let reply = '';
     socket.on('data', (chunk) => {
       reply += chunk.toString();
-      // While it loads its data it answers -LOADING.
+      // While Redis loads its data, it replies -LOADING.
       if (reply.includes('+PONG') || reply.includes('-')) socket.end();
     });
     socket.on('error', () => socket.destroy());

@@ -1,26 +1,29 @@
 import type { Socket } from 'node:net';
 
 export interface UnauthenticatedLimits {
-  /** Beyond it, the one that has said nothing for longest is closed. */
+  /** Beyond this, the connection that has been silent for longest is closed. */
   readonly maxUnauthenticated?: number | undefined;
-  /** One that has said nothing for as long is closed. */
+  /** A connection that is silent for this long is closed. */
   readonly unauthenticatedIdleMs?: number | undefined;
 }
 
 /**
- * Connections that have not authenticated yet: every process of the machine can open them. Their number and the time
- * that they may be silent are bounded, and authenticated ones are not counted, so that strangers can neither fill the
- * memory nor keep others out. Refusing new connections at the bound would keep others out, because the first would stay.
+ * Limits connections that have not authenticated yet, which every process on the machine can open. Their number and
+ * silent time are bounded, and authenticated connections do not count, so strangers can neither fill the memory nor
+ * keep others out. Refusing new connections at the limit would keep others out, because the old ones would stay.
  */
 export class UnauthenticatedSockets {
   readonly #maxSockets: number;
   readonly #idleMs: number;
-  /** When each was last heard, the longest silent first. */
+  /** When each socket was last heard from, longest silent first. */
   readonly #heardAtMs = new Map<Socket, number>();
   readonly #refused = new WeakSet<Socket>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** A driver's monitor never authenticates and says `hello` every ten seconds, so it may be silent for longer than that. */
+  /**
+   * A driver's monitor never authenticates and sends `hello` every ten seconds, so the idle limit must be longer than
+   * that.
+   */
   constructor({ maxUnauthenticated = 256, unauthenticatedIdleMs = 60_000 }: UnauthenticatedLimits) {
     this.#maxSockets = maxUnauthenticated;
     this.#idleMs = unauthenticatedIdleMs;
@@ -38,17 +41,20 @@ export class UnauthenticatedSockets {
     return this.#heardAtMs.has(socket);
   }
 
-  /** It has said something whole. */
+  /** Call this when the socket has sent a complete message. */
   hear(socket: Socket): void {
     if (this.has(socket)) this.#hear(socket);
   }
 
-  /** It has shown that it has the password. */
+  /** Call this when the client has authenticated. */
   release(socket: Socket): void {
     this.#heardAtMs.delete(socket);
   }
 
-  /** What it said was not believed: nothing more is heard of it, and its connection ends with the answer to that. */
+  /**
+   * Call this when authentication failed. Nothing more is read from the connection, and it ends with the error
+   * response.
+   */
   refuse(socket: Socket): void {
     this.#refused.add(socket);
   }

@@ -3,11 +3,13 @@ import { dirname } from 'node:path';
 
 const lineFeed = 10;
 
-/** A file of lines that is appended to and bounded: what is full becomes `<name>.1`, in the place of the one before. */
+/**
+ * An append-only file of lines with a size limit. A full file is renamed to `<name>.1` and replaces the previous one.
+ */
 export class BoundedFile {
   readonly path: string;
   readonly #maxBytes: number;
-  /** Null where the file has to be opened first. */
+  /** Null if the file must be opened first. */
   #fd: number | null = null;
   #size = 0;
   #endsMidLine = false;
@@ -17,7 +19,7 @@ export class BoundedFile {
     this.#maxBytes = maxBytes;
   }
 
-  /** @returns how many bytes were written, and why not all of them were */
+  /** @returns how many bytes were written, and the error if that was not all of them */
   append(chunk: Buffer): { written: number; error: Error | null } {
     let written = 0;
     try {
@@ -25,7 +27,7 @@ export class BoundedFile {
       while (written < chunk.length) written += writeSync(fd, chunk, written);
     } catch (error) {
       if (written > 0) this.#note(chunk, written);
-      // Opened again the next time, because an operator who makes room may delete this very file.
+      // Reopen it the next time: an operator who frees space may delete this very file.
       this.close();
       return { written, error: error as Error };
     }
@@ -33,7 +35,7 @@ export class BoundedFile {
     return { written, error: null };
   }
 
-  /** Ends a line that was cut short, so that the next one is whole. */
+  /** Ends a truncated line, so that the next one is complete. */
   endLine(): void {
     if (this.#endsMidLine) this.append(Buffer.of(lineFeed));
   }
@@ -45,7 +47,7 @@ export class BoundedFile {
     try {
       closeSync(fd);
     } catch {
-      // The failure of an earlier write, or somebody closed it: it is gone either way.
+      // An earlier write failed, or the file was closed elsewhere. It is closed either way.
     }
   }
 
@@ -74,7 +76,7 @@ export class BoundedFile {
     try {
       renameSync(this.path, `${this.path}.1`);
     } catch (error) {
-      // Somebody deleted it.
+      // The file was deleted.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   }

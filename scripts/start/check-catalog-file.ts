@@ -4,8 +4,8 @@ import { unreadableCatalog } from '../../shared/catalog/catalog-store.ts';
 import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
 
 /**
- * Reads the catalog before anything is started: api and worker, which would be started again for ever, need it.
- * @throws ConfigError naming every problem with its place
+ * Reads the catalog before anything starts: api and worker need it and would otherwise be restarted for ever.
+ * @throws ConfigError that names every problem with its place
  */
 export async function checkCatalogFile(path: string, env: NodeJS.ProcessEnv): Promise<void> {
   let text: string;

@@ -1,5 +1,5 @@
 import { ConfigError } from '../../shared/runtime/config-error.ts';
-import type { readEnvironment } from '../../shared/runtime/config.ts';
+import type { readEnvironment } from '../../shared/config/config.ts';
 
 const neededInProduction = [
   'REDIS_URL',
@@ -12,8 +12,8 @@ const neededInProduction = [
 ] as const;
 
 /**
- * An embedded default never guards real money, and an S3 server of the operator's own is nothing without its keys.
- * @throws ConfigError naming all that is missing, at once
+ * Refuses embedded defaults where real money is at stake, and an operator's S3 server without its keys.
+ * @throws ConfigError that names everything that is missing, at once
  */
 export async function checkEnvironment(
   env: NodeJS.ProcessEnv,
@@ -30,7 +30,8 @@ export async function checkEnvironment(
     values.S3_ENDPOINT === undefined ? '' : missing(['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']);
   if (ofS3 !== '') throw new ConfigError(`S3_ENDPOINT is set, so set these variables too: ${ofS3}`);
   if (values.MONGODB_URL === undefined) return;
-  // Loaded only here, as a supervisor without a driver is a light one. Roles would die of the address again and again.
+  // Imported only here, so that the supervisor usually runs without a driver. Roles would fail on a bad address again
+  // and again.
   const { createClient } = await import('../../shared/storage/mongo-client.ts');
   await createClient(values.MONGODB_URL).close();
 }

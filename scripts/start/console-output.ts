@@ -14,16 +14,16 @@ export interface LineSink {
 }
 
 const maxLinesASecond = 40;
-/** Beside those. */
+/** In addition to those. */
 const maxWarningsASecond = 20;
 const warningMark = '"level":"warn"';
 const routineMark = '"level":"info"';
-/** Fields that tell where or for whom it happened, not what. */
+/** Fields that say where or for whom something happened, but not what. */
 const whereabouts = /"(?:time|role|pid|requestId|purpose|shard|call)":(?:"[^"]*"|\d+),?/g;
-/** Fields in which an error differs that is told twice. */
+/** Fields that differ when the same error is logged twice. */
 const origin = /"(?:time|role|pid)":(?:"[^"]*"|\d+),?/g;
 
-/** What a person who ran `npm start` sees. */
+/** The console output of `npm start`. */
 export class ConsoleOutput {
   readonly paint: Paint;
   readonly #sink: LineSink;
@@ -45,13 +45,13 @@ export class ConsoleOutput {
     this.#sink.write(`${text}\n`);
   }
 
-  /** One part of the stack that has come up; of one that runs elsewhere there is no time to tell. */
+  /** Prints that a part of the stack is up. `tookMs` is null for a part that runs elsewhere. */
   printPart(name: string, what: string, tookMs: number | null): void {
     const took = tookMs === null ? '' : ` ${this.paint('dim', formatMs(tookMs))}`;
     this.print(`  ${this.paint('green', '✓')} ${formatPartName(name)} ${what}${took}`);
   }
 
-  /** While the stack comes up, its own lines tell enough; a part's warnings are shown all the same. */
+  /** Hides routine lines while the stack starts, when its own lines say enough. Warnings of parts are still shown. */
   muteRoutine(): void {
     this.#isMuted = true;
   }
@@ -61,15 +61,15 @@ export class ConsoleOutput {
     this.#beginSecond();
   }
 
-  /** Something that happened to a part while all runs. */
+  /** Prints an event of a part while everything is running. */
   printEvent(name: string, text: string, style: 'yellow' | 'green'): void {
     const start = `${this.paint('dim', formatTime(new Date()))} ${this.paint('cyan', formatPartName(name))}`;
     this.print(`${start} ${this.paint(style, text)}`);
   }
 
   /**
-   * What a part writes to stdout. Nobody reads thousands of lines a second, or sixteen that say the same: the rest are
-   * counted, and stand in the log.
+   * Prints what a part writes to stdout. A person cannot read thousands of lines a second, or sixteen identical ones: the
+   * rest are only counted, and remain in the log.
    */
   printLog(part: string, chunk: Buffer): void {
     const lines = `${this.#unfinished.get(part) ?? ''}${chunk.toString()}`.split('\n');
@@ -79,7 +79,7 @@ export class ConsoleOutput {
   }
 
   #printLogLine(part: string, line: string): void {
-    // Before it is parsed, which costs more than all else here.
+    // Check before parsing, which costs more than everything else here.
     const isRoutine = line.includes(routineMark);
     const isWarning = !isRoutine && line.includes(warningMark);
     const isTooMuch =
@@ -100,8 +100,8 @@ export class ConsoleOutput {
   }
 
   /**
-   * Routine says the same where its words are the same. A warning is told apart by its fields, such as the upstream that it
-   * is of, and an error by whatever differs.
+   * Routine lines count as repeated if their message is the same. Warnings also compare their fields, such as the
+   * upstream, and errors compare everything.
    */
   #isRepeated(part: string, line: string): boolean {
     const message = /"msg":"(.*?)"[,}]/.exec(line)?.[1];
@@ -109,7 +109,7 @@ export class ConsoleOutput {
     const words = line.includes(routineMark)
       ? message
       : line.replace(line.includes(warningMark) ? whereabouts : origin, '');
-    // While the stack comes up, what every process says of the catalog is said once.
+    // While the stack starts, messages that every process logs about the catalog are shown once.
     const key = this.#isMuted ? words : `${part} ${words}`;
     const isKnown = this.#saidThisSecond.has(key);
     this.#saidThisSecond.add(key);

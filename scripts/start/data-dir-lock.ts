@@ -14,16 +14,16 @@ interface Holder extends ProcessIdentity {
 export interface DataDirLock {
   /** Parts of an earlier supervisor that did not end with it. */
   readonly leftovers: Readonly<Record<string, ProcessIdentity>>;
-  /** Notes that a part runs as this process, or (null) does not run. */
+  /** Records the process that a part runs as, or null if it is not running. */
   recordPart(name: string, pid: number | null): void;
   release(): void;
 }
 
-/** What runs is written down again so long after it could not be. */
+/** Delay before the list of running parts is written again after a failure. */
 const retryMs = 1_000;
 
 /**
- * Takes DATA_DIR for this supervisor. A lock whose holder is gone is taken over.
+ * Locks DATA_DIR for this supervisor. Takes over a lock whose holder is gone.
  * @throws ConfigError that says who holds it, or why the folder cannot be used
  */
 export function holdDataDir(dataDir: string): DataDirLock {
@@ -36,7 +36,7 @@ export function holdDataDir(dataDir: string): DataDirLock {
   tryOn(dataDir, path, () => {
     writePrivateFile(claim, { ...self, parts } satisfies Holder);
     try {
-      // A link appears with its whole content or not at all, so nobody reads a lock that is half written.
+      // A link appears with its whole content or not at all, so a half-written lock is never read.
       while (!tryLink(claim, path)) Object.assign(leftovers, removeStaleLock(path, dataDir));
     } finally {
       rmSync(claim, { force: true });
@@ -48,7 +48,8 @@ export function holdDataDir(dataDir: string): DataDirLock {
     try {
       writePrivateFile(path, { ...self, parts } satisfies Holder);
     } catch {
-      // The disk is full, say: what runs goes on. Only a start after a kill -9 of all would miss what is not written.
+      // The disk may be full. The running parts continue. Only a start after a kill -9 of everything would miss what
+      // is not written.
       retry = setTimeout(save, retryMs).unref();
     }
   };
@@ -64,13 +65,16 @@ export function holdDataDir(dataDir: string): DataDirLock {
       try {
         if (readHolder(path)?.pid === process.pid) rmSync(path, { force: true });
       } catch {
-        // It stays behind, and is stale for the next start.
+        // A leftover lock is stale for the next start.
       }
     },
   };
 }
 
-/** Null where there is no lock, or one that was damaged: locks are never half written, so that one protects nobody. */
+/**
+ * Returns null if there is no lock, or a damaged one. Locks are never half written, so a damaged lock protects
+ * nothing.
+ */
 function readHolder(path: string): Holder | null {
   try {
     const holder = readPrivateFile(path) as Partial<Holder> | null;
@@ -93,7 +97,7 @@ function tryLink(claim: string, path: string): boolean {
   }
 }
 
-/** @returns the parts that the dead holder ran and that still run */
+/** @returns the parts of the dead holder that still run */
 function removeStaleLock(path: string, dataDir: string): Record<string, ProcessIdentity> {
   const holder = readHolder(path);
   if (holder !== null && isRunning(holder)) {
@@ -102,7 +106,7 @@ function removeStaleLock(path: string, dataDir: string): Record<string, ProcessI
         `Stop that one, or set DATA_DIR (and PORT) to run a second gateway beside it.`,
     );
   }
-  // Moved aside first: where another start was quicker, it is its fresh lock that was moved, and goes back.
+  // Move it aside first. If another start was faster, this moves its fresh lock, which is then put back.
   const aside = `${path}.stale-${process.pid}`;
   try {
     renameSync(path, aside);

@@ -8,9 +8,10 @@ import { loadSecrets, saveSecrets } from './secrets-file.ts';
 const timeoutMs = 30_000;
 
 /**
- * The account that the printed curl lines use; made on the first start, and again where its database is another.
- * @param env with the endpoints of the running stack
- * @throws Error with words for a person
+ * Ensures the account that the printed curl commands use. It is created on the first start, and again if the database
+ * is a different one.
+ * @param env includes the endpoints of the running stack
+ * @throws Error with a message for the user
  */
 export async function ensureDemoAccount(dataDir: string, env: NodeJS.ProcessEnv): Promise<DemoAccount> {
   const secrets = loadSecrets(dataDir);
@@ -20,14 +21,14 @@ export async function ensureDemoAccount(dataDir: string, env: NodeJS.ProcessEnv)
   return demo;
 }
 
-/** In a process of its own: a supervisor without the drivers of the stores is a light one. */
+/** Runs in a separate process, so that the supervisor does not load the stores' drivers. */
 async function runFinder(known: KnownDemo, env: NodeJS.ProcessEnv): Promise<DemoAccount> {
   const child = spawn(process.execPath, [dist('scripts/start/find-demo-account.js')], {
     env,
     timeout: timeoutMs,
   });
-  child.stdin.on('error', () => undefined); // It ended before it read; its exit tells.
-  // Not as an argument: lists of processes show those.
+  child.stdin.on('error', () => undefined); // It ended before it read. Its exit explains why.
+  // Not as an argument, which process lists show.
   child.stdin.end(JSON.stringify(known));
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),

@@ -1,8 +1,8 @@
 import { ConfigError } from '../../shared/runtime/config-error.ts';
 
 /**
- * What only the embedded servers import, and what takes their place. package.json names these packages as optional: a
- * deployment with stores of its own, such as the Docker image, leaves them out.
+ * Packages that only the embedded servers import, and the variables that replace those servers. package.json lists
+ * these packages as optional: a deployment with its own stores, such as the Docker image, omits them.
  */
 const embeddedServers = {
   MongoDB: { packages: ['lmdb'], instead: 'MONGODB_URL' },

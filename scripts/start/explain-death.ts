@@ -1,8 +1,8 @@
 const maxLines = 8;
 
 /**
- * The reason for which a process died, out of what it wrote to stderr: the error's own message where it is one of our
- * `fatal` lines or Node printed a stack, else the last lines. The whole of it stands in the part's log.
+ * Extracts why a process died from its stderr: the error's own message if it is one of our `fatal` lines or Node
+ * printed a stack, otherwise the last lines. The complete output is in the part's log.
  */
 export function explainDeath(stderr: string): string {
   const lines = stderr
@@ -23,7 +23,7 @@ function readFatal(line: string): string | null {
     const { err } = JSON.parse(line) as { err?: { type?: string; message?: string } };
     return err?.message === undefined ? null : `${err.type ?? 'Error'}: ${err.message}`;
   } catch {
-    // Its beginning or end was cut off.
+    // The JSON was truncated at its start or end.
     return null;
   }
 }

@@ -1,11 +1,12 @@
-// `node find-demo-account.js`: reads what is known of the demo account as JSON on stdin, and prints the account as JSON.
+// `node find-demo-account.js`: reads what is known about the demo account as JSON on stdin, and prints the account as
+// JSON.
 import { text } from 'node:stream/consumers';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
 import { hashSecret, isSameHash } from '../../shared/accounts/credentials.ts';
 import { createAccount } from '../admin/account.ts';
 import { describeFailure, withStores, type AdminStores } from '../admin/with-stores.ts';
 
-/** What an earlier start noted. */
+/** What an earlier start saved. */
 export interface KnownDemo {
   readonly id: string | null;
   readonly apiKey: string | null;
@@ -13,15 +14,15 @@ export interface KnownDemo {
 
 export interface DemoAccount {
   readonly id: string;
-  /** Null where its key was replaced and is stored as a hash alone, or under another master key. */
+  /** Null if its key was replaced and is stored only as a hash, or under another master key. */
   readonly apiKey: string | null;
-  /** Null where it is not banned. */
+  /** Null if it is not banned. */
   readonly banReason: string | null;
-  /** What was noted of the one of before, where that leads to none in this database and another was made. */
+  /** The account saved earlier, if it is not in this database and another was created. */
   readonly insteadOf: KnownDemo | null;
 }
 
-/** By which it is found where no start has noted its id; no name that an operator would give to accounts of customers. */
+/** Identifies the account if no start has saved its id. No operator would use this name for customer accounts. */
 const userType = 'start-demo';
 
 async function findDemoAccount(stores: AdminStores, known: KnownDemo): Promise<DemoAccount> {
@@ -39,7 +40,7 @@ async function findDemoAccount(stores: AdminStores, known: KnownDemo): Promise<D
 }
 
 async function find({ accounts }: AdminStores, known: KnownDemo): Promise<AccountDocument | null> {
-  // Earlier releases noted the key alone.
+  // Earlier releases saved only the key.
   const id =
     known.id ?? (known.apiKey === null ? null : await accounts.findIdByKeyHash(hashSecret(known.apiKey)));
   const noted = id === null ? null : await accounts.findById(id);

@@ -1,4 +1,4 @@
-/** Wraps text in an escape sequence of the terminal, or leaves it alone where there is none. */
+/** Wraps text in a terminal escape sequence, or leaves it unchanged if there is no terminal. */
 export type Paint = (style: 'dim' | 'bold' | 'red' | 'yellow' | 'green' | 'cyan', text: string) => string;
 
 const codes = { dim: 2, bold: 1, red: 31, yellow: 33, green: 32, cyan: 36 } as const;
@@ -7,11 +7,11 @@ export function createPaint(isTerminal: boolean): Paint {
   return (style, text) => (isTerminal ? `\u001B[${codes[style]}m${text}\u001B[0m` : text);
 }
 
-/** The `msg` of the api's line for each answer. */
+/** The `msg` of the api's access log line. */
 export const accessMessage = 'request';
 
 const shownLevels = ['info', 'warn', 'error', 'fatal'];
-/** Told by the line's own beginning, or of no use to a reader. */
+/** Shown in the line's prefix, or of no use to a reader. */
 const hiddenFields = new Set(['level', 'time', 'role', 'pid', 'hostname', 'msg', 'err', 'requestId']);
 const partWidth = 8;
 
@@ -24,8 +24,8 @@ export function formatTime(date: Date): string {
 }
 
 /**
- * A line of a part's log for a reader at a terminal; null for what a console does not show. What is not one of
- * our JSON lines is shown as it is.
+ * Formats a log line of a part for a terminal. Returns null for lines that a console does not show. A line that is
+ * not our JSON is shown as it is.
  */
 export function formatLogLine(part: string, line: string, paint: Paint): string | null {
   const entry = parseEntry(line);
@@ -46,7 +46,7 @@ function parseEntry(line: string): Entry | null {
     const value = JSON.parse(line) as Entry;
     return typeof value['level'] === 'string' ? value : null;
   } catch {
-    // Some library's own words: they are shown as they are.
+    // Text from a library, shown as it is.
     return null;
   }
 }
@@ -59,18 +59,18 @@ function isAccess(entry: Entry): boolean {
   return entry['msg'] === accessMessage && 'path' in entry && typeof entry['status'] === 'number';
 }
 
-/** Of a failed request also what was wrong, where, and the id by which its other lines are found. */
+/** For a failed request, also shows what was wrong, where, and the id that finds its other lines. */
 function formatAccess(
   { method, path, status, durationMs, code, param, reason, requestId }: Entry,
   paint: Paint,
 ): string {
-  // A stream that ended with an error had begun with 200.
+  // A stream that ended with an error had started with 200.
   const isBroken = Number(status) >= 500 || (Number(status) < 400 && code !== undefined);
   const style = isBroken ? 'red' : Number(status) >= 400 ? 'yellow' : 'green';
   const isFailed = style !== 'green';
   const words = [
     paint(style, String(status)),
-    // Of what is no request there is neither.
+    // Input that is not an HTTP request has neither method nor path.
     typeof method === 'string' ? method : '-',
     typeof path === 'string' ? path : '-',
     ...(typeof code === 'string' ? [paint(style, code)] : []),
@@ -82,7 +82,7 @@ function formatAccess(
   return words.join(' ');
 }
 
-/** The places and texts that a message of the catalog holds are its fields as well. */
+/** The positions and texts in a catalog message are also in its fields. */
 function isSaid(name: string, value: unknown, entry: Entry): boolean {
   return ['line', 'column', 'message'].includes(name) && String(entry['msg']).includes(String(value));
 }
@@ -92,7 +92,7 @@ function formatEntry(entry: Entry, level: string, paint: Paint): string {
   const message = style === null ? String(entry['msg']) : paint(style, `${level}: ${String(entry['msg'])}`);
   const error = (entry['err'] as { message?: string } | undefined)?.message;
   const fields = Object.entries(entry)
-    // A list of nothing, and what the message says already, are for machines.
+    // Skip empty lists and fields that the message already contains.
     .filter(([name, value]) => !(Array.isArray(value) && value.length === 0) && !isSaid(name, value, entry))
     .filter(([name]) => !hiddenFields.has(name))
     .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);

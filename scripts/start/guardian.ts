@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 
 /**
- * Waits on its stdin, whose other end the supervisor alone holds: however the supervisor ends, the pipe closes. Then
- * it ends the parts that still run, in the order in which the supervisor would have. It is a shell, which weighs a
- * megabyte where a second Node would weigh forty.
+ * Waits on its stdin, whose other end only the supervisor holds: however the supervisor ends, the pipe closes. It
+ * then ends the parts that still run, in the supervisor's order. It is a shell because that takes one megabyte; a
+ * second Node would take forty.
  */
 const script = `
 trap '' INT HUP TERM
@@ -34,7 +34,7 @@ const restartDelayMs = 200;
 export const stopStages = [0, 1, 2] as const;
 export type StopStage = (typeof stopStages)[number];
 
-/** Ends every part when the supervisor was killed without a chance to do it. */
+/** Ends every part if the supervisor is killed before it can do so itself. */
 export class Guardian {
   #child: ChildProcess | null = null;
   #stopping = false;
@@ -47,19 +47,19 @@ export class Guardian {
     try {
       this.#child = this.#spawn(startAgain);
     } catch {
-      // The system may be out of memory for the moment.
+      // The system may be temporarily out of memory.
       startAgain();
     }
   }
 
-  /** Names the process that a part runs as; null when it does not run. */
+  /** Registers the process that a part runs as. Null means that it is not running. */
   watch(stage: StopStage, name: string, pid: number | null): void {
     if (pid === null) this.#running.delete(name);
     else this.#running.set(name, { stage, pid });
     this.#tell();
   }
 
-  /** For a supervisor that has ended its parts itself. */
+  /** Stops the guardian after the supervisor has ended its parts itself. */
   stop(): void {
     this.#stopping = true;
     // It ignores the gentler signals, which reach whole process groups.
@@ -71,19 +71,20 @@ export class Guardian {
   }
 
   #spawn(startAgain: () => void): ChildProcess {
-    // A session of its own: what is sent to the supervisor's process group must not reach it.
+    // A separate session: signals to the supervisor's process group must not reach it.
     const child = spawn('/bin/sh', ['-c', 'eval "$SCRIPT"', 'model-gateway-guardian'], {
       detached: true,
-      // In its environment, so that a list of processes shows a name and not a program's text; and what runs already
-      // too, so that it knows it from its first moment.
+      // Passed in its environment, so that a process list shows a name instead of the program's text. The running
+      // parts are passed as well, so that it knows them from the start.
       env: { PATH: '/usr/bin:/bin', SCRIPT: script, STAGES: this.#describe() },
       stdio: ['pipe', 'ignore', 'ignore'],
     });
-    // Of a guardian that was killed, the pipe says EPIPE; its exit is what matters, and that starts the next one. There is
-    // no pipe where the system is out of files.
+    // If the guardian is killed, the pipe fails with EPIPE. Its exit is what matters, and that starts the next one.
+    // If the system is out of file descriptors, there is no pipe.
     (child.stdin as typeof child.stdin | undefined)?.on('error', () => undefined);
     child.on('exit', startAgain);
-    // The system may be out of processes or files for the moment; without a listener that would end the supervisor.
+    // The system may be temporarily out of processes or file descriptors. Without a listener, that would end the
+    // supervisor.
     child.on('error', () => {
       if (child.pid === undefined) startAgain();
     });
@@ -102,7 +103,7 @@ export class Guardian {
   #describe(): string {
     const ofStage = (wanted: StopStage): string =>
       [...this.#running.values()].flatMap(({ stage, pid }) => (stage === wanted ? [pid] : [])).join(' ');
-    // A blank stands for a stage without parts.
+    // A space stands for a stage without parts.
     return stopStages.map((stage) => ofStage(stage) || ' ').join('/');
   }
 }

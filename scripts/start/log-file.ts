@@ -4,23 +4,23 @@ import { BoundedFile } from './bounded-file.ts';
 
 const defaultMaxBytes = 20_000_000;
 const defaultRetryMs = 1_000;
-/** On a disk that is all but full, lines would be lost and written again many times. */
+/** On an almost full disk, writing would fail and recover many times. */
 const enoughRoomBytes = 1_000_000;
 const lineFeed = 10;
 
 export interface LogFileOptions {
   readonly maxBytes?: number;
-  /** How long after a failure writing is tried again, and again. */
+  /** Interval between attempts to write again after a failure. */
   readonly retryMs?: number;
   readonly onLost?: (error: Error) => void;
-  /** @param lines how many are missing */
+  /** @param lines how many lines are missing */
   readonly onRestored?: (lines: number) => void;
 }
 
 /**
- * A part's log, bounded. A disk that takes nothing costs lines and nothing else: they are counted until the file can be
- * written again, which then says how many are missing. Processes that serve callers log by `LogDestination`, which never
- * waits for a disk; it says why these are two.
+ * A part's log, with a size limit. A disk that accepts nothing costs lines but nothing more: they are counted until
+ * the file can be written again, and the file then says how many are missing. Processes that serve callers log
+ * through `LogDestination`, which never waits for a disk. Its comment explains why there are two classes.
  */
 export class LogFile {
   readonly #file: BoundedFile;
@@ -28,7 +28,7 @@ export class LogFile {
   #retrying: NodeJS.Timeout | null = null;
   #isClosed = false;
   #lostLines = 0;
-  /** The beginning of a line was lost, and its end is still to come. */
+  /** The start of a line was lost, and its end is still to come. */
   #isMidLostLine = false;
 
   constructor(path: string, options: LogFileOptions = {}) {
@@ -36,7 +36,7 @@ export class LogFile {
     this.#options = options;
   }
 
-  /** Synchronous, so that a part's last words are on disk when its end is told. Never throws. */
+  /** Synchronous, so that a part's last words are on disk when its end is reported. Never throws. */
   write(chunk: Buffer): void {
     if (this.#isClosed) return;
     const lines = this.#retrying === null ? this.#skipLostLine(chunk) : chunk;
@@ -56,7 +56,7 @@ export class LogFile {
     this.#file.close();
   }
 
-  /** What follows the line whose beginning was lost. */
+  /** Skips the rest of a line whose start was lost. */
   #skipLostLine(chunk: Buffer): Buffer {
     if (!this.#isMidLostLine) return chunk;
     const end = chunk.indexOf(lineFeed);
@@ -89,7 +89,7 @@ function hasRoom(folder: string): boolean {
     const { bavail, bsize } = statfsSync(folder);
     return bavail * bsize >= enoughRoomBytes;
   } catch {
-    // Writing will tell, and make the folder where somebody deleted it.
+    // The write itself will report the problem, or recreate a deleted folder.
     return true;
   }
 }

@@ -4,14 +4,14 @@ import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { explainListenError } from '../../shared/runtime/explain-listen-error.ts';
 import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
 
-/** A port of loopback that nobody listens on now. */
+/** Returns a loopback port that is currently free. */
 export async function findFreePort(): Promise<number> {
   return await listenOnce('127.0.0.1', 0);
 }
 
 /**
- * The port that the api can listen on: the given one, or a free one where that is 0.
- * @throws ConfigError where it cannot: the api would only die of it again and again
+ * Returns a port that the api can listen on: the given one, or a free one if that is 0.
+ * @throws ConfigError if the port is unusable: the api would only fail again and again
  */
 export async function checkPort(host: string, port: number): Promise<number> {
   try {
@@ -34,13 +34,16 @@ function listenOnce(host: string, port: number): Promise<number> {
   });
 }
 
-/** The address under which this machine reaches a server that listens on `host`. */
+/** Returns the URL under which this machine reaches a server that listens on `host`. */
 export function localUrl(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return formatHttpOrigin(reachable, port);
 }
 
-/** The body of an answer as JSON, whatever its status; null where nobody answers, or no JSON. */
+/**
+ * Fetches a URL. Returns the body of the response as JSON, whatever its status, or null if there is no response or it
+ * is not JSON.
+ */
 export function getJson(url: string): Promise<unknown> {
   return new Promise((resolve) => {
     const request = get(url, { timeout: 5_000, agent: false }, (response) => {

@@ -1,7 +1,7 @@
 import type { ConsoleOutput } from './console-output.ts';
 import type { LogFileOptions } from './log-file.ts';
 
-/** Tells once that logs lose lines, whichever of them, and once that all are written again. */
+/** Prints one message when any log starts to lose lines, and one when all logs are written again. */
 export class LostLines implements LogFileOptions {
   readonly #output: Pick<ConsoleOutput, 'printEvent'>;
   #losing = 0;

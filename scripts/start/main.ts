@@ -7,7 +7,7 @@ import { PartFailed } from './supervise.ts';
 
 logUncaught('supervisor', 2);
 
-// A reader that has left, such as a closed terminal, is no reason to fall over.
+// Do not crash when the reader of the output, such as a terminal, is closed.
 process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);
 

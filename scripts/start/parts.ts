@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { splitRedisUrls } from '../../shared/redis/redis-urls.ts';
-import type { Endpoints, readEnvironment } from '../../shared/runtime/config.ts';
+import type { Endpoints, readEnvironment } from '../../shared/config/config.ts';
 import { addCredentials } from '../embedded/credentials.ts';
 import { findMongod, mongodLaunch, mongodOptions, mongodUrl, waitUntilPrimary } from '../embedded/mongod.ts';
 import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis.ts';
@@ -17,9 +17,9 @@ import type { PartSpec } from './supervise.ts';
 
 type Environment = ReturnType<typeof readEnvironment>;
 
-/** One part of the stack: its process, where it has one here, and how others reach it. */
+/** One part of the stack: its process, if it runs here, and how others reach it. */
 export interface Part {
-  /** Null where the environment names a server that runs elsewhere. */
+  /** Null if the environment names a server that runs elsewhere. */
   readonly spec: PartSpec | null;
   readonly stage: StopStage;
   /** Valid once the part is ready. */
@@ -28,14 +28,14 @@ export interface Part {
 }
 
 export interface PartContext {
-  /** The environment as it is, for the processes that are started. */
+  /** The unmodified environment, for the processes that are started. */
   readonly env: NodeJS.ProcessEnv;
   readonly values: Environment;
   readonly dataDir: string;
   readonly secrets: Secrets;
 }
 
-/** A server's address, or those of several, without what opens them: also where a password holds a `/` or `@` of its own. */
+/** Returns one or several server URLs without credentials, even if a password contains a `/` or `@`. */
 function withoutCredentials(urls: string): string {
   const hide = (url: string): string => url.replace(/\/\/.*@/, '//');
   return splitRedisUrls(urls).map(hide).join(',');
@@ -52,8 +52,8 @@ export async function chooseRedis({ env, values, dataDir }: PartContext): Promis
     program: findRedis(env['PATH'] ?? ''),
     port: await findFreePort(),
     dir: join(dataDir, 'redis'),
-    // A client sends it to whatever listens on the port. So it is made anew for each start: a worker that outlives this one
-    // and goes on reconnecting to the port gives away nothing that opens the next Redis.
+    // A client sends the password to whatever listens on the port, so each start generates a new one. A worker that
+    // outlives this stack and keeps reconnecting to the port reveals nothing that opens the next Redis.
     password: randomBytes(24).toString('base64url'),
   };
   return {
@@ -97,7 +97,7 @@ async function realMongod(path: string, { dataDir, secrets }: PartContext): Prom
 
 function embeddedMongo({ env, dataDir, secrets }: PartContext): Part {
   checkEmbeddedPackages('MongoDB');
-  // A folder of its own: mongod's files are of another kind, and a machine may be given a mongod later.
+  // A separate folder: mongod's files have another format, and mongod may be installed on the machine later.
   const args = ['--dir', join(dataDir, 'mongo')];
   const server = announcedServer((port) => [dist('scripts/embedded/mongo/main.js'), '--port', port, ...args]);
   const { mongodbPassword } = secrets;
@@ -166,7 +166,9 @@ export function chooseSmtp({ env, values, dataDir, secrets }: PartContext): Part
   };
 }
 
-/** A Node server that prints `{"endpoint": "<its address>"}` when it is ready; a later start keeps the first's port. */
+/**
+ * A Node server that prints `{"endpoint": "<its address>"}` when it is ready. A restart keeps the first start's port.
+ */
 function announcedServer(argsFor: (port: string) => string[]) {
   let url: string | null = null;
   return {
@@ -189,7 +191,7 @@ function elsewhere(endpoints: Endpoints, description: string, stage: StopStage):
   return { spec: null, stage, endpoints: () => endpoints, describe: () => description };
 }
 
-/** The api or the worker: what it needs may come up later than it does, so it is tried for ever. */
+/** The api or the worker. What it needs may start later, so its start is retried for ever. */
 export function rolePart(name: 'api' | 'worker', env: NodeJS.ProcessEnv): PartSpec {
   const args = {
     api: ['api/main.js'],

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 const distFolder = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** A compiled file, by its place under dist/. */
+/** Returns the path of a compiled file, given its path under dist/. */
 export function dist(path: string): string {
   return join(distFolder, path);
 }

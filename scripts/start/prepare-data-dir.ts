@@ -5,15 +5,15 @@ import { explainFileError } from '../../shared/runtime/explain-file-error.ts';
 
 const { R_OK, W_OK, X_OK, S_IWOTH: anyoneMayWrite } = constants;
 
-/** Of the parts. */
+/** Folders of the parts. */
 const folders = ['logs', 'mongo', 'mongod', 'outbox', 'redis', 's3'];
 const files = ['secrets.json', 'supervisor.json', 'endpoints.json', 'mongod.key'];
 
 /**
- * Makes the folder where it is missing, and makes sure that what the parts use of it can be used: each of them would fail
- * of it later, with words of its own. What else lies there, such as the `lost+found` of a disk, is not looked at.
- * @param dataDir absolute
- * @throws ConfigError naming the file or folder
+ * Creates the folder if it is missing, and checks that what the parts use in it is accessible. Otherwise each of them
+ * would fail later, with less helpful messages. Ignores anything else, such as the `lost+found` of a disk.
+ * @param dataDir absolute path
+ * @throws ConfigError that names the file or folder
  */
 export function prepareDataDir(dataDir: string): void {
   makeFolder(dataDir);
@@ -28,9 +28,10 @@ export function prepareDataDir(dataDir: string): void {
 }
 
 /**
- * Whether other users of the machine can put secrets of their own choosing in the place of ours. A warning and no
- * refusal: in containers and on shared folders of virtual machines, owners and modes are often not what they seem.
- * @param dataDir absolute, and there
+ * Returns a warning if other users of the machine can replace our secrets with their own. It is a warning and not an
+ * error because in containers and on shared folders of virtual machines, owners and modes are often not what they
+ * seem.
+ * @param dataDir absolute path of an existing folder
  */
 export function describeExposure(dataDir: string): string | null {
   const user = process.geteuid?.();
@@ -48,7 +49,10 @@ export function describeExposure(dataDir: string): string | null {
   );
 }
 
-/** Runs what uses a file of DATA_DIR. @throws ConfigError where the file system refuses */
+/**
+ * Runs a function that uses a file of DATA_DIR.
+ * @throws ConfigError if the file system refuses
+ */
 export function tryOn<T>(dataDir: string, path: string, use: () => T): T {
   try {
     return use();
@@ -67,7 +71,10 @@ function unusable(dataDir: string, path: string, reason: string, cause?: unknown
   );
 }
 
-/** Folder by folder: Node's `recursive` never returns where a file system takes no folders, as /proc. */
+/**
+ * Creates one folder at a time: Node's `recursive` never returns on a file system that takes no folders, such as
+ * /proc.
+ */
 function makeFolder(dataDir: string): void {
   const missing: string[] = [];
   let at = dataDir;
@@ -89,7 +96,7 @@ function makeFolder(dataDir: string): void {
 
 function explainMkdir(error: unknown, path: string): string {
   const { code } = error as NodeJS.ErrnoException;
-  // Linux says "no such file" where a folder is there and takes none.
+  // Linux reports "no such file" if the parent exists but does not accept folders.
   if (code === 'ENOENT') return `${dirname(path)} takes no folders`;
   if (code === 'EEXIST') return `${path} is a link to something that is not there`;
   return explainFileError(error, path);

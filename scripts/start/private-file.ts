@@ -16,15 +16,15 @@ import { dirname } from 'node:path';
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 
-/** Replaces a file that holds secrets as JSON: readable by its owner alone, and never seen half written. */
+/** Replaces a file that holds secrets as JSON: readable only by its owner, and replaced atomically. */
 export function writePrivateFile(path: string, value: unknown): void {
   writePrivateBytes(path, `${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** The same of any content. */
+/** The same for any content. */
 export function writePrivateBytes(path: string, content: string | Buffer): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // A name that nobody can put a link at before.
+  // A random name, so that other users cannot place a link there first.
   const draft = `${path}.${process.pid}-${randomBytes(6).toString('hex')}`;
   try {
     writeDraft(draft, content);
@@ -39,7 +39,7 @@ function writeDraft(path: string, content: string | Buffer): void {
   const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
     writeFileSync(fd, content);
-    // Otherwise a power cut after the renaming could leave an empty file.
+    // Without this, a power cut after the rename could leave an empty file.
     fsyncSync(fd);
   } finally {
     closeSync(fd);
@@ -47,8 +47,9 @@ function writeDraft(path: string, content: string | Buffer): void {
 }
 
 /**
- * The parsed content; undefined where there is no such file. One that others can read, such as a copy from a backup, is
- * made private again. @throws SyntaxError where it is no JSON
+ * Reads and parses the file. Returns undefined if it does not exist. Makes a file that others can read, such as a
+ * copy from a backup, private again.
+ * @throws SyntaxError if it is not JSON
  */
 export function readPrivateFile(path: string): unknown {
   let fd: number;
@@ -72,6 +73,6 @@ function makePrivate(fd: number): void {
   try {
     fchmodSync(fd, 0o600);
   } catch {
-    // It belongs to somebody else, which the start warns of, or its file system has no modes.
+    // The file belongs to another user, which the start warns about, or its file system has no modes.
   }
 }

@@ -1,6 +1,9 @@
 import type { Readable } from 'node:stream';
 
-/** The first line that a process prints. @throws Error where `signal` tells that it ended without one */
+/**
+ * Reads the first line that a process prints.
+ * @throws Error if `signal` reports that the process ended without one
+ */
 export function readFirstLine(stream: Readable, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';

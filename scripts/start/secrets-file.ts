@@ -6,19 +6,19 @@ import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { tryOn } from './prepare-data-dir.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
-/** One word: it stands in headers, URLs and lines of files. */
+/** One word: it is used in headers, URLs and lines of files. */
 const Secret = Type.String({ minLength: 1, pattern: '^[A-Za-z0-9_-]+$' });
 
-/** Made on the first start and kept: data that was written under them is of no use without them. */
+/** Created on the first start and kept: data written under these secrets is useless without them. */
 export const Secrets = Type.Object({
   masterKey: Type.String({ minLength: 32 }),
   mongodbPassword: Secret,
   s3AccessKeyId: Secret,
   s3SecretAccessKey: Secret,
   smtpPassword: Secret,
-  /** Null until the demo account is made. */
+  /** Null until the demo account is created. */
   demoAccountId: Type.Union([Secret, Type.Null()]),
-  /** Null as well where its key was replaced by one that nobody can be shown. */
+  /** Also null if its key was replaced by one that cannot be shown. */
   demoApiKey: Type.Union([Secret, Type.Null()]),
 });
 export type Secrets = Readonly<Static<typeof Secrets>>;
@@ -29,7 +29,7 @@ const randomText = (bytes: number): string => randomBytes(bytes).toString('base6
 
 const secretsPath = (dataDir: string): string => join(dataDir, 'secrets.json');
 
-/** @throws ConfigError where the file cannot be read or written, or was damaged */
+/** @throws ConfigError if the file cannot be read or written, or is damaged */
 export function loadSecrets(dataDir: string): Secrets {
   const kept = readKept(dataDir);
   const secrets: Secrets = {
@@ -67,7 +67,7 @@ function readKept(dataDir: string): Partial<Secrets> | null {
   return kept ?? null;
 }
 
-/** A new one is never made in its place by itself: the old one's master key opens what is stored. */
+/** Never replaces the file automatically: its master key decrypts the stored data. */
 function damaged(dataDir: string, reason: string, cause?: unknown): ConfigError {
   return new ConfigError(
     `${secretsPath(dataDir)} is damaged: ${reason}. Put a copy of it there; or, without one, move it away for the next ` +

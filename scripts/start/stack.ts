@@ -6,33 +6,36 @@ import { LogFile } from './log-file.ts';
 import { LostLines } from './lost-lines.ts';
 import { describeDeath, SupervisedPart, type PartSpec } from './supervise.ts';
 
-export interface StackDependencies {
+export interface StackDeps {
   readonly output: ConsoleOutput;
   readonly guardian: Guardian;
   readonly lock: DataDirLock;
   readonly dataDir: string;
 }
 
-/** The parts that run, with their logs; they stop by stages: who uses others goes before them. */
+/** The running parts with their logs. They stop in stages: a part stops before the parts that it uses. */
 export class Stack {
-  readonly #dependencies: StackDependencies;
+  readonly #dependencies: StackDeps;
   readonly #parts: { part: SupervisedPart; stage: StopStage; log: LogFile }[] = [];
   readonly #lostLines: LostLines;
   #stopping: Promise<void> | null = null;
 
-  constructor(dependencies: StackDependencies) {
+  constructor(dependencies: StackDeps) {
     this.#dependencies = dependencies;
     this.#lostLines = new LostLines(dependencies.output);
   }
 
-  /** Resolves when the part is ready. @throws PartFailed */
+  /**
+   * Resolves when the part is ready.
+   * @throws PartFailed
+   */
   async run(spec: PartSpec, stage: StopStage): Promise<void> {
     const { output, guardian, lock, dataDir } = this.#dependencies;
     const log = new LogFile(join(dataDir, 'logs', `${spec.name}.log`), this.#lostLines);
     const part = new SupervisedPart(spec, {
       onOutput: (chunk, stream) => {
         log.write(chunk);
-        // Stderr is for files: its gist is told when a part dies of it.
+        // Stderr goes only to the file. Its gist is shown if the part dies.
         if (spec.printsOutput === true && stream === 'stdout') output.printLog(spec.name, chunk);
       },
       onSpawned: (pid) => {
@@ -58,13 +61,13 @@ export class Stack {
     await part.start();
   }
 
-  /** Ends all parts, and waits for what they have in hand. */
+  /** Ends all parts, and waits for their work in progress. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stopByStages();
     return this.#stopping;
   }
 
-  /** Ends all parts without waiting; Redis alone is asked to, for it then writes what it has. */
+  /** Ends all parts without waiting. Only Redis gets a SIGTERM, so that it writes its data. */
   kill(): void {
     for (const { part, stage } of this.#parts) part.kill(stage === 2 ? 'SIGTERM' : 'SIGKILL');
   }

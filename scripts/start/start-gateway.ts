@@ -1,7 +1,7 @@
 import { relative, resolve } from 'node:path';
 import type { Model } from '../../shared/contract/models.ts';
-import { readEnvironment, type Endpoints } from '../../shared/runtime/config.ts';
-import { toServerUrl } from '../../shared/runtime/server-url.ts';
+import { readEnvironment, type Endpoints } from '../../shared/config/config.ts';
+import { toServerUrl } from '../../shared/config/server-url.ts';
 import { checkCatalogFile } from './check-catalog-file.ts';
 import { checkEnvironment } from './check-environment.ts';
 import { formatMs, type ConsoleOutput } from './console-output.ts';
@@ -21,8 +21,9 @@ import { waitForHealth } from './wait-for-health.ts';
 import { formatWelcome } from './welcome.ts';
 
 /**
- * Runs the whole gateway on this machine until it is told to stop; then the process exits. Resolves when all is up.
- * @throws ConfigError, PartFailed: nothing runs any more then
+ * Runs the whole gateway on this machine until it is told to stop. Then the process exits. Resolves when everything
+ * is up.
+ * @throws ConfigError, PartFailed; nothing is left running then
  */
 export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput): Promise<void> {
   const values = readEnvironment(env);
@@ -46,7 +47,7 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
       });
     },
     onKill() {
-      // Whatever of it is still there is the guardian's, who sees us go.
+      // The guardian ends whatever is left once this process is gone.
       stack.kill();
       process.exit(130);
     },
@@ -76,16 +77,16 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
       ...parts.s3.endpoints(),
       ...parts.smtp.endpoints(),
       MASTER_KEY: values.MASTER_KEY ?? secrets.masterKey,
-      // Otherwise an `admin` beside it would store the secrets of new keys although REVEAL is off here.
+      // Otherwise `admin` would store the secrets of new keys although REVEAL is off here.
       REVEAL: values.REVEAL,
-      // So that a worker beside it serves the same models, wherever it is started.
+      // So that a separate worker serves the same models, wherever it is started.
       CATALOG: resolve(values.CATALOG),
-      // And sends the same mails.
+      // So that a separate worker sends the same mails.
       SIGNUP: values.SIGNUP,
       ...(values.SUPPORT_EMAIL === undefined ? {} : { SUPPORT_EMAIL: values.SUPPORT_EMAIL }),
     };
     const isProduction = values.NODE_ENV === 'production';
-    // An operator's own secrets are not for a file: in production each process is given them by its environment.
+    // An operator's secrets must not be in a file. In production each process gets them from its environment.
     if (!isProduction) writeEndpoints(dataDir, endpoints);
     const { pid: _, ...variables } = endpoints;
     const childEnv = { ...env, ...variables, DATA_DIR: dataDir, HOST: values.HOST, PORT: String(port) };
@@ -114,7 +115,7 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
     );
     output.unmuteRoutine();
   } catch (error) {
-    // Told to stop while it was still starting: stopping ends the process.
+    // The stop came during startup. It ends the process itself.
     if (stopping.signal.aborted) return;
     await stack.stop();
     guardian.stop();
@@ -146,7 +147,7 @@ async function startRoles(
   await waitForHealth(url, progress, signal);
 }
 
-/** Without its demo account the gateway works all the same. */
+/** The gateway works without its demo account. */
 async function findDemo(
   dataDir: string,
   env: NodeJS.ProcessEnv,
@@ -156,7 +157,7 @@ async function findDemo(
   try {
     return await ensureDemoAccount(dataDir, env);
   } catch (error) {
-    // Told to stop, the admin command did not fail.
+    // The admin command was stopped and did not fail.
     if (signal.aborted) return null;
     output.print(
       `  The demo account could not be made: ${error instanceof Error ? error.message : String(error)}`,
@@ -165,7 +166,7 @@ async function findDemo(
   }
 }
 
-/** A supervisor that was killed together with its guardian leaves its parts running. */
+/** If a supervisor is killed together with its guardian, its parts keep running. */
 async function endLeftovers({ leftovers }: DataDirLock, output: ConsoleOutput): Promise<void> {
   const names = Object.keys(leftovers);
   if (names.length === 0) return;

@@ -1,17 +1,17 @@
 import { readCommandLine, readParentPid } from './process-identity.ts';
 
-/** npm passes on to us the Ctrl-C that the terminal has sent us already; that is one wish, not two. */
+/** npm forwards the Ctrl-C that the terminal has already sent us. That is one request, not two. */
 const sameWishMs = 1_000;
 const parentPollMs = 300;
 
 export interface StopWishes {
-  /** The first wish: to finish what is in hand. */
+  /** First request: finish the work in progress. */
   onStop(reason: string): void;
-  /** The second one: at once. */
+  /** Second request: exit immediately. */
   onKill(): void;
 }
 
-/** Tells when this process should end: by a signal, or because the npm that started it is gone. */
+/** Reports when this process should end: after a signal, or when the npm that started it is gone. */
 export function stopOnSignals(env: NodeJS.ProcessEnv, wishes: StopWishes): void {
   let firstAtMs: number | null = null;
   const wish = (reason: string): void => {
@@ -33,12 +33,13 @@ export function stopOnSignals(env: NodeJS.ProcessEnv, wishes: StopWishes): void 
   timer.unref();
 }
 
-/** Whoever starts it from a shell of their own may well leave that shell, so only an npm is watched. */
+/** Watches only an npm parent: a user who starts this from a shell may leave that shell. */
 function watchNpm(env: NodeJS.ProcessEnv): () => boolean {
   const script = env['npm_lifecycle_script'];
   if (script === undefined) return () => false;
   const parent = process.ppid;
-  // npm runs scripts by `sh -c`. Not every shell replaces itself by the last command, and one that stays hides npm's end.
+  // npm runs scripts by `sh -c`. Not every shell replaces itself with the last command, and one that stays hides
+  // npm's exit.
   const isShell = readCommandLine(parent)?.includes(script) === true;
   const grandparent = isShell ? readParentPid(parent) : null;
   return () => process.ppid !== parent || (isShell && readParentPid(parent) !== grandparent);

@@ -6,31 +6,32 @@ export interface Launch {
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** What the process finds on its stdin. */
+  /** Written to the process's stdin. */
   readonly input?: string;
 }
 
 export interface PartSpec {
   readonly name: string;
-  /** Asked at every start, so that a later one can keep the port of the first. */
+  /** Called at every start, so that a restart can keep the first start's port. */
   launch(): Launch;
-  /** Resolves when the part can be used; without it, that is when it was started. */
+  /** Resolves when the part can be used. Without it, the part is ready once it has started. */
   waitUntilReady?(child: ChildProcess, signal: AbortSignal): Promise<void>;
-  /** How long it may finish what is in hand before it is killed. */
+  /** How long it may finish its work in progress before it is killed. */
   readonly stopTimeoutMs: number;
   /**
-   * - `fail`: nothing can run without it, so when it does not come up the first time, `start` rejects
-   * - `retry`: what it needs may still be coming up elsewhere, so it is tried for ever
+   * What to do if the first start fails.
+   * - `fail`: nothing can run without this part, so `start` rejects
+   * - `retry`: a dependency may still be starting elsewhere, so the start is retried for ever
    */
   readonly firstStart: 'fail' | 'retry';
-  /** Whether people are shown what it writes to stdout; it always stands in its log. */
+  /** Whether its stdout is shown on the console. It is always in the part's log. */
   readonly printsOutput?: boolean;
 }
 
 export interface Death {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** What it said of it on stderr; empty where it said nothing. */
+  /** The reason it gave on stderr. Empty if it gave none. */
   readonly reason: string;
   readonly restartInMs: number;
 }
@@ -38,23 +39,23 @@ export interface Death {
 export interface PartEvents {
   onOutput(chunk: Buffer, stream: 'stdout' | 'stderr'): void;
   onSpawned(pid: number): void;
-  /** Only of a part that tells when it is ready, when it is so once more after it died. */
+  /** Called when the part is ready again after it died. Only for parts that report when they are ready. */
   onRestarted(tookMs: number): void;
   onDied(death: Death): void;
   onGone(): void;
 }
 
-/** A part did not come up; the message says why. */
+/** A part did not start. The message says why. */
 export class PartFailed extends Error {
   override readonly name = 'PartFailed';
 }
 
 const restartDelaysMs = [100, 500, 1_000, 2_000, 5_000];
-/** Who lived as long as this died of something new. */
+/** If a process lived this long, its death has a new cause. */
 const healthyAfterMs = 2_000;
 const maxKeptErrorBytes = 16_384;
 
-/** Runs one process, and starts it again whenever it ends, until it is stopped. */
+/** Runs one process, and restarts it whenever it ends, until it is stopped. */
 export class SupervisedPart {
   readonly name: string;
   readonly #spec: PartSpec;
@@ -75,12 +76,15 @@ export class SupervisedPart {
     return this.#child?.pid;
   }
 
-  /** Resolves when the part is ready for the first time. @throws PartFailed */
+  /**
+   * Resolves when the part is ready for the first time.
+   * @throws PartFailed
+   */
   start(): Promise<void> {
     return new Promise((resolve, reject) => this.#launch({ resolve, reject }));
   }
 
-  /** Ends the part for good: SIGTERM, and SIGKILL when it takes too long. */
+  /** Ends the part for good: SIGTERM, then SIGKILL if it takes too long. */
   async stop(): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
@@ -90,7 +94,7 @@ export class SupervisedPart {
     clearTimeout(timer);
   }
 
-  /** Ends it without waiting. */
+  /** Ends the part without waiting. */
   kill(signal: NodeJS.Signals): void {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
@@ -103,7 +107,7 @@ export class SupervisedPart {
     try {
       child = spawnDetached(this.#spec.launch());
     } catch (error) {
-      // Such as a folder that cannot be made while the disk is full, or no memory for a process.
+      // For example, a folder cannot be created because the disk is full, or there is no memory for a process.
       const reason = error instanceof Error ? error.message : String(error);
       this.#onEnded(first, { code: null, signal: null, reason }, 0);
       return;
@@ -128,7 +132,7 @@ export class SupervisedPart {
     });
 
     this.#gone = new Promise((resolveGone) => {
-      // 'close' comes after the last output, and also where the process could not even be started.
+      // 'close' comes after the last output, and also if the process could not be started.
       child.on('close', (code, signal) => {
         ended.abort();
         this.#child = null;
@@ -136,7 +140,7 @@ export class SupervisedPart {
         resolveGone();
         this.#onEnded(
           first,
-          // Redis tells on stdout why it does not start.
+          // Redis prints on stdout why it does not start.
           { code, signal, reason: explainDeath(errorText) || (isReady ? '' : lastWords) },
           performance.now() - startedMs,
         );
@@ -178,22 +182,22 @@ export class SupervisedPart {
   }
 }
 
-/** @throws Error where the system has no files, processes or memory for it */
+/** @throws Error if the system has no file descriptors, processes or memory left for it */
 function spawnDetached({ file, args, env, cwd, input }: Launch): ChildProcessWithoutNullStreams {
-  // A process group of its own: Ctrl-C reaches the supervisor alone, which then stops the parts in order.
+  // A separate process group: Ctrl-C reaches only the supervisor, which then stops the parts in order.
   const child = spawn(file, args, { env, cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
-  // Without files Node makes no pipes, and emits an error without a close.
+  // Without file descriptors, Node creates no pipes and emits an error without a close.
   if ((child as Partial<typeof child>).stdin === undefined) {
     child.on('error', () => undefined);
     throw new Error(`${file} cannot be started: no files are left to be opened`);
   }
-  child.stdin.on('error', () => undefined); // It ended before it read; its exit tells.
+  child.stdin.on('error', () => undefined); // It ended before it read. Its exit explains why.
   child.stdin.end(input ?? '');
   return child;
 }
 
 export function describeDeath({ code, signal, reason }: Omit<Death, 'restartInMs'>): string {
-  // Neither: it could not even be launched.
+  // Neither is set if it could not even be launched.
   const how = signal ?? (code === null ? '' : `exit code ${code}`);
   return [how, reason].filter((text) => text !== '').join(': ');
 }

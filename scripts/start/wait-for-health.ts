@@ -8,11 +8,14 @@ const noticeAfterMs = 15_000;
 export interface HealthProgress {
   onListening(): void;
   onWorkers(): void;
-  /** Told once in a while, where it takes long. */
+  /** Called now and then if startup takes long. */
   onWaiting(missing: string): void;
 }
 
-/** Resolves when the api answers, and so do all that it needs. @throws AbortError */
+/**
+ * Resolves when the api and everything it needs are healthy.
+ * @throws AbortError
+ */
 export async function waitForHealth(
   url: string,
   progress: HealthProgress,

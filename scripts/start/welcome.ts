@@ -2,7 +2,7 @@ import type { Model } from '../../shared/contract/models.ts';
 import type { DemoAccount, KnownDemo } from './find-demo-account.ts';
 
 export interface Welcome {
-  /** With /v1. */
+  /** Including /v1. */
   readonly baseUrl: string;
   readonly demo: DemoAccount | null;
   readonly models: readonly Pick<Model, 'id' | 'type' | 'active'>[];
@@ -14,7 +14,7 @@ export interface Welcome {
 
 type ModelKind = 'embedding' | 'chat' | 'image';
 
-/** What is printed when all runs: each command can be pasted as it is. */
+/** Formats the text printed once everything runs. Each command can be pasted as it is. */
 export function formatWelcome({ baseUrl, demo, models, dataDir, hasOutbox, tookMs }: Welcome): string {
   const key = demo?.apiKey ?? 'YOUR_KEY';
   const lines = [
@@ -54,7 +54,7 @@ function describeDemo(demo: DemoAccount | null): string[] {
 
 function explainNew({ id, apiKey }: KnownDemo): string {
   if (id !== null) return `that of before (${id}) is not in this database`;
-  // Earlier releases noted the key alone, and replacing it leaves no trace of the old one.
+  // Earlier releases saved only the key, and replacing it leaves no trace of the old one.
   const key = apiKey?.slice(0, 6);
   return `no account has the key of before (${key}…); it was replaced, or the database is another`;
 }

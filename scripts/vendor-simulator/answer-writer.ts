@@ -4,10 +4,10 @@ import type { SimulatedAnswer } from './dialect.ts';
 import type { Faults } from './faults.ts';
 import { pause } from './service-line.ts';
 
-/** Longer than what is written lies corked, and shorter than anybody notices. */
+/** Longer than written data stays corked, and too short to notice. */
 const ERROR_PAUSE_MS = 20;
 
-/** Sends an answer as told, and goes wrong on the way as told. Resolves when nothing more will be sent. */
+/** Sends a response with the requested faults. Resolves when nothing more will be sent. */
 export async function writeAnswer(
   response: ServerResponse,
   status: number,
@@ -64,8 +64,8 @@ async function writeStream(
       return;
     }
     if (sentChunks === faults.errorAfterChunks) {
-      // A vendor's error comes when it happens, not in one packet with what was said before: Google's own client
-      // understands it by itself alone.
+      // A vendor's error arrives when it happens, not in one packet with earlier events. Google's own client
+      // understands it only by itself.
       await pause(ERROR_PAUSE_MS, signal);
       response.end(errorChunk);
       return;
@@ -90,14 +90,14 @@ async function writeStream(
   response.end();
 }
 
-/** What was written goes out before the connection is cut; then nothing, not even the end of the chunked body. */
+/** Flushes what was written, then cuts the connection without ending the chunked body. */
 function cutAfter(response: ServerResponse, last: Buffer | string): void {
   const cut = (): void => {
     response.socket?.destroySoon();
   };
   if (last.length === 0) {
     response.flushHeaders();
-    // Written bytes lie corked until the next tick.
+    // Written bytes stay corked until the next tick.
     setImmediate(cut);
   } else {
     response.write(last, cut);

@@ -3,7 +3,7 @@ import type { ScriptedUsage } from './chat-script.ts';
 import type { Faults } from './faults.ts';
 import type { JsonRecord } from './json-record.ts';
 
-/** What is answered, before it is put into one message or many events. */
+/** The content of a response, before it is rendered as one message or many events. */
 export interface AnthropicPlan {
   readonly model: string;
   readonly blocks: readonly AnswerBlock[];
@@ -25,7 +25,7 @@ export function renderHead({ model }: AnthropicPlan): JsonRecord {
   return { id: 'msg_simulated', type: 'message', role: 'assistant', model };
 }
 
-/** What caches held, and what was written there, stands beside `input_tokens`; what a search found is part of it. */
+/** Cache reads and writes are not included in `input_tokens`. Search results are. */
 export function renderUsage(usage: ScriptedUsage): JsonRecord {
   return {
     ...renderPromptUsage(usage, usage.searchTokens),

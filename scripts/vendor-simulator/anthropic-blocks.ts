@@ -3,7 +3,7 @@ import type { ChatScript, ScriptedToolCall } from './chat-script.ts';
 import { signText } from './issued-text.ts';
 import { findCitedFrom, SEARCH_RESULTS } from './web-search.ts';
 
-/** A block of an answer: as it stands in a whole one, and as a stream begins it and goes on with it. */
+/** A content block: its complete form, and the start and deltas of a stream. */
 export interface AnswerBlock {
   readonly whole: object;
   readonly start: object;
@@ -19,7 +19,7 @@ export function buildBlocks(script: ChatScript, showsThoughts: boolean): readonl
   ];
 }
 
-/** Thoughts that are not shown are signed all the same, and sent back empty. */
+/** Hidden thinking is also signed, and sent back empty. */
 function buildThinking(pieces: readonly string[]): AnswerBlock {
   const thinking = pieces.join('');
   const signature = signText(thinking);
@@ -37,7 +37,7 @@ function buildToolUse({ number, name, input, argumentPieces }: ScriptedToolCall)
   return buildUse({ type: 'tool_use', id: `toolu_simulated_${number}`, name }, input, argumentPieces);
 }
 
-/** The first piece is empty, and the only one where the tool takes nothing. */
+/** The first piece is empty. It is the only one if the tool takes no input. */
 function buildUse(head: object, input: unknown, pieces: readonly string[]): AnswerBlock {
   const sent = pieces.join('') === '{}' ? [''] : ['', ...pieces];
   return {
@@ -68,7 +68,7 @@ function buildSearch(query: string): readonly AnswerBlock[] {
   ];
 }
 
-/** What rests on a source is a block of its own. */
+/** Text that is based on a source is a separate block. */
 function buildTexts({ pieces, searchQuery }: ChatScript): readonly AnswerBlock[] {
   const citedFrom = searchQuery === null ? pieces.length : findCitedFrom(pieces);
   return [

@@ -17,7 +17,7 @@ const STOPS: Readonly<Record<ChatScript['finish'], string>> = {
   tool_calls: 'tool_use',
 };
 
-/** The answer, or what the vendor has against the request. */
+/** Returns the response, or why the vendor refuses the request. */
 export function answerAnthropicChat(call: SimulatedCall): SimulatedAnswer | string {
   const { body, model, faults } = call;
   const problem = checkRequest(model, body);
@@ -35,8 +35,8 @@ export function answerAnthropicChat(call: SimulatedCall): SimulatedAnswer | stri
 }
 
 /**
- * A prompt that holds the word `blockme` is refused. A model whose name holds `pauseturn` stops in the middle of its
- * text, and goes on from there once what it said is sent back.
+ * A prompt that contains the word `blockme` is refused. A model whose name contains `pauseturn` stops in the middle
+ * of its text, and continues once its text is sent back.
  */
 function planAnswer(call: SimulatedCall, turns: readonly AnthropicTurn[]): AnthropicPlan {
   const { model, body } = call;

@@ -24,7 +24,7 @@ const BLOCKS: Readonly<Record<string, BlockRules>> = {
 const ID_PATTERN = /^[a-zA-Z0-9_-]+$/;
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 
-/** The turns of a conversation, or what the vendor has against them. */
+/** Returns the turns of a conversation, or why the vendor refuses them. */
 export function readMessages(body: JsonRecord, enforcesThinking: boolean): readonly AnthropicTurn[] | string {
   const messages = body['messages'];
   if (messages === undefined) {
@@ -198,7 +198,7 @@ function checkUse(block: JsonRecord, place: string): string | null {
   return isRecord(block['input']) ? null : `${place}.input: Input should be a valid dictionary`;
 }
 
-/** What was found comes back as it was given: the vendor reads it from there. */
+/** Search results must be sent back unchanged: the vendor reads them from there. */
 function checkSearchResults(block: JsonRecord, place: string): string | null {
   const results = Array.isArray(block['content']) ? block['content'].map(readRecord) : [];
   const known = new Set(SEARCH_RESULTS.map(encryptResult));
@@ -207,7 +207,7 @@ function checkSearchResults(block: JsonRecord, place: string): string | null {
     : `${place}: Invalid \`encrypted_content\` in \`web_search_tool_result\` block`;
 }
 
-/** Opaque to who carries it, as the vendor's is. */
+/** Opaque to the client, as the vendor's is. */
 export function encryptResult({ text }: { readonly text: string }): string {
   return Buffer.from(text).toString('base64');
 }

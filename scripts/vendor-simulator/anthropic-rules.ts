@@ -17,7 +17,7 @@ export function isThinkingOn(body: JsonRecord): boolean {
   return type === 'enabled' || type === 'adaptive';
 }
 
-/** What the vendor refuses of a request whatever its messages say; null where nothing. */
+/** Returns why the vendor refuses a request, regardless of its messages. Null if it does not. */
 export function checkRequest(model: string, body: JsonRecord): string | null {
   const unknown = Object.keys(body).find((name) => !FIELDS.has(name));
   if (unknown !== undefined) {

@@ -18,7 +18,7 @@ function buildEvents(plan: AnthropicPlan, faults: Faults): readonly string[] {
   const events: string[] = [];
   const usage = placeUsage(plan, faults.usage);
   const addOnce = (type: string, fields: object): void => {
-    // The vendor's JSON has trailing spaces, which a parser has to bear.
+    // The vendor's JSON has trailing spaces, which a parser must accept.
     events.push(toEvent(type, fields, ' '.repeat((events.length % 4) * 3)));
   };
   const add = (type: string, fields: object): void => {
@@ -63,7 +63,7 @@ interface PlacedUsage {
   readonly end: { readonly usage?: JsonRecord };
 }
 
-/** The beginning tells the input and a first token; the end tells all of it anew, nothing of it to be added. */
+/** The start reports the input and a first token. The end reports everything again; nothing in it must be added up. */
 function placeUsage({ usage }: AnthropicPlan, fault: Faults['usage']): PlacedUsage {
   const all = { usage: renderUsage(usage) };
   const start = { usage: { ...renderPromptUsage(usage, 0), output_tokens: 1 } };

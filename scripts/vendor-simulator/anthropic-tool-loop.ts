@@ -1,7 +1,10 @@
 import { type AnthropicTurn, isToolResult } from './anthropic-turns.ts';
 import { readText } from './json-record.ts';
 
-/** Every use of a tool is answered in the very next turn, before anything else is said there, and nothing else is. */
+/**
+ * Checks that the very next turn contains the result of every tool use, before any other content, and no other
+ * results.
+ */
 export function checkToolPairs(turns: readonly AnthropicTurn[]): string | null {
   const known = new Set<string>();
   for (const [index, turn] of turns.entries()) {
@@ -56,8 +59,8 @@ function checkResults(turn: AnthropicTurn, before: AnthropicTurn | undefined): s
 }
 
 /**
- * With thinking enabled, every turn of the model that used a tool since the user last spoke begins with its thoughts,
- * and so does one that the model is to go on with. Whether they are as they were issued is looked at elsewhere.
+ * With thinking enabled, every model turn that used a tool since the user last spoke must start with its thinking,
+ * and so must a turn that the model has to continue. Another check compares the thinking with what was issued.
  */
 export function checkToolLoop(turns: readonly AnthropicTurn[]): string | null {
   for (const turn of turns.slice(findLoopStart(turns))) {
@@ -70,7 +73,7 @@ export function checkToolLoop(turns: readonly AnthropicTurn[]): string | null {
   return null;
 }
 
-/** The last turn in which the user said something and no tool did. */
+/** Finds the last turn in which the user spoke and that contains no tool results. */
 function findLoopStart(turns: readonly AnthropicTurn[]): number {
   return turns.findLastIndex(({ role, blocks }) => role === 'user' && !blocks.some(isToolResult));
 }

@@ -8,10 +8,10 @@ export interface PlacedBlock {
   readonly place: string;
 }
 
-/** What one side said before the other did: messages of one role that follow each other are one turn. */
+/** What one side said before the other spoke: consecutive messages of one role are one turn. */
 export interface AnthropicTurn {
   readonly role: string;
-  /** The first of its messages. */
+  /** The place of its first message. */
   readonly place: string;
   readonly blocks: readonly PlacedBlock[];
 }
@@ -45,7 +45,7 @@ export function isToolResult({ type }: PlacedBlock): boolean {
   return type === 'tool_result';
 }
 
-/** A turn as all dialects know it: what tools answered, and then what was said. */
+/** Converts turns to the dialect-independent form: tool results first, then what was said. */
 export function readTurns(turns: readonly AnthropicTurn[]): readonly Turn[] {
   return turns.flatMap(({ role, blocks }): Turn[] => [
     ...blocks.filter(isToolResult).map(({ block }) => ({
@@ -56,7 +56,7 @@ export function readTurns(turns: readonly AnthropicTurn[]): readonly Turn[] {
   ]);
 }
 
-/** The texts of a content, or of a system prompt. */
+/** Returns the text of a message's content, or of a system prompt. */
 export function readContent(content: unknown): string {
   return readBlocks(placeBlocks(content, ''));
 }

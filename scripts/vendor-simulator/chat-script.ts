@@ -2,20 +2,20 @@ import { countWords } from './count-words.ts';
 import { sampleOfSchema } from './sample-of-schema.ts';
 import { SEARCH_TOKENS } from './web-search.ts';
 
-/** What the simulated model says, before a dialect puts it into its own words. */
+/** What the simulated model says, before a dialect renders it. */
 export interface ChatScript {
   readonly reasoning: readonly string[];
-  /** The text in pieces as a stream sends them; joined, they are the whole. */
+  /** The text in the pieces that a stream sends. */
   readonly pieces: readonly string[];
   readonly toolCalls: readonly ScriptedToolCall[];
-  /** What was looked for in the web before the text was written; null where nothing was. */
+  /** The web search made before the text was written. Null if there was none. */
   readonly searchQuery: string | null;
   readonly finish: 'stop' | 'length' | 'tool_calls';
   readonly usage: ScriptedUsage;
 }
 
 export interface ScriptedToolCall {
-  /** Counts the calls of the conversation, so that no two of them have the same. */
+  /** Number of the call in the conversation, so that it is unique. */
   readonly number: number;
   readonly name: string;
   readonly input: unknown;
@@ -23,35 +23,35 @@ export interface ScriptedToolCall {
   readonly argumentPieces: readonly string[];
 }
 
-/** Tokens are words here: what white space separates, in all texts of the prompt or of the answer. */
+/** Tokens are words here, separated by white space, in all texts of the prompt or the response. */
 export interface ScriptedUsage {
-  /** All of the prompt, whatever of it a cache held. */
+  /** The whole prompt, including cached tokens. */
   readonly promptTokens: number;
-  /** Part of the prompt's. */
+  /** Included in the prompt's tokens. */
   readonly cachedTokens: number;
-  /** Part of the prompt's, and none of the cached. */
+  /** Included in the prompt's tokens. Does not overlap with the cached ones. */
   readonly cacheWriteTokens: number;
   readonly completionTokens: number;
-  /** Part of the completion's. */
+  /** Included in the completion's tokens. */
   readonly reasoningTokens: number;
-  /** Beside the prompt's: what the search found. */
+  /** Not included in the prompt's tokens: the search results. */
   readonly searchTokens: number;
 }
 
 export interface ChatAsk {
   readonly model: string;
   readonly promptTexts: readonly string[];
-  /** What the prompt counts, where it is not the words of its texts. */
+  /** Token count of the prompt, if it is not the number of words in its texts. */
   readonly receivedTokens: number | null;
   readonly lastUserText: string;
   readonly tools: readonly ScriptedTool[];
-  /** The tool that must be called, where one is named. */
+  /** The tool that must be called, if one is named. */
   readonly forcedTool: string | null;
   readonly callsTools: boolean;
   readonly callsInParallel: boolean;
-  /** Calls that the conversation holds already. */
+  /** Calls that the conversation already contains. */
   readonly earlierCalls: number;
-  /** The JSON Schema that the answer must follow, or null. */
+  /** The JSON Schema that the response must follow, or null. */
   readonly schema: unknown;
   readonly maxTokens: number | null;
   readonly reasons: boolean;
@@ -64,12 +64,15 @@ export interface ScriptedTool {
   readonly parameters: unknown;
 }
 
-/** A word of a `wide` model: its answers fill every buffer between vendor and caller in a few pieces. */
+/** Characters per word of a `wide` model: its responses fill every buffer between vendor and caller in a few pieces. */
 const WIDE_CHARACTERS = 65_536;
 
 const REASONING = ['The ', 'user ', 'asked, ', 'so ', 'an ', 'answer ', 'is ', 'due.'];
 
-/** One script for all dialects. What the model's name says counts in all of them: `cached`, `cachewrite`, `wide`. */
+/**
+ * Writes one script for all dialects. The words `cached`, `cachewrite` and `wide` in a model's name work in all of
+ * them.
+ */
 export function writeChatScript(ask: ChatAsk): ChatScript {
   const reasoning = ask.reasons ? REASONING : [];
   const promptTokens = ask.receivedTokens ?? sum(ask.promptTexts.map(countWords));

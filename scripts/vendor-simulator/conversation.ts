@@ -1,16 +1,16 @@
 /**
- * What a conversation is in every dialect alike, so that the same one gets the same answer and is counted the same,
- * whichever it came in.
+ * The dialect-independent form of a conversation. The same conversation gets the same response and token count in
+ * every dialect.
  */
 export interface Turn {
-  /** `other`: rules, and what tools answered. */
+  /** `other`: system prompts and tool results. */
   readonly speaker: 'user' | 'model' | 'other';
   readonly text: string;
 }
 
 /**
- * What the user said since the model last spoke. A dialect may merge what stood in several messages, so all of them
- * count as one; tools' answers stand between without being anyone's word.
+ * Returns what the user said since the model last spoke. A dialect may merge several messages, so all of them count
+ * as one. Tool results in between belong to neither speaker.
  */
 export function findLastUserText(turns: readonly Turn[]): string {
   const run: string[] = [];
@@ -25,18 +25,18 @@ export function findLastUserText(turns: readonly Turn[]): string {
   return run.join(' ');
 }
 
-/** Texts of one message; pictures and files between them leave no trace. */
+/** Joins the texts of one message. Images and files between them are skipped. */
 export function joinTexts(texts: readonly string[]): string {
   return texts.filter((text) => text !== '').join(' ');
 }
 
-/** One dialect carries a tool's answer as text, another as an object: the same answer must be counted the same. */
+/** Some dialects carry a tool's result as text, others as an object. The same result must get the same count. */
 export function readToolResult(text: string): string {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? JSON.stringify(value) : text;
   } catch {
-    // Most tools answer in plain words.
+    // Most tools return plain text.
     return text;
   }
 }

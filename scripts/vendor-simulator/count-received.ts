@@ -3,8 +3,9 @@ import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { isRecord, type JsonRecord, readText } from './json-record.ts';
 
 /**
- * The tokens of everything that a request gives a model to read, in any dialect: texts, thoughts, ids, tools and their
- * schemas, and what its pictures and files hold. It looks at what arrived and knows nothing of how a gateway counts.
+ * Counts the tokens of everything that a request gives a model to read, in any dialect: texts, thoughts, ids, tools
+ * and their schemas, and the content of its images and files. It examines what arrived, independently of how a
+ * gateway counts.
  */
 export function countReceived(body: JsonRecord): number {
   const messages = [body['messages'], body['contents']].flat().filter(isRecord);
@@ -16,9 +17,9 @@ const PROMPT_FIELDS =
   'messages system tools response_format output_config contents systemInstruction generationConfig'.split(
     ' ',
   );
-/** Words of the form itself. */
+/** Keywords of the request format. */
 const FORM_FIELDS = new Set(['role', 'type', 'mimeType', 'media_type', 'format', 'detail', 'effort']);
-/** Read by the model as JSON, with the names in it. */
+/** Read by the model as JSON, including the names in it. */
 const JSON_FIELDS = new Set(
   'parameters parametersJsonSchema input_schema schema responseJsonSchema input args response'.split(' '),
 );
@@ -53,7 +54,7 @@ function countText(name: string, text: string, parent: JsonRecord): number {
   }
   if (name === 'data') {
     const type = readText(parent['mimeType'] ?? parent['media_type']);
-    // Anthropic's text documents come decoded.
+    // Anthropic's text documents are not base64.
     return parent['type'] === 'text' ? countTokens(text) : countMedia(type === '' ? 'audio/wav' : type, text);
   }
   return countTokens(text);
@@ -70,7 +71,7 @@ function countMedia(type: string, base64: string): number {
   return type === 'application/pdf' ? countPdf(bytes) : countTokens(bytes.toString('utf8'));
 }
 
-/** Of a plain PDF: every text that its streams show, and a picture a page. */
+/** Counts a plain PDF: every text that its streams show, plus an image per page. */
 function countPdf(bytes: Buffer): number {
   const source = bytes.toString('latin1');
   const pages = source.match(/\/Type\s*\/Page\b/g)?.length ?? 0;
@@ -86,7 +87,7 @@ function inflate(packed: string): string {
   try {
     return inflateSync(Buffer.from(packed, 'latin1')).toString('latin1');
   } catch {
-    // A stream that is not packed, or packed in another way.
+    // The stream is not compressed, or in another way.
     return packed;
   }
 }

@@ -1,4 +1,4 @@
-/** Tokens are words here: what white space separates. */
+/** Tokens are words here, separated by white space. */
 export function countWords(text: string): number {
   let words = 0;
   let isInWord = false;

@@ -3,32 +3,32 @@ import type { VectorSource } from './vectors.ts';
 
 export type CallHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** What the simulator asks of a dialect. Dialects do no I/O: they say what to send, the simulator sends it. */
+/** What the simulator needs from a dialect. Dialects do no I/O: they return what the simulator must send. */
 export interface Dialect {
-  /** What every path of the dialect begins with. */
+  /** Common prefix of the dialect's paths. */
   readonly prefix: string;
-  /** The header by which the vendor names a call; null where it does not. */
+  /** The header with the vendor's request id. Null if it sends none. */
   readonly requestIdHeader: string | null;
-  /** Whether the vendor says by headers when to come back. */
+  /** Whether the vendor sends headers that say when to retry. */
   readonly sendsRetryAfter: boolean;
-  /** What a path is for; null where the dialect has no such path. */
+  /** Returns the operation of a path, or null if the dialect has no such path. */
   findOperation(method: string, path: string, query: URLSearchParams): Operation | null;
-  /** The key as this dialect carries it; null where there is none. */
+  /** Reads the key in this dialect's form. Null if there is none. */
   readKey(headers: CallHeaders): string | null;
-  /** What the vendor has against the headers alone; null where nothing. */
+  /** Returns the vendor's objection to the headers alone, or null. */
   checkHeaders(headers: CallHeaders): SimulatedError | null;
   answer(call: SimulatedCall): SimulatedAnswer;
-  /** How the vendor puts what every vendor has to say at times. */
+  /** Renders a refusal that all vendors have in the vendor's own form. */
   refuse(refusal: Refusal): SimulatedError;
-  /** The body of an error. */
+  /** Renders the body of an error. */
   renderError(error: SimulatedError, context: ErrorContext): string;
 }
 
 export interface Operation {
   readonly name: 'chat' | 'embeddings' | 'images' | 'image-edits' | 'models';
-  /** The model, where the path names it; null where the body's `model` does. */
+  /** The model, if the path names it. Null if the body's `model` does. */
   readonly model: string | null;
-  /** How the path says that the answer is to come; null where the body says it. */
+  /** The response format that the path selects. Null if the body selects it. */
   readonly framing: 'whole' | 'events' | 'array' | null;
 }
 
@@ -40,12 +40,12 @@ export interface SimulatedCall {
   readonly settings: SimulatorSettings;
 }
 
-/** How answers are made where nothing goes wrong. */
+/** Settings for responses without faults. */
 export interface SimulatorSettings {
   readonly vectors: VectorSource;
-  /** Words of each chat answer; null: the answer repeats what the user said last. */
+  /** Words of each chat response. Null repeats the user's last message. */
   readonly replyWords: number | null;
-  /** How the tokens of a prompt are counted: its words, or all that arrived by o200k_base. */
+  /** How a prompt's tokens are counted: its words, or everything that arrived by o200k_base. */
   readonly promptTokens: PromptTokens;
 }
 
@@ -59,12 +59,12 @@ export type RefusalReason =
   | 'exhausted402'
   | 'forbidden'
   | 'crowded'
-  /** A status that somebody asked for by a word. */
+  /** A status requested by a fault word. */
   | 'asked-for';
 
 export interface Refusal {
   readonly reason: RefusalReason;
-  /** Counts for `asked-for` alone: every vendor has statuses of its own for the others. */
+  /** Used only for `asked-for`: for the other reasons, every vendor has its own statuses. */
   readonly status: number;
   readonly message: string;
   readonly key: string | null;
@@ -73,18 +73,18 @@ export interface Refusal {
 export interface SimulatedError {
   readonly status: number;
   readonly message: string;
-  /** The dialect's own name of it: OpenAI's and Anthropic's `type`, Google's `status`. */
+  /** The dialect's own error name: OpenAI's and Anthropic's `type`, Google's `status`. */
   readonly type: string;
-  /** OpenAI alone has these two. */
+  /** Only for OpenAI. */
   readonly code?: string | null;
   readonly param?: string | null;
-  /** Google alone has these. */
+  /** Only for Google. */
   readonly details?: readonly object[];
 }
 
 export interface ErrorContext {
   readonly requestId: string;
-  /** For who says it in the body. */
+  /** For vendors that report it in the body. */
   readonly retryAfterMs: number | null;
   readonly framing: Operation['framing'];
 }
@@ -95,12 +95,12 @@ export type SimulatedAnswer =
       readonly kind: 'stream';
       readonly contentType: string;
       readonly chunks: readonly (Buffer | string)[];
-      /** The event that tells of an error after the stream began. */
+      /** The event that reports an error after the stream has started. */
       readonly errorChunk: string;
     }
   | { readonly kind: 'error'; readonly error: SimulatedError };
 
-/** How many inputs or pictures a call is for: what it costs a vendor beside the call itself. */
+/** Counts the inputs or images of a call, which cost a vendor time in addition to the call itself. */
 export function countInputs(body: Readonly<Record<string, unknown>>): number {
   const inputs = body['input'] ?? body['requests'];
   if (Array.isArray(inputs)) {

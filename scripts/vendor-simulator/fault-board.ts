@@ -1,19 +1,19 @@
 import { type Faults, findUnknownWords, parseFaultWords } from './faults.ts';
 import { isRecord } from './json-record.ts';
 
-/** Whose calls a fault is for: all, those for a model, those with a key. */
+/** The calls that a fault applies to: all, those for a model, or those with a key. */
 export interface FaultScope {
   readonly model?: string | undefined;
   readonly key?: string | undefined;
 }
 
-/** What goes wrong until it is told otherwise, and can be told from outside the process. */
+/** Faults that apply until they are changed, and that can be set from outside the process. */
 export interface FaultBoard {
-  /** Replaces what was set for that scope before; no faults take it away. */
+  /** Replaces the faults of that scope. No faults clears it. */
   set(faults: Faults, scope?: FaultScope): void;
-  /** All that applies to a call, the narrower over the wider; a key is narrower than a model. */
+  /** Returns all faults of a call. Narrower scopes override wider ones; a key is narrower than a model. */
   find(model: string, key: string | null): Faults;
-  /** `GET`, `POST` and `DELETE` of `/faults`. */
+  /** Handles `GET`, `POST` and `DELETE` of `/faults`. */
   answer(method: string, body: Readonly<Record<string, unknown>> | null): FaultBoardAnswer;
 }
 
@@ -79,7 +79,7 @@ function setIn(map: Map<string, Faults>, name: string, faults: Faults): void {
   }
 }
 
-/** What is wrong with an order of faults; null where nothing is. */
+/** Returns what is wrong with a request to set faults, or null. */
 function checkOrder(body: unknown): string | null {
   if (!isRecord(body) || typeof body['words'] !== 'string') {
     return 'Send {"words": "fail-500+slow-300"}, for one model or key with "model" or "key" beside it.';

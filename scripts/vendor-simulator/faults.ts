@@ -1,63 +1,63 @@
 /**
- * What the simulator can be told to do wrong. Faults come from the options, from what is set while it runs, from the
- * header `x-simulate`, from the model's name and from the API key, the later over the earlier. In the last three they
- * are words, joined with `+`, each perhaps with a number: `gpt-sim+slow-300+cut-5`, key `sk-sim+exhausted`. Names and
- * keys pass through a gateway unchanged, which headers do not.
+ * Faults that the simulator can produce. They come from the options, from settings made while it runs, from the
+ * header `x-simulate`, from the model's name and from the API key. Later ones override earlier ones. In the last
+ * three they are words, joined with `+`, optionally with a number: `gpt-sim+slow-300+cut-5`, key `sk-sim+exhausted`.
+ * A gateway passes names and keys through unchanged, but not headers.
  */
 export interface Faults {
-  /** Answer with this status instead. */
+  /** Respond with this status instead. */
   readonly status?: number;
   /** Sent as `retry-after-ms`, and rounded up to seconds as `retry-after`, with any status of 400 and over. */
   readonly retryAfterMs?: number;
-  /** Fail this share of the calls, 0..1, with `status` or 500; the choice is random, but the same in every run. */
+  /** Fail this share of the calls, 0..1, with `status` or 500. The choice is random, but the same in every run. */
   readonly failRate?: number;
-  /** Wait before the first byte of the answer. */
+  /** Wait before the first byte of the response. */
   readonly delayMs?: number;
-  /** Send the head, then nothing until the caller goes. */
+  /** Send the head, then nothing until the caller disconnects. */
   readonly hangsAfterHead?: boolean;
   /** Cut the connection after this many bytes of the body. */
   readonly cutAfterBytes?: number;
   /** Cut the connection after this many chunks of a stream. */
   readonly cutAfterChunks?: number;
-  /** Fall silent after this many chunks of a stream, with the connection open. */
+  /** Stop sending after this many chunks of a stream, with the connection open. */
   readonly stallAfterChunks?: number;
   /** Send an error event after this many chunks of a stream, then end it. */
   readonly errorAfterChunks?: number;
-  /** Answer 200 with something that is not of the dialect. */
+  /** Respond 200 with a body that does not belong to the dialect. */
   readonly garbage?: boolean;
   /** Wait between two pieces of a stream. */
   readonly msPerToken?: number;
-  /** Where a stream tells its usage, other than where the dialect's vendor does; `output` tells that half alone. */
+  /** Where a stream reports its usage, if not where the dialect's vendor does. `output` reports only that half. */
   readonly usage?: 'missing' | 'first' | 'every' | 'finish' | 'output';
-  /** Send each chunk that begins, finishes or counts twice, as vendors have been seen to do. */
+  /** Send each chunk that starts, finishes or reports usage twice, as some vendors do. */
   readonly duplicates?: boolean;
-  /** Leave out what ends a stream: the end mark, the finish, or both. */
+  /** Omit what ends a stream: the end mark, the finish, or both. */
   readonly noEnd?: 'mark' | 'finish' | 'both';
-  /** The key is out of money; `402` where the vendor has that status for it. */
+  /** The key is out of money. `402` if the vendor uses that status for it. */
   readonly exhausted?: true | '402';
-  /** The key is not known. */
+  /** The key is unknown. */
   readonly revoked?: boolean;
-  /** The key is known, and not allowed to do this. */
+  /** The key is known, but not allowed to do this. */
   readonly forbidden?: boolean;
-  /** Repeat the key in the error's message. */
+  /** Repeat the key in the error message. */
   readonly echoesKey?: boolean;
-  /** Refuse embeddings of any batch that holds an input with this text in it. */
+  /** Refuse embeddings of any batch with an input that contains this text. */
   readonly poison?: string;
-  /** Count each word of embedding inputs with "dear" in them as this many tokens, as foreign vocabularies do. */
+  /** Count each word of embedding inputs that contain "dear" as this many tokens, as foreign vocabularies do. */
   readonly dearTokens?: number;
-  /** Count so many tokens more for each embedding input, as servers do that put marks around it. */
+  /** Count this many more tokens for each embedding input, like servers that add special tokens. */
   readonly specialTokens?: number;
-  /** Answer NaN, or numbers that are too large for a float32, for inputs with this text in them. */
+  /** Return NaN, or numbers that are too large for a float32, for inputs that contain this text. */
   readonly overflow?: string;
-  /** Answer embeddings as numbers although base64 was asked. */
+  /** Return embeddings as numbers although base64 was requested. */
   readonly ignoresBase64?: boolean;
-  /** In the place of each image: a text, what is not base64, or a PNG of a few kilobytes with far too many pixels. */
+  /** Instead of each image: a text, invalid base64, or a PNG of a few kilobytes with far too many pixels. */
   readonly image?: 'text' | 'broken' | 'bomb';
 }
 
 type FaultWord = (number: number) => Faults;
 
-/** The words of model names and keys; `FAULT_HELP` explains them to people. */
+/** The words in model names and keys. `FAULT_HELP` explains them to people. */
 const FAULT_WORDS: Readonly<Record<string, FaultWord>> = {
   fail: (number) => ({ status: number >= 400 && number <= 599 ? number : 500 }),
   retry: (number) => ({ retryAfterMs: number }),
@@ -94,7 +94,7 @@ const FAULT_WORDS: Readonly<Record<string, FaultWord>> = {
   bombimage: () => ({ image: 'bomb' }),
 };
 
-/** All the words there are. */
+/** All known words. */
 export const FAULT_NAMES: readonly string[] = Object.keys(FAULT_WORDS);
 
 /** Words that mean little without their number. */
@@ -140,7 +140,7 @@ In some:
   bombimage         OpenAI and Gemini: a small PNG of 400 million pixels for each image
 `;
 
-/** The faults that a model's name, a key or a header names; words that mean nothing here are left alone. */
+/** Parses the faults in a model's name, a key or a header. Ignores unknown words. */
 export function parseFaultWords(text: string): Faults {
   let faults: Faults = {};
   for (const word of text.split('+')) {
@@ -153,7 +153,10 @@ export function parseFaultWords(text: string): Faults {
   return faults;
 }
 
-/** What of a text that should hold nothing but faults is none, so that a slip is told instead of having no effect. */
+/**
+ * Returns the unknown words of a text that should contain only faults, so that a typo is reported instead of having
+ * no effect.
+ */
 export function findUnknownWords(text: string): readonly string[] {
   return text.split('+').filter((word) => {
     const { name, number } = splitWord(word);
@@ -167,7 +170,7 @@ function splitWord(word: string): { readonly name: string; readonly number: stri
   return { name, number };
 }
 
-/** Numbers in 0..1 that look random and are the same in every run (mulberry32). */
+/** Returns numbers in 0..1 that look random and are the same in every run (mulberry32). */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -17,7 +17,7 @@ export function renderWhole(plan: GeminiPlan, faults: Faults): object {
   };
 }
 
-/** What a stream sends in pieces stands in one part when it is whole. */
+/** Merges the pieces of a stream into one part for a whole response. */
 function mergeTexts(parts: readonly JsonRecord[]): readonly JsonRecord[] {
   const merged: JsonRecord[] = [];
   for (const part of parts) {
@@ -59,7 +59,10 @@ export function renderHead({ model }: GeminiPlan): JsonRecord {
   return { modelVersion: model, responseId: 'simulated' };
 }
 
-/** `tokens` null: the vendor does not tell yet. All candidates' together; thoughts and searches stand beside. */
+/**
+ * `tokens` is null if the vendor does not report them yet. Counts all candidates together. Thoughts and searches are
+ * reported separately.
+ */
 export function renderUsage(plan: GeminiPlan, thoughts: number, tokens: number | null): JsonRecord {
   const { promptTokens, cachedTokens, searchTokens } = plan.script.usage;
   const candidates = (tokens ?? 0) * plan.candidates;

@@ -13,8 +13,8 @@ import { renderBlocked, renderStream } from './gemini-stream.ts';
 import { type JsonRecord, readRecord, readRecords, readText } from './json-record.ts';
 
 /**
- * A model thinks where it is asked to: by a level, by a budget that is not 0, or to show its thoughts. A prompt that
- * holds the word `blockme` is blocked.
+ * A model reasons if the request sets a level, a budget other than 0, or asks for its thoughts. A prompt that
+ * contains the word `blockme` is blocked.
  */
 export function answerGeminiChat(call: SimulatedCall): SimulatedAnswer | GeminiRefusal {
   const { model, faults } = call;

@@ -8,7 +8,7 @@ export interface GeminiContent {
   readonly responses: readonly FunctionPart[];
 }
 
-/** A call or its answer, with the part that it stands in. */
+/** A function call or its response, with its part. */
 export interface FunctionPart {
   readonly part: JsonRecord;
   readonly index: number;
@@ -17,7 +17,7 @@ export interface FunctionPart {
   readonly value: JsonRecord;
 }
 
-/** Of a parsed message, whose names are as they should be. Without a role it is the user who speaks. */
+/** Reads a parsed message, whose names are valid. Without a role, the speaker is the user. */
 export function readContents(message: JsonRecord): readonly GeminiContent[] {
   return readRecords(message['contents']).map(({ role, parts }) => ({
     role: role === 'model' ? 'model' : 'user',
@@ -48,7 +48,7 @@ function findFunctionParts(
   });
 }
 
-/** A content as all dialects know it: what tools answered, and then what was said. */
+/** Converts contents to the dialect-independent form: tool results first, then what was said. */
 export function toTurns(contents: readonly GeminiContent[]): readonly Turn[] {
   return contents.flatMap(({ role, parts, responses }): Turn[] => [
     ...responses.map(({ value }) => ({ speaker: 'other' as const, text: readResponse(value) })),
@@ -56,12 +56,12 @@ export function toTurns(contents: readonly GeminiContent[]): readonly Turn[] {
   ]);
 }
 
-/** Thoughts that are sent back are no text of the conversation. */
+/** Thoughts that are sent back are not text of the conversation. */
 export function readPartTexts(parts: readonly JsonRecord[]): string {
   return joinTexts(parts.filter((part) => part['thought'] !== true).map((part) => readText(part['text'])));
 }
 
-/** A tool that answers in words has them under one of these names, because Google wants an object. */
+/** Google requires an object, so a tool with a text result puts it under one of these names. */
 const WRAPPERS = new Set(['content', 'error', 'output', 'result']);
 
 function readResponse(response: JsonRecord): string {

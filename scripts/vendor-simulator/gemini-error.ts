@@ -1,6 +1,6 @@
 import type { FieldViolation } from './gemini-parse.ts';
 
-/** What Google has against a request: always a 400 with `INVALID_ARGUMENT`. */
+/** A refusal by Google: always a 400 with `INVALID_ARGUMENT`. */
 export interface GeminiRefusal {
   readonly refuses: string;
   readonly details?: readonly object[];
@@ -20,7 +20,7 @@ export const STATUS_NAMES: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED',
 };
 
-/** All fields that are wrong, told at once. */
+/** Reports all invalid fields at once. */
 export function refuseFields(violations: readonly FieldViolation[]): GeminiRefusal {
   return {
     refuses: violations.map(({ description }) => description).join('\n'),

@@ -1,6 +1,6 @@
 import { findCitedFrom, SEARCH_RESULTS } from './web-search.ts';
 
-/** Where in the text, in bytes of UTF-8, what rests on which source. */
+/** Describes which part of the text, in UTF-8 bytes, is based on which source. */
 export function renderGrounding(query: string, pieces: readonly string[]): object {
   const cited = pieces.slice(findCitedFrom(pieces)).join('');
   const endIndex = Buffer.byteLength(pieces.join(''));
@@ -11,7 +11,7 @@ export function renderGrounding(query: string, pieces: readonly string[]): objec
     groundingChunks: SEARCH_RESULTS.map(({ url, title }) => ({ web: { uri: url, title } })),
     groundingSupports: [
       {
-        // The beginning of the text is said by saying nothing.
+        // A segment at the start of the text omits `startIndex`.
         segment: { ...(startIndex > 0 ? { startIndex } : {}), endIndex, text: cited },
         groundingChunkIndices: SEARCH_RESULTS.map((_, index) => index),
       },

@@ -8,8 +8,8 @@ export interface FieldViolation {
 }
 
 /**
- * Reads a message as Google does: field names in camel or in snake case, null as not there, one value where a list
- * is meant. What is left is in camel case throughout.
+ * Parses a message as Google does: it accepts field names in camel or snake case, treats null as missing, and accepts
+ * a single value for a list. The result uses camel case throughout.
  */
 export function parseGeminiMessage(
   body: JsonRecord,
@@ -73,7 +73,7 @@ const READERS: Readonly<Record<Extract<Shape, string>, (value: unknown) => boole
   any: () => true,
   boolean: (value) => typeof value === 'boolean',
   bytes: (value) => typeof value === 'string' && readBase64(value) !== null,
-  // Large integers travel as text, and Google takes every number so.
+  // Large integers are sent as text, and Google accepts every number that way.
   number: (value) =>
     (typeof value === 'number' || typeof value === 'string') && Number.isFinite(Number(value)),
   struct: isRecord,

@@ -3,19 +3,19 @@ import { checkSignatures, checkToolTurns } from './gemini-tool-turns.ts';
 import { findImageType, readBase64 } from './image-type.ts';
 import { type JsonRecord, readRecord, readRecords, readText } from './json-record.ts';
 
-/** What inline data may take of a request. */
+/** Limit for inline data in a request. */
 const MAX_REQUEST_BYTES = 20 * 1024 * 1024;
 const MAX_STOPS = 5;
 const MAX_CANDIDATES = 8;
 const LEVELS = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH'];
 const MODES = ['AUTO', 'ANY', 'NONE', 'VALIDATED'];
 const NAME_PATTERN = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/;
-/** What a part is, of which it must be one. */
+/** A part must be exactly one of these. */
 const DATA =
   `codeExecutionResult executableCode fileData functionCall functionResponse inlineData text toolCall
   toolResponse`.split(/\s+/);
 
-/** What the vendor refuses of a message whose fields are as they should be; null where nothing. */
+/** Returns why the vendor refuses a message whose fields are valid. Null if it does not. */
 export function checkGenerateRequest(model: string, message: JsonRecord): string | null {
   const config = readRecord(message['generationConfig']);
   return (

@@ -1,6 +1,6 @@
 /**
- * What fields Google's messages have, after the v1beta discovery document. The vendor refuses every other, so these
- * are as much of the simulator as what it answers. What nobody here looks into is `any`.
+ * The fields of Google's messages, from the v1beta discovery document. The vendor refuses any other field, so this
+ * list is as important as the responses. Fields that the simulator does not examine are `any`.
  */
 export type Shape =
   | 'any'
@@ -16,7 +16,7 @@ export type Shape =
 const message = (fields: Readonly<Record<string, Shape>>): Shape => ({ fields: () => fields });
 const list = (shape: Shape): Shape => ({ list: shape });
 
-/** Google's form of schemas, which is but a part of JSON Schema. */
+/** Google's schema format, which is a subset of JSON Schema. */
 const schema: Shape = {
   fields: () => ({
     anyOf: list(schema),

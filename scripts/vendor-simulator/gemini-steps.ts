@@ -5,29 +5,29 @@ import { signText } from './issued-text.ts';
 import type { JsonRecord } from './json-record.ts';
 import { makeSampleImage } from './sample-image.ts';
 
-/** What is answered, before it is put into one message or many. */
+/** The content of a response, before it is rendered as one message or many. */
 export interface GeminiPlan {
   readonly model: string;
   readonly script: ChatScript;
   readonly candidates: number;
   readonly showsThoughts: boolean;
-  /** The first call, or the end of a text, carries a signature. */
+  /** Whether the first call, or the end of a text, carries a signature. */
   readonly signs: boolean;
-  /** Calls have ids, which vendors of this dialect may leave out. */
+  /** Whether calls have ids, which vendors of this dialect may omit. */
   readonly namesCalls: boolean;
-  /** Width to height of the picture that is drawn; null where none is. */
+  /** Width to height of the generated image. Null if there is none. */
   readonly pictureRatio: number | null;
-  /** The picture is an edit of those in the prompt: it has another colour. */
+  /** Whether the image is an edit of those in the prompt. It then has another colour. */
   readonly isEdit: boolean;
-  /** What is sent in the place of the picture. */
+  /** What is sent instead of the image. */
   readonly pictureFault: Faults['image'];
   readonly isBlocked: boolean;
 }
 
 const PICTURE_SIDE = 64;
-/** What Google counts a picture as. */
+/** Google's token count for an image. */
 const PICTURE_TOKENS = 1290;
-/** A step of an answer: the parts of one chunk, and what the model has written by then. */
+/** A step of a response: the parts of one chunk, and what the model has written by then. */
 export interface Step {
   readonly parts: readonly JsonRecord[];
   readonly thoughts: number;
@@ -76,7 +76,7 @@ function drawPicture(ratio: number, { isEdit, pictureFault }: GeminiPlan): strin
   });
 }
 
-/** Of one candidate, without its thoughts. */
+/** Counts one candidate, without its thoughts. */
 export function countTokens({ script, pictureRatio }: GeminiPlan): number {
   const { completionTokens, reasoningTokens } = script.usage;
   const words = script.toolCalls.length > 0 ? completionTokens - reasoningTokens : script.pieces.length;

@@ -27,7 +27,7 @@ export function renderStream(plan: GeminiPlan, framing: Framing, faults: Faults)
       const rest = { ...placeUsage(faults.usage, places, isLast ? all : grown, all), ...renderHead(plan) };
       chunks.push({ candidates: [renderCandidate(plan, index, step.parts, finishes)], ...rest });
       if (isLast && faults.duplicates === true) {
-        // The end comes twice; what was said does not.
+        // Repeat only the end, not the text.
         chunks.push({ candidates: [renderCandidate(plan, index, [], finishes)], ...rest });
       }
     }
@@ -55,7 +55,7 @@ function placeUsage(
   }
 }
 
-/** A prompt that is blocked is answered 200, and has no candidates. */
+/** A blocked prompt gets a 200 without candidates. */
 export function renderBlocked(plan: GeminiPlan, framing: Framing | null, faults: Faults): SimulatedAnswer {
   const { promptTokens } = plan.script.usage;
   const usageMetadata = { promptTokenCount: promptTokens, totalTokenCount: promptTokens };
@@ -76,7 +76,7 @@ function frameChunks(chunks: readonly object[], framing: Framing, faults: Faults
       kind: 'stream',
       contentType: 'text/event-stream',
       chunks: texts.map((text) => `data: ${text}\r\n\r\n`),
-      // No event of the stream's form: the vendor writes it as it would a body.
+      // Not an event: the vendor writes it as a plain body.
       errorChunk: STREAM_ERROR,
     };
   }

@@ -2,10 +2,10 @@ import type { FunctionPart, GeminiContent } from './gemini-contents.ts';
 import { isSignatureOf, signText } from './issued-text.ts';
 import type { JsonRecord } from './json-record.ts';
 
-/** What stands in for a signature that was lost. */
+/** Placeholder for a lost signature. */
 const SKIP_SIGNATURE = 'skip_thought_signature_validator';
 
-/** A call's signature covers the call, so that one that was changed on its way is found out. */
+/** A call's signature covers the call, so that changes to it are detected. */
 export function signCall(name: string, args: unknown): string {
   return signText(describeCall(name, args));
 }
@@ -14,7 +14,7 @@ function describeCall(name: string, args: unknown): string {
   return `${name} ${JSON.stringify(args)}`;
 }
 
-/** Every call is answered in the content that follows it, all of them there, and nothing else is answered. */
+/** Checks that the content after each set of calls contains all of their responses, and no others. */
 export function checkToolTurns(contents: readonly GeminiContent[]): string | null {
   for (const [index, { calls, responses }] of contents.entries()) {
     const before = contents[index - 1];
@@ -39,7 +39,7 @@ function checkResponses(calls: readonly FunctionPart[], responses: readonly Func
   if (calls.length !== responses.length) {
     return 'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.';
   }
-  // What was called by an id is answered by it; without ids, names have to do.
+  // Match responses by id if all calls have one, otherwise by name.
   const hasIds = calls.every(({ id }) => id !== null);
   const describe = ({ id, name }: FunctionPart): string => (hasIds ? `${id} ${name}` : name);
   const open = calls.map(describe).sort();
@@ -49,7 +49,7 @@ function checkResponses(calls: readonly FunctionPart[], responses: readonly Func
     : 'Please ensure that the names and ids of function response parts are those of the function call parts of the function call turn.';
 }
 
-/** Since the user last spoke, the first call of every step must bring back the signature that it was issued with. */
+/** Since the user last spoke, the first call of every step must include the signature that it was issued with. */
 export function checkSignatures(contents: readonly GeminiContent[]): string | null {
   const start = contents.findLastIndex(({ role, responses }) => role === 'user' && responses.length === 0);
   for (const [index, { calls }] of contents.entries()) {

@@ -5,7 +5,7 @@ import type { Dialect, Operation, Refusal, RefusalReason, SimulatedError } from 
 
 const PATH = /^\/v1beta\/models\/([^/:]+):(\w+)$/;
 
-/** Google's Gemini API, after its reference and the vendor's own words where it refuses. */
+/** Google's Gemini API, following its reference, with the vendor's own error messages. */
 export const geminiDialect: Dialect = {
   prefix: '/v1beta/',
   requestIdHeader: null,
@@ -86,7 +86,7 @@ const exhaust = (): SimulatedError =>
 const REFUSALS: Readonly<Record<RefusalReason, (refusal: Refusal) => SimulatedError>> = {
   'unknown-path': ({ message }) => toError(404, message),
   'not-json': ({ message }) => toError(400, `Invalid JSON payload received. ${message}`),
-  // The key itself stands in the details, and must not get any further from there.
+  // The details contain the key itself, which must not be passed on.
   revoked: ({ key }) =>
     toError(400, 'API key not valid. Please pass a valid API key.', [
       describeReason('API_KEY_INVALID'),
@@ -109,7 +109,7 @@ function decodeName(encoded: string): string {
   try {
     return decodeURIComponent(encoded);
   } catch {
-    // What cannot be decoded is the name of nothing.
+    // A name that cannot be decoded does not exist.
     return '';
   }
 }

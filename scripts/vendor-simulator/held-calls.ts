@@ -1,22 +1,22 @@
 import { waitInLine } from './service-line.ts';
 
-/** Calls for one model, each of which waits before its answer until it is let go, in the order they came. */
+/** Calls for one model, each of which waits before its response until it is released, in order of arrival. */
 export interface HeldCalls {
-  /** How many wait now. */
+  /** How many are waiting now. */
   readonly waiting: number;
-  /** Lets so many more calls go: those that wait, then those that come. */
+  /** Releases this many more calls: waiting ones first, then later ones. */
   letGo(count: number): void;
-  /** Lets all go, those that come as well. */
+  /** Releases all calls, including later ones. */
   end(): void;
 }
 
 export interface CallHolder {
   hold(model: string): HeldCalls;
-  /** Waits where calls for the model are held; returns early when the caller goes. */
+  /** Waits if calls for the model are held. Returns early if the caller disconnects. */
   pass(model: string, signal: AbortSignal): Promise<void>;
 }
 
-/** Time in an answer that a test decides about, where a fixed delay would have to be longer than any machine is slow. */
+/** Creates delays that a test controls. A fixed delay would have to be longer than the slowest machine takes. */
 export function createCallHolder(): CallHolder {
   const held = new Map<string, HeldModel>();
   return {
@@ -32,7 +32,7 @@ export function createCallHolder(): CallHolder {
 class HeldModel implements HeldCalls {
   readonly #waiting = new Set<() => void>();
   readonly #onEnd: () => void;
-  /** How many may go without waiting. */
+  /** How many calls may pass without waiting. */
   #allowed = 0;
 
   constructor(onEnd: () => void) {

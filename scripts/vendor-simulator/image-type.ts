@@ -1,4 +1,4 @@
-/** What a picture is by its first bytes, of those that vendors take; null where it is none of them. */
+/** Detects an image's type from its first bytes. Null if vendors do not accept it. */
 export function findImageType(bytes: Buffer): string | null {
   const begins = (hex: string): boolean => bytes.toString('hex', 0, hex.length / 2) === hex;
   if (begins('89504e470d0a1a0a')) {
@@ -13,7 +13,7 @@ export function findImageType(bytes: Buffer): string | null {
   return begins('52494646') && bytes.toString('latin1', 8, 12) === 'WEBP' ? 'image/webp' : null;
 }
 
-/** The bytes; null where the text is not base64. */
+/** Decodes base64. Returns null if the text is not base64. */
 export function readBase64(text: string): Buffer | null {
   return text !== '' && /^[A-Za-z0-9+/_-]*={0,2}$/.test(text) && text.replace(/=+$/, '').length % 4 !== 1
     ? Buffer.from(text, 'base64')

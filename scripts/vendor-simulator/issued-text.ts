@@ -1,9 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Not a secret: two simulators are one vendor, and know what the other has issued. */
+/** Not a secret: two simulators act as one vendor, and recognise what the other has issued. */
 const SIGNING_KEY = 'vendor-simulator';
 
-/** What vendors hang on a model's thoughts, so that they know them again: opaque to who carries it back. */
+/**
+ * The signature that vendors attach to a model's reasoning to recognise it later. Opaque to the client that sends it
+ * back.
+ */
 export function signText(text: string): string {
   return createHmac('sha256', SIGNING_KEY).update(text).digest('base64');
 }

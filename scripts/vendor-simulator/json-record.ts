@@ -4,7 +4,7 @@ export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The object, or an empty one in the place of anything else. */
+/** Returns the object, or an empty one for anything else. */
 export function readRecord(value: unknown): JsonRecord {
   return isRecord(value) ? value : {};
 }
@@ -13,7 +13,7 @@ export function readRecords(value: unknown): readonly JsonRecord[] {
   return Array.isArray(value) ? value.map(readRecord) : [];
 }
 
-/** The text, or an empty one in the place of anything else. */
+/** Returns the text, or an empty one for anything else. */
 export function readText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

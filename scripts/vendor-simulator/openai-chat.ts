@@ -16,14 +16,14 @@ const ERROR_CHUNK = toEvent({
 });
 const DONE_CHUNK = 'data: [DONE]\n\n';
 
-/** Streams are built once for a script: measuring must pay for sending them, not for making them. */
+/** Streams are built once per script: a measurement should pay for sending them, not for building them. */
 const MAX_CACHED_STREAMS = 64;
 const cachedStreams = new Map<string, readonly Buffer[]>();
 
 /**
- * A model thinks aloud where its name holds `reasoner` or a `reasoning_effort` is asked for; the former refuses
- * `max_tokens` and `temperature` as OpenAI's reasoning models do. With `tools` the first of them is called (all of
- * them where the name holds `parallel`), until a message of role `tool` is there.
+ * A model reasons if its name contains `reasoner` or the request has a `reasoning_effort`. The former refuses
+ * `max_tokens` and `temperature`, as OpenAI's reasoning models do. With `tools`, it calls the first one (all of them
+ * if the name contains `parallel`) until there is a message of role `tool`.
  */
 export function answerChat(call: SimulatedCall): SimulatedAnswer {
   const { body, model, faults } = call;
@@ -98,7 +98,7 @@ function readAsk({ body, model, settings }: SimulatedCall, messages: readonly Js
 
 const SPEAKERS: Readonly<Record<string, Turn['speaker']>> = { user: 'user', assistant: 'model' };
 
-/** Pictures, sound and files are taken and count nothing. */
+/** Images, sound and files are accepted but count nothing. */
 function readTurn(message: JsonRecord): Turn {
   const { role, content } = message;
   const text =
@@ -244,7 +244,7 @@ function nameCall(call: ScriptedToolCall): string {
   return `call_simulated_${call.number}`;
 }
 
-/** Each source stands for all that follows the first word. */
+/** Each source covers everything after the first word. */
 function renderCitations({ pieces }: ChatScript): readonly object[] {
   const citedFrom = findCitedFrom(pieces);
   const start_index = pieces.slice(0, citedFrom).join('').length;
@@ -258,7 +258,7 @@ function renderHead(model: string, object: string): object {
   return { id: ID, object, created: 1_700_000_000, model, service_tier: 'default', system_fingerprint: null };
 }
 
-/** OpenAI counts the answers of all choices together, and the prompt once. */
+/** OpenAI adds up the completions of all choices, and counts the prompt once. */
 function renderUsage({ usage }: ChatScript, choices: number): object {
   const completion = usage.completionTokens * choices;
   return {

@@ -43,7 +43,7 @@ export function answerEmbeddings({ body, model, faults, settings }: SimulatedCal
   };
 }
 
-/** Put together by hand: base64 needs no escaping, and JSON.stringify would look at every character of it. */
+/** Concatenated by hand: base64 needs no escaping, and JSON.stringify would examine every character of it. */
 function renderItem(
   vectors: VectorSource,
   text: string,
@@ -57,7 +57,7 @@ function renderItem(
   return `{"object":"embedding","index":${index},"embedding":${vector}}`;
 }
 
-/** What servers of half precision have been seen to send. */
+/** What some half-precision servers send. */
 function renderOverflow(index: number, dimensions: number, isBase64: boolean): string {
   const vector = isBase64
     ? `"${Buffer.alloc(dimensions * 4, 0xff).toString('base64')}"`
@@ -74,8 +74,8 @@ interface FastItems {
 const fastItems = new Map<string, FastItems>();
 
 /**
- * All texts have one vector here, so the items of a small batch are the beginning of those of a large one: they are
- * made once for each number of dimensions and from then on only cut.
+ * All texts have one vector here, so the items of a small batch are a prefix of those of a large one. They are built
+ * once for each number of dimensions and then only sliced.
  */
 function cutFastItems(vectors: VectorSource, count: number, dimensions: number, isBase64: boolean): Buffer {
   const name = `${dimensions} ${isBase64}`;

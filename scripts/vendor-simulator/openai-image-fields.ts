@@ -4,13 +4,13 @@ import { UploadedFile } from './read-request.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** A number, which a form has as a text; null where there is none. */
+/** Reads a number, which a form sends as text. Null if there is none. */
 export function readNumber(value: unknown): number | null {
   if (value === undefined || value === null || value === '') return null;
   return typeof value === 'number' ? value : Number(value);
 }
 
-/** The images of an edit, of a form or of JSON, in their order. */
+/** Lists the images of an edit, from a form or JSON, in order. */
 export function listFiles(body: Body): readonly unknown[] {
   return ['image', 'image[]', 'images'].flatMap((name) => {
     const value = body[name] ?? [];
@@ -22,7 +22,7 @@ export function countFiles(body: Body): number {
   return listFiles(body).length;
 }
 
-/** The bytes of a form's file, or of a data URI in JSON; null where there are none, as of a link. */
+/** Returns the bytes of a form's file, or of a data URI in JSON. Null if there are none, as for a URL. */
 export function readFileBytes(value: unknown): Buffer | null {
   if (value instanceof UploadedFile) return value.bytes;
   const url = readText(isRecord(value) ? value['image_url'] : value);
@@ -30,7 +30,7 @@ export function readFileBytes(value: unknown): Buffer | null {
   return base64 === undefined ? null : readBase64(base64);
 }
 
-/** A link, which a vendor would fetch and the simulator does not. */
+/** Whether the value is a URL, which a vendor would fetch and the simulator does not. */
 export function isLink(value: unknown): boolean {
   return isRecord(value) && readText(value['image_url']).startsWith('https://');
 }

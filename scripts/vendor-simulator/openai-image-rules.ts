@@ -4,7 +4,7 @@ import { isLink, listFiles, readFileBytes, readNumber } from './openai-image-fie
 import { readText } from './json-record.ts';
 import { readPngSize } from './tiny-png.ts';
 
-/** What OpenAI refuses of a request for images (OpenAI API reference: images), by family of model. */
+/** What OpenAI refuses in an image request (OpenAI API reference: images), by family of model. */
 
 export interface ImageRefusal {
   readonly message: string;
@@ -26,7 +26,7 @@ export function isGptImage(model: string): boolean {
   return model.includes('gpt-image-');
 }
 
-/** Null where nothing is wrong. A model of no family known here takes all that any of them takes. */
+/** Returns null if nothing is wrong. A model of an unknown family accepts everything that any family accepts. */
 export function checkImageCall({ body, model }: SimulatedCall, isEdit: boolean): ImageRefusal | null {
   return (
     checkNames(body, model, isEdit) ??

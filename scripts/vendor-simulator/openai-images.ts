@@ -5,7 +5,7 @@ import { countFiles, readNumber } from './openai-image-fields.ts';
 import { readText } from './json-record.ts';
 import { type ImageFormat, makeSampleImage } from './sample-image.ts';
 
-/** What OpenAI counts an image of 1024x1024 pixels as, by its quality; an input is as many as one of low quality. */
+/** OpenAI's token count for an image of 1024x1024 pixels, by quality. An input counts as one of low quality. */
 const tokensOfQuality: Readonly<Record<string, number>> = { low: 272, medium: 1056, high: 4160 };
 const tokensOfInput = 272;
 
@@ -14,7 +14,7 @@ const streamError = JSON.stringify({
   error: { type: 'server_error', code: null, message: 'The server had an error.', param: null },
 });
 
-/** `/v1/images/generations` and `/v1/images/edits`, of which the latter takes forms and JSON. */
+/** Serves `/v1/images/generations` and `/v1/images/edits`. Edits accept forms and JSON. */
 export function answerImages(call: SimulatedCall): SimulatedAnswer {
   const isEdit = call.operation.name === 'image-edits';
   const problem = checkImageCall(call, isEdit);
@@ -35,7 +35,7 @@ export function answerImages(call: SimulatedCall): SimulatedAnswer {
 function describeImage({ body, model, faults }: SimulatedCall, isEdit: boolean, index: number): object {
   const asksUrl = !isGptImage(model) && body['response_format'] !== 'b64_json';
   if (asksUrl) return { url: `https://images.example/${index}.png` };
-  // Each image of a call has a colour of its own, so that tests can tell their order, and an edit from what is new.
+  // Each image of a call has a different colour, so that tests can check their order and tell edits from new images.
   const color = [(index * 60) % 256, isEdit ? 200 : 120, isEdit ? 120 : 200] as const;
   return {
     b64_json: makeSampleImage(readFormat(body), color, faults.image),
@@ -55,7 +55,7 @@ function streamImage(call: SimulatedCall, isEdit: boolean): SimulatedAnswer {
   };
   const chunks: string[] = [];
   for (let index = 0; index < (readNumber(body['partial_images']) ?? 0); index += 1) {
-    // Previews grow lighter, so that tests can tell them.
+    // Previews get lighter, so that tests can tell them apart.
     const b64_json = makeSampleImage(readFormat(body), [0, 0, 40 * (index + 1)], faults.image);
     const type = `${prefix}.partial_image`;
     chunks.push(renderEvent({ type, b64_json, partial_image_index: index, ...shared }));
@@ -76,7 +76,7 @@ function renderEvent(event: { readonly type: string } & Readonly<Record<string, 
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-/** The GPT family counts tokens, the others nothing. */
+/** The GPT family counts tokens. Other models report no usage. */
 function describeUsage({ body, model, faults }: SimulatedCall, images: number): object {
   if (!isGptImage(model) || faults.usage === 'missing') return {};
   const text = countWords(readText(body['prompt']));

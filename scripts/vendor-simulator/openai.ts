@@ -3,7 +3,7 @@ import { answerChat } from './openai-chat.ts';
 import { answerEmbeddings } from './openai-embeddings.ts';
 import { answerImages } from './openai-images.ts';
 
-/** OpenAI's dialect under `/v1`, after the shapes of the OpenAI API reference. */
+/** OpenAI's dialect under `/v1`, following the OpenAI API reference. */
 export const openAiDialect: Dialect = {
   prefix: '/',
   requestIdHeader: 'x-request-id',
@@ -23,7 +23,7 @@ export const openAiDialect: Dialect = {
     return key;
   },
 
-  // Servers of this dialect often ask for no key, and a first curl should not have to bring one.
+  // Servers of this dialect often need no key, and a first curl should work without one.
   checkHeaders: () => null,
 
   answer(call) {
@@ -62,7 +62,7 @@ const REFUSALS: Readonly<Record<RefusalReason, (refusal: Refusal) => SimulatedEr
     ...toError(429, 'insufficient_quota', 'You exceeded your current quota.'),
     type: 'insufficient_quota',
   }),
-  // OpenAI has no such answer; vendors of its form that are paid in advance do.
+  // OpenAI has no such response. Prepaid vendors with OpenAI's format do.
   exhausted402: () => ({
     ...toError(402, 'invalid_request_error', 'Insufficient Balance'),
     type: 'unknown_error',
@@ -85,7 +85,7 @@ const POST_PATHS: Readonly<Record<string, Operation['name']>> = {
 
 const MODELS = ['gpt-sim', 'gpt-sim-reasoner', 'text-embedding-sim', 'gpt-image-sim'];
 
-/** Any other model is served as well: its name says what goes wrong. */
+/** Any other model works as well: its name selects the faults. */
 function listModels(id: string): object {
   const describe = (model: string): object => ({
     id: model,

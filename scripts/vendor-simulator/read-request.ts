@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The path stays as it was sent: model names in it are for the dialect to decode. */
+/** Splits a URL. The path stays as it was sent: the dialect decodes model names in it. */
 export function splitUrl(url: string): { readonly path: string; readonly query: URLSearchParams } {
   const [path = '/', query = ''] = url.split('?', 2);
   return { path, query: new URLSearchParams(query) };
 }
 
-/** More than any call of these dialects has to send; a vendor has bounds as well. */
+/** More than any call of these dialects has to send. Vendors have limits as well. */
 const maxBodyBytes = 128 * 1024 * 1024;
 
-/** Null where it is longer than a vendor reads: what is left is not read. */
+/** Returns null if the body is longer than a vendor accepts. The rest is then not read. */
 export async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -21,7 +21,7 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | null>
   return Buffer.concat(chunks);
 }
 
-/** A file of a form. */
+/** A file in a form. */
 export class UploadedFile {
   readonly fileName: string;
   readonly contentType: string;
@@ -35,8 +35,8 @@ export class UploadedFile {
 }
 
 /**
- * The fields of a JSON object or of a form, in which a name that comes several times has an array. Null where it is
- * neither; a request without a body counts as an empty one.
+ * Parses the fields of a JSON object or a form. A name that occurs several times gets an array. Returns null if the
+ * body is neither. A request without a body counts as an empty object.
  */
 export async function parseBody(
   bytes: Buffer,
@@ -67,7 +67,7 @@ async function parseForm(
       fields.set(name, [...(fields.get(name) ?? []), field]);
     }
   } catch {
-    // Whatever is wrong with a form, a vendor says no more than that it is none.
+    // Whatever is wrong with a form, a vendor only says that it is not one.
     return null;
   }
   return Object.fromEntries(

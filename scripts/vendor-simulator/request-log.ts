@@ -5,13 +5,13 @@ export interface LoggedRequest {
   readonly model: string | null;
   readonly key: string | null;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The parsed body; null where bodies are not kept. */
+  /** The parsed body. Null if bodies are not kept. */
   readonly body: Readonly<Record<string, unknown>> | null;
-  /** How many texts are to be embedded; null where the call is for something else. */
+  /** How many texts to embed. Null if the call is for something else. */
   readonly inputs: number | null;
-  /** The status sent; null until then. */
+  /** The status sent. Null until then. */
   status: number | null;
-  /** The caller went before it had its answer. */
+  /** The caller disconnected before it had its response. */
   isAborted: boolean;
   /** Nothing more will be sent. */
   isOver: boolean;
@@ -19,7 +19,7 @@ export interface LoggedRequest {
 
 export interface RequestCounters {
   total: number;
-  /** Calls whose caller went before the answer was whole. */
+  /** Calls whose caller disconnected before the response was complete. */
   aborted: number;
   readonly byStatus: Record<number, number>;
   readonly byModel: Record<string, number>;
@@ -27,20 +27,23 @@ export interface RequestCounters {
 
 export interface RequestLog {
   readonly counters: Readonly<RequestCounters>;
-  /** The last requests, oldest first. */
+  /** The latest requests, oldest first. */
   readonly entries: readonly LoggedRequest[];
-  /** Resolves with the first entry that fits: one that is there, or the next that comes to fit. */
+  /** Resolves with the first matching entry: an existing one, or the next that matches. */
   waitFor(fits: (entry: LoggedRequest) => boolean): Promise<LoggedRequest>;
   clear(): void;
 }
 
 export interface WritableRequestLog extends RequestLog {
   add(entry: LoggedRequest): void;
-  /** The entry changed: it was answered, or its caller went. */
+  /** Updates an entry when it has a response, or its caller disconnected. */
   update(entry: LoggedRequest, change: Partial<Pick<LoggedRequest, 'status' | 'isAborted' | 'isOver'>>): void;
 }
 
-/** Counts every request and remembers the last of them; `capacity` 0 counts only, which is what measuring wants. */
+/**
+ * Creates a log that counts every request and keeps the latest ones. With `capacity` 0 it only counts, for
+ * measurements.
+ */
 export function createRequestLog(capacity: number): WritableRequestLog {
   const counters: RequestCounters = { total: 0, aborted: 0, byStatus: {}, byModel: {} };
   const entries: LoggedRequest[] = [];
@@ -100,7 +103,7 @@ export function createRequestLog(capacity: number): WritableRequestLog {
   };
 }
 
-/** A caller may call its model `constructor`, which every object inherits. */
+/** A caller may name its model `constructor`, which every object inherits. */
 function countUp(counts: Record<number | string, number>, name: number | string): void {
   counts[name] = (Object.hasOwn(counts, name) ? counts[name]! : 0) + 1;
 }

@@ -4,13 +4,13 @@ import { makePng, makePngBomb } from './tiny-png.ts';
 export type ImageFormat = 'png' | 'jpeg' | 'webp';
 
 const side = 64;
-/** Blue ones of 16 by 16 pixels: neither format is written by hand in a few lines, as PNG is. */
+/** Blue images of 16 by 16 pixels. Unlike PNG, these formats cannot be written in a few lines. */
 const samples: Readonly<Record<Exclude<ImageFormat, 'png'>, string>> = {
   jpeg: '/9j/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6jq62rZ4C8ybqmx5moq6T/2wBDARweHigjKE4rK06kbl1upKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKT/wAARCAAQABADASIAAhEBAxEB/8QAFQABAQAAAAAAAAAAAAAAAAAAAAT/xAAUEAEAAAAAAAAAAAAAAAAAAAAA/8QAFAEBAAAAAAAAAAAAAAAAAAAABf/EABQRAQAAAAAAAAAAAAAAAAAAAAD/2gAMAwEAAhEDEQA/AJQCIx//2Q==',
   webp: 'UklGRjQAAABXRUJQVlA4ICgAAACQAQCdASoQABAABABoJaACdLoAA5gA/uX6P5mtjZ6IH/cdgbrvEAAA',
 };
 
-/** An image in base64, or what is sent in its place. */
+/** Returns an image in base64, or the faulty content that replaces it. */
 export function makeSampleImage(
   format: ImageFormat,
   color: readonly [number, number, number],

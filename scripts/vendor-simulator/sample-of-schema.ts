@@ -4,8 +4,8 @@ import { isRecord } from './json-record.ts';
 const MAX_DEPTH = 16;
 
 /**
- * A value that fits the common part of JSON Schema: what is required, and nothing else. Google's own form of schemas,
- * with types in capitals, counts as well. Of alternatives the first is taken.
+ * Creates a value that fits the common part of JSON Schema, with only the required fields. Also supports Google's
+ * schema format, with types in capitals. Uses the first of several alternatives.
  */
 export function sampleOfSchema(schema: unknown, root: unknown = schema, depth = 0): unknown {
   if (!isRecord(schema) || depth > MAX_DEPTH) {
@@ -46,7 +46,7 @@ export function sampleOfSchema(schema: unknown, root: unknown = schema, depth = 
   }
 }
 
-/** A reference within the document: `#/$defs/Step`. */
+/** Resolves a reference within the document: `#/$defs/Step`. */
 function followReference(reference: string, root: unknown): unknown {
   return reference
     .split('/')

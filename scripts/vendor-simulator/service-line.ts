@@ -1,19 +1,19 @@
-/** What a call costs a real vendor: time in service, and a bound on calls in service at once. */
+/** What a call costs a real vendor: service time, and a limit on concurrent calls. */
 export interface ServiceCost {
-  /** Time in service of every call. */
+  /** Service time of every call. */
   readonly perCallMs?: number;
   /** Added for each input of an embedding call, or image of an image call. */
   readonly perInputMs?: number;
-  /** Calls in service at once; unbounded unless set. */
+  /** Concurrent calls. Unlimited by default. */
   readonly maxConcurrency?: number;
-  /** Whether calls past that bound wait in line (the default) or are answered 429. */
+  /** Whether calls over the limit wait in a queue (the default) or get a 429. */
   readonly overflow?: 'wait' | 'reject';
 }
 
 export interface ServiceLine {
   /**
-   * Waits in line and then for the time in service. After `served` the slot is the call's until `leave`; `full` is
-   * a line that does not wait, `gone` a caller that left while still in it.
+   * Waits in the queue and then for the service time. After `served`, the call holds its slot until `leave`. `full`
+   * means that the limit is reached and calls do not wait, `gone` that the caller disconnected while waiting.
    */
   enter(inputs: number, signal: AbortSignal): Promise<'served' | 'full' | 'gone'>;
   leave(): void;
@@ -53,14 +53,17 @@ export function createServiceLine({
         inService -= 1;
         return;
       }
-      // The slot passes on, so that a newcomer cannot take it first.
+      // Pass the slot on directly, so that a newcomer cannot take it first.
       waiting.delete(next);
       next();
     },
   };
 }
 
-/** Whether the turn came; else the caller went first. Who is next is called and taken out of the line. */
+/**
+ * Returns true when the turn comes, or false if the caller disconnects first. To give the turn, remove an entry from
+ * the set and call it.
+ */
 export function waitInLine(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const onTurn = (): void => {
@@ -76,7 +79,7 @@ export function waitInLine(waiting: Set<() => void>, signal: AbortSignal): Promi
   });
 }
 
-/** Resolves after that time, or when the caller goes. */
+/** Resolves after that time, or when the caller disconnects. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) {

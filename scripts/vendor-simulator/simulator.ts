@@ -25,42 +25,44 @@ import { createServiceLine, pause, type ServiceCost } from './service-line.ts';
 import { createVectorSource, type VectorMode } from './vectors.ts';
 
 export interface VendorSimulatorOptions {
-  /** A free one unless set. */
+  /** A free port by default. */
   readonly port?: number;
   readonly host?: string;
   readonly faults?: Faults;
   readonly cost?: ServiceCost;
   readonly vectors?: VectorMode;
   readonly replyWords?: number | null;
-  /** `words` unless set. */
+  /** Defaults to `words`. */
   readonly promptTokens?: PromptTokens;
-  /** How many requests `requests.entries` remembers, bodies included; 0 counts only. */
+  /** How many requests `requests.entries` keeps, including bodies. 0 only counts. */
   readonly logCapacity?: number;
   /** For `failRate`. */
   readonly seed?: number;
-  /** Is told of each call once nothing more of it will be sent. */
+  /** Called for each call once nothing more will be sent. */
   readonly onCallOver?: (call: LoggedRequest) => void;
 }
 
 export interface VendorSimulator {
-  /** Without a path, as Anthropic's and Google's clients want it; OpenAI's dialect is at `${url}/v1`. */
+  /** Without a path, as Anthropic's and Google's clients need it. OpenAI's dialect is at `${url}/v1`. */
   readonly url: string;
   readonly port: number;
   readonly requests: RequestLog;
-  /** Replaces what `setFaults`, `/faults` or the options said before for all calls, or those of one model or key. */
+  /** Replaces earlier faults from `setFaults`, `/faults` or the options, for all calls or those of one model or key. */
   setFaults(faults: Faults, scope?: FaultScope): void;
-  /** From now on calls for the model wait before their answer until they are let go. */
+  /** From now on, calls for the model wait before their response until they are released. */
   hold(model: string): HeldCalls;
-  /** Cuts what is open and stops listening. */
+  /** Closes open connections and stops listening. */
   close(): Promise<void>;
 }
 
-/** The first whose prefix a path has is the one that answers for it. */
+/** The first dialect whose prefix matches the path handles the call. */
 const DIALECTS: readonly Dialect[] = [anthropicDialect, geminiDialect, openAiDialect];
 const DEFAULT_LOG_CAPACITY = 1000;
 const GARBAGE = '<html>\n<body>}{ this is not what you wanted \u0000\n\n';
 
-/** A vendor of models that is one real HTTP server and misbehaves on demand. Listens on loopback unless told. */
+/**
+ * Starts a real HTTP server that acts as a vendor of models and misbehaves on demand. Listens on loopback by default.
+ */
 export async function startVendorSimulator(options: VendorSimulatorOptions = {}): Promise<VendorSimulator> {
   const log = createRequestLog(options.logCapacity ?? DEFAULT_LOG_CAPACITY);
   const line = createServiceLine(options.cost ?? {});
@@ -84,7 +86,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     }
     const body = await parseBody(bytes, request.headers['content-type'] ?? '');
     if (path === '/faults' && request.headers.origin !== undefined) {
-      // A page of the web, in a browser on this machine, may send orders without asking anybody.
+      // A web page in a browser on this machine can send such requests without asking the user.
       writeJson(response, 403, '{"error": "Pages may not set faults."}\n');
       return;
     }
@@ -198,7 +200,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     }
   }
 
-  /** What goes wrong before the model is asked. */
+  /** Returns the fault that occurs before the model is called. */
   function findRefusal(faults: Faults): Pick<Refusal, 'reason' | 'status' | 'message'> | null {
     const fails = (): boolean =>
       faults.failRate === undefined ? faults.status !== undefined : random() < faults.failRate;
@@ -208,11 +210,11 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
 
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => {
-      // A caller that goes while it still sends is not ours to answer; anything else must not pass unseen.
+      // A caller that disconnects while it still sends needs no response. Any other error must be visible.
       response.destroy(error instanceof Error ? error : undefined);
     });
   });
-  // A vendor does not close an idle connection just when the next call is on its way.
+  // A vendor must not close an idle connection just as the next call arrives.
   server.keepAliveTimeout = 60_000;
   server.listen(options.port ?? 0, options.host ?? '127.0.0.1');
   await once(server, 'listening');

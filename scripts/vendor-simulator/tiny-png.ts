@@ -4,13 +4,16 @@ const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 const TRUECOLOR = 2;
 const GRAYSCALE = 0;
 
-/** A real PNG of one colour, made of what the format asks for at least (PNG specification, sections 5 and 11). */
+/**
+ * Creates a real PNG of one colour, with only the chunks that the format requires (PNG specification, sections 5 and
+ * 11).
+ */
 export function makePng(
   width: number,
   height: number,
   [red, green, blue]: readonly [number, number, number],
 ): Buffer {
-  // Each row begins with its filter: 0, none.
+  // Each row starts with its filter: 0, none.
   const row = Buffer.alloc(1 + width * 3);
   for (let x = 0; x < width; x += 1) {
     row.set([red, green, blue], 1 + x * 3);
@@ -22,19 +25,19 @@ export function makePng(
 const bombSide = 20_000;
 let bomb: Buffer | undefined;
 
-/** A decompression bomb: a black PNG of 50 KB, a bit a pixel, whose 400 million pixels take over a gigabyte once decoded. */
+/** A decompression bomb: a black 1-bit PNG of 50 KB, whose 400 million pixels take over a gigabyte once decoded. */
 export function makePngBomb(): Buffer {
   bomb ??= wrapRows(bombSide, bombSide, [1, GRAYSCALE], Buffer.alloc((1 + bombSide / 8) * bombSide));
   return bomb;
 }
 
-/** The size of a PNG as its header says it; null where it is no PNG. */
+/** Returns the size in a PNG's header, or null if it is not a PNG. */
 export function readPngSize(bytes: Buffer): { readonly width: number; readonly height: number } | null {
   if (bytes.length < 24 || !bytes.subarray(0, 8).equals(SIGNATURE)) return null;
   return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
 }
 
-/** @param format bits of a sample, and the type of colour */
+/** @param format bits per sample and colour type */
 function wrapRows(width: number, height: number, format: readonly [number, number], rows: Buffer): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);

@@ -4,7 +4,10 @@ import { createRandom } from './faults.ts';
 
 export const DEFAULT_DIMENSIONS = 1536;
 
-/** `by-text`: each text has its own vector. `fast`: one vector for all, made once a dimension, for measuring. */
+/**
+ * `by-text`: each text has a different vector. `fast`: one vector for all, computed once per dimension, for
+ * measurements.
+ */
 export type VectorMode = 'by-text' | 'fast';
 
 export interface VectorSource {
@@ -39,7 +42,7 @@ export function createVectorSource(mode: VectorMode): VectorSource {
   };
 }
 
-/** A unit vector that depends on the text alone, so that tests know which text an answer belongs to. */
+/** Returns a unit vector that depends only on the text, so that tests know which text a result belongs to. */
 export function deriveVector(text: string, dimensions: number): Float32Array {
   const random = createRandom(createHash('sha256').update(text).digest().readUInt32LE(0));
   const vector = Float32Array.from({ length: dimensions }, () => random() * 2 - 1);

@@ -1,6 +1,6 @@
 import { countWords } from './count-words.ts';
 
-/** What the simulated model finds whatever it looks for. */
+/** A result that the simulated model always finds, whatever it searches for. */
 export interface SearchResult {
   readonly url: string;
   readonly title: string;
@@ -12,15 +12,15 @@ export const SEARCH_RESULTS: readonly SearchResult[] = [
   { url: 'https://search.example/second', title: 'The second page', text: 'What the second page adds.' },
 ];
 
-/** What reading them costs, where a vendor counts that as input. */
+/** The cost of reading them, for vendors that count them as input. */
 export const SEARCH_TOKENS = SEARCH_RESULTS.reduce(
   (total, { title, text }) => total + countWords(title) + countWords(text),
   0,
 );
 
 /**
- * The pieces from which on an answer rests on what was found: all but the first, so that places in the text are told
- * from its beginning and those who take them for lengths are found out.
+ * Returns the index of the first piece that is based on search results. The first piece never is, if there are
+ * several: positions then differ from lengths, which exposes code that confuses them.
  */
 export function findCitedFrom(pieces: readonly string[]): number {
   return pieces.length > 1 ? 1 : 0;

@@ -2,7 +2,7 @@ import { FAULT_HELP } from './faults.ts';
 import type { LoggedRequest } from './request-log.ts';
 import { DEFAULT_DIMENSIONS } from './vectors.ts';
 
-/** What somebody needs who has just started it: where it is, a call in each dialect, and how to make it fail. */
+/** Help for a new user: the address, a call in each dialect, and how to make it fail. */
 export function renderWelcome(url: string): string {
   return `The vendor simulator listens on ${url}. It is a vendor of OpenAI's, Anthropic's and Google's form at once.
 Any key will do, and any model's name. Base URLs for a catalog.yaml, by kind:
@@ -41,7 +41,10 @@ docs/simulator.md goes on from here. Ctrl-C stops it; until then each call is a 
 `;
 }
 
-/** A catalog in which one model has a route that always fails beside one that does not, one has embeddings, one images. */
+/**
+ * A catalog with one model that has a route that always fails and one that does not, one for embeddings and one for
+ * images.
+ */
 export function renderCatalog(url: string): string {
   return `upstreams:
   sim-openai: { kind: openai, baseUrl: ${url}/v1, apiKeys: [sk-sim] }
@@ -71,7 +74,7 @@ models:
 `;
 }
 
-/** What --help adds to the options. */
+/** What --help prints after the options. */
 export function renderFaultHelp(): string {
   return `Words for --faults, model names, API keys, the header x-simulate and POST /faults, joined with +; of two that say
 the same, the later of these places counts: /faults for all, for a model, for a key, header, model name, key:
@@ -92,7 +95,7 @@ A prompt that contains "blockme" is blocked by Gemini and refused by Anthropic.
 `;
 }
 
-/** One call, once it is over. */
+/** Formats one call once it is over. */
 export function renderCall({ method, path, model, key, inputs, status, isAborted }: LoggedRequest): string {
   const end = status === null ? 'not answered' : String(status);
   const left = isAborted ? ', cut or left before its end' : '';

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { StreamId } from '../ledger/usage-event.ts';
-import type { Config } from '../runtime/config.ts';
+import type { Config } from '../config/config.ts';
 import { callMongo, isDuplicateKey, type Collection, type Database } from '../storage/mongo-client.ts';
 import { newestRead } from '../storage/mongo-durability.ts';
 import { createApiKey, hashSecret, maskApiKey } from './credentials.ts';
 import { KeySecretStore } from './key-secret-store.ts';
 
-/** An account at rest. Its sums are those of the ledger entries up to `applied*`. */
+/** An account in MongoDB. Its sums cover the ledger entries up to `applied*`. */
 export interface AccountDocument {
   readonly _id: string;
   readonly keyHash: string;
   readonly keyMasked: string;
   readonly userType: string;
   readonly requestsPerMinute: number;
-  /** Absent where it was never set: `readJobSettings` knows the default. */
+  /** Absent if never set; `readJobSettings` fills in the default. */
   readonly maxQueuedJobs?: number;
   readonly weight?: number;
   readonly banned: boolean;
@@ -22,7 +22,7 @@ export interface AccountDocument {
   readonly balanceNano: bigint;
   readonly totalAddedNano: bigint;
   readonly freeRequests: number;
-  /** How many charges and redeemed codes there were: the ordinals of the last ones. */
+  /** The number of charges and of redeemed codes, which are the ordinals of the last ones. */
   readonly charges: number;
   readonly codes: number;
   readonly appliedMs: number;
@@ -34,12 +34,12 @@ export interface NewAccount {
   readonly requestsPerMinute: number;
 }
 
-/** What an operator changes of an account. */
+/** The fields of an account that operators can change. */
 export type AccountChange = Partial<
   Pick<AccountDocument, 'requestsPerMinute' | 'maxQueuedJobs' | 'weight' | 'banned' | 'banReason'>
 >;
 
-/** What an account holds of its key: it is looked up by the hash and shown by the mask. */
+/** What an account stores of its key: the hash for lookups and the mask for display. */
 type DescribedKey = Pick<AccountDocument, 'keyHash' | 'keyMasked'>;
 
 function describeKey(apiKey: string): DescribedKey {
@@ -47,14 +47,14 @@ function describeKey(apiKey: string): DescribedKey {
 }
 
 export interface ReplacedKey {
-  /** The new key in clear: it is nowhere else. */
+  /** The new key in plain text, which is stored nowhere. */
   readonly apiKey: string;
   readonly keyHash: string;
-  /** Also the secret, where an older release left it in the account. */
+  /** Also has the secret if an older release left it in the account. */
   readonly old: DescribedKey;
 }
 
-/** The key that an account must still have; whichever it is, unless given. */
+/** The key that the account must still have; any key if absent. */
 export interface ExpectedKey {
   readonly expectedKeyHash?: string;
 }
@@ -62,7 +62,7 @@ export interface ExpectedKey {
 const toFilter = (id: string, { expectedKeyHash }: ExpectedKey) =>
   expectedKeyHash === undefined ? { _id: id } : { _id: id, keyHash: expectedKeyHash };
 
-/** Accounts in MongoDB. Money is not set here: it moves by ledger entries alone. */
+/** Accounts in MongoDB. Money is never set here; only ledger entries move it. */
 export class AccountStore {
   readonly #accounts: Collection<AccountDocument>;
   readonly #secrets: KeySecretStore;
@@ -77,18 +77,22 @@ export class AccountStore {
     await this.#accounts.createIndex({ createdAt: 1 });
   }
 
-  /** Brings the secrets of keys to what REVEAL says. Safe to repeat. @returns whether MASTER_KEY opens what is stored */
+  /**
+   * Brings the stored secrets of keys in line with REVEAL. Safe to repeat. @returns whether MASTER_KEY decrypts them
+   */
   async prepareSecrets(): Promise<boolean> {
     return await this.#secrets.prepare();
   }
 
-  /** Makes an account without money; the key is returned here and nowhere else. */
+  /** Creates an account without money. Its key is returned only here. */
   async create(account: NewAccount): Promise<{ id: string; apiKey: string }> {
     const id = randomUUID();
     return { id, apiKey: await this.#insert(id, account) };
   }
 
-  /** Makes an account of this id. @returns its key, which is returned nowhere else; null where there is one already */
+  /**
+   * Creates an account with this id. @returns its key, which is returned only here; null if the account already exists
+   */
   async createWithId(id: string, account: NewAccount): Promise<string | null> {
     try {
       return await callMongo(() => this.#insert(id, account));
@@ -127,7 +131,7 @@ export class AccountStore {
     return apiKey;
   }
 
-  /** @param isNewest whether it must hold everything that was ever acknowledged: for whoever copies its balance to Redis */
+  /** @param isNewest whether the read must include every acknowledged write, as needed to copy the balance to Redis */
   async findById(id: string, isNewest = false): Promise<AccountDocument | null> {
     return await callMongo(() => this.#accounts.findOne({ _id: id }, isNewest ? newestRead : {}));
   }
@@ -141,17 +145,17 @@ export class AccountStore {
     return found?._id ?? null;
   }
 
-  /** The first account that was made of this kind. It reads them all: for people's commands. */
+  /** The first account created with this type. Scans all accounts, so it is only for CLI commands. */
   async findFirstOfType(userType: string): Promise<AccountDocument | null> {
     return await callMongo(() => this.#accounts.findOne({ userType }, { sort: { createdAt: 1 } }));
   }
 
-  /** Every account, oldest first. */
+  /** All accounts, oldest first. */
   list(): AsyncIterable<AccountDocument> {
     return this.#accounts.find({}).sort({ createdAt: 1 });
   }
 
-  /** Accounts whose sums hold an entry of this time or a later one, each with the last that they hold. */
+  /** Accounts whose sums include an entry of this time or later, each with the last entry included. */
   async findAppliedSince(ms: number): Promise<Map<string, StreamId>> {
     const found = await this.#accounts
       .find({ appliedMs: { $gte: ms } }, { projection: { appliedMs: 1, appliedSeq: 1 } })
@@ -165,8 +169,8 @@ export class AccountStore {
   }
 
   /**
-   * @returns the account's key in clear; null where there is no such account, its key is not the expected one, or is not
-   *   stored (REVEAL=off)
+   * @returns the account's key in plain text; null if there is no such account, or its key is not the expected one or
+   * not stored (REVEAL=off)
    */
   async revealKey(id: string, expected: ExpectedKey = {}): Promise<string | null> {
     const account = await callMongo(() =>
@@ -176,9 +180,9 @@ export class AccountStore {
   }
 
   /**
-   * Replaces the key. Of two callers who expect the same key one replaces it. The new secret is stored first: were the
-   * account changed first, a crash in between would leave a key that nobody knows and nobody can reveal.
-   * @returns null where there is no such account, or its key is not the expected one
+   * Replaces the key. Of two callers that expect the same key, one succeeds. The new secret is stored first: if the
+   * account were changed first, a crash in between would leave a key that nobody knows or can reveal.
+   * @returns null if there is no such account, or its key is not the expected one
    */
   async replaceKey(id: string, expected: ExpectedKey = {}): Promise<ReplacedKey | null> {
     const apiKey = createApiKey();
@@ -187,7 +191,7 @@ export class AccountStore {
     const old = await callMongo(() =>
       this.#accounts.findOneAndUpdate(
         toFilter(id, expected),
-        // The secret of an older release stands here until it is taken over, and belongs to the old key.
+        // An older release's secret stays here until it is migrated, and belongs to the old key.
         { $set: described, $unset: { keyEncrypted: '' } },
         { returnDocument: 'before', projection: { _id: 0, keyHash: 1, keyMasked: 1, keyEncrypted: 1 } },
       ),
@@ -199,7 +203,7 @@ export class AccountStore {
     return { apiKey, keyHash: described.keyHash, old };
   }
 
-  /** Deletes the secret of a key that opens nothing any more. */
+  /** Deletes the secret of a key that no longer works. */
   async forgetSecret(keyHash: string): Promise<void> {
     await this.#secrets.delete(keyHash);
   }

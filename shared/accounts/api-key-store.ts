@@ -3,8 +3,8 @@ import { AppError } from '../contract/errors.ts';
 import { FairBudget } from '../fairness/fair-budget.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
-import { maxSharedMs, SingleFlight } from '../runtime/single-flight.ts';
-import { waitForLookUp } from '../runtime/within.ts';
+import { maxSharedMs, SingleFlight } from '../look-ups/single-flight.ts';
+import { waitForLookUp } from '../look-ups/wait-for-look-up.ts';
 import type { AccountStore } from './account-store.ts';
 import { hashSecret, isApiKey } from './credentials.ts';
 
@@ -14,11 +14,11 @@ export interface KeyHolder {
 }
 
 const cachedKeys = 50_000;
-/** Long enough to blunt a flood of one wrong key; a key made meanwhile is another key. */
+/** Long enough to blunt a flood of requests with one wrong key. A key created meanwhile is a different key. */
 const unknownKeyMs = 5_000;
 const knownKeySeconds = 24 * 60 * 60;
 
-/** How long a caller waits to be told whose key it has. */
+/** How long a caller waits for the lookup of its key. */
 const defaultWaitMs = 2_000;
 /** Half of the connections to MongoDB. */
 const maxLookUps = 10;
@@ -27,13 +27,14 @@ const whatIsLookedUp = 'the look-up of an API key';
 
 export interface ApiKeyOptions {
   readonly waitMs?: number | undefined;
-  /** How long one look-up is waited for by whoever comes, and holds its share of those under way. */
+  /** How long a lookup may take, and how long it holds its share of concurrent lookups. */
   readonly maxLookUpMs?: number;
 }
 
 /**
- * Whose key it is: from the process's cache, else Redis, else MongoDB, so that known keys work while MongoDB is away.
- * Neither cache can open a replaced key: what it names is checked against the account's own key hash at admission.
+ * Finds the account of a key: in the process's cache, then in Redis, then in MongoDB, so that known keys work while
+ * MongoDB is away. Neither cache can make a replaced key work: admission checks its hash against the account's own key
+ * hash.
  */
 export class ApiKeyStore {
   readonly #redis: RedisClient;
@@ -43,7 +44,7 @@ export class ApiKeyStore {
   readonly #waitMs: number;
   readonly #maxLookUpMs: number;
   readonly #lookingUp: SingleFlight<KeyHolder | null>;
-  /** Questions to MongoDB under way, by where their callers come from: whoever invents keys leaves some to others. */
+  /** Running lookups in MongoDB, by the caller's network. A caller that makes up keys leaves some to others. */
   readonly #lookUps = new FairBudget({ capacity: maxLookUps });
 
   constructor(
@@ -59,9 +60,9 @@ export class ApiKeyStore {
   }
 
   /**
-   * Null for a key that no account has. Callers who present the same key at the same moment share one look-up.
-   * @param nameNetwork names where the caller comes from; called where the key must be looked up
-   * @throws AppError `service_unavailable` where nobody can say in time
+   * Returns null for a key that no account has. Concurrent calls with the same key share one lookup.
+   * @param nameNetwork returns the caller's network; called only if the key must be looked up
+   * @throws AppError `service_unavailable` if there is no result in time
    */
   async find(apiKey: string, nameNetwork: () => string): Promise<KeyHolder | null> {
     if (!isApiKey(apiKey)) return null;
@@ -92,7 +93,7 @@ export class ApiKeyStore {
   async #askMongo(keyHash: string, network: string): Promise<string | null> {
     const refuse = (): AppError =>
       new AppError('service_unavailable', { message: 'too many look-ups of keys wait for MongoDB' });
-    // Held until MongoDB has answered, also where nobody waits for that any more.
+    // Held until MongoDB has responded, even if no caller waits for that any more.
     const share = await this.#lookUps.acquire(network, 1, { waitMs: this.#waitMs, refuse });
     try {
       const asking = this.#accounts.findIdByKeyHash(keyHash);
@@ -102,13 +103,13 @@ export class ApiKeyStore {
     }
   }
 
-  /** Forgets a key that turned out to be replaced, here and in Redis. */
+  /** Removes a replaced key from this process and from Redis. */
   async forget(keyHash: string): Promise<void> {
     this.#known.delete(keyHash);
     await callRedis(() => this.#redis.del(redisKeys.apiKey(keyHash)));
   }
 
-  /** Drops an account's keys from this process, or all of them where changes may have been missed. */
+  /** Drops an account's keys from this process, or all keys if changes may have been missed. */
   drop(accountId: string | null): void {
     if (accountId === null) {
       this.#known.clear();

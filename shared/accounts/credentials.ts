@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** `mg-` and 43 url-safe characters: 256 random bits. */
+/** `mg-` and 43 URL-safe characters: 256 random bits. */
 export function createApiKey(): string {
   return `mg-${randomBytes(32).toString('base64url')}`;
 }
@@ -12,14 +12,14 @@ export function isApiKey(value: string): boolean {
 }
 
 /**
- * SHA-256, base64url: what is looked up. A key holds 256 random bits, so a slow hash would protect nothing more, and
- * a look-up by hash leaks no timing of the key itself.
+ * SHA-256 in base64url, used for lookups. A key has 256 random bits, so a slow hash would add no protection, and a
+ * lookup by hash leaks no timing of the key itself.
  */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
 }
 
-/** Whether two hashes of secrets are the same, in a time that does not tell where they differ. */
+/** Compares two hashes of secrets in constant time. */
 export function isSameHash(one: string, other: string): boolean {
   const [a, b] = [Buffer.from(one), Buffer.from(other)];
   return a.length === b.length && timingSafeEqual(a, b);
@@ -31,7 +31,7 @@ export function maskApiKey(key: string): string {
 
 const keyOf = (masterKey: string): Buffer => createHash('sha256').update(masterKey).digest();
 
-/** AES-256-GCM under the master key: nonce, tag and text in one url-safe string. */
+/** AES-256-GCM under the master key: nonce, tag and ciphertext in one URL-safe string. */
 export function encryptSecret(secret: string, masterKey: string): string {
   const nonce = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', keyOf(masterKey), nonce);
@@ -39,7 +39,7 @@ export function encryptSecret(secret: string, masterKey: string): string {
   return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url');
 }
 
-/** @throws Error when the text was not encrypted under this master key. */
+/** @throws Error if the text was not encrypted under this master key */
 export function decryptSecret(encrypted: string, masterKey: string): string {
   const bytes = Buffer.from(encrypted, 'base64url');
   const decipher = createDecipheriv('aes-256-gcm', keyOf(masterKey), bytes.subarray(0, 12));
@@ -47,19 +47,19 @@ export function decryptSecret(encrypted: string, masterKey: string): string {
   return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
 }
 
-/** Without 0, O, 1, I, L: a code is read aloud and typed. */
+/** Without 0, O, 1, I and L, because codes are read aloud and typed. */
 const codeAlphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
 const codeGroups = 5;
 const codeGroupLength = 4;
 
-/** A refill code such as `7KQM-…`: 20 characters of 31, 99 random bits. */
+/** Creates a refill code such as `7KQM-…`: 20 characters from an alphabet of 31, 99 random bits. */
 export function createRefillCode(): string {
   const groups: string[] = [];
   for (let group = 0; group < codeGroups; group++) {
     let text = '';
     while (text.length < codeGroupLength) {
       const byte = randomBytes(1)[0]!;
-      // Bytes past the last whole multiple of the alphabet would favour its first letters.
+      // Bytes beyond the last whole multiple of the alphabet's length would favour its first characters.
       if (byte < 256 - (256 % codeAlphabet.length)) text += codeAlphabet[byte % codeAlphabet.length];
     }
     groups.push(text);
@@ -67,12 +67,12 @@ export function createRefillCode(): string {
   return groups.join('-');
 }
 
-/** A code as it is stored and looked up: typed in any case, with or without its dashes. */
+/** Hashes a code for storage and lookup. Case, spaces and dashes in the input do not matter. */
 export function hashRefillCode(code: string): string {
   return hashSecret(stripRefillCode(code));
 }
 
-/** A code as it was issued, however it is typed: capitals, in groups that dashes part. */
+/** A code as it was issued, however it was typed: capitals, in groups separated by dashes. */
 export function formatRefillCode(code: string): string {
   return (stripRefillCode(code).match(new RegExp(`.{1,${codeGroupLength}}`, 'gs')) ?? []).join('-');
 }

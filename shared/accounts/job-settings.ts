@@ -1,12 +1,12 @@
-/** Limits of an account for durable jobs. */
+/** An account's limits for durable jobs. */
 export interface JobSettings {
   /** Jobs that may wait in the queue at once. With 0 the account cannot have durable jobs. */
   readonly maxQueuedJobs: number;
-  /** The account's share relative to an account of weight 1, where accounts compete. */
+  /** The account's share relative to an account of weight 1 when accounts compete. */
   readonly weight: number;
 }
 
-/** Settings of accounts that were never changed. Accounts created by earlier releases have neither field. */
+/** Settings of accounts that never changed them. Accounts created by earlier releases have neither field. */
 export const defaultJobSettings: JobSettings = { maxQueuedJobs: 10_000, weight: 1 };
 
 export const maxQueuedJobsBound = 1_000_000_000;

@@ -1,8 +1,8 @@
-import type { Config } from '../runtime/config.ts';
+import type { Config } from '../config/config.ts';
 import { callMongo, type Collection, type Database } from '../storage/mongo-client.ts';
 import { decryptSecret, encryptSecret, hashSecret, isSameHash } from './credentials.ts';
 
-/** An API key that can be shown again. `_id` is its hash, so a secret is never found under another key's name. */
+/** An API key that can be shown again. `_id` is its hash, so a secret is never found under another key. */
 interface KeySecretDocument {
   readonly _id: string;
   /** AES-256-GCM under MASTER_KEY. */
@@ -19,7 +19,7 @@ interface LegacyAccountDocument {
 const legacyField = { keyEncrypted: { $exists: true } };
 
 /**
- * API keys under the master key, kept so that a key can be shown to its owner. Nothing else reads them:
+ * API keys encrypted under the master key, kept so that a key can be shown to its owner. Nothing else reads them;
  * requests are checked by hash. With `REVEAL=off` nothing is stored here, and what was stored before is deleted.
  */
 export class KeySecretStore {
@@ -36,8 +36,8 @@ export class KeySecretStore {
   }
 
   /**
-   * Safe to repeat: takes over or deletes what older releases or another setting left. Run at every start.
-   * @returns whether what is stored was stored under this master key, as far as one of them tells
+   * Migrates or deletes what older releases or another setting left behind. Safe to repeat; run at every start.
+   * @returns whether the stored secrets were encrypted under this master key, judged by one sample
    */
   async prepare(): Promise<boolean> {
     if (!this.#isOn) {
@@ -49,7 +49,7 @@ export class KeySecretStore {
     for await (const { _id, keyHash, keyEncrypted: encrypted } of legacy) {
       if (encrypted === undefined) continue;
       await this.#secrets.updateOne({ _id: keyHash }, { $set: { encrypted } }, { upsert: true });
-      // A process of the older release may have replaced the key since; the next start takes that one over.
+      // A process of the older release may have replaced the key since. The next start migrates that one.
       await this.#accounts.updateOne({ _id, keyEncrypted: encrypted }, { $unset: { keyEncrypted: '' } });
     }
     const sample = await this.#secrets.findOne({});
@@ -67,7 +67,7 @@ export class KeySecretStore {
     await callMongo(() => this.#secrets.deleteOne({ _id: keyHash }));
   }
 
-  /** @returns null where the key is not stored, or was stored under another master key */
+  /** @returns null if the key is not stored, or was stored under another master key */
   async reveal(keyHash: string): Promise<string | null> {
     if (!this.#isOn) return null;
     const found = await callMongo(() => this.#secrets.findOne({ _id: keyHash }));
@@ -79,7 +79,7 @@ export class KeySecretStore {
     try {
       return decryptSecret(encrypted, this.#masterKey);
     } catch {
-      // Not of this master key. The key itself still works, it only cannot be shown.
+      // Encrypted under another master key. The key itself still works but cannot be shown.
       return null;
     }
   }

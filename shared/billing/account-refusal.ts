@@ -1,6 +1,9 @@
 import type { RateLimit } from './rate-window.ts';
 
-/** What an account is refused for by every script that admits requests, whatever its request holds. */
+/**
+ * Refusals that concern the account alone, whatever the request holds. Every script that admits requests can return
+ * them.
+ */
 export type AccountRefusal =
   | { readonly outcome: 'unknown' | 'revoked' | 'banned' }
   | { readonly outcome: 'rate_limited'; readonly rateLimit: RateLimit; readonly retryAfterSeconds: number };

@@ -1,18 +1,18 @@
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
-import { claimLifetimeSeconds, type Claim } from './claim.ts';
+import { claimLifetimeSeconds, type IdempotencyClaim } from './idempotency-claim.ts';
 import { keptBytesFunctions, maxKeptBytesPerAccount } from './kept-bytes.ts';
 import type { AccountRefusal } from './account-refusal.ts';
 import { mostOfReserved } from './reservation-store.ts';
 import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
- * Admission, in one trip and all at once: not banned, the key still the account's own, slots of the sliding minute, no
- * earlier request under the same Idempotency-Key, then a free request or a reservation of the most that the request can
- * cost.
+ * Admits a request, atomically and in one round trip. It checks that the account is not banned, that the key still
+ * belongs to it, that the sliding minute has slots left and that no earlier request used the same Idempotency-Key. Then
+ * it takes a free request or reserves the most that the request can cost.
  *
- * Requests that are refused for money took their slots, and so did replays and conflicts of an Idempotency-Key: a caller
- * without money, or with a kept answer, is limited like any other.
+ * Requests refused for lack of money still use up their slots, and so do replays and conflicts of an Idempotency-Key:
+ * the rate limit also applies to a caller that has no money or only replays a kept response.
  */
 const script = new RedisScript(`${keptBytesFunctions}
 local account, window, reservations, stream, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -80,27 +80,27 @@ redis.call('HSET', reservations, id, reservation)
 return {'ok', limit, limit - used, 60, cost, isFree, units}
 `);
 
-/** Entries that may wait for MongoDB in one shard's stream before new work is refused: about 1 GB over all shards. */
+/** Entries that may wait for MongoDB in one shard's stream before new work is refused. About 1 GB across all shards. */
 export const ledgerStreamBound = 100_000;
 
 export interface AdmissionRequest {
   readonly requestId: string;
   readonly accountId: string;
   readonly keyHash: string;
-  /** RPM slots of the model. */
+  /** RPM slots that a request to the model uses. */
   readonly slots: number;
-  /** How many of them the request has taken already, by its pre-admission. */
+  /** Slots that pre-admission has already taken for this request. */
   readonly slotsTaken: number;
   readonly fixedNano: bigint;
   readonly nanoPerUnit: bigint;
-  /** Completion tokens that are asked for: the account may get fewer, but not fewer than `leastUnits`. */
+  /** Completion tokens requested. The account may get fewer, but never fewer than `leastUnits`. */
   readonly wantedUnits: number;
   readonly leastUnits: number;
-  /** The share of the spendable balance, in thousandths, that this request may reserve before units are cut. */
+  /** The share of the spendable balance, in thousandths, that this request may reserve before its units are cut. */
   readonly sharePermille: number;
   readonly freeAllowed: boolean;
-  /** What the caller's Idempotency-Key stands for; null where it sent none. */
-  readonly claim: Claim | null;
+  /** The idempotency claim; null if the caller sent no Idempotency-Key. */
+  readonly claim: IdempotencyClaim | null;
 }
 
 export interface Admission {
@@ -110,14 +110,14 @@ export interface Admission {
   readonly units: number;
 }
 
-export type AdmissionAnswer =
+export type AdmissionResult =
   | ({ readonly outcome: 'ok' } & Admission)
   | AccountRefusal
   | { readonly outcome: 'ledger_full' }
   | { readonly outcome: 'conflict'; readonly rateLimit: RateLimit }
-  /** An earlier request has the same Idempotency-Key and body: its answer is this one's. */
+  /** An earlier request had the same Idempotency-Key and body. This one gets its response. */
   | { readonly outcome: 'attached'; readonly rateLimit: RateLimit; readonly requestId: string }
-  /** Too many answers are kept for the account to admit one more that would be. */
+  /** The account has too many kept responses to admit another request whose response would be kept. */
   | { readonly outcome: 'kept_too_much'; readonly rateLimit: RateLimit }
   | {
       readonly outcome: 'insufficient';
@@ -126,7 +126,7 @@ export type AdmissionAnswer =
       readonly spendableNano: bigint;
     };
 
-export async function runAdmission(redis: RedisClient, request: AdmissionRequest): Promise<AdmissionAnswer> {
+export async function runAdmission(redis: RedisClient, request: AdmissionRequest): Promise<AdmissionResult> {
   const { accountId, claim } = request;
   const shard = shardOf(accountId);
   const answer = (await script.run(
@@ -155,7 +155,7 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
         ? []
         : [claim.bodyHash, claim.keyHash, claimLifetimeSeconds, maxKeptBytesPerAccount]),
     ],
-  )) as [AdmissionAnswer['outcome'], ...unknown[]];
+  )) as [AdmissionResult['outcome'], ...unknown[]];
   const [outcome, limit, remaining, resetSeconds, ...rest] = answer;
   const rateLimit = readRateLimit([limit, remaining, resetSeconds]);
   switch (outcome) {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../contract/errors.ts';
-import { SingleFlight } from '../runtime/single-flight.ts';
+import { SingleFlight } from '../look-ups/single-flight.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { AccountChange, AccountDocument, AccountStore } from '../accounts/account-store.ts';
@@ -11,7 +11,7 @@ import type { LedgerStore } from '../ledger/ledger-store.ts';
 import { callMongo } from '../storage/mongo-client.ts';
 import { runRestore, type RestoreOutcome } from './restore-script.ts';
 
-/** An account as Redis holds it: the truth of money in flight. */
+/** An account as Redis holds it: the source of truth for money in flight. */
 export interface HotAccount extends JobSettings {
   readonly id: string;
   readonly keyHash: string;
@@ -20,29 +20,29 @@ export interface HotAccount extends JobSettings {
   readonly balanceNano: bigint;
   readonly reservedNano: bigint;
   readonly totalAddedNano: bigint;
-  /** Left to use; those held by requests under way still count. */
+  /** Free requests left, including those held by requests still running. */
   readonly freeRequests: number;
-  /** How many codes it has redeemed. */
+  /** How many refill codes the account has redeemed. */
   readonly redeemedCodes: number;
   readonly requestsPerMinute: number;
   readonly banned: boolean;
   readonly lastUsedAt: Date | null;
 }
 
-/** What an account's requests of the last hour came to. */
+/** An account's requests of the last hour and their cost. */
 export interface RecentUse {
   readonly requests: number;
   readonly costNano: bigint;
 }
 
-/** Changes fields only where the account is loaded; elsewhere the next load brings them. */
+/** Changes fields only if the account is loaded. If it is not, the next load brings them. */
 const updateScript = new RedisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV))
 return 1
 `);
 
-/** Whether the same key opens both, under the same limits and ban. */
+/** Whether both documents have the same key, limits and ban. */
 function isGoverned(one: AccountDocument, other: AccountDocument): boolean {
   const [settings, otherSettings] = [readJobSettings(one), readJobSettings(other)];
   return (
@@ -70,14 +70,14 @@ const fields = [
   'last',
 ] as const;
 
-/** While a shard recovers it is looked at again after so long, and given up for the moment after so many looks. */
+/** How long to wait before checking a recovering shard again, and after how many checks to give up for now. */
 const restorePauseMs = 100;
 const restoreAttempts = 40;
 
 export interface HotAccountOptions {
-  /** How many entries of the stream one run of a restore looks at. */
+  /** How many stream entries one run of a restore scans. */
   readonly entriesPerRun?: number;
-  /** How long one load is waited for by whoever needs the account. */
+  /** How long a caller waits for one load. */
   readonly maxLoadMs?: number;
 }
 
@@ -103,7 +103,7 @@ export class HotAccountStore {
     this.#adopting = new SingleFlight('the look-up of an account', maxLoadMs);
   }
 
-  /** @throws AppError `invalid_api_key` where there is no such account at rest either. */
+  /** @throws AppError `invalid_api_key` if MongoDB has no such account either */
   async get(accountId: string): Promise<HotAccount> {
     const found = await this.#read(accountId);
     if (found !== null) return found;
@@ -114,7 +114,7 @@ export class HotAccountStore {
     return loaded;
   }
 
-  /** Requests that reached a model in the minute under way and the 59 before it, and what they cost. */
+  /** Requests that reached a model in the current minute and the 59 before it, and their cost. */
   async readRecentUse(accountId: string): Promise<RecentUse> {
     const slots = await callRedis(() => this.#redis.hvals(redisKeys.recentMinutes(accountId)));
     const oldest = Math.floor(Date.now() / 60_000) - 59;
@@ -130,19 +130,19 @@ export class HotAccountStore {
   }
 
   /**
-   * Brings an account from MongoDB into Redis, where it is not there. Requests that come meanwhile wait for the same.
-   * @throws AppError `invalid_api_key` where there is no such account
+   * Loads an account from MongoDB into Redis if it is not there yet. Concurrent callers share one load.
+   * @throws AppError `invalid_api_key` if there is no such account
    */
   async load(accountId: string): Promise<void> {
     await this.#loading.run(accountId, () => this.#restore(accountId, false));
   }
 
-  /** Replaces an account in Redis that is known to be older than what MongoDB has of it. */
+  /** Replaces an account in Redis that is known to be older than its copy in MongoDB. */
   async reload(accountId: string): Promise<void> {
     await this.#restore(accountId, true);
   }
 
-  /** Which of the accounts are banned. The look-ups leave in one pipeline. */
+  /** Returns which of the accounts are banned. The lookups go out in one pipeline. */
   async findBanned(accountIds: readonly string[]): Promise<ReadonlySet<string>> {
     const bans = await callRedis(() =>
       Promise.all(accountIds.map((id) => this.#redis.hget(redisKeys.account(id), 'ban'))),
@@ -161,10 +161,10 @@ export class HotAccountStore {
   }
 
   /**
-   * Brings the key, the limits and the ban that MongoDB has of an account to Redis. MongoDB is changed first, and may be
-   * changed while this writes: it is read until what was written is what is there.
+   * Copies the key, limits and ban of an account from MongoDB to Redis. MongoDB is changed first and may change again
+   * while this writes, so it rereads until what it wrote is what MongoDB holds.
    * @param written what Redis was last given
-   * @returns the account; null where there is none
+   * @returns the account; null if there is none
    */
   async adopt(accountId: string, written: AccountDocument | null = null): Promise<AccountDocument | null> {
     let known = written;
@@ -177,7 +177,7 @@ export class HotAccountStore {
     return known;
   }
 
-  /** As `adopt`, once for all who ask while it is under way; each of them is told what was there after it asked. */
+  /** Like `adopt`, but shared by all concurrent callers. Each gets a state that was read after its own call. */
   async adoptShared(accountId: string): Promise<AccountDocument | null> {
     return await this.#adopting.runNext(accountId, () => this.adopt(accountId));
   }
@@ -185,7 +185,7 @@ export class HotAccountStore {
   async #restore(accountId: string, overwrites: boolean): Promise<void> {
     for (let attempt = 1; attempt <= restoreAttempts; attempt++) {
       const { outcome, account } = await this.#tryToRestore(accountId, overwrites);
-      // One that was replaced kept what Redis had of key, limits and ban.
+      // An account that was replaced kept Redis's values of key, limits and ban.
       if (outcome === 'restored') await this.adopt(accountId, overwrites ? null : account);
       if (outcome === 'restored' || outcome === 'present') return;
       if (outcome === 'recovering') await delay(restorePauseMs);
@@ -223,7 +223,7 @@ export class HotAccountStore {
       freeRequests: Number(free),
       redeemedCodes: Number(codes ?? '0'),
       requestsPerMinute: Number(rpm),
-      // An earlier release loaded the account without them.
+      // Accounts loaded by an earlier release lack these fields.
       maxQueuedJobs: Number(mqj ?? defaultJobSettings.maxQueuedJobs),
       weight: Number(wgt ?? defaultJobSettings.weight),
       banned: ban === '1',

@@ -1,29 +1,30 @@
 /**
- * What kept answers take of Redis, by account: those under Idempotency-Keys, and apart from them those of durable jobs, which
- * have bounds of their own and must not use up the other's. A hash counts them: `sum`, and one field for each ten minutes in
- * which keys expire (its end, in Unix seconds). Nobody subtracts a key that expires; `sum` is therefore an upper bound, and
- * it is computed again from the fields when a bound is reached.
+ * Counts the bytes that kept responses take in Redis, per account. Responses kept under Idempotency-Keys and those of
+ * durable jobs are counted apart: each kind has its own bound and must not use up the other's. A hash counts them:
+ * `sum`, and one field for each ten minutes in which keys expire (named by its end, in Unix seconds). Expiring keys are
+ * not subtracted, so `sum` is an upper bound, and it is recomputed from the fields when a bound is reached.
  */
 
 /**
- * Above this, further requests of the account with an Idempotency-Key are refused. Jobs are not: how many an account may make
- * in a day is bounded, and so is what is left in Redis of each.
+ * Above this, further requests of the account with an Idempotency-Key are refused. Jobs are not: the number of jobs an
+ * account may create in a day is bounded, and so is what each leaves in Redis.
  */
 export const maxKeptBytesPerAccount = 64_000_000;
 
 /**
- * Requests that were admitted below that bound go on producing output. Above this one their output is not kept any more,
- * and they end: a full Redis would admit nobody. Answers of jobs go to the object store above it, and fail while that is away.
+ * Requests admitted below that bound go on producing output. Above this one their output is no longer kept and they
+ * end, because a full Redis could admit nobody. Above it, job responses go to the object store, and fail while the
+ * store is down.
  */
 export const maxKeptBytesUnderWay = 4 * maxKeptBytesPerAccount;
 
-/** Above this, of one kind, smaller answers of the account leave Redis as well once they have ended. */
+/** Above this, for either kind, the account's smaller responses also leave Redis once they have ended. */
 export const crowdedBytes = maxKeptBytesPerAccount / 2;
 
-/** Of one answer. */
-export const maxKeptBytesPerAnswer = 64_000_000;
+/** Bound of one response. */
+export const maxKeptBytesPerResponse = 64_000_000;
 
-/** Lua: all keys of one ten minutes expire together, at their end. */
+/** Lua functions. All keys of the same ten minutes expire together, at the end of those minutes. */
 export const keptBytesFunctions = `
 local function endOfBucket(seconds) return (math.floor(seconds / 600) + 1) * 600 end
 

@@ -4,9 +4,9 @@ import type { AccountRefusal } from './account-refusal.ts';
 import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
- * Pre-admission of a request, in one trip before the work of reading or counting it: not banned, the key still the
- * account's own, and slots of the sliding minute, which are taken; where none are asked for, one must be free. Answers what the account can spend; whether that is
- * enough is known only once the request is counted.
+ * Pre-admits a request in one round trip, before the work of reading or counting it. It checks that the account is not
+ * banned and that the key still belongs to it, and takes slots of the sliding minute. If no slots are requested, one
+ * must be free. Returns what the account can spend; whether that is enough is known only once the request is counted.
  */
 const script = new RedisScript(`
 local account, window, claim = KEYS[1], KEYS[2], KEYS[3]
@@ -29,34 +29,34 @@ return {'ok', limit, limit - used, 60, spendable, tonumber(a[3]) - tonumber(a[4]
 export interface PreAdmissionRequest {
   readonly accountId: string;
   readonly keyHash: string;
-  /** RPM slots to take: those of the model, where it is known by now; none to ask only. */
+  /** RPM slots to take: those of the model if it is already known, 0 for a check that takes none. */
   readonly slots: number;
-  /** Of the Idempotency-Key; null where the caller sent none. */
+  /** Hash of the Idempotency-Key; null if the caller sent none. */
   readonly claimHash: string | null;
 }
 
-/** What a request has to show before it is read or counted. */
+/** What pre-admission returns before a request is read or counted. */
 export interface PreAdmission {
   readonly rateLimit: RateLimit;
-  /** RPM slots that it took: its admission takes only those beyond. */
+  /** RPM slots already taken. Admission takes only the slots beyond these. */
   readonly slotsTaken: number;
-  /** The balance that no other request has reserved. */
+  /** The part of the balance that no request has reserved. */
   readonly spendableNano: bigint;
   readonly freeRequests: number;
-  /** Its Idempotency-Key stands for an earlier request, which has been paid for. */
+  /** The Idempotency-Key belongs to an earlier request, which has been paid for. */
   readonly isReplay: boolean;
 }
 
-export type PreAdmissionAnswer = ({ readonly outcome: 'ok' } & PreAdmission) | AccountRefusal;
+export type PreAdmissionResult = ({ readonly outcome: 'ok' } & PreAdmission) | AccountRefusal;
 
 export async function runPreAdmission(
   redis: RedisClient,
   { accountId, keyHash, slots, claimHash }: PreAdmissionRequest,
-): Promise<PreAdmissionAnswer> {
+): Promise<PreAdmissionResult> {
   const keys = [redisKeys.account(accountId), redisKeys.rpmWindow(accountId)];
   if (claimHash !== null) keys.push(redisKeys.claim(accountId, claimHash));
   const answer = (await script.run(redis, keys, [keyHash, slots])) as [
-    PreAdmissionAnswer['outcome'],
+    PreAdmissionResult['outcome'],
     ...unknown[],
   ];
   const [outcome, limit, remaining, resetSeconds, ...rest] = answer;

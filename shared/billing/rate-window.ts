@@ -1,11 +1,11 @@
-/** An account's requests per minute, as a caller is told of them. */
+/** An account's requests per minute, as reported to callers. */
 export interface RateLimit {
   readonly limit: number;
   readonly remaining: number;
   readonly resetSeconds: number;
 }
 
-/** What every script that counts requests answers first. */
+/** Reads the values that every script that counts requests returns first. */
 export function readRateLimit([limit, remaining, resetSeconds]: readonly unknown[]): RateLimit {
   return { limit: Number(limit), remaining: Number(remaining), resetSeconds: Number(resetSeconds) };
 }
@@ -13,15 +13,15 @@ export function readRateLimit([limit, remaining, resetSeconds]: readonly unknown
 /**
  * Lua of the sliding minute, for the scripts that count requests. It defines `now` (seconds), `nowMs` and `takeSlots`.
  *
- * The window is a list of one-second buckets (`second:slots`), in ascending order; the account's field `win` is their
- * sum, so that a request costs the same however many came before it. Redis's clock may step. Buckets ahead of it, which
- * a step backwards leaves, are dropped like those of more than a minute ago: otherwise an account that was at its limit
- * would be refused until the clock has caught up. So a step in either direction gives an account one limit's worth of
- * requests early, and never takes any away.
+ * The window is a list of one-second buckets (`second:slots`) in ascending order. The account's field `win` is their
+ * sum, so a request costs the same however many came before it. Redis's clock may step. Buckets ahead of the clock,
+ * which a step backwards leaves behind, are dropped like those older than a minute: otherwise an account at its limit
+ * would be refused until the clock has caught up. A step in either direction therefore gives an account one limit's
+ * worth of requests early, and never takes any away.
  *
- * `takeSlots` returns how many slots are used now, which the caller stores as `win`, and the refusal where there are too
- * few left: nothing was taken then. A request that wants no more slots than it has taken before is never refused. Where
- * `isCheck` is true, nothing is taken either way.
+ * `takeSlots` returns how many slots are used now, which the caller stores as `win`, and the refusal if too few are
+ * left, in which case it takes nothing. A request that needs no more slots than it has already taken is never refused.
+ * If `isCheck` is true, it takes nothing in any case.
  */
 export const rateWindowLua = `
 local time = redis.call('TIME')

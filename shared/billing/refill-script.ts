@@ -5,8 +5,9 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { RefillEvent } from '../ledger/usage-event.ts';
 
 /**
- * Credits an account, once an id. A negative amount takes back, down to what no request holds; what was really moved
- * is what the entry says. A balance above the cap would no longer be exact in Lua: such a credit is refused whole.
+ * Credits an account once per refill id. A negative amount debits it, but only down to what no request holds; the entry
+ * records the amount that actually moved. A balance above the cap would no longer be exact in Lua, so such a credit is
+ * refused entirely.
  */
 const script = new RedisScript(`
 local account, marker, stream = KEYS[1], KEYS[2], KEYS[3]
@@ -41,8 +42,8 @@ export interface Refill {
 }
 
 /**
- * @returns whether it was credited now; false where this refill id was before
- * @throws AppError `validation_failed` above the cap; `internal_error` where the account is not loaded
+ * @returns true if it was credited now; false if this refill id was credited before
+ * @throws AppError `validation_failed` above the cap; `internal_error` if the account is not loaded
  */
 export async function runRefill(redis: RedisClient, refill: Refill): Promise<boolean> {
   const { accountId, refillId } = refill.event;

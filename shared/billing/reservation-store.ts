@@ -2,8 +2,8 @@ import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 
 /**
- * A request costs at most this many times what was reserved for it, but for the open-ended part, which it may cost once: a
- * vendor's mistake does not empty a customer.
+ * A request costs at most this many times its reservation, so that a vendor's mistake cannot empty a customer's
+ * balance. The open-ended part of the reservation is not multiplied: it may be charged only once.
  */
 export const mostOfReserved = 2;
 
@@ -12,12 +12,12 @@ export interface Reservation {
   readonly requestId: string;
   readonly accountId: string;
   readonly costNano: bigint;
-  /** Holds a free request in place of money. */
+  /** Holds a free request instead of money. */
   readonly free: boolean;
   readonly admittedAtMs: number;
-  /** The most that may be debited for it; null in one of an earlier version. */
+  /** The most that may be debited for the request; null in a reservation of an earlier version. */
   readonly mostNano: bigint | null;
-  /** Of the Idempotency-Key that stands for the request, if any. */
+  /** Hash of the request's Idempotency-Key, if it has one. */
   readonly claimHash: string | null;
 }
 
@@ -35,26 +35,26 @@ export function parseReservation(requestId: string, value: string): Reservation 
   };
 }
 
-/** A request that some process has in hand. */
+/** A request that a process sends heartbeats for. */
 export interface HeldRequest {
   readonly requestId: string;
   readonly accountId: string;
 }
 
 /**
- * Every process says of its requests that take longer than this, as often as this, that it has them in hand. One that
- * nobody spoke of for `holdMs` has lost its process.
+ * How often every process sends heartbeats for its requests. Requests shorter than this get none. A request without a
+ * heartbeat for `holdMs` has lost its process.
  */
 export const holdIntervalMs = 3_000;
 const holdMs = 9_000;
 
-/** Until a request is so old, its process need not have spoken of it. */
+/** A request younger than this needs no heartbeat. */
 const quietMs = holdMs;
 
-/** How long a late settlement may come after its reservation was taken for an orphan. */
+/** How long after its reservation was released as an orphan a request may still be settled late. */
 const orphanLifetimeMs = 60 * 60 * 1_000;
 
-/** Far below what one call's arguments may be. */
+/** Far below the limit on arguments of one call. */
 const idsPerCommand = 1_000;
 
 const now = `
@@ -62,17 +62,23 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 `;
 
-/** A mark only ever lengthens another: a job that may wait for longer than its process lives has one of its own. */
+/**
+ * A heartbeat only ever extends the one before it. A job that may wait for longer than its process lives sets a longer
+ * one.
+ */
 const holdScript = new RedisScript(`${now}
 local untilMs = string.format('%.0f', now + tonumber(ARGV[1]))
 for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'GT', untilMs, ARGV[i]) end
 return 1
 `);
 
-/** A clock is set by less than this all the time. */
+/** Routine clock adjustments are smaller than this. */
 const clockStepMs = 1_000;
 
-/** Where the clock stepped back, marks of dead processes would hold for as long as it did: all go back with it. */
+/**
+ * If the clock stepped back, the heartbeats of dead processes would stay valid for as long as the step. This moves them
+ * all back with it.
+ */
 const followClockScript = new RedisScript(`${now}
 local held, clock = KEYS[1], KEYS[2]
 local stepMs = tonumber(redis.call('GET', clock) or '0') - now
@@ -85,7 +91,7 @@ end
 return stepMs
 `);
 
-/** A reservation that seems to be of the future would stay too young to be an orphan until the clock has caught up. */
+/** A reservation dated in the future would stay too young to be an orphan until the clock has caught up. */
 const beginAgeScript = new RedisScript(`${now}
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 local before, after = string.match(ARGV[2], '^(%S+ %d+ %d )%d+(.*)$')
@@ -93,23 +99,23 @@ redis.call('HSET', KEYS[1], ARGV[1], before .. string.format('%.0f', now) .. aft
 return 1
 `);
 
-/** A reservation that nobody has in hand. */
+/** A reservation without a heartbeat. */
 export interface Orphan extends Reservation {
-  /** Since when that is so, in ms of Redis's clock. */
+  /** When it lost its heartbeat, in ms of Redis's clock. */
   readonly lostSinceMs: number;
 }
 
 export interface OrphanLook {
   readonly orphans: readonly Orphan[];
-  /** Admitted before the clock of Redis stepped back: how old they are cannot be told. */
+  /** Reservations admitted before Redis's clock stepped back, so their age is unknown. */
   readonly ahead: readonly Reservation[];
   /** When they were read. */
   readonly nowMs: number;
 }
 
 /**
- * Takes a reservation from a request that nobody has in hand, and with it the claim of its Idempotency-Key, which a late
- * settlement gives back.
+ * Releases the reservation of a request without a heartbeat, and with it the claim of its Idempotency-Key. A late
+ * settlement restores the claim.
  */
 const releaseScript = new RedisScript(`${now}
 local account, reservations, orphans, held, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -131,7 +137,7 @@ return 1
 
 const scanCount = 1_000;
 
-/** The reservations of all accounts, and which of them have lost their processes. */
+/** The reservations of all accounts, and their heartbeats. */
 export class ReservationStore {
   readonly #redis: RedisClient;
 
@@ -139,7 +145,7 @@ export class ReservationStore {
     this.#redis = redis;
   }
 
-  /** Says that these requests are in hand: by this process, or for so long by a queue that outlives it. */
+  /** Sends a heartbeat for these requests: for this process, or for `forMs` for a queue that outlives it. */
   async hold(requests: readonly HeldRequest[], forMs = holdMs): Promise<void> {
     const byShard = new Map<number, string[]>();
     for (const { requestId, accountId } of requests) {
@@ -157,7 +163,7 @@ export class ReservationStore {
     );
   }
 
-  /** Reservations of one shard that nobody has in hand, and that are old enough to know. */
+  /** Reservations of one shard that have no heartbeat and are old enough for that to mean something. */
   async findOrphans(shard: number): Promise<OrphanLook> {
     const nowMs = await this.#readTime();
     const old: Reservation[] = [];
@@ -179,20 +185,20 @@ export class ReservationStore {
     return { orphans, ahead, nowMs };
   }
 
-  /** Takes marks back with a clock of Redis that stepped back since this was last called. */
+  /** Moves heartbeats back if Redis's clock has stepped back since the last call. */
   async followClock(shard: number): Promise<void> {
     const keys = [redisKeys.heldRequests(shard), redisKeys.orphanClock(shard)];
     await callRedis(() => followClockScript.run(this.#redis, keys, []));
   }
 
-  /** Has a reservation of before the clock's step count as one of now. */
+  /** Makes a reservation from before the clock's step count as admitted now. */
   async beginAge(reservation: Reservation): Promise<void> {
     const keys = [redisKeys.reservations(shardOf(reservation.accountId))];
     const args = [reservation.requestId, formatReservation(reservation)];
     await callRedis(() => beginAgeScript.run(this.#redis, keys, args));
   }
 
-  /** @returns whether it was released now: not where it was settled, or is in hand again */
+  /** @returns true if it was released now; false if it was settled or has a heartbeat again */
   async releaseOrphan(reservation: Reservation): Promise<boolean> {
     const { accountId, claimHash } = reservation;
     const shard = shardOf(accountId);
@@ -207,7 +213,7 @@ export class ReservationStore {
     return (await callRedis(() => releaseScript.run(this.#redis, keys, args))) === 1;
   }
 
-  /** Forgets marks that ran out, and orphans that no settlement will come for. */
+  /** Deletes expired heartbeats, and orphans too old to be settled late. */
   async forget(shard: number): Promise<void> {
     const nowMs = await this.#readTime();
     const orphans = await callRedis(() => this.#redis.hgetall(redisKeys.orphans(shard)));
@@ -216,7 +222,7 @@ export class ReservationStore {
       .map(([id]) => id);
     await callRedis(async () => {
       await this.#redis.zremrangebyscore(redisKeys.heldRequests(shard), '-inf', nowMs - holdMs);
-      // What is over waits for the next look.
+      // The rest is deleted by the next call.
       if (gone.length > 0) await this.#redis.hdel(redisKeys.orphans(shard), ...gone.slice(0, idsPerCommand));
     });
   }

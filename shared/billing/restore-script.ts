@@ -6,14 +6,14 @@ import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 
 /**
- * Brings an account from MongoDB into Redis: what is at rest, with the entries that are still on their way in its
- * shard's stream, and with the reservations that its requests under way hold.
+ * Loads an account from MongoDB into Redis. The state is what MongoDB has, plus the entries still on their way in its
+ * shard's stream, plus the reservations of its running requests.
  *
- * One run looks at a bounded number of entries and says up to where it has come; the next goes on from there. Nothing is
- * written before the last of them, which finds the end of the stream and writes the account in the same moment. Entries
- * never change, so what was seen of them holds, as long as none is trimmed before it was seen: the last entry that was
- * seen is still in the stream, or is the last that was trimmed. At first that is the one that was the last to be trimmed
- * before MongoDB was read: then whatever MongoDB did not have is in the stream.
+ * One run scans a bounded number of entries and returns how far it got; the next continues from there. Nothing is
+ * written before the last run, which finds the end of the stream and writes the account in the same step. Entries never
+ * change, so what was read of them stays valid as long as none is trimmed before it is read. Each run checks that: the
+ * last entry read must still be in the stream or be the last one trimmed. The first run checks the entry that was
+ * trimmed last before MongoDB was read, so everything that MongoDB did not have is in the stream.
  */
 const script = new RedisScript(`${wakeStream}
 local account, reservations, stream, window, trimmedKey, recovering, jobsHeld = unpack(KEYS)
@@ -78,29 +78,29 @@ for name, value in pairs(fields) do redis.call('HSET', account, name, value) end
 return {'restored'}
 `);
 
-/** Of Redis's time, a run of these takes a few milliseconds, which everybody else waits for. */
+/** A run of this many entries takes a few milliseconds of Redis's time, during which everyone else waits. */
 const defaultEntriesPerRun = 500;
 
 /**
- * - `present`: the account is in Redis already
+ * - `present`: the account is already in Redis
  * - `stale`: the ledger moved on since MongoDB was read; read it again
- * - `recovering`: the shard was found to have lost its memory; a moment later what was on its way to MongoDB is there
+ * - `recovering`: the shard turned out to have lost its memory; what was on its way to MongoDB is there a moment later
  */
 export type RestoreOutcome = 'restored' | 'present' | 'stale' | 'recovering';
 
 export interface RestoreRequest {
   readonly account: AccountDocument;
-  /** Id of the last entry trimmed from the shard's stream, as Redis said before MongoDB was read; '' for none. */
+  /** Id of the last entry trimmed from the shard's stream, read from Redis before MongoDB; '' if none was trimmed. */
   readonly trimmed: string;
   /** The shard's checkpoint in MongoDB. */
   readonly checkpoint: StreamId;
-  /** Whether an account that is in Redis is replaced: only where it is known to be older than MongoDB's. */
+  /** Whether to replace an account that is already in Redis. Only for one known to be older than MongoDB's copy. */
   readonly overwrites: boolean;
-  /** How many entries of the stream one run of the script looks at. */
+  /** How many stream entries one run of the script scans. */
   readonly entriesPerRun?: number | undefined;
 }
 
-/** The process that reaches the end first writes the account; one that dies on the way leaves nothing behind. */
+/** The first process to reach the end writes the account. One that dies on the way leaves nothing behind. */
 export async function runRestore(redis: RedisClient, request: RestoreRequest): Promise<RestoreOutcome> {
   const { account, trimmed, checkpoint, overwrites, entriesPerRun = defaultEntriesPerRun } = request;
   const shard = shardOf(account._id);
@@ -115,7 +115,7 @@ export async function runRestore(redis: RedisClient, request: RestoreRequest): P
   ];
   const fields = new Map(Object.entries(toFields(account)));
   const applied = { ms: account.appliedMs, seq: account.appliedSeq };
-  // The sums may be of a batch that did not come to its checkpoint.
+  // The sums may include a batch that never reached its checkpoint.
   const end = formatStreamId(isAfter(applied, checkpoint) ? applied : checkpoint);
   let [seen, from] = [trimmed, formatStreamId(applied)];
   for (;;) {

@@ -9,16 +9,16 @@ import type {
   PricingEntry,
 } from './catalog-schema.ts';
 
-/** OpenAI's high detail of a 2048×768 picture, eight tiles of 170 and 85: the most that its larger models count. */
+/** OpenAI's high detail of a 2048×768 image: eight tiles of 170 plus 85, the most that its larger models count. */
 const defaultTokensPerPicture = 1_445;
-/** What a vendor's own search adds to a prompt is seldom more. */
+/** A vendor's own search seldom adds more than this to a prompt. */
 const defaultTokensPerSearch = 16_000;
 
 type Prices = Omit<PricingEntry, 'since'>;
 
 /**
- * A model of a catalog without faults. Routes over upstreams that are not among the usable ones are left out.
- * `findPriceDay` tells since when a version of its price holds, where the file does not.
+ * Builds a model from a valid catalog entry. Skips routes whose upstream is not usable. `findPriceDay` returns the
+ * start day of a price version if the file gives none.
  */
 export function buildModel(
   entry: ModelEntry,
@@ -140,7 +140,7 @@ function completePricing(prices: Prices, day: string): Pricing {
   };
 }
 
-/** A short hash of what prices say, however they are written: the order of fields, nulls and the day do not count. */
+/** Returns a short hash of the prices that ignores notation: field order, nulls and the day do not count. */
 function hashPrices(prices: Prices): string {
   const canonical = JSON.stringify(prices, (_key, value: unknown) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;

@@ -1,10 +1,10 @@
 import type { Location } from './yaml-source.ts';
 
-/** A fault of the file's data. `message` follows the path in a sentence: `models[0].id` + `is required`. */
+/** A fault in the file's data. `message` follows the path in a sentence: `models[0].id` + `is required`. */
 export interface CatalogIssue {
   readonly location: Location;
   readonly message: string;
-  /** Whether the field's name is at fault, rather than its value. */
+  /** Whether the field's name is wrong or its value. */
   readonly part?: 'value' | 'key';
 }
 
@@ -12,7 +12,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `models[0].pricing.in_cost_per_million`. */
+/** Formats a location as `models[0].pricing.in_cost_per_million`. */
 export function formatLocation(location: Location): string {
   if (location.length === 0) return 'the file';
   return location
@@ -20,14 +20,14 @@ export function formatLocation(location: Location): string {
     .join('');
 }
 
-/** Names that people write for another reason than a slip of the finger. */
+/** Wrong names that are not typos. */
 const otherNames: Record<string, string> = {
   date_of_use: 'since',
   sizes: 'size',
   max_tokens: 'max_output_tokens',
 };
 
-/** `; did you mean "x"?`, or nothing where no known name is near. */
+/** Returns `; did you mean "x"?`, or an empty string if no known name is close. */
 export function suggestName(name: string, known: readonly string[]): string {
   const meant = otherNames[name];
   if (meant !== undefined && known.includes(meant)) return `; did you mean "${meant}"?`;
@@ -40,7 +40,7 @@ export function suggestName(name: string, known: readonly string[]): string {
   return `; did you mean "${nearest.candidate}"?`;
 }
 
-/** Levenshtein's distance. */
+/** Levenshtein distance. */
 function countEdits(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, i) => i);
   for (let i = 1; i <= from.length; i++) {

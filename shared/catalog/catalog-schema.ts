@@ -3,18 +3,18 @@ import { Nullable, StringEnum } from '../contract/fields.ts';
 import { ModelType, Pricing, type Model } from '../contract/models.ts';
 import { encodingNames, type EncodingName } from '../pricing/count-tokens.ts';
 
-/** What is known of a dialect before an upstream of it is configured. A new dialect is a line here. */
+/** Defaults and limits of a dialect. To add a dialect, add an entry here. */
 export interface UpstreamKindRules {
-  /** `required`, `none` where nothing is called over the network, or the vendor's own address. */
+  /** `required`, `none` if nothing is called over the network, or the vendor's default address. */
   readonly baseUrl: 'required' | 'none' | { readonly default: string };
-  /** What it can be asked for at all. */
+  /** Model types that the dialect supports. */
   readonly serves: readonly ModelType[];
-  /** The most that one embedding call may carry, unless the upstream sets its own. */
+  /** Limits of one embedding call, unless the upstream sets its own. */
   readonly maxBatchInputs: number;
   readonly maxBatchTokens: number;
-  /** Calls under way at once, unless the upstream sets its own. */
+  /** Concurrent calls, unless the upstream sets its own limit. */
   readonly maxConcurrency: number;
-  /** Whether its vendors fetch pictures by their links themselves, unless the upstream says otherwise. */
+  /** Whether its vendors fetch images by URL themselves, unless the upstream says otherwise. */
   readonly imageUrls: 'pass' | 'fetch';
 }
 
@@ -45,7 +45,7 @@ export const upstreamKinds = {
     ...usualConcurrency,
     imageUrls: 'fetch',
   },
-  // It has no vendor whose limits it must keep to: this is a bound for the sake of having one.
+  // There is no vendor whose limits apply. This is only a safety bound.
   builtin: {
     baseUrl: 'none',
     serves: everything,
@@ -61,15 +61,15 @@ export type UpstreamKind = keyof typeof upstreamKinds;
 export interface CatalogUpstream {
   readonly name: string;
   readonly kind: UpstreamKind;
-  /** Without its last slash; empty for `builtin`. */
+  /** Without a trailing slash. Empty for `builtin`. */
   readonly baseUrl: string;
-  /** Empty where the server asks for none. */
+  /** Empty if the server needs none. */
   readonly apiKeys: readonly string[];
-  /** Calls under way at once, of all workers together. */
+  /** Concurrent calls, across all workers. */
   readonly maxConcurrency: number;
-  /** The same for each of its keys; null sets no bound of their own. */
+  /** The same per key. Null means no limit per key. */
   readonly maxConcurrencyPerKey: number | null;
-  /** The whole call. */
+  /** For the whole call. */
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
@@ -78,33 +78,34 @@ export interface CatalogUpstream {
   readonly drops: readonly string[];
   readonly maxBatchInputs: number;
   readonly maxBatchTokens: number;
-  /** Whether the vendor is given the links of pictures, or their bytes. */
+  /** Whether the vendor receives image URLs or the images' bytes. */
   readonly imageUrls: 'pass' | 'fetch';
-  /** How long a stream is read on for its usage after the caller left; zero ends it at once. */
+  /** How long a stream is still read for its usage after the caller disconnects. Zero ends it at once. */
   readonly disconnectGraceMs: number;
 }
 
 /**
- * What becomes of a stream whose caller left; whole answers are read to their end. `cancel` ends it once its usage is known, or after
- * `disconnectGraceMs`. `drain` reads it to its end, for vendors that bill the whole answer anyway.
+ * What happens to a stream when its caller disconnects. (Non-streamed responses are always read to the end.) `cancel`
+ * ends it once its usage is known, or after `disconnectGraceMs`. `drain` reads it to the end, for vendors that bill
+ * the whole response anyway.
  */
 export type OnDisconnect = 'cancel' | 'drain';
 
-/** What a bound on tokens holds for at a vendor: all that is generated, or the answer without its reasoning. */
+/** What a token limit covers at a vendor: everything that is generated, or the answer without its reasoning. */
 export type MaxTokensScope = 'all' | 'answer';
 
 export interface CatalogRoute {
-  /** Names the route among all of the catalog, and stays the same while it leads to the same place. */
+  /** Unique in the catalog, and stable as long as the route leads to the same place. */
   readonly id: string;
   readonly upstream: CatalogUpstream;
   /** The model's name at the upstream. */
   readonly model: string;
   readonly weight: number;
-  /** Calls under way at once, of all workers together; null sets no bound of its own. */
+  /** Concurrent calls, across all workers. Null means no limit per route. */
   readonly maxConcurrency: number | null;
-  /** How the vendor's model is told to reason; null goes by its name. */
+  /** How the vendor's model is told to reason. Null means it is derived from the model's name. */
   readonly thinking: 'budget' | 'effort' | null;
-  /** Request fields that are left out: the route's and its upstream's together. */
+  /** Request fields to omit, from the route and its upstream. */
   readonly drops: ReadonlySet<string>;
   readonly onDisconnect: OnDisconnect;
   readonly maxTokens: MaxTokensScope;
@@ -113,16 +114,16 @@ export interface CatalogRoute {
 export interface CatalogDimensions {
   readonly default: number;
   readonly adjustable: boolean;
-  /** The only lengths there are; without them every length from 1 to the largest. */
+  /** The only allowed lengths. If absent, every length from 1 to the maximum is allowed. */
   readonly choices?: readonly number[];
-  /** The largest length, where that is not `default`: the file's bound, or the largest of the choices. */
+  /** The largest length, if it is not `default`: the limit from the file, or the largest of the choices. */
   readonly max?: number;
 }
 
-/** How long vectors are kept, and how much of Redis they may take. */
+/** How long vectors are cached, and how much of Redis they may take. */
 export interface CatalogEmbeddingCache {
   readonly ttlSeconds: number;
-  /** Of all accounts together. */
+  /** Across all accounts. */
   readonly maxBytes: number;
 }
 
@@ -133,40 +134,40 @@ export interface CatalogModel {
   readonly context: number;
   /** Zero for embedding models. */
   readonly maxOutputTokens: number;
-  /** What one picture of a message counts in the reservation. */
+  /** Tokens reserved per image in a message. */
   readonly tokensPerPicture: number;
-  /** What one page of a PDF counts in the reservation, beside its text: vendors look at it as a picture. */
+  /** Tokens reserved per PDF page, in addition to its text: vendors process it as an image. */
   readonly tokensPerPage: number;
-  /** The encoding that its texts are counted by here. */
+  /** The encoding used to count tokens here. */
   readonly tokenizer: EncodingName;
-  /** Whether that is the vendor's own, as the catalog says. */
+  /** Whether that is the vendor's own encoding, according to the catalog. */
   readonly hasTokenizer: boolean;
-  /** What the vendor adds to each input of an embedding; null where the catalog does not say. */
+  /** Tokens the vendor adds to each embedding input. Null if the catalog does not say. */
   readonly specialTokens: number | null;
-  /** What the results of a web search count in the reservation. */
+  /** Tokens reserved for the results of a web search. */
   readonly tokensPerSearch: number;
-  /** Whether it searches, or runs tools at its vendor, without being asked to. */
+  /** Whether the model searches, or runs tools at its vendor, without being asked to. */
   readonly searchesUnasked: boolean;
-  /** Set for embedding models, and for no others. */
+  /** Set only for embedding models. */
   readonly dimensions: CatalogDimensions | null;
-  /** Null where every input goes to the model. */
+  /** Null if every input goes to the model. */
   readonly embeddingCache: CatalogEmbeddingCache | null;
   readonly sizes: readonly string[] | null;
   readonly rpmCoefficient: number;
   readonly pricing: Pricing;
-  /** Changes when, and only when, what a request costs may change. */
+  /** Changes if and only if the cost of a request may change. */
   readonly priceVersion: string;
-  /** Only those that can be used now; none means that the model is inactive. */
+  /** Only usable routes. If there are none, the model is inactive. */
   readonly routes: readonly CatalogRoute[];
   readonly published: Omit<Model, 'active'>;
 }
 
 export interface Catalog {
   readonly models: readonly CatalogModel[];
-  /** Only those that can be used now. */
+  /** Only usable upstreams. */
   readonly upstreams: readonly CatalogUpstream[];
   readonly warnings: readonly string[];
-  /** What keeps the upstreams that models name from being used, by the id of the model: `OPENAI_API_KEY is not set`. */
+  /** Why upstreams that a model names cannot be used, by model id: `OPENAI_API_KEY is not set`. */
   readonly faults: ReadonlyMap<string, readonly string[]>;
   find(idOrAlias: string): CatalogModel | undefined;
 }
@@ -177,7 +178,7 @@ const texts = () => Type.Optional(Nullable(Type.Array(Type.String({ minLength: 1
 const flag = () => Type.Optional(Nullable(Type.Boolean()));
 const drops = () => Type.Array(Type.String({ minLength: 1 }), { default: [] });
 
-/** What a schema cannot say of an entry (the form of ids, keys and addresses too) is in check-catalog. */
+/** check-catalog checks what a schema cannot express, and also the form of ids, keys and addresses. */
 export const UpstreamEntry = Type.Object({
   kind: StringEnum(Object.keys(upstreamKinds) as UpstreamKind[]),
   baseUrl: Type.Optional(Type.String()),
@@ -186,7 +187,8 @@ export const UpstreamEntry = Type.Object({
   maxConcurrencyPerKey: Type.Optional(positiveInteger()),
   timeoutMs: positiveInteger({ default: 120_000 }),
   connectTimeoutMs: positiveInteger({ default: 10_000 }),
-  // An answer that is not streamed sends its first byte when all of it is made, so the whole call bounds it.
+  // A response that is not streamed sends its first byte only when it is complete, so the timeout of the whole call
+  // applies.
   firstByteTimeoutMs: Type.Optional(positiveInteger()),
   streamFirstByteTimeoutMs: Type.Optional(positiveInteger()),
   betweenChunksTimeoutMs: positiveInteger({ default: 60_000 }),
@@ -194,7 +196,7 @@ export const UpstreamEntry = Type.Object({
   maxBatchInputs: Type.Optional(positiveInteger()),
   maxBatchTokens: Type.Optional(positiveInteger()),
   imageUrls: Type.Optional(StringEnum(['pass', 'fetch'])),
-  // A worker that is asked to stop has 28 s for all that it runs.
+  // A stopping worker has 28 s for everything it runs.
   disconnectGraceMs: Type.Integer({ minimum: 0, maximum: 20_000, default: 2_000 }),
 });
 export type UpstreamEntry = Static<typeof UpstreamEntry>;
@@ -234,7 +236,7 @@ const EmbeddingCacheEntry = Type.Object({
   maxBytes: Type.Integer({ minimum: 1_000_000, default: 100_000_000 }),
 });
 
-/** A model under the spec's names, and what only the gateway needs to know of it. */
+/** A model under the specification's names, plus the gateway's own settings. */
 export const ModelEntry = Type.Object({
   id: Type.String(),
   aliases: Type.Array(Type.String(), { default: [] }),
@@ -284,7 +286,7 @@ export const ModelEntry = Type.Object({
 });
 export type ModelEntry = Static<typeof ModelEntry>;
 
-/** The file's outline; its entries are checked one by one, so that the faults of one do not hide another's. */
+/** The file's outline. Entries are checked one by one, so that faults in one do not hide faults in another. */
 export const CatalogOutline = Type.Object({
   upstreams: Type.Unsafe<Record<string, unknown>>({ type: 'object' }),
   models: Type.Unsafe<unknown[]>({ type: 'array' }),

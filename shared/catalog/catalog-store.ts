@@ -13,35 +13,38 @@ export interface CatalogStoreOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly redis: RedisClient;
   readonly log: Logger;
-  /** Since when a price is known that the file gives no day for; today unless it says. */
+  /** Returns the day since which a price is known, if the file gives none. Defaults to today. */
   readonly findPriceDay?: (modelId: string, priceVersion: string) => string | undefined;
 }
 
-/** A change holds after the second look that finds the file the same: within twice this time. */
+/** A change takes effect once a second check finds the file unchanged: within twice this time. */
 const pollIntervalMs = 250;
 
 /**
- * The catalog in force and the administrator's switches. The file is looked at again and again rather than watched:
- * editors that replace it and the symlinks that Kubernetes swaps both lose a watcher.
+ * Holds the current catalog and the administrator's switches. It polls the file instead of watching it: a watcher is
+ * lost when an editor replaces the file or Kubernetes swaps a symlink.
  */
 export class CatalogStore {
   readonly #options: CatalogStoreOptions;
   readonly #listeners: ((catalog: Catalog) => void)[] = [];
   #catalog: Catalog;
-  /** The text of the catalog in force. */
+  /** Text of the current catalog. */
   #text: string;
-  /** The file as it was before it was last read; a write during the reading shows as a difference from this. */
+  /** State of the file before it was last read. A write during the read shows as a difference from this. */
   #readMark: string;
-  /** The file at the last look; null while it is as it was read. */
+  /** State of the file at the last check. Null while it is unchanged since it was read. */
   #changingMark: string | null = null;
-  /** The text last read, valid or not; null where the file could not be read. */
+  /** The text last read, valid or not. Null if the file could not be read. */
   #seenText: string | null;
   #disabled: ReadonlySet<string> = new Set();
   #areSwitchesStale = false;
   #isPolling = false;
   #timer: NodeJS.Timeout | null;
 
-  /** @throws CatalogError where the file is not valid, ConfigError where it cannot be read. */
+  /**
+   * Opens the catalog file and starts polling it.
+   * @throws CatalogError if the file is not valid; ConfigError if it cannot be read
+   */
   static async open(options: CatalogStoreOptions): Promise<CatalogStore> {
     const mark = await markFile(options.path);
     let text: string;
@@ -70,7 +73,7 @@ export class CatalogStore {
         options.log.error({ err: error }, 'looking at the catalog failed'),
       );
     }, pollIntervalMs);
-    // A process that has nothing else to do may leave.
+    // Do not keep an otherwise idle process alive.
     this.#timer.unref();
   }
 
@@ -78,7 +81,7 @@ export class CatalogStore {
     return this.#catalog;
   }
 
-  /** What the answers of this store follow from: as long as these are the same objects, so are the answers. */
+  /** Everything the store's results depend on. While these are the same objects, the results do not change. */
   get state(): readonly unknown[] {
     return [this.#catalog, this.#disabled];
   }
@@ -87,7 +90,9 @@ export class CatalogStore {
     return this.#catalog.find(idOrAlias);
   }
 
-  /** Whether requests for the model can be served now: it has a usable route and no administrator turned it off. */
+  /**
+   * Returns whether requests for the model can be served now: it has a usable route and no administrator disabled it.
+   */
   isActive(model: CatalogModel): boolean {
     return model.routes.length > 0 && !this.isDisabled(model);
   }
@@ -96,7 +101,10 @@ export class CatalogStore {
     return this.#disabled.has(model.id);
   }
 
-  /** Reads the switches again. While Redis is away the last known ones hold, and it is asked until it answers. */
+  /**
+   * Reads the switches again. While Redis is unavailable, the last known ones apply, and the read is retried until it
+   * succeeds.
+   */
   async refreshDisabled(): Promise<void> {
     try {
       this.#disabled = new Set(await this.#options.redis.smembers(redisKeys.disabledModels));
@@ -112,7 +120,7 @@ export class CatalogStore {
     }
   }
 
-  /** Called with each catalog that comes into force after this one. */
+  /** Registers a listener that is called with each later catalog. */
   onReload(listener: (catalog: Catalog) => void): void {
     this.#listeners.push(listener);
   }
@@ -123,7 +131,7 @@ export class CatalogStore {
   }
 
   async #poll(): Promise<void> {
-    // A slow disk or Redis must not pile looks up.
+    // Checks must not pile up if the disk or Redis is slow.
     if (this.#isPolling) return;
     this.#isPolling = true;
     try {
@@ -139,7 +147,7 @@ export class CatalogStore {
     if (mark === this.#readMark) {
       this.#changingMark = null;
     } else if (mark !== this.#changingMark) {
-      // It may be half written: it is read once it has stayed the same for a while.
+      // The file may be half written. Read it once it has stayed the same for one interval.
       this.#changingMark = mark;
     } else {
       this.#readMark = mark;
@@ -183,7 +191,7 @@ export class CatalogStore {
       return;
     }
     const changes = compareCatalogs(this.#catalog, next);
-    // A reload tells only of what was not warned of before.
+    // Report only warnings that are new in this reload.
     const before = new Set(this.#catalog.warnings);
     this.#text = text;
     this.#catalog = next;
@@ -198,7 +206,7 @@ export class CatalogStore {
     }
   }
 
-  /** A price that only stands in a new file is not a new price. */
+  /** A price that merely appears in a new file keeps its day. */
   #findPriceDay(modelId: string, priceVersion: string): string | undefined {
     const known = this.#catalog.models.find((model) => model.id === modelId);
     if (known?.priceVersion === priceVersion) return known.pricing.date_of_use;
@@ -206,7 +214,7 @@ export class CatalogStore {
   }
 }
 
-/** Tells the operator which file was meant, whether CATALOG was set or not. */
+/** Names the file that could not be read, whether CATALOG is set or not. */
 export function unreadableCatalog(path: string, error: unknown): ConfigError {
   const reason = explainFileError(error, path);
   return new ConfigError(
@@ -219,13 +227,13 @@ export function unreadableCatalog(path: string, error: unknown): ConfigError {
 
 const readToday = (): string => new Date().toISOString().slice(0, 10);
 
-/** What of a file changes whenever it is written or replaced; empty where there is none. Symlinks are followed. */
+/** Returns a mark that changes whenever the file is written or replaced. Follows symlinks. */
 async function markFile(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
     return [dev, ino, size, mtimeNs, ctimeNs].join(':');
   } catch (error) {
-    // Gone, or not to be looked at: the reading that follows says which.
+    // The file is missing or inaccessible. The read that follows reports which.
     return `none: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`;
   }
 }

@@ -6,7 +6,7 @@ import { isRecord, suggestName, type CatalogIssue } from './catalog-issue.ts';
 import type { Location } from './yaml-source.ts';
 
 export interface CheckedFile {
-  /** The entries without a fault of form, completed with their defaults, under their place in the file. */
+  /** The entries that match the schema, completed with defaults, by their place in the file. */
   readonly upstreams: ReadonlyMap<string, UpstreamEntry>;
   readonly models: ReadonlyMap<number, ModelEntry>;
   readonly issues: readonly CatalogIssue[];
@@ -16,13 +16,13 @@ const findOutlineFaults = compileChecker(CatalogOutline, 'json');
 const findUpstreamFaults = compileChecker(UpstreamEntry, 'json');
 const findModelFaults = compileChecker(ModelEntry, 'json');
 
-/** Everything that is wrong with a catalog's data. Fills defaults in, in place. */
+/** Finds everything that is wrong with a catalog's data. Fills in defaults in place. */
 export function checkCatalog(file: unknown): CheckedFile {
   const issues: CatalogIssue[] = [];
   const upstreams = new Map<string, UpstreamEntry>();
   const models = new Map<number, ModelEntry>();
 
-  /** Whether the value has the schema's form; unknown fields are faults, but do not change the form. */
+  /** Whether the value matches the schema. Unknown fields are reported as faults but do not count here. */
   const hasForm = (
     value: unknown,
     schema: TSchema,
@@ -58,7 +58,7 @@ export function checkCatalog(file: unknown): CheckedFile {
   return { upstreams, models, issues };
 }
 
-/** Names that no field has, anywhere below: most of them are misspelt, and would silently do nothing. */
+/** Finds unknown fields at any depth. Most are misspelt and would silently do nothing. */
 function findUnknownFields(value: unknown, schema: TSchema, at: Location): CatalogIssue[] {
   const { properties, items } = schema as { properties?: Record<string, TSchema>; items?: TSchema };
   if (Array.isArray(value) && items !== undefined) {
@@ -73,7 +73,7 @@ function findUnknownFields(value: unknown, schema: TSchema, at: Location): Catal
   });
 }
 
-/** Ids and aliases are one set of names: a request says either. */
+/** Ids and aliases share one namespace: a request may use either. */
 function findRepeatedIds(models: ReadonlyMap<number, ModelEntry>): CatalogIssue[] {
   const issues: CatalogIssue[] = [];
   const firstUse = new Map<string, string>();

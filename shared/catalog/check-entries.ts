@@ -9,19 +9,19 @@ import { suggestName, type CatalogIssue } from './catalog-issue.ts';
 import { checkPricing } from './check-pricing.ts';
 import type { Location } from './yaml-source.ts';
 
-/** What a schema cannot say of an upstream or a model that has the right form. Pure. */
+/** Checks of upstreams and models that a schema cannot express. Pure. */
 
 const upstreamName = /^[A-Za-z0-9][\w.-]{0,63}$/;
 const modelId = /^[A-Za-z0-9][\w.:/@+-]{0,127}$/;
-/** Operations of the API that stand where a model's id does. */
+/** API operations whose paths clash with a model id. */
 const reservedIds = new Set(['status']);
 const imageSize = /^[1-9]\d{0,4}x[1-9]\d{0,4}$/;
 
 const keyFromEnv = /^env:([A-Za-z_]\w*)$/;
-/** What an HTTP header can carry. */
+/** Characters allowed in an HTTP header. */
 export const usableKey = /^[\x21-\x7e]+$/;
 
-/** The variable that `env:NAME` names; null for a literal key. */
+/** Returns the variable that `env:NAME` names, or null for a literal key. */
 export function readKeyVariable(key: string): string | null {
   return keyFromEnv.exec(key)?.[1] ?? null;
 }
@@ -45,7 +45,7 @@ export function checkUpstream(name: string, entry: UpstreamEntry, at: Location):
     add(['baseUrl'], `is required for kind ${entry.kind}`);
   }
   for (const [i, key] of (entry.apiKeys ?? []).entries()) {
-    // The text of a key is never repeated, not even of one that should have been a variable's name.
+    // Never repeat the text of a key, even if it was meant to be a variable's name.
     if (/^\$\{?\w+\}?$/.test(key)) {
       add(['apiKeys', i], 'must be written env:NAME to take the variable NAME');
     } else if (key.startsWith('env:')) {
@@ -59,7 +59,7 @@ export function checkUpstream(name: string, entry: UpstreamEntry, at: Location):
   return issues;
 }
 
-/** The path that a dialect adds begins with its version. */
+/** The dialect adds a path that starts with the version. */
 function findVersionFault(kind: UpstreamKind, text: string): string | null {
   const versions: Partial<Record<UpstreamKind, RegExp>> = { anthropic: /\/v1\/*$/, gemini: /\/v1beta\/*$/ };
   return versions[kind]?.test(text) === true ? `must end before the version: kind ${kind} adds it` : null;
@@ -74,7 +74,7 @@ function findUrlFault(text: string): string | null {
   return null;
 }
 
-/** @param upstreams the kinds of all that the file names; null for one whose entry is at fault */
+/** @param upstreams the kinds of all upstreams in the file; null for one whose entry is invalid */
 export function checkModel(
   model: ModelEntry,
   upstreams: ReadonlyMap<string, UpstreamKind | null>,

@@ -4,7 +4,7 @@ import type { ModelEntry } from './catalog-schema.ts';
 import { isRecord, type CatalogIssue } from './catalog-issue.ts';
 import type { Location } from './yaml-source.ts';
 
-/** What is measured of a request to a model of each type: a price by anything else would never be paid. */
+/** What is measured for each model type. A price for anything else would never be charged. */
 const measuredBy: Record<ModelType, readonly PricingType[]> = {
   chat: ['tokens', 'time', 'request'],
   vision: ['tokens', 'time', 'request'],
@@ -12,7 +12,7 @@ const measuredBy: Record<ModelType, readonly PricingType[]> = {
   embedding: ['tokens', 'time', 'characters', 'request'],
 };
 
-/** Faults of a price record of the right form. */
+/** Finds faults in a price record that matches the schema. */
 export function checkPricing({ pricing }: ModelEntry, at: Location): CatalogIssue[] {
   const issues: CatalogIssue[] = findBadPrices({ ...pricing, date_of_use: '' }).map((name) => ({
     location: [...at, ...splitPath(pricing, name)],
@@ -29,7 +29,7 @@ export function checkPricing({ pricing }: ModelEntry, at: Location): CatalogIssu
   return issues;
 }
 
-/** The path behind a dotted name; a key of the price table may have dots of its own. */
+/** Resolves a dotted name to a path. A key of the price table may itself contain dots. */
 function splitPath(value: unknown, name: string): Location {
   if (typeof value !== 'object' || value === null) return [];
   const key = Object.keys(value).find((key) => name === key || name.startsWith(`${key}.`));
@@ -49,7 +49,7 @@ const pricesOfType: Record<PricingType, readonly string[]> = {
 };
 const allPrices = new Set(Object.values(pricesOfType).flat());
 
-/** Prices that are in order and yet hardly what was meant: they let requests cost nothing. */
+/** Finds prices that are valid but probably not intended: they make requests free. */
 export function findDoubtfulPrices(model: ModelEntry, at: Location): CatalogIssue[] {
   const { pricing } = model;
   const location = [...at, 'pricing'];

@@ -9,7 +9,7 @@ export interface CatalogChanges {
   readonly upstreamsChanged: string[];
 }
 
-/** What differs, by name alone: an upstream holds secrets. */
+/** Lists the differences by name only: an upstream contains secrets. */
 export function compareCatalogs(before: Catalog, after: Catalog): CatalogChanges {
   const models = compareByName(before.models, after.models, (model) => model.id);
   const upstreams = compareByName(before.upstreams, after.upstreams, (upstream) => upstream.name);
@@ -24,7 +24,7 @@ export function compareCatalogs(before: Catalog, after: Catalog): CatalogChanges
 }
 
 function compareByName<T>(before: readonly T[], after: readonly T[], nameOf: (value: T) => string) {
-  // An upstream's own change is told once, under its name, and not for each model that it serves.
+  // A change of an upstream is reported once, under its name, and not for each model that uses it.
   const write = (value: T): string =>
     JSON.stringify(value, (key, inner: unknown) =>
       key === 'upstream' ? (inner as { name: string }).name : inner instanceof Set ? [...inner] : inner,

@@ -19,15 +19,15 @@ export type CatalogProblem = YamlProblem;
 
 export interface ParseCatalogOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** As it stands before the line and column in messages. */
+  /** Prefix of the line and column in messages. */
   readonly fileName: string;
-  /** YYYY-MM-DD: the day a price without `since` is taken to have begun, unless `findPriceDay` knows better. */
+  /** YYYY-MM-DD. Start day of a price without `since`, unless `findPriceDay` returns one. */
   readonly today: string;
-  /** The day on which this version of a model's price was first seen. */
+  /** Returns the day on which this version of a model's price was first seen. */
   readonly findPriceDay?: (modelId: string, priceVersion: string) => string | undefined;
 }
 
-/** A catalog that cannot be used. Its message lists every problem, a line each, and holds no value of the file's. */
+/** An invalid catalog. The message lists every problem, one per line, and contains no value from the file. */
 export class CatalogError extends ConfigError {
   readonly problems: readonly CatalogProblem[];
 
@@ -41,7 +41,10 @@ export function formatProblem(fileName: string, { line, column, message }: Catal
   return `${fileName}:${line}:${column} ${message}`;
 }
 
-/** @throws CatalogError naming everything that is wrong, at once. */
+/**
+ * Parses the text of a catalog.
+ * @throws CatalogError that lists everything that is wrong, at once
+ */
 export function parseCatalog(text: string, options: ParseCatalogOptions): Catalog {
   const source = readYaml(text);
   if (source.problems.length > 0) throw new CatalogError(options.fileName, sortProblems(source.problems));
@@ -106,7 +109,7 @@ function sortProblems(problems: readonly CatalogProblem[]): CatalogProblem[] {
   return problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
 }
 
-/** The keys that can be used, and what is the matter with those that cannot. */
+/** Returns the usable keys, and what is wrong with the others. */
 function resolveKeys(
   keys: readonly string[],
   env: ParseCatalogOptions['env'],
@@ -115,9 +118,9 @@ function resolveKeys(
   const faults: string[] = [];
   for (const key of keys) {
     const variable = readKeyVariable(key);
-    // A secret that is mounted from a file often ends with a line feed.
+    // A secret mounted from a file often ends with a line feed.
     const given: unknown = variable === null ? key : env[variable];
-    // `env:constructor` would find what every object inherits.
+    // Ignore inherited properties, as in `env:constructor`.
     const value = typeof given === 'string' ? given.trim() : '';
     if (usableKey.test(value)) apiKeys.add(value);
     else faults.push(value === '' ? `${variable} is not set` : `${variable} does not hold a usable key`);
@@ -145,7 +148,10 @@ function describeMissingKeys(
   return `upstream ${upstream} is left out: ${reason}; ${effect}`;
 }
 
-/** A stream that says nothing for so long is one that hangs; models that think in silence for longer want more. */
+/**
+ * A stream that sends nothing for this long is considered hung. Models that reason silently for longer need a higher
+ * value.
+ */
 const usualStreamFirstByteMs = 120_000;
 
 function buildUpstream(name: string, entry: UpstreamEntry, apiKeys: readonly string[]): CatalogUpstream {

@@ -23,19 +23,19 @@ export interface YamlProblem extends Position {
 }
 
 export interface YamlSource {
-  /** Plain data; undefined where the text is not YAML, and then `problems` says why. */
+  /** Plain data. Undefined if the text is not YAML; `problems` then says why. */
   readonly value: unknown;
   readonly problems: readonly YamlProblem[];
   /**
-   * Where a value stands; with `key`, where its name does. What is missing is where it was expected: at the name, or
-   * the first line, of what should hold it.
+   * Locates a value, or its name if `part` is `key`. A missing value is reported where it was expected: at the name,
+   * or the first line, of its parent.
    */
   locate(location: Location, part?: 'value' | 'key'): Position;
 }
 
 /**
- * The parser's text for these kinds of fault repeats pieces of the file, and a piece can be a secret. Others only
- * name what was expected.
+ * For these errors, the parser's text repeats pieces of the file, which may be secrets. Its other texts only name
+ * what was expected.
  */
 const ownMessages: Record<string, string> = {
   BAD_ALIAS: 'an unquoted text beginning with "*" or "&" is an alias or an anchor, and this one is not valid',
@@ -48,12 +48,12 @@ const ownMessages: Record<string, string> = {
 function describe(code: string, message: string): string {
   const own = ownMessages[code];
   if (own !== undefined) return own;
-  // Where these quote the file, they do so after a colon.
+  // If these quote the file, they do so after a colon.
   const told = code === 'UNEXPECTED_TOKEN' ? message.split(': ', 1)[0]! : message;
   return told.charAt(0).toLowerCase() + told.slice(1);
 }
 
-/** Reads one YAML 1.2 document, with anchors and merge keys. Never throws, and never quotes a value of the file. */
+/** Reads one YAML 1.2 document, with anchors and merge keys. Never throws, and never quotes a value from the file. */
 export function readYaml(text: string): YamlSource {
   const counter = new LineCounter();
   // The pretty form of an error quotes the line it is on.
@@ -84,7 +84,7 @@ export function readYaml(text: string): YamlSource {
     try {
       value = document.toJS();
     } catch {
-      // What is left to fail is the parser's guard against aliases that multiply; its text adds nothing to ours.
+      // The only failure left is the parser's guard against multiplying aliases. Its text adds nothing to ours.
       problems.push(toProblem(0, 'aliases repeat too much of the file'));
     }
   }
@@ -107,7 +107,7 @@ function findOffset(document: Document.Parsed, location: Location, part: 'value'
       const isLast = depth === location.length - 1;
       next = pair.value;
       const keyOffset = offsetOf(pair.key) ?? known;
-      // A map or list that begins on a line of its own is shown by its name, which stands above it.
+      // For a map or list that starts on its own line, point at its name in the line above.
       const showsKey = (isLast && part === 'key') || !isScalar(next);
       known = showsKey ? keyOffset : (offsetOf(next) ?? keyOffset);
     } else if (isSeq<Node>(node)) {

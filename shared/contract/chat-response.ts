@@ -33,7 +33,7 @@ export const ChatUsage = Type.Object(
 );
 export type ChatUsage = Static<typeof ChatUsage>;
 
-/** A tool call as the model made it: every field is there, and the vendor's words are its own. */
+/** A tool call as the model made it: every field is present, and the values are the vendor's own. */
 const MadeToolCall = Type.Object(
   {
     id: Type.String({ description: 'What your `tool` message names in `tool_call_id`.' }),

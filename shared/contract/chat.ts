@@ -33,7 +33,7 @@ const unlessDropped = 'Left out for vendors that do not know it.';
 const anyObject = (description: string) => Type.Optional(Nullable(Type.Object({}, { description })));
 const anyText = (description: string) => Type.Optional(Nullable(Type.String({ description })));
 
-/** What OpenAI's clients may send beside the rest; what it is to other vendors is in docs/vendors.md. */
+/** Additional fields that OpenAI's clients may send. docs/vendors.md describes how other vendors treat them. */
 const furtherFields = {
   modalities: Type.Optional(
     Nullable(

@@ -2,15 +2,15 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { ValidationIssue } from './errors.ts';
 import { wrongTypeHint } from './fields.ts';
 
-/** What a text must be, beside what JSON Schema has words for. */
+/** A text format that JSON Schema has no keyword for. */
 export interface TextFormat {
   readonly isValid: (text: string) => boolean;
-  /** What is said of a text that is not. */
+  /** Describes what is wrong with an invalid text. */
   readonly describe: (text: string) => string;
 }
 export type TextFormats = Readonly<Record<string, TextFormat>>;
 
-/** What is said of a fault: the end of a sentence that begins with the field. */
+/** Description of a fault. It completes a sentence that starts with the field. */
 type FaultText = Pick<ValidationIssue, 'msg' | 'msgRu'>;
 
 const formatTexts: Readonly<Record<string, FaultText>> = {
@@ -30,7 +30,7 @@ const formatTexts: Readonly<Record<string, FaultText>> = {
   },
 };
 
-/** What Ajv found, in the words of a person, in English and Russian. */
+/** Describes an Ajv error in readable English and Russian. */
 export function describeFault(error: ErrorObject, formats: TextFormats = {}): FaultText {
   const params = error.params as Record<string, unknown>;
   switch (error.keyword) {
@@ -74,7 +74,7 @@ export function describeFault(error: ErrorObject, formats: TextFormats = {}): Fa
   }
 }
 
-/** Null is what a field may be set to, and never what a caller who sent something else was looking for. */
+/** Omits null: a field may be set to it, but a caller that sent something else did not mean it. */
 function listValues(values: readonly unknown[]): string {
   const shown = values.filter((value) => value !== null);
   return (shown.length > 0 ? shown : values).map(String).join(', ');
@@ -84,7 +84,7 @@ function describeLength(keyword: string, bound: 'least' | 'most', limit: number)
   const counted = keyword.endsWith('Length')
     ? { en: 'character', one: 'символа', many: 'символов' }
     : { en: 'item', one: 'элемента', many: 'элементов' };
-  // The genitive, which Russian has after "at least" and "at most": singular after 1, 21, 31, but not 11.
+  // After "at least" and "at most", Russian uses the genitive: singular after 1, 21, 31, but not 11.
   const isOne = limit % 10 === 1 && limit % 100 !== 11;
   return {
     msg: `must have at ${bound} ${limit} ${counted.en}${limit === 1 ? '' : 's'}`,
@@ -123,7 +123,7 @@ function nameTypeInRussian({ type = 'value', items }: TypeSchema): string {
   return ofItems === undefined ? name : `${name} ${ofItems}`;
 }
 
-/** "a, b or c" */
+/** Joins words as "a, b or c". */
 export function joinWords(words: readonly string[], last: 'and' | 'or'): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
 }

@@ -1,10 +1,10 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
 
-/** Leaves out what Ajv reports of a value and what tells its sender nothing. */
+/** Removes those of Ajv's errors that do not help the sender. */
 export function dropNoise(all: readonly ErrorObject[]): ErrorObject[] {
   const errors = dropOtherLists(all);
-  // A failed union reports itself and each of its branches; where a branch of the value's own type failed, only that
-  // branch tells the caller something, else only the union does.
+  // A failed union reports itself and each of its branches. If a branch of the value's own type failed, only that
+  // branch helps the caller. Otherwise only the union's error does.
   const unions = new Set(errors.filter((error) => error.keyword === 'anyOf').map(placeOf));
   const explained = new Set<string>();
   for (const error of errors) {
@@ -12,7 +12,7 @@ export function dropNoise(all: readonly ErrorObject[]): ErrorObject[] {
     for (const union of enclosingUnions(error))
       if (unions.has(union) && !isOwnType(union)) explained.add(union);
   }
-  // A value of another type is none of the enumerated ones either, and their list says more.
+  // A value of the wrong type also fails the enum, and the list of allowed values says more.
   const listed = new Set(errors.filter((error) => error.keyword === 'enum').map(parentOf));
   const isNoise = (error: ErrorObject): boolean => {
     if (error.keyword === 'anyOf') return explained.has(placeOf(error));
@@ -27,8 +27,8 @@ interface Branch {
 }
 
 /**
- * Of a union of several kinds of lists, a list is told what its own kind wants, which is the kind of its first item. One
- * of no kind is told what the union wants.
+ * For a union of several kinds of lists, a list gets only the errors for the kind of its first item.
+ * A list of no known kind gets the union's error.
  */
 function dropOtherLists(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const others: { readonly schema: string; readonly instance: string }[] = [];
@@ -54,20 +54,22 @@ function isOfKind({ type }: Branch = {}, item: unknown): boolean {
 
 const unionMark = '/anyOf/';
 
-/** A schema's place and the value's: what tells the same union apart in two elements of a list. */
+/** The schema path and instance path, which together tell the same union apart in two elements of a list. */
 const placeOf = (error: ErrorObject): string => `${error.schemaPath} ${error.instancePath}`;
 
-/** The same for the schema that the failed keyword is one of. */
+/** The same for the schema that contains the failed keyword. */
 const parentOf = ({ schemaPath, instancePath }: ErrorObject): string =>
   `${schemaPath.slice(0, schemaPath.lastIndexOf('/'))} ${instancePath}`;
 
-/** The union whose branch failed on the value itself, as placeOf names it. */
+/** The union whose branch failed on the value itself, in placeOf's format. */
 function enclosingUnion(error: ErrorObject): string {
   const at = error.schemaPath.lastIndexOf(unionMark);
   return at < 0 ? '' : `${error.schemaPath.slice(0, at)}/anyOf ${error.instancePath}`;
 }
 
-/** Every union that the fault lies in: those around its schema, at its value or at one that holds it. */
+/**
+ * Yields every union that contains the fault: those around its schema, at its value or at one of the value's parents.
+ */
 function* enclosingUnions(error: ErrorObject): Generator<string> {
   for (
     let at = error.schemaPath.indexOf(unionMark);

@@ -1,8 +1,8 @@
 import type { OperationExample } from './operation.ts';
 
 /**
- * What the model makes of the two texts, in ten-thousandths, as base64 of 16-bit integers. test/api/examples.test.ts
- * fails once the model answers otherwise. To make them again, ask it for the body below and write each vector as
+ * The model's vectors for the two texts, in ten-thousandths, as base64 of 16-bit integers. test/api/examples.test.ts
+ * fails once the model returns anything else. To regenerate them, send the body below and encode each vector with
  * `Buffer.from(Int16Array.from(vector, (x) => Math.round(x * 10_000)).buffer).toString('base64')`.
  */
 const catOnSofa =

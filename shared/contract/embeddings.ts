@@ -17,9 +17,12 @@ import { creationErrors, defineOperation } from './operation.ts';
 export const maxEmbeddingInputs = 2048;
 export const maxTokensPerEmbeddingInput = 8192;
 
-/** What token numbers of a request mean: the encoding of OpenAI's embedding models, which its clients use for any model. */
+/**
+ * How token numbers in a request are interpreted: the encoding of OpenAI's embedding models, which its clients use
+ * for any model.
+ */
 export const tokenEncoding = 'cl100k_base';
-/** The last one that stands for text. Special tokens come after it. */
+/** The last token number that stands for text. Special tokens come after it. */
 export const maxTokenNumber = 100_255;
 
 const TokenNumber = {
@@ -28,7 +31,10 @@ const TokenNumber = {
   [wrongTypeHint]: 'an array of token numbers holds nothing else',
 };
 
-/** The token numbers of several texts are anything yet: there may be millions, which are checked as they are decoded. */
+/**
+ * Token numbers of several texts are not checked yet. There may be millions, so they are checked while they are
+ * decoded.
+ */
 export type EmbeddingInput = string | readonly string[] | readonly number[] | readonly (readonly unknown[])[];
 
 const EmbeddingInput = {

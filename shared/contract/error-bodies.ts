@@ -16,7 +16,7 @@ const ErrorSummary = Type.Object(
   { description: 'The form that OpenAI’s clients read.' },
 );
 
-/** The body of every error but a 422: by its status, whatever its code. */
+/** The body of every error except a 422. */
 export const ErrorBody = Type.Object(
   {
     error: ErrorSummary,
@@ -43,13 +43,13 @@ const faultList = {
   description: 'Not all faults are always listed: a broken body may show the first alone.',
 };
 
-/** The body of a 422: one item for each fault that was found. */
+/** The body of a 422, with one item per fault. */
 export const ValidationErrorBody = Type.Object(
   { error: ErrorSummary, detail: Type.Array(Type.Object(faultFields), faultList) },
   { title: 'ValidationError' },
 );
 
-/** The same of what people fill in on a page. */
+/** The same for requests that people fill in on a page, with Russian text. */
 export const TranslatedValidationErrorBody = Type.Object(
   {
     error: ErrorSummary,
@@ -72,10 +72,10 @@ interface ExampleOptions {
 }
 
 /**
- * An error of this code as a caller sees it, with the general text.
- * @param loc where a 422's fault lies
- * @param options `status` where it is not the code's own; `isTranslated` where faults are told in Russian as well; `text` in
- * place of the general one
+ * Builds an example error of this code as a caller sees it, with the general text.
+ * @param loc where a 422's fault is
+ * @param options `status` if it differs from the code's status; `isTranslated` to describe faults in Russian as well;
+ * `text` to replace the general text
  */
 export function createErrorExample(
   code: ErrorCode,

@@ -1,4 +1,4 @@
-/** How an error looks to a caller: OpenAI's `error.type` words. */
+/** OpenAI's values of `error.type`. */
 type ErrorType =
   | 'authentication_error'
   | 'insufficient_quota'
@@ -9,9 +9,9 @@ type ErrorType =
 
 export interface ErrorKind {
   readonly status: number;
-  /** Whether the same request may succeed when it is sent again. */
+  /** Whether the same request may succeed if it is sent again. */
   readonly retry: boolean;
-  /** Whether the text of the error may leave the process; where not, the table's own text does. */
+  /** Whether the error's own message may be shown to callers. If not, they see the table's text. */
   readonly expose: boolean;
   readonly type: ErrorType;
   readonly en: string;
@@ -19,7 +19,7 @@ export interface ErrorKind {
   readonly retryAfterSeconds?: number;
 }
 
-/** The closed set of `error.code`; `expose: false` hides a cause's text behind the text given here. */
+/** The closed set of `error.code`. `expose: false` hides the cause's message behind the text given here. */
 export const errorKinds = {
   invalid_api_key: {
     status: 401,

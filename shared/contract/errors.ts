@@ -6,40 +6,40 @@ export function isErrorCode(value: unknown): value is ErrorCode {
 }
 
 /**
- * The status of `job_cancelled` for callers who wait for a job that another cancels: they have not left, and clients must not
- * send by themselves what somebody did not want done.
+ * The status of `job_cancelled` for callers waiting for a job that someone else cancels. They are still connected,
+ * and clients must not automatically resend work that someone cancelled.
  */
 export const cancelledJobStatus = 409;
 
-/** What the table says of a code, as its general type; with the words of the status, where it is not the code's own. */
+/** Returns the table's entry for a code. If the status is not the code's own, the text is that of the status. */
 export function errorKind(code: ErrorCode, status: number = errorKinds[code].status): ErrorKind {
   const kind = errorKinds[code];
   return status === kind.status ? kind : { ...kind, ...httpFaults[status], status };
 }
 
-/** One fault of a request: `loc` leads to it, such as `["body","messages",0,"role"]`. */
+/** One fault of a request. `loc` is the path to it, such as `["body","messages",0,"role"]`. */
 export interface ValidationIssue {
   readonly loc: readonly (string | number)[];
   readonly msg: string;
-  /** The same in Russian; absent where there is none. */
+  /** The Russian text, if there is one. */
   readonly msgRu?: string;
   readonly type: string;
 }
 
 export interface AppErrorDetails {
-  /** Text for the caller, in place of the table's; shown only where the table, or this error, says `expose`. */
+  /** Text for the caller, instead of the table's. Shown only if the table, or this error, says `expose`. */
   readonly message?: string | undefined;
-  /** The same in Russian, shown wherever `message` is. Without it, `message` follows the table's Russian text. */
+  /** Russian text, shown wherever `message` is. Without it, `message` is paired with the table's Russian text. */
   readonly messageRu?: string | undefined;
   readonly expose?: boolean | undefined;
-  /** In place of the table's, where HTTP has a status of its own for what was wrong, and the set of codes has not. */
+  /** Replaces the table's status if HTTP has a specific one for the fault but the set of codes does not. */
   readonly status?: number | undefined;
   readonly issues?: readonly ValidationIssue[] | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly cause?: unknown;
 }
 
-/** The one error that parts of the product throw at each other; `code` tells everything a caller may know. */
+/** The one error type that parts of the product throw at each other. `code` determines everything a caller may know. */
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;
@@ -59,7 +59,7 @@ export class AppError extends Error {
     this.headers = details.headers ?? {};
   }
 
-  /** What callers are told of errors of this kind. */
+  /** What callers are told about this kind of error. */
   get kind(): ErrorKind {
     return errorKind(this.code, this.status);
   }
@@ -74,7 +74,7 @@ export class AppError extends Error {
     return this.#expose ? this.message : this.kind.en;
   }
 
-  /** The same in Russian; null for an error whose own text is in English alone. */
+  /** The Russian text. Null if the error's own message exists only in English. */
   get publicMessageRu(): string | null {
     const { en, ru } = this.kind;
     if (this.#expose && this.#messageRu !== null) return this.#messageRu;
@@ -82,12 +82,12 @@ export class AppError extends Error {
   }
 }
 
-/** As callers are told of it: what is none of ours is a fault here. */
+/** Converts any error to an AppError. An unknown error becomes `internal_error`. */
 export function toAppError(error: unknown): AppError {
   return error instanceof AppError ? error : new AppError('internal_error', { cause: error });
 }
 
-/** A 422 about one place of the request. */
+/** Builds a 422 about one place in the request. */
 export function invalidField(
   loc: readonly (string | number)[],
   msg: string,
@@ -107,7 +107,7 @@ export interface FieldFault {
   readonly msgRu?: string;
 }
 
-/** The text of an issue with the field in front of it, where it is about one. */
+/** Prefixes an issue's text with its field, if it has one. */
 export function atPlace(loc: readonly (string | number)[], msg: string): string {
   const path = loc.slice(1).join('.');
   return path === '' ? msg : `${path}: ${msg}`;

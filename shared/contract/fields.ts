@@ -1,8 +1,8 @@
 import Type, { type Static, type TSchema } from 'typebox';
 
 /**
- * A nullable schema written as `type: [T, 'null']`: one keyword for Ajv to check and one line for a caller to read,
- * where a union would report each of its branches.
+ * A nullable schema written as `type: [T, 'null']`: Ajv checks one keyword and a caller reads one line. A union would
+ * report each of its branches.
  */
 export function Nullable<T extends TSchema>(schema: T) {
   const { type, enum: values, ...rest } = schema as TSchema & { type?: string; enum?: unknown[] };
@@ -14,12 +14,12 @@ export function Nullable<T extends TSchema>(schema: T) {
   });
 }
 
-/** A keyword of ours: what a value of a wrong type is told beside the type, where that says too little. */
+/** Custom keyword: extra text for a value of the wrong type, for cases where the type alone says too little. */
 export const wrongTypeHint = 'wrongTypeHint';
 
 /**
- * A keyword of ours: the `items` of a list that can be too long to be checked in one go. The validator leaves them to the
- * code that reads the list; the description tells them as `items`.
+ * Custom keyword: the `items` of a list that may be too long to check in one go. The validator leaves them to the
+ * code that reads the list. The description shows them as `items`.
  */
 export const lateItems = 'lateItems';
 
@@ -28,10 +28,10 @@ export function StringEnum<const T extends readonly string[]>(values: T, options
   return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options });
 }
 
-/** A point in time, written as RFC 3339 has it. */
+/** A point in time in RFC 3339 format. */
 export const Time = (description: string) => Type.String({ format: 'date-time', description });
 
-/** Page and page size of the lists that are paged. */
+/** Page number of paged lists. */
 export const Page = Type.Integer({
   minimum: 1,
   maximum: Number.MAX_SAFE_INTEGER,
@@ -45,7 +45,7 @@ export const PageSize = Type.Integer({
   description: 'The most items of one page.',
 });
 
-/** One page of a list, newest first; a page past the last is empty. */
+/** One page of a list, newest first. A page past the last is empty. */
 export function PageOf<T extends TSchema>(item: T) {
   return Type.Object({
     total_count: Type.Integer({ description: 'Items on all pages.' }),

@@ -1,4 +1,4 @@
-/** What callers are told of a fault, in place of what the table of errors says of its code. */
+/** Text and type shown to callers instead of those in the error table. */
 interface HttpFault {
   readonly type: 'invalid_request_error';
   readonly en: string;
@@ -8,8 +8,8 @@ interface HttpFault {
 const type = 'invalid_request_error';
 
 /**
- * Statuses that HTTP has for a request, and the closed set of codes has no code of its own for: such an error has the
- * nearest code, and the words of its status. A code whose own status is among them keeps its words.
+ * HTTP statuses that have no code of their own in the closed set of codes. Such an error gets the nearest code and
+ * the text of its status. A code whose own status is listed here keeps its own text.
  */
 export const httpFaults: Readonly<Record<number, HttpFault>> = {
   400: {

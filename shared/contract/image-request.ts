@@ -2,9 +2,9 @@ import Type, { type Static, type TSchema } from 'typebox';
 import { EndUser, Nullable, StringEnum } from './fields.ts';
 
 export const defaultImageSize = '1024x1024';
-/** Input images of one edit, where the model's `max_file_count` does not set another bound. */
+/** Maximum input images per edit, unless the model's `max_file_count` sets another limit. */
 export const defaultMaxInputImages = 16;
-/** Far longer than any name of a size or quality. */
+/** Far longer than any size or quality name. */
 const maxOptionLength = 100;
 
 const option = (description: string) =>
@@ -13,7 +13,7 @@ const option = (description: string) =>
 const choice = <const T extends readonly string[]>(values: T, description: string) =>
   Type.Optional(Nullable(StringEnum(values, { description })));
 
-/** The fields of the specification, the same for both operations. */
+/** Fields of the specification, shared by both operations. */
 const commonFields = {
   model: Type.String({ minLength: 1, description: 'The id of an `image` model.' }),
   prompt: Type.String({ minLength: 3, description: 'What the image shows, or what is changed in it.' }),
@@ -44,7 +44,7 @@ const commonFields = {
       }),
     ),
   ),
-  // No `default` keyword: a model that lacks this size takes its own first one when none was asked for.
+  // No `default` keyword: a model without this size uses its own first size if the caller sets none.
   size: option(
     `One of the model’s sizes, as \`WIDTHxHEIGHT\`. ${defaultImageSize} unless set, or where it is \`auto\`; ` +
       'the model’s first size where it lacks that one.',
@@ -59,7 +59,7 @@ const commonFields = {
   ),
 };
 
-/** What OpenAI's clients may send beside them. */
+/** Additional fields that OpenAI's clients may send. */
 const openAiFields = {
   background: choice(
     ['transparent', 'opaque', 'auto'],
@@ -168,7 +168,7 @@ export const ImageEditRequest = Type.Object(
 );
 export type ImageEditRequest = Static<typeof ImageEditRequest>;
 
-/** The fields of an edit that hold images. */
+/** The fields of an edit that contain images. */
 export const imageFields = [
   'image',
   'images',
@@ -179,7 +179,10 @@ export const imageFields = [
 const file = (description: string) =>
   Type.Unsafe<Uint8Array>({ type: 'string', contentMediaType: 'application/octet-stream', description });
 
-/** The same as a form, as OpenAI's clients send files. It describes; what comes is checked as the JSON that it stands for. */
+/**
+ * The same as a form, which OpenAI's clients use to send files. This schema is only for the description. The form is
+ * converted to JSON and validated as that.
+ */
 export const ImageEditForm: TSchema = Type.Object(
   {
     ...commonFields,

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { CostRequest, FreeRequest, Nullable, TotalTime } from './fields.ts';
 import type { FurtherAnswer } from './operation.ts';
 
-/** How the events of the two operations begin, as OpenAI names them. */
+/** Prefix of the event names of the two operations, as OpenAI names them. */
 export type ImageEventKind = 'image_generation' | 'image_edit';
 
 const tokens = (description: string) => Type.Optional(Type.Integer({ description }));
@@ -45,7 +45,7 @@ export const ImageEvent = Type.Object(
 );
 export type ImageEvent = Static<typeof ImageEvent>;
 
-/** A PNG of one pixel, for examples that can be sent as they stand. */
+/** A one-pixel PNG, for examples that can be sent as they are. */
 export const tinyPng =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 

@@ -1,10 +1,10 @@
-/** What the gateway reads as an image of a caller's or a vendor's. */
+/** Image formats that the gateway recognises, from callers and vendors. */
 export type ImageType = 'image/png' | 'image/jpeg' | 'image/webp' | 'image/gif';
 
-/** As many bytes as tell the types apart. */
+/** Number of bytes needed to tell the formats apart. */
 export const sniffedImageBytes = 12;
 
-/** What the first bytes of a file say that it is; null for anything but these formats. */
+/** Detects the format from a file's first bytes. Returns null for any other format. */
 export function sniffImageType(bytes: Buffer): ImageType | null {
   const start = bytes.toString('latin1', 0, sniffedImageBytes);
   if (start.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';

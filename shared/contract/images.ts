@@ -37,7 +37,7 @@ const howLong =
   'still waits is dropped and free, unless it has an `Idempotency-Key`; once the model was asked, the images are ' +
   'made to the end and charged.';
 
-/** JSON, and the parts of a form. */
+/** For JSON bodies and for the parts of a form. */
 const bodyLimitBytes = 32_000_000;
 
 const exampleLink =

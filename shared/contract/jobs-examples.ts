@@ -1,4 +1,4 @@
-import type { JobOperation } from '../jobs/job-record.ts';
+import type { JobOperation } from './job-terms.ts';
 import { chatExample } from './chat-examples.ts';
 import type { OperationExample } from './operation.ts';
 
@@ -67,7 +67,7 @@ const cancelled = {
 
 const response = chatExample.response;
 
-/** The job that a request becomes. */
+/** The job created for a request. */
 export const createAcceptedExample = (operation: JobOperation, model: string): OperationExample => ({
   response: { ...queued, operation, model, response_error: null, response: null },
 });

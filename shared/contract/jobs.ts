@@ -1,5 +1,4 @@
 import Type, { type Static } from 'typebox';
-import type { JobOperation, JobStatus as Status } from '../jobs/job-record.ts';
 import { ChatResponse } from './chat-response.ts';
 import { EmbeddingResponse } from './embeddings.ts';
 import { errorKinds, type ErrorCode } from './error-kinds.ts';
@@ -12,21 +11,8 @@ import {
   jobExample,
   jobListExample,
 } from './jobs-examples.ts';
+import { jobOperations, jobStatuses, type JobOperation } from './job-terms.ts';
 import { defineOperation, type FurtherAnswer, type Operation } from './operation.ts';
-
-const statuses = [
-  'queued',
-  'active',
-  'succeeded',
-  'failed',
-  'cancelled',
-] as const satisfies readonly Status[];
-const jobOperations = [
-  'chat.completions',
-  'images.generations',
-  'images.edits',
-  'embeddings',
-] as const satisfies readonly JobOperation[];
 
 export const JobError = Type.Object(
   {
@@ -59,7 +45,7 @@ const summaryFields = {
       'The id of the job: the `x-request-id` of the call that created it, and the id of its log row.',
   }),
   object: Type.Literal('job'),
-  status: StringEnum(statuses, {
+  status: StringEnum(jobStatuses, {
     description:
       '`queued` until a vendor is asked, then `active`. A job whose worker dies is `queued` again. The others are final.',
   }),
@@ -96,7 +82,7 @@ const summaryFields = {
   webhook: Nullable(JobWebhook),
 };
 
-/** A job as lists show it: without its response. */
+/** A job as shown in lists: without its response. */
 export const JobSummary = Type.Object(summaryFields, { title: 'JobSummary' });
 export type JobSummary = Static<typeof JobSummary>;
 
@@ -119,10 +105,10 @@ export const Job = Type.Object(
   { title: 'Job' },
 );
 
-/** Where a job is found. */
+/** The URL path of a job. */
 export const jobPath = (id: string): string => `/v1/jobs/${id}`;
 
-/** Adds the answer to callers who do not want to wait. */
+/** Adds the 202 response for callers that do not want to wait. */
 export function answersAsync<const T extends Operation>(operation: T, jobOperation: JobOperation): T {
   const asked = operation.example?.body as { readonly model: string } | undefined;
   const jobAccepted: FurtherAnswer = {
@@ -136,14 +122,15 @@ export function answersAsync<const T extends Operation>(operation: T, jobOperati
   return { ...operation, furtherAnswers: [...(operation.furtherAnswers ?? []), jobAccepted] };
 }
 
-const pathParameters = Type.Object({
+export const JobPath = Type.Object({
   job_id: Type.String({ description: 'The `id` of the job. One of another account is a 404.' }),
 });
+export type JobPath = Static<typeof JobPath>;
 
 export const JobListQuery = Type.Object({
   page: Page,
   page_size: PageSize,
-  status: Type.Optional(StringEnum(statuses, { description: 'Only jobs with this status.' })),
+  status: Type.Optional(StringEnum(jobStatuses, { description: 'Only jobs with this status.' })),
 });
 export type JobListQuery = Static<typeof JobListQuery>;
 
@@ -172,7 +159,7 @@ export const getJob = defineOperation({
   method: 'get',
   path: '/jobs/{job_id}',
   auth: 'key',
-  pathParameters,
+  pathParameters: JobPath,
   response: Job,
   errors: ['not_found'],
   example: jobExample,
@@ -190,7 +177,7 @@ export const cancelJob = defineOperation({
   method: 'delete',
   path: '/jobs/{job_id}',
   auth: 'key',
-  pathParameters,
+  pathParameters: JobPath,
   response: Job,
   errors: ['not_found'],
   example: cancelledExample,
@@ -219,7 +206,7 @@ export const streamJobEvents = defineOperation({
   method: 'get',
   path: '/jobs/{job_id}/events',
   auth: 'key',
-  pathParameters,
+  pathParameters: JobPath,
   query: JobEventsQuery,
   response: Job,
   responseType: 'text/event-stream',

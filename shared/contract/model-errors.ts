@@ -1,14 +1,14 @@
 import { shorten } from '../runtime/shorten.ts';
 import { AppError, invalidField } from './errors.ts';
 
-/** @param loc where the request names the model; left out where its address does */
+/** @param loc where the request names the model; omitted if its URL does */
 export function modelNotFound(id: string, loc: readonly string[] = []): AppError {
   const msg = `There is no model "${shorten(id)}". GET /v1/models lists those there are.`;
   const issues = loc.length === 0 ? [] : [{ loc, msg, type: 'model_not_found' }];
   return new AppError('model_not_found', { message: msg, issues });
 }
 
-/** @param id where it is known */
+/** @param id the model's id, if known */
 export function modelDisabled(id?: string): AppError {
   const subject = id === undefined ? 'This model' : `The model "${shorten(id)}"`;
   const msg =

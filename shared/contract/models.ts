@@ -10,7 +10,7 @@ export const pricingTypes = ['tokens', 'image', 'time', 'characters', 'request']
 export const PricingType = StringEnum(pricingTypes);
 export type PricingType = Static<typeof PricingType>;
 
-/** Roubles; at most nine decimals, which the catalog checks. */
+/** In roubles, with at most nine decimals. The catalog checks that. */
 const price = (description: string) =>
   Type.Optional(Nullable(Type.Number({ minimum: 0, description: `${description}, in roubles.` })));
 const tokenPrices = {
@@ -32,7 +32,7 @@ export const PriceOverride = Type.Object(
 );
 export type PriceOverride = Static<typeof PriceOverride>;
 
-/** By quality, or by quality and then size: `{hd: 8}` or `{hd: {"1024x1024": 8}}`. */
+/** By quality, or by quality and size: `{hd: 8}` or `{hd: {"1024x1024": 8}}`. */
 export const CostPerImageQuality = Type.Unsafe<Record<string, number | Record<string, number>>>({
   type: 'object',
   description:

@@ -5,7 +5,7 @@ import type { ErrorText } from './web-errors.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** Chapters of the description, in its order. */
+/** Chapters of the description, in order. */
 export const tags = [
   'Chat',
   'Images',
@@ -19,109 +19,120 @@ export const tags = [
 ] as const;
 export type Tag = (typeof tags)[number];
 
-/** A call that works, and its answer: realistic, and valid by the operation's schemas. */
+/** A successful call and its response: realistic, and valid against the operation's schemas. */
 export interface OperationExample {
-  /** Values of the path's parameters, by name. */
+  /** Path parameters, by name. */
   readonly path?: Readonly<Record<string, string | number>>;
   readonly query?: Readonly<Record<string, string | number>>;
   readonly body?: unknown;
-  /** A JSON value, or the text of an answer that is not JSON; left out where the answer is bytes. */
+  /** A JSON value, or the text of a response that is not JSON. Omitted if the response is binary. */
   readonly response?: unknown;
 }
 
-/** An answer beside the usual one of success and the errors: a stream, or a report with a status of its own. */
+/** A response other than the usual success response and the errors: a stream, or a report with another status. */
 export interface FurtherAnswer {
   readonly status: number;
-  /** JSON unless given. */
+  /** Defaults to JSON. */
   readonly responseType?: string;
-  /** Of a JSON answer; of the data of one event where the answer is an event stream. */
+  /** Schema of a JSON response. For an event stream, schema of the data of one event. */
   readonly response: TSchema;
-  /** When it comes and how it reads, as a sentence or more. */
+  /** When it is sent and what it contains, in one or more sentences. */
   readonly description: string;
   readonly example: OperationExample;
 }
 
-/** One operation of the API: what the router serves, the validator checks and the description tells. */
+/** One API operation: routed, validated and described from this definition. */
 export interface Operation {
   readonly operationId: string;
   readonly tag: Tag;
   readonly summary: string;
-  /** What the summary leaves open: paragraphs, with names and values in backticks. */
+  /** Details beyond the summary: paragraphs, with names and values in backticks. */
   readonly description?: string;
   readonly method: Method;
   /** Below the version segment, in OpenAPI's form: `/models/{model_id}`. */
   readonly path: string;
   /** The path has no version segment in front. */
   readonly atRoot?: true;
-  /** `web`: the session of the account area. `refresh`: the refresh token of one. */
+  /** `web`: the account area's session. `refresh`: a session's refresh token. */
   readonly auth: 'key' | 'none' | 'web' | 'refresh';
-  /** Where the session cookie opens nothing, the refresh cookie opens the session, without a CSRF token. */
+  /** If the session cookie is not valid, the refresh cookie is accepted instead, without a CSRF token. */
   readonly acceptsRefreshCookie?: true;
-  /** Its answer sets the cookies of a session, or takes them away. */
+  /** The response sets or clears session cookies. */
   readonly setsCookies?: true;
-  /** Types of the models that it asks for work; its requests are counted, and paid. */
+  /** Types of the models that do the operation's work. Its requests are rate limited and charged. */
   readonly modelTypes?: readonly ModelType[];
-  /** The largest body that is read; a longer one is a 413. Without a body schema no body is read. */
+  /** Maximum body size. A longer body is a 413. Without a body schema, no body is read. */
   readonly bodyLimitBytes?: number;
-  /** How many small integers its arrays may hold, beside the values that any body may hold. */
+  /** How many small integers the body's arrays may hold, in addition to the values that any body may hold. */
   readonly bodyIntegers?: number;
-  /** An object of the path's parameters; one that it does not have is any text. */
+  /** An object schema of the path's parameters. A parameter that it does not list may be any text. */
   readonly pathParameters?: TSchema;
   readonly query?: TSchema;
   readonly body?: TSchema;
-  /** The same body as `multipart/form-data`, where it may come as that as well; for the description. */
+  /** The same body as `multipart/form-data`, if that is accepted too. Used only for the description. */
   readonly formBody?: TSchema;
-  /** The fields of such a form whose parts may be files. */
+  /** Form fields whose parts may be files. */
   readonly formFiles?: readonly string[];
   readonly response: TSchema;
-  /** Of the answer of success, where it is not JSON. */
+  /** Media type of the success response, if it is not JSON. */
   readonly responseType?: string;
-  /** Status of success. */
+  /** Success status. */
   readonly status?: number;
   readonly furtherAnswers?: readonly FurtherAnswer[];
-  /** Its answer has an `ETag`, and is a 304 to a caller who names that. */
+  /** The response has an `ETag`. A caller that sends it back gets a 304. */
   readonly hasETag?: true;
-  /** Its answer is a file: `Range`, `If-Range` and all conditional headers of HTTP hold for it. */
+  /** The response is a file and supports `Range`, `If-Range` and all of HTTP's conditional headers. */
   readonly servesRanges?: true;
-  /** What it can fail with, beside what its authentication, query and body already tell. */
+  /** Error codes, in addition to those implied by authentication, query and body. */
   readonly errors: readonly ErrorCode[];
-  /** What its errors say where that is not the general text of their code; a 404, of what its example names. */
+  /** Error texts that replace the general text of their code. For a 404, the text names what the example asks for. */
   readonly errorTexts?: Partial<Record<ErrorCode, ErrorText>>;
   readonly example?: OperationExample;
 }
 
-/** Whether it is about its caller's own accounts and asks no model: it is not counted by the minute, but bounded at once. */
+/**
+ * Returns whether the operation concerns only its caller's accounts and calls no model. Such calls have no per-minute
+ * limit, only a limit of concurrent calls.
+ */
 export const asksForOwnAccount = ({ auth, modelTypes }: Operation): boolean =>
   (auth === 'key' && modelTypes === undefined) || auth === 'web';
 
-/** Whether browsers call it with the cookies of a session, or to be given them. */
+/** Returns whether browsers call the operation with session cookies, or to receive them. */
 export const isOfWebArea = ({ tag }: Operation): boolean => tag === 'Web Auth' || tag === 'Web API Accounts';
 
-/** Whether it changes something, as HTTP's methods tell. */
+/** Returns whether the operation changes something, judged by its HTTP method. */
 export const isUnsafe = ({ method }: Operation): boolean => method !== 'get';
 
-/** Whether its 422 tells the faults in Russian as well, because people fill in on a page what it is called with. */
+/** Returns whether the operation's 422 also describes faults in Russian, because people fill in its input on a page. */
 export const translatesFaults = (operation: Operation): boolean =>
   isOfWebArea(operation) && isUnsafe(operation);
 
-/** Whether another site could have a browser call it with the cookies of a session, unless that is prevented. */
+/**
+ * Returns whether another site could make a browser call the operation with session cookies, without CSRF protection.
+ */
 export const needsCsrfToken = (operation: Operation): boolean =>
   operation.auth === 'web' && isUnsafe(operation);
 
-/** Whether it changes what a user has. Ending sessions does not count: nobody is kept from shutting a thief out. */
+/**
+ * Returns whether the operation changes a user's data. Ending sessions does not count: users must always be able to
+ * lock a thief out.
+ */
 export const changesUserData = (operation: Operation): boolean =>
   needsCsrfToken(operation) && operation.body !== undefined;
 
-/** Whether its answer stays open for as long as something is to come. */
+/** Returns whether the response stays open to deliver events. */
 export const answersAsStream = ({ responseType }: Operation): boolean => responseType === 'text/event-stream';
 
-/** Of those calls, how many an account, or a session, may have under way: more than programs in good faith open connections for. */
+/**
+ * Concurrent calls of these operations per account or session. Well-behaved programs do not open this many
+ * connections.
+ */
 export const maxCallsPerAccount = 128;
 
-/** What is read of a body where the operation sets no bound of its own. */
+/** Maximum body size if the operation sets none. */
 export const defaultBodyLimitBytes = 64_000;
 
-/** What any request for a model's work can fail with. */
+/** Errors of any request for a model's work. */
 export const creationErrors = [
   'insufficient_balance',
   'model_not_found',
@@ -138,7 +149,7 @@ export const creationErrors = [
   'deadline_exceeded',
 ] as const satisfies readonly ErrorCode[];
 
-/** Keeps an operation's exact schemas in its type, so that handlers get the types of what was validated. */
+/** Keeps an operation's exact schemas in its type, so that handlers get the validated types. */
 export function defineOperation<const T extends Operation>(operation: T): T {
   return operation;
 }

@@ -43,7 +43,7 @@ import {
   revokeSession,
 } from './web-sessions.ts';
 
-/** Every operation of the API. The server refuses to start while one of them has no handler. */
+/** Every operation of the API. The server refuses to start if one of them has no handler. */
 export const operations = {
   createChatCompletion: answersAsync(createChatCompletion, 'chat.completions'),
   createEmbedding: answersAsync(createEmbedding, 'embeddings'),

@@ -1,15 +1,16 @@
 import { invalidField } from './errors.ts';
 
-/** How long a request may wait for its work to start, at the most. */
+/** Maximum time a request may wait for its work to start. */
 export const maxRequestTimeoutMs = 24 * 60 * 60_000;
 export const requestTimeoutHeader = 'X-Request-Timeout-Ms';
 
-/** One preference of a list: a token, a value that may be quoted, and parameters. Quoted text may hold commas. */
+/** One preference of a list: a token, a value that may be quoted, and parameters. Quoted text may contain commas. */
 const preference = /(?:[^",;]|"(?:[^"\\]|\\.)*(?:"|$))+|[,;]/g;
 
 /**
- * Whether a `Prefer` header asks for `respond-async` (RFC 7240, 2 and 4.1): names in any case, parameters and preferences
- * that are not known are passed over, and so is `wait`. A malformed header is ignored, because servers may ignore a preference.
+ * Returns whether a `Prefer` header asks for `respond-async` (RFC 7240, 2 and 4.1). Names are case-insensitive.
+ * Parameters and unknown preferences are skipped, and so is `wait`. A malformed header is ignored, because servers
+ * may ignore a preference.
  */
 export function prefersAsync(header: string | undefined): boolean {
   let isParameter = false;
@@ -18,7 +19,7 @@ export function prefersAsync(header: string | undefined): boolean {
       isParameter = part === ';';
     } else if (!isParameter) {
       const [name = '', value = ''] = part.split('=', 2).map((text) => text.trim());
-      // An empty value is no value.
+      // RFC 7240 treats an empty value as no value.
       if (name.toLowerCase() === 'respond-async' && (value === '' || value === '""')) return true;
     }
   }
@@ -26,7 +27,7 @@ export function prefersAsync(header: string | undefined): boolean {
 }
 
 /**
- * Null where the caller sets no bound.
+ * Reads the request timeout in milliseconds. Returns null if the caller sets none.
  * @throws AppError `validation_failed`
  */
 export function readRequestTimeout(header: string | undefined): number | null {

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { ValidationIssue } from './errors.ts';
 
-/** Refuses other spellings (`0x10`, `1e2`, ` 1`, `+1`, `1.0`): they are most likely mistakes. */
+/** Refuses other notations (`0x10`, `1e2`, ` 1`, `+1`, `1.0`): they are most likely mistakes. */
 const decimal = /^-?\d+$/;
 
 interface Properties {
@@ -9,9 +9,9 @@ interface Properties {
 }
 
 /**
- * Reads the parameters of a query or a path that a schema knows from their texts, in place: integers are decimal digits, and each is given
- * once. Others are not looked at.
- * @returns what is wrong; ranges and formats are the schema's to check
+ * Converts, in place, the query or path parameters that the schema lists. Integers must be decimal digits, and no
+ * parameter may be repeated. Other parameters are ignored.
+ * @returns the faults; the schema checks ranges and formats
  */
 export function readQuery(
   schema: TSchema,

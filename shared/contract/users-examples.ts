@@ -1,8 +1,8 @@
 import type { OperationExample } from './operation.ts';
 
 /**
- * An account that was given 100 roubles, redeemed a code of 50 on one day, and on the next sent the chats and embeddings
- * of the other examples.
+ * An account that was given 100 roubles, redeemed a code worth 50 one day, and sent the chats and embeddings of the
+ * other examples the next day.
  */
 const account = { id: '019aa089-6818-7b40-9d15-3c8e5a6f0b27', user_type: 'default' };
 

@@ -17,10 +17,10 @@ import { isPlainText } from './plain-text.ts';
 import { readQuery } from './read-query.ts';
 import { shorten } from '../runtime/shorten.ts';
 
-/** A longer list would tell a caller no more, and a body of a million wrong items must not become a long answer. */
+/** More issues would not help a caller, and a body with a million wrong items must not produce a long response. */
 export const maxIssues = 20;
 
-/** Whether a text has so many characters; a character is one or two units of its length. */
+/** Returns whether a text has at least `limit` characters. A character is one or two UTF-16 code units. */
 function hasAtLeast(text: string, limit: number): boolean {
   if (text.length < limit) return false;
   if (text.length >= limit * 2) return true;
@@ -47,11 +47,11 @@ function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
     coerceTypes,
     strictTypes: false,
     verbose: true,
-    // Compiling the meta-schema takes longer than compiling all of our schemas, and every process that starts would do
-    // it. A test checks the schemas instead.
+    // Compiling the meta-schema takes longer than compiling all of our schemas, and every process would do it at
+    // startup. A test checks the schemas instead.
     validateSchema: false,
   });
-  // The plugin is CommonJS; its default export is the function itself at run time.
+  // The plugin is CommonJS. Its default export is the function itself at run time.
   (formatsPlugin as unknown as (instance: Ajv2020, names: string[]) => void)(ajv, [
     'date-time',
     'date',
@@ -61,45 +61,50 @@ function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
   ajv.addFormat('plain-text', { type: 'string', validate: isPlainText });
   ajv.addKeyword(wrongTypeHint);
   ajv.addKeyword(lateItems);
-  // Ajv's own count every character of a text to find that it is not empty: a third of a second for 80 MB.
+  // Ajv's own keywords count every character even to find that a text is not empty: a third of a second for 80 MB.
   for (const keyword of ['minLength', 'maxLength']) ajv.removeKeyword(keyword);
   ajv.addKeyword(createLengthKeyword('minLength', (limit, text) => hasAtLeast(text, limit)));
   ajv.addKeyword(createLengthKeyword('maxLength', (limit, text) => !hasAtLeast(text, limit + 1)));
   return ajv;
 }
 
-/** Stops at the first fault: what a body of a million faults is checked with. */
+/** Stops at the first fault. Used for bodies too large to report every fault. */
 const firstFaultAjv = createAjv(false, false);
 const allFaultsAjv = createAjv(false, true);
 
-/** Values in a body up to which all of its faults are looked for. */
+/** Bodies with at most this many values are checked for all faults. */
 const fullCheckNodes = 5_000;
 
 export type Validator<T> = (value: unknown) => T;
 
 /**
- * A validator of a part of the request: fills in defaults in place and returns the value, typed.
- * @throws AppError `validation_failed`, with one issue a fault.
+ * Compiles a validator for a part of the request. It fills in defaults in place and returns the typed value.
+ * @throws AppError `validation_failed`, with one issue per fault
  */
 export function compileValidator<T extends TSchema>(
   schema: T,
   part: 'body' | 'query' | 'path',
 ): Validator<Static<T>> {
   const validate: ValidateFunction = firstFaultAjv.compile(schema);
-  const findAll: ValidateFunction = allFaultsAjv.compile(schema);
+  // Compiled for the first faulty request: most operations of a process never see one.
+  let findAll: ValidateFunction | null = null;
   return (value) => {
     const misread = part === 'body' ? [] : readQuery(schema, value as Record<string, unknown>, part);
     if (misread.length > 0) throw toValidationError(misread);
     if (validate(value)) return value as Static<T>;
-    const thorough = hasFewNodes(value, fullCheckNodes) && !findAll(value);
-    const faults = dropNoise((thorough ? findAll : validate).errors ?? []);
+    let errors = validate.errors ?? [];
+    if (hasFewNodes(value, fullCheckNodes)) {
+      findAll ??= allFaultsAjv.compile(schema);
+      if (!findAll(value)) errors = findAll.errors ?? [];
+    }
+    const faults = dropNoise(errors);
     throw toValidationError(describeIssues(faults, part), faults.length);
   };
 }
 
 /**
- * Like compileValidator, for values that are not a request: returns the issues instead of throwing them.
- * @param from `text` for environment variables and the like: numbers and booleans are read from it
+ * Like compileValidator, but for values that are not a request: returns the issues instead of throwing.
+ * @param from `text` for environment variables and the like: numbers and booleans are parsed from text
  */
 export function compileChecker(
   schema: TSchema,
@@ -112,7 +117,7 @@ export function compileChecker(
   return (value) => (validate(value) ? [] : describeIssues(dropNoise(validate.errors ?? []), null, formats));
 }
 
-/** Whether a value holds no more than so many values, looking at no more than those. */
+/** Returns whether a value contains at most `limit` values. Stops counting at the limit. */
 function hasFewNodes(value: unknown, limit: number): boolean {
   const pending: unknown[] = [value];
   for (let seen = 0; pending.length > 0; seen++) {
@@ -127,7 +132,10 @@ function hasFewNodes(value: unknown, limit: number): boolean {
   return true;
 }
 
-/** @param count how many faults there are, where the issues are only the first of them */
+/**
+ * Builds the error for these issues.
+ * @param count total number of faults, if the issues are only the first of them
+ */
 export function toValidationError(issues: readonly ValidationIssue[], count = issues.length): AppError {
   const first = issues[0];
   if (first === undefined) return new AppError('validation_failed', { message: 'The request is not valid.' });

@@ -23,7 +23,7 @@ export const accountExample = {
   total_cost_request_last_hour: '0.00552',
 };
 
-/** The same account just after it was created. */
+/** The same account right after its creation. */
 export const firstAccountExample = {
   ...accountExample,
   balance: '0',

@@ -16,7 +16,7 @@ import { noSuchLinkText, unknownKeyText } from './web-errors.ts';
 const rub = (description: string) =>
   Type.String({ pattern: '^-?\\d+(\\.\\d+)?$', description: `${description} Roubles, as a decimal.` });
 
-/** What a user calls an account unless it is named. */
+/** Default name of a user's account. */
 export const defaultAccountLabel = 'Основной';
 
 export const ApiAccount = Type.Object(
@@ -74,7 +74,7 @@ export const AccountPath = Type.Object({
 });
 export type AccountPath = Static<typeof AccountPath>;
 
-/** Of one account of the user. */
+/** Shared fields of the operations on one account of the user. */
 export const ofAccount = {
   tag: 'Web API Accounts',
   auth: 'web',

@@ -3,9 +3,9 @@ import { Nullable, StringEnum, Time } from './fields.ts';
 import { defineOperation } from './operation.ts';
 import { authResultExample, codeRequestedExample, webUserExample } from './web-auth-examples.ts';
 
-/** How long a mailed code is good for. */
+/** How long a mailed code is valid. */
 export const codeLifetimeSeconds = 600;
-/** How often a mailed code may be typed, right or wrong. */
+/** How many attempts a mailed code allows, right or wrong. */
 export const maxCodeAttempts = 5;
 
 export const SignInPurpose = StringEnum(['login', 'signup'], {
@@ -20,7 +20,7 @@ export const Email = Type.String({
   description: 'An email address. The case of its letters does not matter.',
 });
 
-/** What names a captcha, or proves that one was solved. */
+/** An id of a captcha, or a proof that one was solved. */
 export const captchaText = (description: string) =>
   Type.String({ minLength: 20, maxLength: 128, description });
 

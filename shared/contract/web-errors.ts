@@ -1,8 +1,8 @@
-/** What an error says in place of the general text of its code; operations show it in their examples. */
+/** Error text that replaces the general text of its code. Operations show it in their examples. */
 export interface ErrorText {
   readonly message: string;
   readonly messageRu: string;
-  /** The field of the body that it is about. */
+  /** The body field that the error is about. */
   readonly param?: string;
 }
 
@@ -16,7 +16,10 @@ export const noSuchSessionText = (sessionId: string): ErrorText => ({
   messageRu: `Сессии ${sessionId} нет. Список сессий: GET /v1/web/auth/sessions.`,
 });
 
-/** About a field, and not about who calls: a page that refreshed its session on it would try the wrong key again. */
+/**
+ * The error is about a field, not about authentication: a page that refreshed its session in response would retry the
+ * wrong key.
+ */
 export const unknownKeyText = {
   message: 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.',
   messageRu: 'Аккаунта с таким API-ключом нет. Проверьте, что вы вставили: ключ — это «mg-» и 43 символа.',

@@ -8,9 +8,9 @@ export const webhookUrlHeader = 'X-Webhook-Url';
 export const maxWebhookUrlLength = 2_000;
 
 /**
- * Checks the URL of a webhook without looking up its host. The addresses of the host are checked at each delivery, because
- * the name may resolve differently by then. Names that are local by definition are refused at once.
- * @returns the URL in its normal form
+ * Checks a webhook's URL without resolving its host. The host's addresses are checked at each delivery, because the
+ * name may resolve differently by then. Names that are local by definition are refused immediately.
+ * @returns the URL in its normalized form
  * @throws AppError `unsafe_url`
  */
 export function checkWebhookUrl(value: string): string {
@@ -29,17 +29,17 @@ function findFault(value: string): string | null {
   const host = readHost(url);
   const isPublic = isIP(host) === 0 ? !isLocalName(host) : isPublicAddress(host);
   if (!isPublic) return 'has a host without an address on the public internet';
-  // What is not ASCII takes six to nine times as many characters in the form that is stored and sent.
+  // Non-ASCII characters take six to nine times as many characters in the form that is stored and sent.
   if (url.href.length > maxWebhookUrlLength)
     return `is longer than ${maxWebhookUrlLength} characters when it is percent-encoded`;
   return null;
 }
 
-/** Names that no public name server knows: those without a dot, and those below the domains that RFCs reserve. */
+/** Returns whether public DNS cannot resolve the name: it has no dot, or is below a domain that RFCs reserve. */
 function isLocalName(host: string): boolean {
   const labels = host.replace(/\.$/, '').split('.');
   return labels.length === 1 || localDomains.has(labels.at(-1)!);
 }
 
-/** RFC 6761, RFC 6762, and the domain that ICANN keeps for private use. */
+/** RFC 6761, RFC 6762, and the domain that ICANN reserves for private use. */
 const localDomains: ReadonlySet<string> = new Set(['localhost', 'local', 'internal', 'invalid']);

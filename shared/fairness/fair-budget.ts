@@ -3,49 +3,49 @@ import { longestTimerMs } from '../runtime/timers.ts';
 import { FairQueue, type QueueEntry } from './fair-queue.ts';
 import { Holdings } from './holdings.ts';
 
-/** Smaller amounts pass one that there is not enough left for, but not for longer than this. */
+/** Smaller amounts may overtake one that does not fit yet, but without limit only for this long. */
 const passingMs = 5_000;
-/** From then on, of the whole: what comes free besides is saved up. */
+/** After that, the part of the budget left to smaller amounts. Everything else that is freed is saved up. */
 const passingPart = 1 / 4;
 const defaultMaxWaitingPerHolder = 256;
 
 export interface FairBudgetOptions {
-  /** What there is to share: bytes, or slots. */
+  /** How much there is to share: bytes or slots. */
   readonly capacity: number;
   /**
-   * Whether holders may hold more than that together, as what they will hold is not known before it is there. Their
-   * shares bound them all the same, but one that holds nothing never waits.
+   * Whether holders together may exceed the capacity, because the amount they will hold is not known in advance. Shares
+   * still limit each of them, but a holder that holds nothing never waits.
    */
   readonly mayOverrun?: boolean;
-  /** How many of one holder may wait at once; more are refused. */
+  /** How many requests of one holder may wait at once; more are refused. */
   readonly maxWaitingPerHolder?: number;
-  /** For tests: a clock in milliseconds. */
+  /** A clock in milliseconds, for tests. */
   readonly nowMs?: () => number;
 }
 
 export interface AcquireOptions {
-  /** Aborted when the caller has gone; `acquire` rejects with its reason. */
+  /** Aborted when the caller has left; `acquire` then rejects with its reason. */
   readonly signal?: AbortSignal;
-  /** How long to wait for a share before it is refused. */
+  /** How long to wait before the request is refused. */
   readonly waitMs: number;
-  /** How many of the holder may wait at once, this one included; as the budget says unless given. */
+  /** How many requests of the holder may wait at once, including this one; the budget's setting by default. */
   readonly maxWaiting?: number;
-  /** What the caller is told when it is refused. */
+  /** Creates the error for a refused request. */
   readonly refuse: () => AppError;
-  /** Asked before it waits: throws where nothing would come of what it waits for. */
+  /** Called before waiting. Throws if there is no point in waiting. */
   readonly checkBeforeWaiting?: () => Promise<void>;
 }
 
-/** What one request holds of a budget, until it releases it. */
+/** What one request holds of a budget until it releases it. */
 export interface BudgetShare {
   readonly holder: string;
-  /** Nothing, once it is released. */
+  /** 0 once released. */
   readonly amount: number;
-  /** Takes more, up to this amount in all, if it is there now. @returns false where it is not; nothing changes then */
+  /** Grows to this total amount if it is available now. @returns false if it is not, and then nothing changes */
   tryGrow(toAmount: number): boolean;
-  /** Holds this amount, whether or not there is so much: it is there already. */
+  /** Sets the amount even if it exceeds the capacity, because it is already in use. */
   changeTo(amount: number): void;
-  /** Gives back what is beyond this amount. */
+  /** Gives back what exceeds this amount. */
   shrink(toAmount: number): void;
   /** Gives everything back; a second call does nothing. */
   release(): void;
@@ -58,14 +58,15 @@ interface Waiting {
 }
 
 /**
- * Something that can run out and that is shared: memory, slots of a process. Its holders are accounts, or networks of
- * callers where there is none. Holders that wait take turns, and none holds more than half of what the others leave it,
- * so that there is always something left for one more holder, however long the others hold theirs. The first share of a holder fits wherever there is enough left, and one that is
- * larger than the whole budget is granted when nothing else is held.
+ * A limited resource to share: memory, or slots of a process. Holders are accounts, or client networks where there is
+ * no account. Waiting holders take turns, and no holder gets more than half of what the others leave it, so there is
+ * always something left for one more holder, however long the others keep theirs. The first share of a holder is
+ * granted wherever it fits, and one larger than the whole budget is granted when nothing else is held.
  *
- * What there is not enough left for is passed by what there is. Once that has gone on for a while, a part of the budget
- * is left to those that pass, and holders share it in the same way; all else is saved up for the one that was passed.
- * Small amounts so never wait for a large one, nor a large one for all the small ones that come.
+ * A smaller amount that fits may overtake a larger one that does not. Once that has gone on for a while, only a part of
+ * the budget is left to those that overtake, which they share in the same way. Everything else is saved up for the one
+ * that was overtaken. Small amounts therefore never wait for a large one, nor does a large one wait for every small one
+ * that arrives.
  */
 export class FairBudget {
   #capacity: number;
@@ -74,7 +75,7 @@ export class FairBudget {
   readonly #nowMs: () => number;
   readonly #queue = new FairQueue<Waiting>();
   readonly #holdings = new Holdings();
-  /** Of these, what was granted while another amount was saved up for. */
+  /** The part of the holdings granted while another amount was being saved up for. */
   readonly #passing = new Holdings();
 
   constructor({ capacity, mayOverrun = false, maxWaitingPerHolder, nowMs }: FairBudgetOptions) {
@@ -92,7 +93,7 @@ export class FairBudget {
     return this.#holdings.of(holder);
   }
 
-  /** Whether another holder waits that holds less. */
+  /** Whether a waiting holder holds less than this one. */
   isContested(holder: string): boolean {
     const own = this.heldBy(holder);
     for (const waiting of this.#queue.holders()) {
@@ -109,15 +110,16 @@ export class FairBudget {
     return this.#queue.holderCount;
   }
 
-  /** There is more of it, or less: then nothing is granted until enough has come back. */
+  /** Changes the capacity. After a reduction nothing is granted until enough has been given back. */
   resize(capacity: number): void {
     this.#capacity = capacity;
     this.#grantWaiting();
   }
 
   /**
-   * @throws what `refuse` makes when there is nothing for this holder in time; the signal's reason; what
-   *   `checkBeforeWaiting` throws
+   * Acquires a share, waiting for it if necessary.
+   * @throws what `refuse` returns if the share is not available in time; the signal's reason; what `checkBeforeWaiting`
+   * throws
    */
   async acquire(holder: string, amount: number, options: AcquireOptions): Promise<BudgetShare> {
     const { signal, checkBeforeWaiting } = options;
@@ -146,7 +148,7 @@ export class FairBudget {
         stopWaiting();
         this.#queue.remove(entry);
         reject(error);
-        // It may have been the one that held the others up.
+        // This request may have been the one blocking the others.
         this.#grantWaiting();
       };
       const onAbort = (): void => giveUp(signal!.reason);
@@ -164,7 +166,7 @@ export class FairBudget {
     });
   }
 
-  /** Null where there is nothing for this holder now. */
+  /** Returns null if nothing is available for this holder now. */
   tryAcquire(holder: string, amount: number): BudgetShare | null {
     const passed = this.#findPassed();
     return this.#mayGrant(holder, amount, passed) ? this.#createShare(holder, amount, passed !== null) : null;
@@ -174,7 +176,7 @@ export class FairBudget {
     while (this.#grantNext());
   }
 
-  /** Skips holders that have their share. @returns whether one was granted */
+  /** Skips holders that have their full share. @returns whether a share was granted */
   #grantNext(): boolean {
     const passed = this.#findPassed();
     for (const entry of this.#queue.heads()) {
@@ -187,7 +189,7 @@ export class FairBudget {
     return false;
   }
 
-  /** The first that there is not enough left for, and that others have passed for long enough. */
+  /** The first entry that does not fit and that others have overtaken for long enough. */
   #findPassed(): Waiting | null {
     const nowMs = this.#nowMs();
     for (const { holder, item } of this.#queue.heads()) {
@@ -202,7 +204,7 @@ export class FairBudget {
     return passed === null || this.#mayPass(holder, amount, passed);
   }
 
-  /** The part for those that pass leaves enough for the one that is passed, however long they hold theirs. */
+  /** The part for those that overtake leaves enough for the overtaken one, however long they hold theirs. */
   #mayPass(holder: string, amount: number, passed: Waiting): boolean {
     const part = Math.min(this.#capacity * passingPart, this.#capacity - passed.amount);
     return this.#passing.sum + amount <= part && this.#passing.isWithinShare(part, holder, 0, amount);
@@ -212,7 +214,7 @@ export class FairBudget {
     return this.#isLeft(before, amount) && this.#isWithinShare(holder, before, amount);
   }
 
-  /** @param before what the same request holds already, and gives up for the new amount */
+  /** @param before what the same request already holds and gives up for the new amount */
   #isLeft(before: number, amount: number): boolean {
     const heldByOthers = this.held - before;
     return this.#mayOverrun || heldByOthers === 0 || heldByOthers + amount <= this.#capacity;

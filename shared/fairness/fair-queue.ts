@@ -1,6 +1,6 @@
-/** An item in the queue, as the code that added it holds it. */
+/** A queued item, as returned to the code that added it. */
 export interface QueueEntry<T> {
-  /** Who takes turns with others: an account, or a network of callers where there is none. */
+  /** Takes turns with the other holders: an account, or a client network where there is no account. */
   readonly holder: string;
   readonly item: T;
 }
@@ -12,7 +12,9 @@ interface Node<T> extends QueueEntry<T> {
   queue: HolderQueue<T> | null;
 }
 
-/** One holder's entries, first in, first out; a linked list, so that an entry in the middle leaves in constant time. */
+/**
+ * One holder's entries, in FIFO order. A linked list, so that removing an entry from the middle takes constant time.
+ */
 interface HolderQueue<T> {
   readonly holder: string;
   head: Node<T> | null;
@@ -21,9 +23,9 @@ interface HolderQueue<T> {
 }
 
 /**
- * A queue in which holders take turns: however many entries one holder has added, the next turn is another's. The
- * entries of one holder keep their order. A holder that was served goes behind the others, and so does one that
- * begins to wait.
+ * A queue in which holders take turns: however many entries one holder has added, the next turn is another holder's.
+ * Entries of one holder stay in FIFO order. A holder that was served goes behind the others, as does one that starts to
+ * wait.
  */
 export class FairQueue<T> {
   /** In the order of their turns. */
@@ -34,7 +36,7 @@ export class FairQueue<T> {
     return this.#size;
   }
 
-  /** Holders that have at least one entry. */
+  /** Number of holders with at least one entry. */
   get holderCount(): number {
     return this.#holders.size;
   }
@@ -43,7 +45,7 @@ export class FairQueue<T> {
     return this.#holders.get(holder)?.count ?? 0;
   }
 
-  /** The holders that wait, in the order of their turns. */
+  /** The waiting holders, in the order of their turns. */
   holders(): IterableIterator<string> {
     return this.#holders.keys();
   }
@@ -63,12 +65,12 @@ export class FairQueue<T> {
     return node;
   }
 
-  /** The first entry of each holder, in the order of the holders' turns. The queue must not change meanwhile. */
+  /** The first entry of each holder, in the order of the holders' turns. The queue must not change during iteration. */
   *heads(): Generator<QueueEntry<T>> {
     for (const { head } of this.#holders.values()) yield head!;
   }
 
-  /** All entries, holder by holder. The queue must not change meanwhile. */
+  /** All entries, holder by holder. The queue must not change during iteration. */
   *entries(): Generator<QueueEntry<T>> {
     for (const { head } of this.#holders.values()) {
       for (let node = head; node !== null; node = node.next) yield node;
@@ -81,17 +83,15 @@ export class FairQueue<T> {
     return queue?.head ?? undefined;
   }
 
-  /** The holder's first entry. */
   headOf(holder: string): QueueEntry<T> | undefined {
     return this.#holders.get(holder)?.head ?? undefined;
   }
 
-  /** The holder's last entry. */
   tailOf(holder: string): QueueEntry<T> | undefined {
     return this.#holders.get(holder)?.tail ?? undefined;
   }
 
-  /** Takes an entry out; its holder keeps its turn. @returns false where the entry had left before */
+  /** Removes an entry; its holder keeps its turn. @returns false if the entry had already left */
   remove(entry: QueueEntry<T>): boolean {
     const node = entry as Node<T>;
     const { queue } = node;
@@ -107,14 +107,14 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** Takes an entry out because it is served: its holder goes behind the others. */
+  /** Removes an entry because it is served. Its holder goes behind the others. */
   serve(entry: QueueEntry<T>): T {
     this.remove(entry);
     this.rotate(entry.holder);
     return entry.item;
   }
 
-  /** The holder has had its turn. */
+  /** Moves the holder behind the others. */
   rotate(holder: string): void {
     const queue = this.#holders.get(holder);
     if (queue === undefined) return;

@@ -1,4 +1,4 @@
-/** Who (an account, or a network of callers) holds how much of something that is shared. How much there is of it may change. */
+/** How much each holder (an account or a client network) holds of a shared capacity. The capacity may change. */
 export class Holdings {
   readonly #heldBy = new Map<string, number>();
   #sum = 0;
@@ -19,9 +19,9 @@ export class Holdings {
   }
 
   /**
-   * Whether a holder that has this much has no more than half of what the others leave it; its first share is within
-   * that, whatever it is.
-   * @param before what the same request holds already, and gives up for the new amount
+   * Whether a holder with this amount has at most half of what the others leave it. Its first share is always allowed,
+   * whatever its size.
+   * @param before what the same request already holds and gives up for the new amount
    */
   isWithinShare(capacity: number, holder: string, before: number, amount: number): boolean {
     const own = this.of(holder) - before;

@@ -1,9 +1,11 @@
 import { FairQueue } from './fair-queue.ts';
 
-/** Who goes on: an account, or a place among the accounts, and whoever takes turns with others within it. */
+/**
+ * Path of names that take turns: an account alone, or a shared place among the accounts and then the names within it.
+ */
 type Holder = readonly [string, ...string[]];
 
-/** Requests that wait to go on. Those who share a place take turns for it in the same way. */
+/** Requests waiting for a turn. Requests that share a place take turns within it in the same way. */
 class Turns {
   readonly #waiting = new FairQueue<() => void>();
   readonly #places = new Map<string, Turns>();
@@ -44,29 +46,29 @@ class Turns {
 /** Requests that have work left to do on the event loop. */
 const turns = new Turns();
 
-/** Places of callers without a key. Accounts have other names. */
+/** Places of callers without a key. They cannot collide with account ids. */
 const publicOperations = 'public operations';
 const files = 'files';
 
 /**
- * Waits until the account may go on with work that would hold up the event loop if it were done in one go. One request
- * goes on in each iteration of the loop, and accounts take turns: fifty large requests delay whatever else the process
- * does no longer than one, and those of one account do not delay another's.
+ * Waits until the account may continue with work that would block the event loop if it were done in one go. One request
+ * continues in each iteration of the loop, and accounts take turns. Fifty large requests therefore delay the rest of
+ * the process no longer than one does, and those of one account do not delay another's.
  */
 export function nextWorkTurn(accountId: string): Promise<void> {
   return nextTurn([accountId]);
 }
 
 /**
- * Waits for a turn of a caller who has no account. All of them have one place among the accounts, as anybody can come
- * from any number of networks. Within it networks take turns, and within a network operations.
+ * Waits for a turn of a caller without an account. All of them share one place among the accounts, because anyone can
+ * call from any number of networks. Within it networks take turns, and operations take turns within a network.
  */
 export function nextTurnWithoutKey(network: string, operationId: string): Promise<void> {
   return nextTurn([publicOperations, network, operationId]);
 }
 
 /**
- * Waits for a turn to send on in a file that was asked for by its link. They have a place of their own, in which networks
+ * Waits for a turn to send more of a file that was requested by its link. Files have their own place, in which networks
  * take turns: their number is bounded, and a flood of calls without a key does not slow them down.
  */
 export function nextFileTurn(network: string): Promise<void> {
@@ -90,10 +92,13 @@ function giveTurn(): void {
   if (turns.size > 0) setImmediate(giveTurn);
 }
 
-/** Other work of the process waits for no longer than this. */
+/** How long one turn may take, and so how long the rest of the process waits for it. */
 const turnMs = 4;
 
-/** All items, for who takes each of them quickly; between two of them the account's turn is waited for. */
+/**
+ * Yields all items and waits for the account's turn between two of them when needed. The consumer must handle each
+ * quickly.
+ */
 export async function* giveInTurns<T>(items: Iterable<T>, accountId: string): AsyncGenerator<T> {
   let startedMs = performance.now();
   for (const item of items) {
@@ -104,7 +109,7 @@ export async function* giveInTurns<T>(items: Iterable<T>, accountId: string): As
   }
 }
 
-/** Takes all items, in turns; `take` must be quick for each of them. */
+/** Takes all items, in turns. `take` must be quick for each of them. */
 export async function takeInTurns<T>(
   items: Iterable<T>,
   accountId: string,

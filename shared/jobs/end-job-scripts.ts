@@ -2,22 +2,26 @@ import type { QueueName } from '../queue/job-kinds.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { jobFunctions } from './job-lua.ts';
-import { statusOf, type JobStatus } from './job-record.ts';
+import type { JobStatus } from '../contract/job-terms.ts';
+import { statusOf } from './job-record.ts';
 import { jobLeaseMs, tooLate } from './run-job-scripts.ts';
 
-/** As many workers may die under a job; then it is taken for the cause. */
+/** If this many workers die while running a job, the job is taken for the cause. */
 export const maxDeaths = 3;
-/** Workers that stand still under a job come back, and are no deaths. One that does that to each of them must end, too. */
+/**
+ * Workers that freeze during a job recover, so these lapses do not count as deaths. A job that freezes every worker
+ * must still end.
+ */
 const maxLapses = 30;
 
-/** Of what is due, looked at in one run: a run stays short. */
+/** Due items per run, so that a run stays short. */
 const atOnce = 64;
 
 const cancelled = 'The job was cancelled before it started, and nothing was charged.';
 const lost = 'The work failed repeatedly and was given up: its worker died each time. Nothing was charged.';
 const lostCancelled = 'The job was cancelled. Its worker died before it could end it; nothing was charged.';
 
-/** Ends a job that waits; of one that a worker has it notes that it is to end, and says which worker. */
+/** Ends a waiting job. If a worker has the job, records the cancellation request and returns the worker's id. */
 const cancelScript = new RedisScript(`${jobFunctions}
 local p, account, id = KEYS[1], ARGV[1], ARGV[2]
 local record = p .. 'job:' .. account .. ':' .. id
@@ -32,7 +36,7 @@ endWithoutCharge(p, account, id, 'c', nowMs(), 'job_cancelled', ARGV[3])
 return {'cancelled', r[3], r[4]}
 `);
 
-/** Jobs whose workers went silent: each waits again at its old place, or ends where that happened too often. */
+/** Finds jobs whose workers went silent. Each goes back to its old place, or ends if this happened too often. */
 const loseScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
 local again, ended = {}, 0
@@ -61,7 +65,7 @@ end
 return {again, ended}
 `);
 
-/** Jobs that did not start in time. */
+/** Ends jobs that did not start in time. */
 const expireScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
 local late = redis.call('ZRANGE', p .. 'job-deadlines', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${atOnce})
@@ -78,7 +82,7 @@ end
 return {#late, lines}
 `);
 
-/** Lists with waiting jobs, and how many each has: what the index across accounts must know. */
+/** Lists waiting jobs by line with their counts, as the index across accounts needs them. */
 const linesScript = new RedisScript(`
 local p = KEYS[1]
 local scan = redis.call('SSCAN', p .. 'job-lines', ARGV[1], 'COUNT', 100)
@@ -92,7 +96,7 @@ end
 return {scan[1], lines}
 `);
 
-/** Jobs that have ended and whose webhooks are to be queued. */
+/** Finds ended jobs whose webhooks must be queued. */
 const hooksScript = new RedisScript(`${jobFunctions}
 local p = KEYS[1]
 local due = {}
@@ -105,7 +109,7 @@ end
 return due
 `);
 
-/** Jobs that ended a day ago. */
+/** Deletes jobs that ended a day ago. */
 const forgetScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
 local old = redis.call('ZRANGE', p .. 'jobs-ended', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${atOnce})
@@ -128,7 +132,7 @@ return #old
 export type Cancellation =
   | { readonly outcome: 'unknown' | 'ended' }
   | { readonly outcome: 'cancelled'; readonly queue: QueueName; readonly model: string }
-  /** The worker that has it is to be told. */
+  /** The worker that has the job must be told. */
   | { readonly outcome: 'asked'; readonly workerId: string };
 
 const prefixOf = (shard: number): string => redisKeys.jobsOf(shard);
@@ -142,7 +146,7 @@ export async function cancelJob(redis: RedisClient, accountId: string, id: strin
   return { outcome };
 }
 
-/** A job that waits again. */
+/** A job that waits again after its worker was lost. */
 export interface LostJob {
   readonly accountId: string;
   readonly id: string;
@@ -151,7 +155,10 @@ export interface LostJob {
   readonly weight: number;
 }
 
-/** @returns those that wait again, and how many ended */
+/**
+ * Requeues or ends jobs whose workers went silent.
+ * @returns the jobs that wait again, and how many ended
+ */
 export async function loseJobs(
   redis: RedisClient,
   shard: number,
@@ -177,7 +184,10 @@ export interface LeftLine {
   readonly model: string;
 }
 
-/** @returns whether there may be more */
+/**
+ * Ends jobs that did not start in time.
+ * @returns whether there may be more
+ */
 export async function expireJobs(
   redis: RedisClient,
   shard: number,
@@ -190,18 +200,21 @@ export async function expireJobs(
   };
 }
 
-/** @returns whether there may be more */
+/**
+ * Deletes jobs that ended a day ago.
+ * @returns whether there may be more
+ */
 export async function forgetJobs(redis: RedisClient, shard: number): Promise<boolean> {
   return (await callRedis(() => forgetScript.run(redis, [prefixOf(shard)], []))) === atOnce;
 }
 
-/** A list of waiting jobs, as it is. */
+/** A list of waiting jobs with its current length. */
 export interface WaitingLine extends LeftLine {
   readonly waiting: number;
   readonly weight: number;
 }
 
-/** All lists of a shard that have waiting jobs, some at a time. */
+/** Yields all lists of a shard that have waiting jobs, a batch at a time. */
 export async function* listLines(redis: RedisClient, shard: number): AsyncGenerator<WaitingLine[]> {
   let cursor = '0';
   do {
@@ -219,7 +232,7 @@ export async function* listLines(redis: RedisClient, shard: number): AsyncGenera
   } while (cursor !== '0');
 }
 
-/** A job that has ended, whose webhook is to be queued. */
+/** An ended job whose webhook must be queued. */
 export interface DueHook {
   readonly accountId: string;
   readonly jobId: string;
@@ -237,7 +250,7 @@ export async function findDueHooks(redis: RedisClient, shard: number): Promise<D
   }));
 }
 
-/** The job's webhook is on its queue. */
+/** Records that the job's webhook has been queued. */
 export async function noteHookQueued(redis: RedisClient, { accountId, jobId }: DueHook): Promise<void> {
   await callRedis(() => redis.zrem(redisKeys.jobHooks(shardOf(accountId)), `${accountId} ${jobId}`));
 }

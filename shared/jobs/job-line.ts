@@ -1,42 +1,45 @@
 import type { QueueName } from '../queue/job-kinds.ts';
 
-/** Jobs that wait for the same thing: one queue, one model. Accounts take turns within a line, lines within a queue. */
+/**
+ * Identifies a line: the jobs waiting for one model in one queue. Accounts take turns within a line, lines within a
+ * queue.
+ */
 export interface JobLine {
   readonly queue: QueueName;
   readonly model: string;
 }
 
-/** The account may start one job of that model. */
+/** A turn: the account may start one job of the model. */
 export interface JobTurn {
   readonly model: string;
   readonly accountId: string;
-  /** The account's weight when the turn was taken. */
+  /** The account's weight when it took the turn. */
   readonly weight: number;
-  /** Number of the account's latest addition. A higher one later shows that a job was added meanwhile. */
+  /** Number of the account's latest addition. If it is higher later, a job was added in the meantime. */
   readonly adds: number;
 }
 
-/** Jobs that a worker has taken and not begun: of each model, of each account. */
+/** Jobs that a worker has taken but not started, by model and account. */
 export type HeldJobs = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-/** A job that a worker has started and not ended. */
+/** A job that a worker has started and that has not ended. */
 export interface RunningJob {
   readonly line: JobLine;
   readonly jobId: string;
 }
 
 /**
- * Virtual time that one turn of weight 1 takes. It is the least common multiple of 1 to 16, so turns of these weights are
- * exact; the shares of the others are off by less than 0.01 %. A double counts 12 thousand million such turns exactly.
+ * Virtual time that one turn of weight 1 takes. It is the least common multiple of 1 to 16, so turns of these weights
+ * are exact. Shares of other weights are off by less than 0.01 %. A double counts 12 billion such turns exactly.
  */
 export const turnUnits = 720_720;
 
-/** Virtual times are moved back to zero from here on, well before doubles lose whole numbers. */
+/** Virtual times above this are shifted back to zero, well before doubles lose whole numbers. */
 export const maxVirtualTime = 2 ** 52;
 
 export const maxWeight = 100;
 
-/** Virtual time that a turn of an account takes: the heavier the account, the sooner its next turn. */
+/** Returns the virtual time that one turn of an account takes. The higher the weight, the sooner its next turn. */
 export function turnCost(weight: number): number {
   return Math.floor(turnUnits / weight + 0.5);
 }

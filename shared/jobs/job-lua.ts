@@ -1,10 +1,12 @@
 import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { jobLifetimeMs } from './job-record.ts';
 
-/** Bodies of failed jobs that an account keeps for `admin queue retry`. */
+/** Number of failed jobs per account whose bodies are kept for `admin queue retry`. */
 const keptFailedBodies = 1_000;
 
-/** Codes of failures that a retry does not mend: the same request is refused again, or its caller wants it no more. */
+/**
+ * Failure codes that a retry does not fix: the same request would be refused again, or its caller no longer wants it.
+ */
 export const finalFailures: readonly string[] = [
   'account_banned',
   'content_too_long',
@@ -13,13 +15,13 @@ export const finalFailures: readonly string[] = [
   'validation_failed',
 ];
 
-/** What Redis takes for a job beside its body and the URL of its webhook. */
+/** Approximate Redis memory for a job, excluding its body and webhook URL. */
 const recordBytes = 1_500;
 
-/** A record may be looked at a little longer than its lists lead to it. */
+/** A record may be read slightly longer than its lists point to it. */
 const recordSlackSeconds = 600;
 
-/** The clock that all times of durable jobs are of, and how numbers are written without losing digits. */
+/** Lua: the clock behind all times of durable jobs, and number formatting without loss of digits. */
 export const clockFunctions = `
 local function nowMs()
   local time = redis.call('TIME')
@@ -30,8 +32,8 @@ local function whole(number) return string.format('%.0f', number) end
 `;
 
 /**
- * Lua that the scripts of durable jobs share. `p` is what all keys of a shard begin with; a script of an account touches
- * keys of its shard alone, and names them by that and by the ids that it finds.
+ * Lua shared by the scripts of durable jobs. `p` is the prefix of all keys of a shard. A script of an account touches
+ * only keys of its shard and builds their names from `p` and the ids that it finds.
  *
  * A record's `hold` is its reservation without the account: `cost free admittedAt <most claim`.
  */

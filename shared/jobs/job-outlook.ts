@@ -1,33 +1,33 @@
 import { averageRunning, findMedian, type EndedRun } from './service-time.ts';
 
-/** An account with waiting jobs of a line. */
+/** An account with waiting jobs in a line. */
 export interface WaitingAccount {
   readonly accountId: string;
   readonly waiting: number;
   readonly weight: number;
-  /** Virtual time at which its next job may start. */
+  /** Virtual time at which the account's next job may start. */
   readonly startTag: number;
 }
 
-/** A line at one moment: what position and ETA are estimated from. */
+/** Snapshot of a line, used to estimate position and ETA. */
 export interface JobOutlook {
   /** Start tag of the last turn taken. */
   readonly virtualTime: number;
   readonly accounts: readonly WaitingAccount[];
   readonly running: number;
-  /** For how long each of the running jobs has run. */
+  /** How long each running job has been running. */
   readonly runningMs: readonly number[];
-  /** The latest jobs that ended, the last one first. */
+  /** Recently ended jobs, latest first. */
   readonly ended: readonly EndedRun[];
-  /** What jobs took on average; null where none was ever measured. */
+  /** Average job duration. Null if none has been measured. */
   readonly serviceMs: number | null;
 }
 
-/** How a line goes on, as far as it is known. */
+/** Estimated progress of a line. */
 interface Pace {
-  /** What a job takes now. */
+  /** Current duration of a job. */
   readonly serviceMs: number;
-  /** When each of the places where jobs run is expected to be free, the first one first. */
+  /** Time until each run slot is expected to become free, soonest first. */
   readonly restsMs: readonly number[];
 }
 
@@ -43,12 +43,12 @@ function findPace(outlook: JobOutlook): Pace | null {
 }
 
 /**
- * A running job is seen half-way on average. Where the running ones have been at it for longer than jobs used to take in
- * all, jobs have become slower. The median: one job that hangs says nothing of others.
+ * Running jobs are seen half-way on average. If they have already run longer than jobs used to take in total, jobs
+ * have become slower. The median is used because one job that hangs says nothing about the others.
  *
- * Where fewer run than ran on average for as long as a job takes, the next ones are on their way to the places of those that
- * have just ended. Jobs that were begun together end together: without these places, whoever looked at that moment would
- * be told that the line goes on one job at a time.
+ * If fewer jobs run now than ran on average over one job duration, the next ones are on their way to the slots that
+ * have just become free. Jobs that started together end together: without counting these slots, an estimate made at
+ * that moment would assume that the line runs one job at a time.
  */
 function measurePace({ serviceMs: measuredMs, runningMs, ended }: JobOutlook): Pace | null {
   const elapsedMs = findMedian(runningMs);
@@ -60,16 +60,16 @@ function measurePace({ serviceMs: measuredMs, runningMs, ended }: JobOutlook): P
   return { serviceMs, restsMs: restsMs.sort((one, other) => one - other) };
 }
 
-/** A job that takes longer than usual is expected to take a quarter as long again as it has taken so far. */
+/** A job that takes longer than usual is expected to need another quarter of the time it has taken so far. */
 const findRestMs = (serviceMs: number, elapsedMs: number): number =>
   Math.max(serviceMs - elapsedMs, elapsedMs / 4);
 
 const toSeconds = (ms: number): number => Math.round(ms) / 1_000;
 
 /**
- * Seconds until a waiting job is done, to the millisecond; null where nothing is known of the line yet. Each of those that
- * wait is taken to start when one of the places is free, or when one of those that start there before it ends.
- * @param position jobs of the line that start before it
+ * Estimates the seconds until a waiting job is done, rounded to the millisecond. Null if nothing is known about the
+ * line yet. Each waiting job is assumed to start when a slot becomes free, or when an earlier job in that slot ends.
+ * @param position number of jobs in the line that start before it
  */
 export function estimateEta(outlook: JobOutlook, position: number): number | null {
   const pace = findPace(outlook);
@@ -80,7 +80,7 @@ export function estimateEta(outlook: JobOutlook, position: number): number | nul
   return toSeconds(restsMs[position % restsMs.length]! + (rounds + 1) * serviceMs);
 }
 
-/** Seconds until a running job is done, to the millisecond. */
+/** Estimates the seconds until a running job is done, rounded to the millisecond. */
 export function estimateRest(outlook: JobOutlook, elapsedMs: number): number {
   return toSeconds(findRestMs(findPace(outlook)?.serviceMs ?? 2 * elapsedMs, elapsedMs));
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { SingleFlight } from '../runtime/single-flight.ts';
+import { SingleFlight } from '../look-ups/single-flight.ts';
 import type { JobLine } from './job-line.ts';
 import type { JobOutlook } from './job-outlook.ts';
 
@@ -7,8 +7,8 @@ const maxLines = 1_000;
 const validMs = 500;
 
 /**
- * Outlooks in the memory of one process: reading one takes time in proportion to the accounts that wait, and many callers
- * ask for the same line. Callers who come together share one reading.
+ * Caches outlooks in the memory of one process. Reading one takes time in proportion to the waiting accounts, and
+ * many callers ask for the same line. Concurrent callers share one read.
  */
 export class JobOutlooks {
   readonly #read: (line: JobLine) => Promise<JobOutlook>;
@@ -19,7 +19,10 @@ export class JobOutlooks {
     this.#read = read;
   }
 
-  /** At most half a second old. @throws what the reading throws */
+  /**
+   * Returns the line's outlook, at most half a second old.
+   * @throws any error of the read
+   */
   async get(line: JobLine): Promise<JobOutlook> {
     const name = `${line.queue}:${line.model}`;
     const known = this.#known.get(name);

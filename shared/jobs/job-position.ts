@@ -2,21 +2,21 @@ import { turnCost } from './job-line.ts';
 import type { JobOutlook, WaitingAccount } from './job-outlook.ts';
 import { countFirst, PrefixCounts } from './prefix-counts.ts';
 
-/** A moment in the order of turns: accounts whose start tags are equal go by their ids, as Redis sorts them. */
+/** A point in the order of turns. Accounts with equal start tags are ordered by id, as Redis sorts them. */
 interface Moment {
   readonly tag: number;
   readonly accountId: string;
 }
 
-/** Whether an account's job at this tag, or one a whole number of turns away from it, goes first. */
+/** Returns whether an account's job at this tag, or at one a whole number of turns away, goes first. */
 const isBefore = (one: Moment, other: Moment): boolean =>
   one.tag < other.tag || (one.tag === other.tag && one.accountId < other.accountId);
 
 /**
- * Accounts of one weight, whose turns all take the same virtual time. An account with the start tag t and n jobs has jobs
- * at t, t + cost, … n times. So it counts as an endless sequence from t, less an endless one from t + n × cost, and both
- * have the same remainder of the cost: a moment falls into some turn of the sequence, and only the remainders say whether
- * the sequence's job of that turn goes before it.
+ * Accounts of one weight, whose turns all take the same virtual time. An account with start tag t and n jobs has jobs
+ * at t, t + cost, … (n times). This is an endless sequence from t minus an endless sequence from t + n × cost, and
+ * both have the same remainder modulo the cost. A moment falls into some turn of the sequence. Only the remainders
+ * decide whether the sequence's job of that turn goes before it.
  */
 class WeightClass {
   readonly #cost: number;
@@ -38,7 +38,7 @@ class WeightClass {
     this.#ends = new PrefixCounts(sequences.map(({ turn, waiting }) => turn + waiting));
   }
 
-  /** How many jobs of these accounts start before the moment. */
+  /** Counts the jobs of these accounts that start before the moment. */
   countBefore({ tag, accountId }: Moment): number {
     const turn = Math.floor(tag / this.#cost);
     const remainder = { tag: tag - turn * this.#cost, accountId };
@@ -70,10 +70,10 @@ function prepare(outlook: JobOutlook): PreparedLine {
 }
 
 /**
- * How many jobs of the line start before an account's job, if no more are added. An account that the outlook does not
- * know is taken for one that begins to wait now. The first call for an outlook sorts its accounts; further ones take
- * logarithmic time for each weight that occurs.
- * @param rank of the job among the account's own, from 0
+ * Estimates how many jobs of the line start before an account's job if no more are added. An account missing from the
+ * outlook is treated as one that starts to wait now. The first call for an outlook sorts its accounts. Later calls
+ * take logarithmic time for each weight that occurs.
+ * @param rank the job's place among the account's own jobs, from 0
  */
 export function estimatePosition(outlook: JobOutlook, accountId: string, rank: number): number {
   let line = prepared.get(outlook);
@@ -87,6 +87,6 @@ export function estimatePosition(outlook: JobOutlook, accountId: string, rank: n
     accountId,
   };
   const known = line.classes.reduce((sum, weightClass) => sum + weightClass.countBefore(moment), 0);
-  // Own jobs that the outlook does not know of yet.
+  // The account's jobs that the outlook does not include yet.
   return known + Math.max(0, rank - (own?.waiting ?? 0));
 }

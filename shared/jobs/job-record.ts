@@ -1,30 +1,27 @@
+import { jobStatuses, type JobOperation, type JobStatus } from '../contract/job-terms.ts';
 import type { ErrorCode } from '../contract/error-kinds.ts';
 import { parseReservation, type Reservation } from '../billing/reservation-store.ts';
 import type { QueueName } from '../queue/job-kinds.ts';
 
-/** As callers see them; a job has one at a time. */
-export const jobStatuses = ['queued', 'active', 'succeeded', 'failed', 'cancelled'] as const;
-export type JobStatus = (typeof jobStatuses)[number];
-
-/** In Redis a status is its first letter. */
+/** Redis stores a status as its first letter. */
 export const statusLetter = (status: JobStatus): string => status[0]!;
 
-/** How long a job that has ended, and its answer, can be asked for. */
+/** How long an ended job and its response stay available. */
 export const jobLifetimeMs = 24 * 60 * 60_000;
 
-/** A job that has begun has met its caller's deadline. Where its worker dies or stops, it must begin again within this. */
+/**
+ * A started job has met its caller's deadline. If its worker dies or stops, the job must start again within this
+ * time.
+ */
 export const beginAgainMs = 24 * 60 * 60_000;
 
-/** What created the job: the path of its operation below `/v1/`, with dots. */
-export type JobOperation = 'chat.completions' | 'images.generations' | 'images.edits' | 'embeddings';
-
-/** A change of status, and when it happened. */
+/** A status change and its time. */
 export interface JobTransition {
   readonly status: JobStatus;
   readonly atMs: number;
 }
 
-/** A durable job, as Redis keeps it. All of its times are of Redis's clock. */
+/** A durable job as stored in Redis. All times are from Redis's clock. */
 export interface JobRecord {
   readonly id: string;
   readonly accountId: string;
@@ -33,28 +30,28 @@ export interface JobRecord {
   readonly queue: QueueName;
   readonly model: string;
   readonly createdAtMs: number;
-  /** Until when it must have started. */
+  /** Deadline for starting the job. */
   readonly deadlineAtMs: number;
   readonly transitions: readonly JobTransition[];
-  /** How many workers have taken it. */
+  /** How many workers have taken the job. */
   readonly attempts: number;
-  /** The worker that has it now. */
+  /** The worker that has the job now. */
   readonly workerId: string | null;
   readonly isCancelRequested: boolean;
-  /** Of embeddings: how vectors are written. */
+  /** For embeddings: how vectors are encoded. */
   readonly format: string | null;
-  /** From 0 to 1, where the work tells it. */
+  /** From 0 to 1. Null if the work does not report it. */
   readonly progress: number | null;
-  /** The lowest place in the line that was ever told; null where none was. */
+  /** The lowest queue position ever reported. Null if none was. */
   readonly position: number | null;
   readonly error: { readonly code: ErrorCode; readonly message: string } | null;
-  /** What was charged; null until it has ended. */
+  /** What was charged. Null until the job has ended. */
   readonly receipt: { readonly costNano: bigint; readonly free: boolean } | null;
-  /** Null where the caller named none. */
+  /** Null if the caller gave none. */
   readonly webhook: { readonly url: string; readonly report: string | null } | null;
 }
 
-/** Milliseconds of the first transition to one of these statuses; null where there is none. */
+/** Returns the time in milliseconds of the first transition to one of these statuses, or null. */
 export function findTransition(
   { transitions }: Pick<JobRecord, 'transitions'>,
   ...statuses: JobStatus[]
@@ -68,7 +65,10 @@ export const hasEnded = ({ status }: Pick<JobRecord, 'status'>): boolean =>
 export const statusOf = (letter: string | undefined): JobStatus =>
   jobStatuses.find((status) => statusLetter(status) === letter) ?? 'queued';
 
-/** @returns null where there is no such job */
+/**
+ * Parses a job from the fields of its Redis hash.
+ * @returns null if there is no such job
+ */
 export function parseJob(
   accountId: string,
   id: string,
@@ -101,18 +101,18 @@ export function parseJob(
   };
 }
 
-/** What is known of a job when it is made. */
+/** What is known about a job when it is created. */
 export interface NewJobFields extends Pick<
   JobRecord,
   'id' | 'accountId' | 'queue' | 'model' | 'operation' | 'format'
 > {
-  /** From the admission of its request until it must have started. */
+  /** Milliseconds from the admission of its request to the deadline for starting. */
   readonly timeoutMs: number;
-  /** Null where the caller named none. */
+  /** Null if the caller gave none. */
   readonly webhookUrl: string | null;
 }
 
-/** The record of a job that was made just now, as reading it would give it. */
+/** Builds the record of a job that was just created, as reading it from Redis would. */
 export function describeNewJob(made: NewJobFields, createdAtMs: number, deadlineAtMs: number): JobRecord {
   const { id, accountId, queue, model, operation, format, webhookUrl } = made;
   return {
@@ -137,7 +137,7 @@ export function describeNewJob(made: NewJobFields, createdAtMs: number, deadline
   };
 }
 
-/** What a job that has not ended reserves; null where it has. */
+/** Parses what an unfinished job reserves. Null if the job has ended. */
 export function parseJobHold(accountId: string, id: string, hold: string | null): Reservation | null {
   return hold === null ? null : parseReservation(id, `${accountId} ${hold}`);
 }

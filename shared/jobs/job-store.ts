@@ -1,9 +1,13 @@
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { clockFunctions } from './job-lua.ts';
-import { parseJob, statusLetter, type JobRecord, type JobStatus } from './job-record.ts';
+import type { JobStatus } from '../contract/job-terms.ts';
+import { parseJob, statusLetter, type JobRecord } from './job-record.ts';
 
-/** A job, and its place among the account's own jobs of its line: null where it does not wait there. */
+/**
+ * Reads a job and its rank among the account's own waiting jobs of its line. The rank is null if the job is not
+ * waiting there.
+ */
 const findScript = new RedisScript(`${clockFunctions}
 local p, account, id = KEYS[1], ARGV[1], ARGV[2]
 local fields = redis.call('HGETALL', p .. 'job:' .. account .. ':' .. id)
@@ -13,7 +17,7 @@ local rank = f.st == 'q' and redis.call('ZRANK', p .. 'jobs-waiting:' .. account
 return {fields, rank or -1, nowMs()}
 `);
 
-/** A place that was told never rises afterwards. */
+/** A reported position never rises afterwards. */
 const positionScript = new RedisScript(`
 local told = tonumber(redis.call('HGET', KEYS[1], 'pos') or ARGV[1])
 if redis.call('HGET', KEYS[1], 'st') ~= 'q' then return told end
@@ -23,8 +27,8 @@ return now
 `);
 
 /**
- * A record that is gone must not come back with nothing but this. A webhook that was delivered stays so: a worker that stood
- * still during its attempt tells of that after another worker has made one.
+ * Does nothing if the record is gone: it must not be recreated with only this field. A delivered webhook stays
+ * delivered: a worker that froze during its attempt may report after another worker has made one.
  */
 const webhookScript = new RedisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
@@ -36,9 +40,9 @@ return 1
 
 export interface FoundJob {
   readonly job: JobRecord;
-  /** How many of the account's own jobs of the same line are before it; null where it does not wait. */
+  /** How many of the account's own jobs of the same line are before it. Null if it is not waiting. */
   readonly rank: number | null;
-  /** When it was read, by the clock of its own times. */
+  /** When the job was read, from the same clock as its own times. */
   readonly nowMs: number;
 }
 
@@ -47,7 +51,9 @@ export interface JobPage {
   readonly jobs: readonly FoundJob[];
 }
 
-/** The durable jobs of accounts, as they are read. Each method is a trip or two to Redis, however many jobs there are. */
+/**
+ * Reads the durable jobs of accounts. Each method takes one or two round trips to Redis, however many jobs there are.
+ */
 export class JobStore {
   readonly #redis: RedisClient;
 
@@ -55,7 +61,7 @@ export class JobStore {
     this.#redis = redis;
   }
 
-  /** Null where the account has no such job. */
+  /** Returns null if the account has no such job. */
   async find(accountId: string, id: string): Promise<FoundJob | null> {
     const keys = [redisKeys.jobsOf(shardOf(accountId))];
     const answer = await callRedis(() => findScript.run(this.#redis, keys, [accountId, id]));
@@ -66,7 +72,10 @@ export class JobStore {
     return job === null ? null : { job, rank: rank < 0 ? null : rank, nowMs };
   }
 
-  /** The newest first. @param status null for all of them */
+  /**
+   * Lists the account's jobs, newest first.
+   * @param status null for all statuses
+   */
   async list(
     accountId: string,
     status: JobStatus | null,
@@ -81,13 +90,16 @@ export class JobStore {
     return { total, jobs: found.filter((one) => one !== null) };
   }
 
-  /** What became of the job's webhook, as JSON; nothing of a job that is forgotten. */
+  /** Records the state of the job's webhook, as JSON. Does nothing if the job no longer exists. */
   async noteWebhook(accountId: string, id: string, report: string): Promise<void> {
     const keys = [redisKeys.job(accountId, id)];
     await callRedis(() => webhookScript.run(this.#redis, keys, [report]));
   }
 
-  /** @returns the lowest place that was ever told of the job, this one included */
+  /**
+   * Records a position that is reported to the caller.
+   * @returns the lowest position ever reported for the job, including this one
+   */
   async tellPosition(accountId: string, id: string, position: number): Promise<number> {
     const keys = [redisKeys.job(accountId, id)];
     return Number(await callRedis(() => positionScript.run(this.#redis, keys, [position])));

@@ -1,17 +1,17 @@
 import { redisChannels } from '../redis/redis-keys.ts';
 import { turnUnits } from './job-line.ts';
 
-/** How long an empty line remembers turns that are not settled yet, and how far ahead their accounts are. */
+/** How long an empty line keeps unsettled turns and how far ahead their accounts are. */
 const emptyLineMs = 60_000;
 
 /**
- * What all scripts of job-turns-script share: Lua functions over the line of one model. A record counts an account's
- * waiting jobs, the number of its latest addition, its weight, and the turns it was given that are not settled. Its start
- * tag in the sorted set of turns is the virtual time at which its next job may start. The line's virtual time is the start
- * tag of the last turn taken.
+ * Lua functions for the line of one model, shared by all scripts of job-turns-script. A record holds an account's
+ * number of waiting jobs, the number of its latest addition, its weight, and the turns it has taken that are not
+ * settled. Its start tag in the sorted set of turns is the virtual time at which its next job may start. The line's
+ * virtual time is the start tag of the last turn taken.
  *
- * An account that begins to wait starts at the line's virtual time, or at the end of its own last turn where that is
- * later: accounts with one job at a time would otherwise always be first.
+ * An account that starts to wait begins at the line's virtual time, or at the end of its own last turn if that is
+ * later. Otherwise accounts with one job at a time would always be first.
  */
 export const jobTurnsLua = `
 local models, index = KEYS[1], KEYS[2]

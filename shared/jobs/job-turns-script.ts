@@ -14,8 +14,9 @@ return 1
 `);
 
 /**
- * One turn of each model that has room, then the next of each, in the order in which the models were last served. Where
- * it is said what accounts hold, one that holds as much as is left of the room is passed over: there is room for newcomers.
+ * Takes one turn of each model that has capacity, then the next of each, in the order in which the models were last
+ * served. If held jobs are given, skips an account that holds as much as the remaining capacity, which leaves
+ * capacity for newcomers.
  */
 const takeScript = new RedisScript(`${jobTurnsLua}
 local left, room = tonumber(ARGV[1]), cjson.decode(ARGV[2])
@@ -88,9 +89,10 @@ return taken
 `);
 
 /**
- * An account's count never falls below what really waits, but for a job that is dropped long after it was taken from its
- * list: jobs enter their lists before they are added here, and leave them before they are dropped here. A count that is
- * too high costs turns that find nothing; these are given back, and the last of them takes the account out.
+ * An account's count is never below the number of jobs that really wait, except when a job is dropped long after it
+ * was taken from its list. Jobs enter their lists before they are added here, and leave them before they are dropped
+ * here. A count that is too high costs turns that find nothing. These are given back, and the last of them removes
+ * the account.
  */
 const settleScript = new RedisScript(`${jobTurnsLua}
 local line, account, weight, left = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
@@ -111,7 +113,7 @@ write(line, account, record, waiting)
 return 1
 `);
 
-/** Only a turn that found nothing takes an account out: a job may have been added since the number was read. */
+/** Only a turn that found nothing removes an account: a job may have been added since the number was read. */
 const syncScript = new RedisScript(`${jobTurnsLua}
 local line, account, waiting = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[4])
 local record = readOrCreate(line, account)
@@ -130,7 +132,7 @@ write(line, account, record, record.waiting - 1)
 return 1
 `);
 
-/** Scripts append the model to the last three. */
+/** Scripts append the model to the last three keys. */
 const keysOf = (queue: QueueName): string[] => [
   redisKeys.jobModels(queue),
   redisKeys.jobIndex(queue),

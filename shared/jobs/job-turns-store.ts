@@ -9,15 +9,16 @@ import { runCount, runEnd, runOutlook, runRenew, runStart } from './running-jobs
 const boundWeight = (weight: number): number => Math.min(maxWeight, Math.max(1, Math.round(weight) || 1));
 
 /**
- * Whose durable job is next, over all accounts: an index beside the lists of waiting jobs, which lie in the shards of
- * their accounts. It knows no job and no money. Accounts share a line by start-time fair queueing: a turn takes virtual
- * time in inverse proportion to the account's weight, the account with the earliest start tag is next, and one that
- * begins to wait starts at the current virtual time, whatever backlog others have.
+ * Decides whose durable job is next, across all accounts. It is an index next to the lists of waiting jobs, which are
+ * stored in the shards of their accounts, and holds neither jobs nor money. Accounts share a line by start-time fair
+ * queueing: a turn takes virtual time in inverse proportion to the account's weight, the account with the earliest
+ * start tag is next, and an account that starts to wait begins at the current virtual time, whatever backlog others
+ * have.
  *
- * Jobs are put on their account's list before `add`, and taken from it before `settle` or `drop`. What a crash in between
- * leaves behind is repaired by `sync`.
+ * Callers put a job on its account's list before `add`, and take it off before `settle` or `drop`. `sync` repairs the
+ * index after a crash in between.
  *
- * @throws AppError `service_unavailable` while Redis is away
+ * @throws AppError `service_unavailable` while Redis is unavailable
  */
 export class JobTurns {
   readonly #redis: RedisClient;
@@ -26,16 +27,16 @@ export class JobTurns {
     this.#redis = redis;
   }
 
-  /** A job was put on its account's list. */
+  /** Adds a job that was put on its account's list. */
   async add(line: JobLine, accountId: string, weight: number): Promise<void> {
     await callRedis(() => runAdd(this.#redis, line, accountId, boundWeight(weight)));
   }
 
   /**
-   * Up to `count` turns. Models take turns too, so that one without room does not block the others.
-   * @param room how many more jobs of each model the worker takes; none of models that are not in it
-   * @param held what the worker holds already; an account that holds as much as is left of the room gets no turn. Null where
-   * one account may have all of it
+   * Takes up to `count` turns. Models take turns too, so that one without capacity does not block the others.
+   * @param room how many more jobs of each model the worker can take; models that are not in the map get none
+   * @param held what the worker already holds; an account that holds as much as the remaining capacity gets no turn.
+   * Null lets one account use all of it.
    */
   async take(
     queue: QueueName,
@@ -47,33 +48,36 @@ export class JobTurns {
   }
 
   /**
-   * A turn is over.
-   * @param left what the account's list held afterwards
-   * @param isUsed false where the list was empty: the turn then does not count against the account
+   * Ends a turn.
+   * @param left length of the account's list afterwards
+   * @param isUsed false if the list was empty: the turn then does not count against the account
    */
   async settle(queue: QueueName, turn: JobTurn, left: number, isUsed = true): Promise<void> {
     await callRedis(() => runSettle(this.#redis, queue, turn, left, isUsed));
   }
 
-  /** Repair: what the account's list really holds. Puts the account back where it is missing, and never takes it out. */
+  /** Corrects the count to the real length of the account's list. Adds a missing account but never removes one. */
   async sync(line: JobLine, accountId: string, weight: number, waiting: number): Promise<void> {
     await callRedis(() => runSync(this.#redis, line, accountId, boundWeight(weight), waiting));
   }
 
-  /** A waiting job was cancelled or dropped, and is no longer on its account's list. */
+  /** Drops a waiting job that was cancelled or discarded and is no longer on its account's list. */
   async drop(line: JobLine, accountId: string): Promise<void> {
     await callRedis(() => runDrop(this.#redis, line, accountId));
   }
 
   /**
-   * A job runs. It counts as running until it is ended or its lease runs out.
-   * @param leaseMs the same for all jobs: no lease of a line outlasts the latest one
+   * Marks a job as running until it is ended or its lease expires.
+   * @param leaseMs must be the same for all jobs: no lease of a line outlasts the latest one
    */
   async started(line: JobLine, jobId: string, leaseMs: number): Promise<void> {
     await callRedis(() => runStart(this.#redis, { line, jobId }, leaseMs));
   }
 
-  /** They still run. A job that the index has lost is put back: so all of it is sent before any of them can end. */
+  /**
+   * Renews the leases of running jobs. Puts back a job that the index has lost, so send all jobs before any of them
+   * can end.
+   */
   async renewed(jobs: readonly RunningJob[], leaseMs: number): Promise<void> {
     const queues = [...new Set(jobs.map(({ line }) => line.queue))];
     const renewQueue = async (queue: QueueName): Promise<void> => {
@@ -83,17 +87,20 @@ export class JobTurns {
     await callRedis(() => Promise.all(queues.map(renewQueue)));
   }
 
-  /** @param serviceMs how long it took from its start to its end; null where that says nothing about other jobs */
+  /**
+   * Marks a job as no longer running.
+   * @param serviceMs milliseconds from its start to its end; null if that says nothing about other jobs
+   */
   async ended(line: JobLine, jobId: string, serviceMs: number | null): Promise<void> {
     await callRedis(() => runEnd(this.#redis, line, jobId, serviceMs));
   }
 
-  /** Takes time in proportion to the accounts that wait; `JobOutlooks` keeps it for its callers. */
+  /** Reads a line's outlook. Takes time in proportion to the waiting accounts. `JobOutlooks` caches it. */
   async outlook(line: JobLine): Promise<JobOutlook> {
     return await callRedis(() => runOutlook(this.#redis, line));
   }
 
-  /** Over all models of the queue. */
+  /** Counts jobs over all models of the queue. */
   async counts(queue: QueueName): Promise<{ readonly waiting: number; readonly running: number }> {
     return await callRedis(() => runCount(this.#redis, queue));
   }

@@ -6,28 +6,28 @@ import { jobFunctions } from './job-lua.ts';
 import { beginAgainMs, describeNewJob, type NewJobFields } from './job-record.ts';
 import type { FoundJob } from './job-store.ts';
 
-/** Jobs that an account may have waiting or running, where its entry names no number. */
+/** Limit of waiting and running jobs per account, if its entry does not set one. */
 const defaultMaxQueued = 10_000;
-/** Of one account: with those that ended within the last day. */
+/** Per account, including jobs that ended within the last day. */
 const maxJobsOfAccount = 200_000;
-/** Bodies of jobs that have not ended, or may be retried, and records of all. */
+/** Bodies of jobs that have not ended or may be retried, plus the records of all jobs. */
 const maxBytesOfAccount = 512_000_000;
 const maxBytesOfShard = 2_000_000_000;
 const maxWaitingOfShard = 500_000;
 
-/** A body outlives the deadline of its job by this, so that the job can still run again. */
+/** A body outlives its job's deadline by this much, so that the job can run again. */
 const bodySlackSeconds = beginAgainMs / 1_000;
-/** Work that has begun may take days, where its workers die or are stopped. */
+/** Work that has started may take days if its workers die or are stopped. */
 const claimSlackSeconds = 7 * 24 * 60 * 60;
-/** Until its job is placed, which follows at once. */
+/** Until the job is placed, which follows immediately. */
 const unplacedBodySeconds = 60;
 
 /**
- * Makes a durable job of an admitted request, all at once: its reservation becomes the job's, and the job begins to wait.
- * From then on the reservation ends with the job alone.
+ * Turns an admitted request into a durable job, atomically: its reservation becomes the job's, and the job starts to
+ * wait. From then on only the job ends the reservation.
  *
- * The job's times are of Redis's clock, which all that reads them goes by: it was created when its request was admitted, as
- * the reservation says, and has its timeout from then on.
+ * The job's times are from Redis's clock, which all readers use. The job counts as created when its request was
+ * admitted, as recorded in the reservation, and its timeout runs from then on.
  */
 const script = new RedisScript(`${jobFunctions}
 local p, reservations = KEYS[1], KEYS[2]
@@ -83,22 +83,22 @@ export interface NewJob extends NewJobFields {
   readonly body: Buffer;
 }
 
-/** A job that was made just now, and what its maker would otherwise ask for next. */
+/** A new job, with what its creator would otherwise query next. */
 export interface PlacedJob extends FoundJob {
-  /** The account's weight. */
   readonly weight: number;
   readonly rank: number;
 }
 
 /**
- * @throws AppError `too_many_jobs`, `queue_full`, `service_unavailable`: the request keeps its reservation then
+ * Turns an admitted request into a durable job.
+ * @throws AppError `too_many_jobs`, `queue_full`, `service_unavailable`; the request then keeps its reservation
  */
 export async function placeJob(redis: RedisClient, payloads: RedisClient, job: NewJob): Promise<PlacedJob> {
   const { id, accountId, body } = job;
   const shard = shardOf(accountId);
   const bodyKey = redisKeys.jobBody(accountId, id);
   const lifetime = Math.ceil(job.timeoutMs / 1_000) + bodySlackSeconds;
-  // A job that can be found has its body: it is there first.
+  // Store the body first, so that every job that can be found has its body.
   if (body.length > maxInlineBytes)
     await callRedis(() => payloads.set(bodyKey, body, 'EX', unplacedBodySeconds));
   const answer = await callRedis(() =>
@@ -126,7 +126,7 @@ export async function placeJob(redis: RedisClient, payloads: RedisClient, job: N
     const made = describeNewJob(job, Number(createdAt), Number(deadlineAt));
     return { job: made, weight: number, rank, nowMs };
   }
-  // It runs out by itself as well.
+  // Best effort: the body also expires.
   if (body.length > maxInlineBytes) payloads.unlink(bodyKey).catch(() => undefined);
   throw toRefusal(outcome, number);
 }

@@ -1,11 +1,11 @@
 /**
- * Counts, in a fixed list of numbers, how many of its first elements are no larger than a bound: a Fenwick tree whose
- * nodes hold their elements sorted. It takes the room of n log n numbers, and a count takes the square of log n steps.
+ * For a fixed list of numbers, counts how many of its first elements do not exceed a bound. It is a Fenwick tree
+ * whose nodes hold their elements sorted. It takes O(n log n) memory, and a count takes O(log² n) steps.
  */
 export class PrefixCounts {
   readonly #nodes: number[][];
   readonly #sorted: readonly number[];
-  /** Sum of the first elements of the sorted list, by their number. */
+  /** Prefix sums of the sorted list, by number of elements. */
   readonly #sums: readonly number[];
 
   constructor(values: readonly number[]) {
@@ -23,7 +23,7 @@ export class PrefixCounts {
     this.#sums = sums;
   }
 
-  /** How many of the first elements are no larger than the bound. */
+  /** Counts how many of the first elements do not exceed the bound. */
   countWithin(first: number, bound: number): number {
     let count = 0;
     for (let node = first; node > 0; node -= node & -node) {
@@ -32,14 +32,14 @@ export class PrefixCounts {
     return count;
   }
 
-  /** The sum of what is missing to the bound, over all elements that are no larger. */
+  /** Sums `bound - element` over all elements that do not exceed the bound. */
   sumBelow(bound: number): number {
     const count = countFirst(this.#sorted, (value) => value <= bound);
     return count * bound - this.#sums[count]!;
   }
 }
 
-/** How many elements a condition holds for, where those are the first of the list. */
+/** Counts the elements that satisfy a condition. These must come first in the list. */
 export function countFirst<T>(list: readonly T[], isAmong: (element: T) => boolean): number {
   let low = 0;
   let high = list.length;

@@ -4,17 +4,17 @@ import { toRubNumber } from '../pricing/money.ts';
 import type { WebhookState } from '../webhooks/webhook-delivery.ts';
 import { findTransition, hasEnded, jobLifetimeMs, type JobRecord } from './job-record.ts';
 
-/** Where a job stands among others. */
+/** A job's place among others. */
 export interface JobStanding {
-  /** Jobs of its line that start before it; null unless it waits. */
+  /** Number of jobs in its line that start before it. Null unless it waits. */
   readonly position: number | null;
-  /** Until it has ended; null where nothing is known. */
+  /** Seconds until it has ended. Null if unknown. */
   readonly etaSeconds: number | null;
 }
 
 export const noStanding: JobStanding = { position: null, etaSeconds: null };
 
-/** A job as callers see it, without its response. */
+/** Converts a job to its public form, without its response. */
 export function presentJob(job: JobRecord, { position, etaSeconds }: JobStanding): JobSummary {
   const isQueued = job.status === 'queued';
   const endedAtMs = findTransition(job, 'succeeded', 'failed', 'cancelled');
@@ -42,7 +42,7 @@ export function presentJob(job: JobRecord, { position, etaSeconds }: JobStanding
   };
 }
 
-/** The report is the JSON of a WebhookState; there is none before the first attempt. */
+/** The report is the JSON of a WebhookState. There is none before the first attempt. */
 function presentWebhook({ url, report }: NonNullable<JobRecord['webhook']>): JobWebhook {
   const state =
     report === null ? null : (JSON.parse(report) as Omit<WebhookState, 'nextAttemptAt'> & NextAttempt);
@@ -56,7 +56,7 @@ function presentWebhook({ url, report }: NonNullable<JobRecord['webhook']>): Job
   };
 }
 
-/** In JSON a date is its text. */
+/** Dates are strings in JSON. */
 interface NextAttempt {
   readonly nextAttemptAt: string | null;
 }

@@ -4,8 +4,8 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { clockFunctions } from './job-lua.ts';
 
 /**
- * Reserves once more what a failed job had reserved, for a new request that is to do the same work: the failed one has its
- * row in the log, and its id is never charged again. A job is retried once; the new one may be retried in its turn.
+ * Reserves again what a failed job had reserved, for a new request that does the same work. The failed job has its
+ * row in the log, and its id is never charged again. A job is retried once; the new one may be retried in turn.
  */
 const script = new RedisScript(`${clockFunctions}
 local p, account, id, newId = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
@@ -36,22 +36,22 @@ return 'ok'
 `);
 
 export type RetryOutcome =
-  /** The new request holds the reservation, until it is placed or released. */
+  /** The new request holds the reservation until it is placed or released. */
   | 'ok'
   | 'not_failed'
   | 'retried'
-  /** It failed after output that was charged. */
+  /** The job failed after output that was charged. */
   | 'charged'
-  /** Its caller has sent it again under its Idempotency-Key. */
+  /** The caller has sent the request again under its Idempotency-Key. */
   | 'sent_again'
-  /** Its body is not there any more: it was large, one of very many failures, or failed for good. */
+  /** The body is gone: it was large, one of very many failures, or the failure was final. */
   | 'not_kept'
-  /** The account is not in Redis. */
+  /** The account is not loaded into Redis. */
   | 'unknown'
   | 'banned'
   | 'insufficient';
 
-/** The new request is a job: the failed one is no longer among those that failed. */
+/** Removes the failed job from the account's list of failed jobs, once the new request is a job. */
 export async function noteRetried(
   redis: RedisClient,
   job: { readonly accountId: string; readonly id: string; readonly queue: QueueName },

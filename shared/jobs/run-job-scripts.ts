@@ -7,16 +7,16 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { jobFunctions } from './job-lua.ts';
 import { beginAgainMs } from './job-record.ts';
 
-/** A job whose worker did not speak of it for so long has lost it. */
+/** A worker loses its job if it does not renew the lease for this long. */
 export const jobLeaseMs = 10_000;
 export const renewIntervalMs = 2_500;
 
-/** How late a job may start, in the words that its caller is given. */
+/** Error message for a job that missed its deadline, shown to its caller. */
 export const tooLate = 'The job could not start before its deadline, and nothing was charged.';
 
 /**
- * Takes the account's next jobs of one model. One whose deadline has passed, or whose account is banned, ends here. A job
- * stays queued until its worker has a slot at a vendor for it.
+ * Takes the account's next job of one model. Ends jobs whose deadline has passed or whose account is banned. The job
+ * stays queued until its worker has a call slot at a vendor.
  */
 const takeScript = new RedisScript(`${jobFunctions}
 local p, account, queue, model, worker = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -50,7 +50,7 @@ end
 return {redis.call('ZCARD', waiting), taken}
 `);
 
-/** A slot was granted: the job runs from now on, unless it has ended, or another worker has it. */
+/** Marks a job as running once its worker has a call slot, unless the job has ended or another worker has it. */
 const startScript = new RedisScript(`${jobFunctions}
 local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record = p .. 'job:' .. account .. ':' .. id
@@ -71,7 +71,10 @@ redis.call('EXPIRE', p .. 'job-body:' .. account .. ':' .. id, ${2 * (beginAgain
 return 'ok'
 `);
 
-/** Says of taken jobs that their worker lives. Answers with those that it must stop: cancelled, ended or taken by another. */
+/**
+ * Renews the leases of taken jobs. Returns the jobs that the worker must stop: cancelled, ended or taken by another
+ * worker.
+ */
 const renewScript = new RedisScript(`${jobFunctions}
 local p, untilMs = KEYS[1], nowMs() + ${jobLeaseMs}
 local stop = {}
@@ -89,7 +92,7 @@ end
 return stop
 `);
 
-/** Gives a taken job back to its line, at its old place: its worker stops, or cannot run it. */
+/** Returns a taken job to its old place in the line when its worker stops or cannot run it. */
 const handBackScript = new RedisScript(`${jobFunctions}
 local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record = p .. 'job:' .. account .. ':' .. id
@@ -98,7 +101,7 @@ if redis.call('HGET', record, 'cx') == '1' then return 'cancelled' end
 return tonumber(waitAgain(p, account, id, nowMs()))
 `);
 
-/** A job that cannot be run at all, or was cancelled before it could be. */
+/** Ends a job that cannot run at all, or was cancelled before it could. */
 const failScript = new RedisScript(`${jobFunctions}
 local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 if not isHeldBy(p .. 'job:' .. account .. ':' .. id, attempt) then return 0 end
@@ -114,23 +117,23 @@ if tonumber(ARGV[2]) > before then redis.call('HSET', record, 'pg', ARGV[2]) end
 return 1
 `);
 
-/** A job as the worker that took it knows it. */
+/** A job as seen by the worker that took it. */
 export interface TakenJob {
   readonly id: string;
   readonly accountId: string;
-  /** How many workers have taken it, this one included. */
+  /** How many workers have taken it, including this one. */
   readonly attempt: number;
-  /** JSON; null where it is large, or gone: then it is to be read by itself. */
+  /** JSON. Null if the body is large or gone; it must then be read separately. */
   readonly body: Buffer | null;
   readonly bytes: number;
-  /** It holds a free request in place of money. */
+  /** The job reserves a free request instead of money. */
   readonly free: boolean;
 }
 
 export interface Take {
   /** Jobs of the account and model that still wait. */
   readonly left: number;
-  /** Null where none was there to run. */
+  /** Null if there was none to run. */
   readonly job: TakenJob | null;
 }
 
@@ -138,7 +141,10 @@ const banned = 'The account was banned before the job could start, and nothing w
 
 const prefixOf = (accountId: string): string => redisKeys.jobsOf(shardOf(accountId));
 
-/** @throws AppError `service_unavailable` while Redis is away */
+/**
+ * Takes the account's next job of a line.
+ * @throws AppError `service_unavailable` while Redis is unavailable
+ */
 export async function takeJob(
   redis: RedisClient,
   line: { readonly queue: QueueName; readonly model: string },
@@ -154,14 +160,17 @@ export async function takeJob(
   return { left, job: { id, accountId, attempt, body: inline, bytes, free: free === '1' } };
 }
 
-/** Which attempt at which job. */
+/** Identifies one attempt of a job. */
 export interface JobAttempt {
   readonly id: string;
   readonly accountId: string;
   readonly attempt: number;
 }
 
-/** @returns `gone` where another worker has it or it has ended, `late` where its deadline has passed: it is over then */
+/**
+ * Marks a taken job as running.
+ * @returns `gone` if another worker has the job or it has ended; `late` if its deadline has passed, which ends it
+ */
 export async function startJob(
   redis: RedisClient,
   { accountId, id, attempt }: JobAttempt,
@@ -171,7 +180,10 @@ export async function startJob(
   return answer as 'ok' | 'gone' | 'late' | 'cancelled';
 }
 
-/** @returns the ids of those that must stop, and why */
+/**
+ * Renews the leases of taken jobs.
+ * @returns the ids of the jobs that must stop, and why
+ */
 export async function renewJobs(
   redis: RedisClient,
   runs: readonly JobAttempt[],
@@ -189,7 +201,7 @@ export async function renewJobs(
       return callRedis(() => renewScript.run(redis, [prefix], args));
     }),
   );
-  // On a Cluster the node of one shard may be away: what the others say holds all the same.
+  // On a Cluster, one shard's node may be down. The other replies are still valid.
   const known = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
   const failed = answers.find((answer) => answer.status === 'rejected');
   if (known.length === 0 && failed !== undefined) throw failed.reason;
@@ -197,8 +209,10 @@ export async function renewJobs(
 }
 
 /**
- * @returns the weight of its account, for which it waits again; `gone` where another worker has it or it has ended. One
- *   that is `cancelled` is this worker's to end: what a model was asked for is charged, and nobody else knows of that.
+ * Returns a taken job to its line.
+ * @returns the weight of its account, with which it waits again; `gone` if another worker has it or it has ended. If
+ * `cancelled`, this worker must end the job: calls already made to a model are charged, and only this worker knows
+ * about them.
  */
 export async function handBackJob(
   redis: RedisClient,
@@ -209,7 +223,7 @@ export async function handBackJob(
   return answer as number | 'gone' | 'cancelled';
 }
 
-/** Ends a job that cannot be run, free of charge. */
+/** Ends a job that cannot run, free of charge. */
 export async function failJob(
   redis: RedisClient,
   { accountId, id, attempt }: JobAttempt,
@@ -219,7 +233,7 @@ export async function failJob(
   await callRedis(() => failScript.run(redis, [prefixOf(accountId)], args));
 }
 
-/** @param progress 0 to 1; never goes back */
+/** @param progress from 0 to 1; never decreases */
 export async function noteProgress(redis: RedisClient, run: JobAttempt, progress: number): Promise<void> {
   const key = redisKeys.job(run.accountId, run.id);
   await callRedis(() => progressScript.run(redis, [key], [run.attempt, progress]));

@@ -5,10 +5,10 @@ import type { JobLine, RunningJob } from './job-line.ts';
 import type { JobOutlook, WaitingAccount } from './job-outlook.ts';
 import { averageServiceMs, keptRuns, measuredJobs, type EndedRun } from './service-time.ts';
 
-/** Service times of a line that nobody has used for so long say nothing any more. */
+/** Service times of a line that was unused for this long are no longer meaningful. */
 const serviceTimesKeptMs = 7 * 24 * 3_600_000;
 
-/** By Redis's own clock, so that machines need not agree on the time. */
+/** Uses Redis's own clock, so that the clocks of machines need not agree. */
 const readClock = `
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -16,9 +16,9 @@ local function text(number) return string.format('%.0f', number) end
 `;
 
 /**
- * Starts leases or extends them; a job that the index has lost is put back, as one that starts now. Where the clock
- * stepped back, leases of workers that died would hold until it has caught up, so all are shortened to the usual length.
- * Those that ran out are removed.
+ * Starts or extends leases. A job that the index has lost is put back, as if it started now. If the clock stepped
+ * back, leases of dead workers would hold until it has caught up, so all leases are shortened to the usual length.
+ * Expired leases are removed.
  */
 const leaseScript = new RedisScript(`${readClock}
 local untilMs = text(now + tonumber(ARGV[1]))
@@ -39,7 +39,7 @@ end
 return 1
 `);
 
-/** A service time is kept with the time of its end. */
+/** Ends a lease and stores the service time with the time of its end. */
 const endScript = new RedisScript(`${readClock}
 redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('HDEL', KEYS[2], ARGV[1])
@@ -80,7 +80,7 @@ end
 return { waiting, running }
 `);
 
-/** The script appends the model to the last two. */
+/** The script appends the model to the last two keys. */
 const leaseKeys = (queue: QueueName): string[] => [
   redisKeys.jobIndex(queue),
   redisKeys.jobsRunning(queue, ''),
@@ -95,7 +95,7 @@ export async function runStart(
   await leaseScript.run(redis, leaseKeys(line.queue), [leaseMs, 'start', line.model, jobId]);
 }
 
-/** @param jobs all of that queue */
+/** @param jobs must all belong to that queue */
 export async function runRenew(
   redis: RedisClient,
   queue: QueueName,
@@ -120,7 +120,7 @@ export async function runEnd(
   await endScript.run(redis, keys, [jobId, serviceMs === null ? '' : Math.max(0, Math.round(serviceMs))]);
 }
 
-/** Waiting jobs and weight by account, of the records `waiting adds weight taken`. */
+/** Reads waiting jobs and weight by account from records of the form `waiting adds weight taken`. */
 function parseRecords(fields: readonly string[]): Map<string, { waiting: number; weight: number }> {
   const records = new Map<string, { waiting: number; weight: number }>();
   for (let i = 0; i + 1 < fields.length; i += 2) {

@@ -1,11 +1,11 @@
-/** Service times are averaged over so many of a line's latest jobs. */
+/** Number of a line's latest jobs that service times are averaged over. */
 export const measuredJobs = 20;
-/** So many of them are kept, to know how many ran at once. */
+/** Number of ended jobs that are kept to know how many ran at once. */
 export const keptRuns = 100;
 
 /**
- * Milliseconds that a job takes on average; null where none was measured. From five on, the shortest and the longest are
- * left out, so that one job that hung does not multiply everybody's estimate.
+ * Returns the average job duration in milliseconds, or null if none was measured. From five values on, leaves out the
+ * shortest and the longest, so that one job that hung does not multiply everybody's estimate.
  */
 export function averageServiceMs(timesMs: readonly number[]): number | null {
   if (timesMs.length === 0) return null;
@@ -17,14 +17,14 @@ export function averageServiceMs(timesMs: readonly number[]): number | null {
 /** A job that ran and has ended. */
 export interface EndedRun {
   readonly serviceMs: number;
-  /** Since its end. */
+  /** Milliseconds since its end. */
   readonly agoMs: number;
 }
 
 /**
- * How many jobs ran at once, on average over the last so many milliseconds: fewer than that where more of them ended than
- * are kept.
- * @param runningMs for how long each of the running jobs has run
+ * Returns the average number of jobs that ran at once over the last `windowMs` milliseconds. The result is too low if
+ * more jobs ended in that time than are kept.
+ * @param runningMs how long each running job has been running
  */
 export function averageRunning(
   runningMs: readonly number[],
@@ -40,7 +40,7 @@ export function averageRunning(
   return (ofRunning + ofEnded) / windowMs;
 }
 
-/** The lower one in the middle. */
+/** Returns the median, or the lower of the two middle values. */
 export function findMedian(values: readonly number[]): number | null {
   const sorted = [...values].sort((one, other) => one - other);
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;

@@ -1,7 +1,7 @@
 import type { ChainableCommander } from 'ioredis';
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/** Above this many a step would hold Redis up for others. */
+/** Summing more than this would block Redis for others. */
 const mostSummed = 10_000;
 
 const text = `
@@ -23,8 +23,8 @@ return { held[1], held[2], string.format('%.0f', cost), string.format('%.0f', fr
 `;
 
 /**
- * Adds to a transaction what an account's durable jobs reserve: as it is counted, and summed over the jobs where they are
- * not too many. Answers `[cost, free, summed cost, summed free]`.
+ * Adds a query to a transaction for what an account's durable jobs reserve: the stored counters, and the sum over the
+ * jobs unless there are too many. It returns `[cost, free, summed cost, summed free]`.
  */
 export function sumJobHolds(transaction: ChainableCommander, shard: number, accountId: string): void {
   transaction.eval(text, 1, redisKeys.jobsOf(shard), accountId);

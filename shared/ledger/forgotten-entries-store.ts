@@ -1,10 +1,9 @@
-import type { AccountDocument } from '../accounts/account-store.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { LedgerConflict, toLedgerDocument, type LedgerDocument, type LedgerStore } from './ledger-store.ts';
 import { formatStreamId, isAfter, parseLedgerEntry, type LedgerEntry, type StreamId } from './usage-event.ts';
 
-/** Of a stream, read at once. */
+/** How many stream entries are read at once. */
 const entriesPerRead = 500;
 
 export const placeOf = ({ streamMs, streamSeq }: LedgerDocument): StreamId => ({
@@ -12,7 +11,7 @@ export const placeOf = ({ streamMs, streamSeq }: LedgerDocument): StreamId => ({
   seq: streamSeq,
 });
 
-/** Rows of a shard whose entries are not in its stream: they are trimmed, or Redis has forgotten them. */
+/** Returns a shard's rows whose entries are not in its stream: they were trimmed, or Redis has lost them. */
 export async function findMissing(
   redis: RedisClient,
   shard: number,
@@ -30,16 +29,23 @@ export async function findMissing(
   return rows.filter((_, i) => found[i]!.length === 0);
 }
 
+/** An account, and the position up to which its sums cover its entries. */
+export interface SummedAccount {
+  readonly _id: string;
+  readonly appliedMs: number;
+  readonly appliedSeq: number;
+}
+
 /**
- * A reader that crashed may have left rows that the account's sums do not have. They are applied from the stream, unless
- * Redis has forgotten them since; then the rows are all there is, and they are summed here. With them is summed what
- * comes before them, also where it is still in the stream: sums hold all entries up to a place, and nobody goes back.
+ * Adds rows to the account's sums that a crashed reader left out. Normally they are applied from the stream. If Redis
+ * has lost the entries since, only the rows are left, so this sums them. It also sums everything before them, even what
+ * is still in the stream, because sums cover all entries up to a position and never move back.
  * @returns whether there was anything to sum, so that the account has changed
  */
 export async function sumForgotten(
   redis: RedisClient,
   ledger: LedgerStore,
-  account: AccountDocument,
+  account: SummedAccount,
 ): Promise<boolean> {
   const { _id: id, appliedMs, appliedSeq } = account;
   const from = { ms: appliedMs, seq: appliedSeq };
@@ -49,7 +55,7 @@ export async function sumForgotten(
   const to = placeOf(last);
   const waiting = await findEntries(redis, id, from, to);
   try {
-    // Their other rows are for the reader, which finds these there already.
+    // The reader writes their other rows. It finds these already there.
     await ledger.insertEntries(waiting.map(toLedgerDocument));
     const rows = await ledger.findAfter([id], from);
     await ledger.addRows(
@@ -58,13 +64,14 @@ export async function sumForgotten(
       rows.filter((row) => !isAfter(placeOf(row), to)),
     );
   } catch (error) {
-    // They were applied and trimmed since the account was read, or a new primary does not show them yet: who asked looks again.
+    // They were applied and trimmed after the account was read, or a new primary does not show them yet. The caller
+    // looks again.
     if (!(error instanceof LedgerConflict)) throw error;
   }
   return true;
 }
 
-/** Entries of an account in its shard's stream between two places. */
+/** An account's entries in its shard's stream between two positions. */
 async function findEntries(
   redis: RedisClient,
   accountId: string,

@@ -1,4 +1,3 @@
-import type { HotAccount } from '../billing/hot-account-store.ts';
 import { nextWorkTurn } from '../fairness/work-turns.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
 import { callMongo, type FindCursor } from '../storage/mongo-client.ts';
@@ -21,15 +20,15 @@ export interface HistoryPage<T> {
 }
 
 const maxLooks = 3;
-/** MongoDB ends a read that takes longer, and its place is another's: all of them are of few rows, by an index. */
+/** MongoDB ends a read that takes longer and frees its slot. Every read here is of few rows and uses an index. */
 const limits = { maxTimeMS: 5_000 };
 
-/** A batch holds 101 rows unless told, and the next one is another trip. */
+/** A batch holds 101 rows by default, and the next one takes another round trip. */
 const inOneTrip = (rows: number) => ({ ...limits, limit: rows, batchSize: rows + 1 });
 
 /**
- * What an account's holder may read of the ledger. Rows are paged by their ordinals, so that the last page of a
- * million rows costs what the first does: nothing is counted, and nothing is skipped over.
+ * The part of the ledger that an account's owner may read. Rows are paged by their ordinals, so the last page of a
+ * million rows costs as much as the first: nothing is counted or skipped.
  */
 export class HistoryStore {
   readonly #ledger: LedgerStore;
@@ -40,7 +39,10 @@ export class HistoryStore {
     this.#redis = redis;
   }
 
-  /** Requests settled within the log's lifetime, to the millisecond: MongoDB removes expired rows up to a minute late. */
+  /**
+   * Requests settled within the log's lifetime, exact to the millisecond: MongoDB removes expired rows up to a minute
+   * late.
+   */
   async readRequestLog(
     accountId: string,
     page: number,
@@ -69,18 +71,18 @@ export class HistoryStore {
               accountId,
               signal,
             );
-      // Rows are numbered as they are settled, and read as they were asked for.
+      // Rows are numbered in the order of settlement, but shown by request time.
       rows.sort((a, b) => b.at.getTime() - a.at.getTime() || b.ordinal - a.ordinal);
       return { totalCount: countOrdinals(span), rows };
     });
   }
 
   /**
-   * Redeemed codes. What was redeemed a moment ago is still on its way to MongoDB, and is read from there.
-   * @param redeemedCodes how many the account has redeemed by now, as Redis counts them
+   * Redeemed codes. Recent redemptions still on their way to MongoDB are read from Redis.
+   * @param redeemedCodes how many codes the account has redeemed so far, as Redis counts them
    */
   async readRefillLog(
-    { id: accountId, redeemedCodes }: Pick<HotAccount, 'id' | 'redeemedCodes'>,
+    { id: accountId, redeemedCodes }: { readonly id: string; readonly redeemedCodes: number },
     page: number,
     pageSize: number,
     signal?: AbortSignal,
@@ -94,7 +96,7 @@ export class HistoryStore {
     if (wanted === null) return { totalCount: countOrdinals(span), rows: [] };
     const within = { accountId, ordinal: { $gte: wanted.oldest, $lte: wanted.newest } };
     const rows = await callMongo(() => refillLogs.find(within, inOneTrip(pageSize)).toArray());
-    // Some may have come to MongoDB since they were found.
+    // Some may have reached MongoDB since they were found in Redis.
     const known = new Set(rows.map((row) => row.ordinal));
     const isMissing = ({ ordinal }: RefillLogDocument): boolean =>
       ordinal >= wanted.oldest && ordinal <= wanted.newest && !known.has(ordinal);
@@ -103,7 +105,7 @@ export class HistoryStore {
     return { totalCount: countOrdinals(span), rows };
   }
 
-  /** The number of the newest code in MongoDB, 0 for none, and those after it that are not there yet. */
+  /** The ordinal of the newest code in MongoDB (0 if none), and the later ones that are not there yet. */
   async #findNewestRefills(
     accountId: string,
     redeemedCodes: number,
@@ -113,7 +115,8 @@ export class HistoryStore {
       if (atRest >= redeemedCodes) return { atRest, onTheWay: [] };
       const refills = await findRecentRefills(this.#redis, accountId, atRest);
       const isComplete = refills.length >= redeemedCodes - atRest || look === maxLooks;
-      // What is in neither was moved between the two looks, and is in MongoDB by now; unless it is lost, or not found.
+      // A code found in neither moved between the two looks and is in MongoDB by now, unless it is lost or was not
+      // found.
       const atRestNow = isComplete ? atRest : await this.#findNewestRefill(accountId);
       if (atRestNow === atRest)
         return { atRest, onTheWay: refills.flatMap((refill) => toRefillLog(refill) ?? []) };
@@ -127,7 +130,7 @@ export class HistoryStore {
     return newest?.ordinal ?? 0;
   }
 
-  /** The days with requests among these and those between, oldest first; days as YYYY-MM-DD, in UTC. */
+  /** The days with requests from the first to the last day, oldest first; days as YYYY-MM-DD, in UTC. */
   async readDays(accountId: string, firstDay: string, lastDay: string): Promise<DailyStatDocument[]> {
     const days = await callMongo(() =>
       this.#ledger.stats
@@ -146,10 +149,10 @@ export class HistoryStore {
   }
 }
 
-/** What the driver makes of so many rows takes a millisecond or two. */
+/** The driver takes a millisecond or two to decode this many rows. */
 const rowsPerTurn = 100;
 
-/** All rows, a few in each turn of the account at the event loop; what its caller has left is not read on. */
+/** Reads all rows, a few in each of the account's turns on the event loop. Stops when the caller has left. */
 async function takeAll<T>(
   cursor: FindCursor<T>,
   accountId: string,
@@ -168,7 +171,7 @@ async function takeAll<T>(
   }
 }
 
-/** A count that outgrew 32 bits as it was added to is an int64 in MongoDB, which is read as a bigint. */
+/** Incrementing past 32 bits turns a count into an int64 in MongoDB, which is read as a bigint. */
 function toNumber(count: number | bigint): number {
   return Number(count);
 }

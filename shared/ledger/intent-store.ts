@@ -10,8 +10,8 @@ interface Intent {
 }
 
 /**
- * Of which accounts the ledger may have rows of a batch whose checkpoint is not written yet. Written before the first of
- * those rows: whoever finds a batch half written, and Redis without its entries, knows by it where to look. It may name
+ * Accounts whose rows may be in the ledger although their batch's checkpoint is not written yet. This is written before
+ * the first of those rows. After a half-written batch whose entries Redis has lost, it tells where to look. It may name
  * more accounts than that.
  */
 export class IntentStore {
@@ -22,20 +22,21 @@ export class IntentStore {
   }
 
   /**
-   * A power failure may end Redis and MongoDB's primary at once. This is the first that a reader asks the new primary, which
-   * then has all that ever was acknowledged, and so is all that the reader asks it afterwards.
+   * A power failure may take down Redis and MongoDB's primary at once. This is a reader's first read from the new
+   * primary. It makes sure that the primary has everything ever acknowledged, which then also holds for the reads after
+   * it.
    */
   async read(shard: number): Promise<ReadonlySet<string>> {
     const found = await this.#intents.findOne({ _id: String(shard) }, newestRead);
     return new Set(found?.accountIds);
   }
 
-  /** Beside those that are there: another reader may add its own at the same time. */
+  /** Adds to the existing list, because another reader may add accounts at the same time. */
   async add(shard: number, accountIds: readonly string[]): Promise<void> {
     await this.#change(shard, accountIds, { $addToSet: { accountIds: { $each: [...accountIds] } } });
   }
 
-  /** Begins anew, where the list has become long. */
+  /** Starts a new list when the old one has become long. */
   async replace(shard: number, accountIds: readonly string[]): Promise<void> {
     await this.#change(shard, accountIds, { $set: { accountIds } });
   }

@@ -4,7 +4,7 @@ import type { Collection, Database } from '../storage/mongo-client.ts';
 import { IntentStore } from './intent-store.ts';
 import { firstStreamId, isAfter, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
 
-/** Every entry that ever moved a balance; kept for good. `_id` is the request's or refill's id. */
+/** Every entry that ever moved a balance; kept forever. `_id` is the id of the request or refill. */
 export interface LedgerDocument {
   readonly _id: string;
   readonly kind: 'charge' | 'refill';
@@ -15,7 +15,7 @@ export interface LedgerDocument {
   readonly freeRequests: number;
   readonly shortfallNano: bigint;
   readonly priceVersion: string | null;
-  /** Its place among the account's charges, or its redeemed codes; null for money that came without a code. */
+  /** Its number among the account's charges or redeemed codes; null for money that came without a code. */
   readonly ordinal: number | null;
   readonly streamMs: number;
   readonly streamSeq: number;
@@ -26,28 +26,28 @@ export interface RequestLogDocument extends Omit<UsageEvent, 'v' | 'requestId' |
   readonly _id: string;
   /** When it was admitted. */
   readonly at: Date;
-  /** When it was settled: rows expire by it, in the order of their ordinals. */
+  /** When it was settled. Rows expire by this time, in the order of their ordinals. */
   readonly settledAt: Date;
-  /** Counts the account's rows from 1, without gaps, in the order they were settled. */
+  /** Numbers the account's rows from 1, without gaps, in the order of settlement. */
   readonly ordinal: number;
   readonly costNano: bigint;
   readonly shortfallNano: bigint;
   readonly free: boolean;
 }
 
-/** One redeemed code; kept for good. `_id` is the refill's id. */
+/** One redeemed code; kept forever. `_id` is the refill's id. */
 export interface RefillLogDocument {
   readonly _id: string;
   readonly accountId: string;
   readonly at: Date;
-  /** Counts the account's redeemed codes from 1, without gaps. */
+  /** Numbers the account's redeemed codes from 1, without gaps. */
   readonly ordinal: number;
   readonly code: string;
   readonly amountNano: bigint;
   readonly freeRequests: number;
 }
 
-/** The sums of one account's day; `_id` is `account:YYYY-MM-DD`, the day in UTC. */
+/** The sums of one day of an account; `_id` is `account:YYYY-MM-DD`, the day in UTC. */
 export interface DailyStatDocument extends Applied {
   readonly _id: string;
   readonly accountId: string;
@@ -60,16 +60,16 @@ export interface DailyStatDocument extends Applied {
   readonly freeRequests: number;
 }
 
-/** The last entry of its shard's stream that a document sums: what tells a repeated entry from a new one. */
+/** The last stream entry included in a document's sums. It tells a repeated entry from a new one. */
 export interface Applied {
   readonly appliedMs: number;
   readonly appliedSeq: number;
 }
 
-/** What some of an account's entries come to. */
+/** Sums over some of an account's entries. */
 export interface LedgerSums {
   readonly amountNano: bigint;
-  /** Of refills that added money. */
+  /** From refills that added money. */
   readonly addedNano: bigint;
   readonly freeRequests: number;
   readonly charges: number;
@@ -87,8 +87,8 @@ interface Checkpoint {
 }
 
 /**
- * Another reader applied entries since this one looked. Nothing may be trimmed on the strength of what was not written:
- * the batch is read again, and what is new by then is applied.
+ * Another reader applied entries since this one looked. Nothing may be trimmed on the basis of what was not written:
+ * the batch is read again, and what is still new is applied.
  */
 export class LedgerConflict extends Error {
   override readonly name = 'LedgerConflict';
@@ -96,7 +96,7 @@ export class LedgerConflict extends Error {
 
 export const logLifetimeSeconds = 72 * 60 * 60;
 
-/** Money at rest. What it writes is idempotent by id or conditional on what was applied before. */
+/** The ledger in MongoDB. Writes are idempotent by id, or conditional on what was applied before. */
 export class LedgerStore {
   readonly entries: Collection<LedgerDocument>;
   readonly logs: Collection<RequestLogDocument>;
@@ -129,7 +129,7 @@ export class LedgerStore {
     return found === null ? firstStreamId : { ms: found.ms, seq: found.seq };
   }
 
-  /** Moves the checkpoint on, never back: a reader that lost its lease may come late. */
+  /** Moves the checkpoint forward, never back, because a reader that lost its lease may write late. */
   async writeCheckpoint(shard: number, id: StreamId): Promise<void> {
     const before = { $or: [{ ms: { $lt: id.ms } }, { ms: id.ms, seq: { $lt: id.seq } }] };
     const moved = await this.#checkpoints.updateOne(
@@ -140,7 +140,7 @@ export class LedgerStore {
       await insertMissing(this.#checkpoints, [{ _id: String(shard), ms: id.ms, seq: id.seq }]);
   }
 
-  /** Entries at rest of these accounts that come after a place of the stream, oldest first. */
+  /** Entries of these accounts in MongoDB after a position of the stream, oldest first. */
   async findAfter(accountIds: readonly string[], place: StreamId): Promise<LedgerDocument[]> {
     if (accountIds.length === 0) return [];
     const found = await this.entries
@@ -154,7 +154,7 @@ export class LedgerStore {
     return ids.length === 0 ? [] : await this.entries.find({ _id: { $in: [...ids] } }).toArray();
   }
 
-  /** Sums an account's entries at rest up to a place of the stream; reads all of them. */
+  /** Sums an account's entries in MongoDB up to a position of the stream. Reads all of them. */
   async sumApplied(accountId: string, applied: StreamId): Promise<LedgerSums> {
     const upTo = {
       $or: [{ streamMs: { $lt: applied.ms } }, { streamMs: applied.ms, streamSeq: { $lte: applied.seq } }],
@@ -175,16 +175,16 @@ export class LedgerStore {
   }
 
   /**
-   * Inserts what is not there yet.
-   * @returns the ids of those that are there from another place of the stream: a Redis that had forgotten them made them
-   * a second time
-   * @throws LedgerConflict where a new primary does not show all of them yet
+   * Inserts the documents that are not there yet.
+   * @returns the ids of those already there from another stream position: a Redis that lost them created them a second
+   * time
+   * @throws LedgerConflict if a new primary does not show all of them yet
    */
   async insertEntries(documents: readonly LedgerDocument[]): Promise<ReadonlySet<string>> {
     if ((await insertMissing(this.entries, documents)) === documents.length) return new Set();
     const places = new Map(documents.map((document) => [document._id, document]));
     const kept = await this.findEntries([...places.keys()]);
-    // One that is not shown would count as new, although its money was moved before.
+    // A document that is not shown would count as new, although its money has already moved.
     if (kept.length < places.size) throw new LedgerConflict();
     const isOther = ({ _id, streamMs, streamSeq }: LedgerDocument): boolean => {
       const own = places.get(_id);
@@ -218,7 +218,7 @@ export class LedgerStore {
       readonly balanceNano: bigint;
       readonly addedNano: bigint;
       readonly freeRequests: number;
-      /** The highest ordinals among what is added. */
+      /** The highest ordinals among the added entries. */
       readonly charges: number;
       readonly codes: number;
     }[],
@@ -240,7 +240,7 @@ export class LedgerStore {
     if (matchedCount < changes.length) throw new LedgerConflict();
   }
 
-  /** Adds rows that are at rest to the account that they belong to. @throws LedgerConflict as addToAccounts does */
+  /** Adds rows already in MongoDB to their account. @throws LedgerConflict as `addToAccounts` does */
   async addRows(id: string, from: StreamId, rows: readonly LedgerDocument[]): Promise<void> {
     const last = rows[rows.length - 1]!;
     const highest = (kind: LedgerDocument['kind']): number =>
@@ -261,7 +261,7 @@ export class LedgerStore {
     ]);
   }
 
-  /** Adds to days, each only if nothing was applied to it since `from` was read; null means the day is new. */
+  /** Adds to days, each only if nothing was applied to it since `from` was read; null means that the day is new. */
   async addToStats(
     changes: readonly {
       readonly from: StreamId | null;
@@ -306,7 +306,7 @@ async function findApplied<T extends AccountSums>(
   );
 }
 
-/** The documents of one entry. Pure. */
+/** Converts an entry to its ledger document. Pure. */
 export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
   const { kind, ordinal, streamId } = entry;
   const common = { kind, ordinal, streamMs: streamId.ms, streamSeq: streamId.seq };

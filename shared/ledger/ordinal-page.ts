@@ -1,16 +1,16 @@
-/** Rows that are numbered without gaps, by the numbers of their first and last. */
+/** A range of rows numbered without gaps, by its first and last numbers. */
 export interface OrdinalSpan {
   readonly oldest: number;
   readonly newest: number;
 }
 
-/** Rows of a span; null of none. */
+/** Number of rows in a span; 0 for null. */
 export function countOrdinals(span: OrdinalSpan | null): number {
   return span === null ? 0 : span.newest - span.oldest + 1;
 }
 
 /**
- * The part of a span that is one page of it, where the first page holds the newest rows.
+ * Returns one page of a span. The first page holds the newest rows.
  * @returns null past the last page
  */
 export function findPage(span: OrdinalSpan | null, page: number, pageSize: number): OrdinalSpan | null {

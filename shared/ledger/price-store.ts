@@ -5,7 +5,7 @@ import { explainMongoRefusal } from '../storage/explain-mongo-refusal.ts';
 import { insertMissing } from '../storage/insert-missing.ts';
 import { isMongoAway, type Collection, type Database } from '../storage/mongo-client.ts';
 
-/** A price that requests were settled by; kept for good. `_id` is `model:version`. */
+/** A price that requests were settled with; kept forever. `_id` is `model:version`. */
 interface PriceDocument {
   readonly _id: string;
   readonly model: string;
@@ -19,15 +19,15 @@ export type PricedModel = Pick<CatalogModel, 'id' | 'priceVersion' | 'pricing'>;
 
 const retryMs = 5_000;
 
-/** The day from which a model's price is known, if it is. */
+/** Returns the day since which a model's price is known, if it is known. */
 export type PriceDays = (model: string, version: string) => string | undefined;
 
-/** Every price there ever was: what a row of the ledger is recomputed from. */
+/** Every price there ever was. Rows of the ledger are recomputed from it. */
 export class PriceStore {
   readonly #prices: Collection<PriceDocument>;
   readonly #found = new Map<string, Pricing>();
   readonly #remembered = new Set<string>();
-  /** Noted, and not yet kept. */
+  /** Noted but not saved yet. */
   readonly #pending = new Map<string, PricedModel>();
   #isFlushing = false;
 
@@ -35,7 +35,7 @@ export class PriceStore {
     this.#prices = db.collection('prices');
   }
 
-  /** Keeps the prices of these models; those that this process has kept before cost nothing. */
+  /** Saves the prices of these models. Prices that this process has already saved cost nothing. */
   async remember(models: readonly PricedModel[]): Promise<void> {
     const firstSeenAt = new Date();
     const documents = models.map(({ id, priceVersion, pricing }) => ({
@@ -51,8 +51,9 @@ export class PriceStore {
   }
 
   /**
-   * Keeps the price that a request was settled by, whichever catalog it came from: one that was in force for a moment may
-   * have been seen by the process alone that admitted it. Returns at once; while MongoDB is away it is tried again.
+   * Saves the price that a request was settled with, whichever catalog it came from. A price that was in force for a
+   * moment may have been seen only by the process that admitted the request. Returns at once and retries while MongoDB
+   * is away.
    */
   note(model: PricedModel): void {
     const id = `${model.id}:${model.priceVersion}`;
@@ -82,9 +83,9 @@ export class PriceStore {
   }
 
   /**
-   * Since which day (UTC) each price has been known here, as `find` names them: what a catalog that does not say so
-   * tells its callers. Empty while MongoDB is away.
-   * @throws ConfigError where MongoDB refuses the gateway: this is the first that a process asks of it
+   * Returns since which day (UTC) each price has been known here. Used for prices whose catalog does not give a date.
+   * Empty while MongoDB is away.
+   * @throws ConfigError if MongoDB refuses the gateway; this is the first query of a process
    */
   async readDays(): Promise<PriceDays> {
     const days = new Map<string, string>();
@@ -99,7 +100,7 @@ export class PriceStore {
     return (model, version) => days.get(`${model}:${version}`);
   }
 
-  /** Null where it is not kept. */
+  /** Null if it is not stored. */
   async find(model: string, version: string): Promise<Pricing | null> {
     const _id = `${model}:${version}`;
     const known = this.#found.get(_id);

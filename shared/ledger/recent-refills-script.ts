@@ -2,7 +2,10 @@ import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { parseLedgerEntry, type LedgerEntry } from './usage-event.ts';
 
-/** Refills of one account among the entries of a stream before a place, newest first, and how far it has looked. */
+/**
+ * Finds one account's refills among the stream entries before a position, newest first, and returns how far it has
+ * read.
+ */
 const script = new RedisScript(`
 local found = {}
 local entries = redis.call('XREVRANGE', KEYS[1], ARGV[2], '-', 'COUNT', ARGV[3])
@@ -14,12 +17,12 @@ return {isAll and '' or entries[#entries][1], found}
 `);
 
 const entriesPerRun = 500;
-/** What a reader leaves unmoved for a moment is less; where all readers are away, older entries are left out. */
+/** More than readers ever leave in the stream for a moment. While all readers are away, older entries are left out. */
 const maxRuns = 10;
 
 export type Refill = LedgerEntry & { readonly kind: 'refill' };
 
-/** Codes that an account has redeemed since the one of this number, as far as they are on their way to MongoDB. */
+/** An account's codes redeemed after the one with this ordinal that are still on their way to MongoDB. */
 export async function findRecentRefills(
   redis: RedisClient,
   accountId: string,

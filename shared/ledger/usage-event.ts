@@ -1,19 +1,19 @@
 import type { ErrorCode } from '../contract/error-kinds.ts';
 
 /**
- * What settlement writes of a request, beside the money that the script itself adds: it becomes one ledger entry and
- * one row of the request log. Version 1; readers refuse what they do not know.
+ * What settlement writes about a request, besides the amounts that the script itself adds. It becomes one ledger entry
+ * and one row of the request log. Version 1; readers reject versions they do not know.
  */
 export interface UsageEvent {
   readonly v: 1;
   readonly requestId: string;
   readonly accountId: string;
   readonly model: string;
-  /** When the request was admitted; milliseconds of the epoch. */
+  /** When the request was admitted; Unix milliseconds. */
   readonly at: number;
   readonly durationMs: number;
   readonly success: boolean;
-  /** HTTP status of the answer; 200 on success. */
+  /** HTTP status of the response; 200 on success. */
   readonly responseCode: number;
   readonly errorCode: ErrorCode | null;
   readonly details: string | null;
@@ -22,16 +22,16 @@ export interface UsageEvent {
   readonly cacheReadTokens: number | null;
   readonly cacheWriteTokens: number | null;
   readonly completionTokens: number;
-  /** Where the vendor reported no usage, the counts are ours. */
+  /** The vendor reported no usage, so the counts are ours. */
   readonly counted: boolean;
   readonly images: number;
   readonly imageQuality: string | null;
   readonly imageSize: string | null;
   readonly characters: number;
-  /** Seconds at the vendor that a price by time is asked for; milliseconds. */
+  /** Time at the vendor that a price by time is charged for; milliseconds. */
   readonly billedMs: number;
   readonly priceVersion: string;
-  /** The end user the caller named, if any. */
+  /** The end user named by the caller, if any. */
   readonly user: string | null;
 }
 
@@ -42,11 +42,11 @@ export interface RefillEvent {
   readonly at: number;
   /** Where the money came from. */
   readonly source: 'code' | 'admin' | 'demo' | 'signup' | 'test';
-  /** The redeemed code as it was issued: worth nothing any more. Null for money that came without one. */
+  /** The redeemed code as it was issued, now worthless. Null for money that came without one. */
   readonly code: string | null;
 }
 
-/** A refill that happens now. */
+/** Creates the event of a refill that happens now. */
 export function createRefillEvent(
   refillId: string,
   accountId: string,
@@ -62,10 +62,10 @@ export type LedgerEntry =
       readonly kind: 'charge';
       readonly streamId: StreamId;
       readonly costNano: bigint;
-      /** What the vendor's report exceeded the spendable balance by: never charged. */
+      /** How much the reported usage exceeded the spendable balance. Never charged. */
       readonly shortfallNano: bigint;
       readonly free: boolean;
-      /** Counts the account's charges from 1, without gaps: what its log is paged by. */
+      /** Numbers the account's charges from 1, without gaps. The request log is paged by it. */
       readonly ordinal: number;
       readonly event: UsageEvent;
     }
@@ -74,12 +74,12 @@ export type LedgerEntry =
       readonly streamId: StreamId;
       readonly amountNano: bigint;
       readonly freeRequests: number;
-      /** Counts the account's redeemed codes from 1, without gaps; null for money that came without one. */
+      /** Numbers the account's redeemed codes from 1, without gaps; null for money that came without one. */
       readonly ordinal: number | null;
       readonly event: RefillEvent;
     };
 
-/** A stream id as two integers: as text, `-10` sorts before `-9`. */
+/** A stream id as two integers. As text, `-10` would sort before `-9`. */
 export interface StreamId {
   readonly ms: number;
   readonly seq: number;
@@ -100,7 +100,7 @@ export function isAfter(a: StreamId, b: StreamId): boolean {
   return a.ms > b.ms || (a.ms === b.ms && a.seq > b.seq);
 }
 
-/** @throws Error for an entry of a kind or version that this code does not know. */
+/** @throws Error if this code does not know the entry's kind or version */
 export function parseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry {
   const values = new Map<string, string>();
   for (let i = 0; i + 1 < fields.length; i += 2) values.set(fields[i]!, fields[i + 1]!);

@@ -2,7 +2,7 @@ import { redisKeys } from '../redis/redis-keys.ts';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { formatStreamId, type StreamId } from './usage-event.ts';
 
-/** Lua: whether one id of a stream is later than another one. */
+/** Lua: whether one stream id is later than another. */
 export const isLaterId = `
 local function isLaterId(one, other)
   local function split(id)
@@ -15,9 +15,9 @@ local function isLaterId(one, other)
 end`;
 
 /**
- * Lua: a stream that ends before what MongoDB has applied is one that forgot, with the Redis that held it. It goes on
- * after that, so that no entry to come is taken for one that was applied; and for a moment nobody restores an account,
- * so that a reader's last batch from before reaches MongoDB first. Says whether that moment has begun.
+ * Lua: wakes a stream that ends before what MongoDB has applied, which means that its Redis has lost entries. Continues
+ * the stream after that position, so that no new entry is taken for one already applied. Blocks account restores for a
+ * moment, so that a reader's last batch from before reaches MongoDB first. Returns whether that moment has begun.
  */
 export const wakeStream = `
 local function wakeStream(stream, recovering, checkpoint)
@@ -34,8 +34,8 @@ return wakeStream(KEYS[1], KEYS[2], ARGV[1]) and 1 or 0
 `);
 
 /**
- * Redis's memory of a shard's ledger ends where MongoDB's does: what it forgot has been restored. Another reader may have
- * been further meanwhile; nothing is moved back.
+ * Sets Redis's trim position of a shard's ledger to MongoDB's checkpoint, after lost entries have been restored.
+ * Another reader may have advanced further meanwhile, so nothing is moved back.
  */
 const rememberScript = new RedisScript(`${isLaterId}${wakeStream}
 wakeStream(KEYS[1], KEYS[2], ARGV[1])
@@ -44,8 +44,9 @@ return 1
 `);
 
 /**
- * Whether Redis has forgotten entries that MongoDB has applied: it remembers to have trimmed less, and what it has not
- * trimmed is not there. A reader that died between writing its checkpoint and trimming leaves the entry there.
+ * Whether Redis has lost entries that MongoDB has applied. Called when Redis's trim position is older than the
+ * checkpoint: what is not trimmed must still be in the stream. A reader that died between writing its checkpoint and
+ * trimming leaves the entry there.
  */
 export async function hasForgotten(
   redis: RedisClient,
@@ -56,13 +57,16 @@ export async function hasForgotten(
   return (await redis.xrange(redisKeys.ledgerStream(shard), id, id)).length === 0;
 }
 
-/** Before the first of several accounts is restored: else each whose sums end later than those before it waits anew. */
+/**
+ * Call before the first of several accounts is restored. Otherwise each account whose sums end later than those before
+ * it would wait again.
+ */
 export async function wakeShard(redis: RedisClient, shard: number, end: StreamId): Promise<void> {
   const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerRecovering(shard)];
   await wakeScript.run(redis, keys, [formatStreamId(end)]);
 }
 
-/** Once everything that Redis had forgotten is restored. */
+/** Call once everything that Redis had lost is restored. */
 export async function rememberCheckpoint(
   redis: RedisClient,
   shard: number,

@@ -1,14 +1,14 @@
 import type { Pricing, PriceOverride } from '../contract/models.ts';
 import { nanoPerRub, parseRub } from './money.ts';
 
-/** What a request used, in the units that a price may be asked in. Absent units count as zero. */
+/** What a request used, in every unit that a price may refer to. Units that do not apply are 0. */
 export interface Usage {
-  /** All tokens of the prompt, cached ones included. */
+  /** All prompt tokens, including cached ones. */
   readonly promptTokens: number;
-  /** Parts of promptTokens. */
+  /** Parts of `promptTokens`. */
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
-  /** All tokens of the answer, reasoning included. */
+  /** All completion tokens, including reasoning. */
   readonly completionTokens: number;
   readonly images: number;
   readonly imageQuality: string | null;
@@ -38,7 +38,7 @@ interface TokenPrices {
 
 const perMillion = 1_000_000n;
 
-/** Nano-roubles of a price of the catalog; a missing price is nothing to pay. */
+/** Converts a catalog price to nano-roubles. A missing price is 0. */
 function nano(price: number | null | undefined): bigint {
   if (price === null || price === undefined) return 0n;
   const value = parseRub(price);
@@ -46,19 +46,20 @@ function nano(price: number | null | undefined): bigint {
   return value;
 }
 
-/** What a table of prices itself names; what every object has by its nature is no price. */
+/** Looks up a price that the table itself defines, ignoring inherited object properties. */
 function find<T>(table: Readonly<Record<string, T>> | null | undefined, name: string): T | undefined {
   return table !== null && table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-/** The first price that was given. */
+/** The first price that is set. */
 function firstGiven(...prices: (number | null | undefined)[]): number | null {
   return prices.find((price) => price !== null && price !== undefined) ?? null;
 }
 
 /**
- * Prices per million tokens for a prompt of this length: the second family wins over the first, the highest override
- * that the prompt reaches over both, and a missing cache price is the prompt price that holds there.
+ * Prices per million tokens for a prompt of this length. The second family of fields takes precedence over the first,
+ * and the highest override that the prompt reaches takes precedence over both. A missing cache price is the prompt
+ * price in effect there.
  */
 function tokenPrices(pricing: Pricing, promptTokens: number): TokenPrices {
   let reached: PriceOverride | null = null;
@@ -93,7 +94,10 @@ function imagePrice(pricing: Pricing, quality: string | null, size: string | nul
   return nano(bySize ?? pricing.cost_per_image ?? dearestImagePrice(pricing));
 }
 
-/** Where a table of prices names neither the quality nor a price for the rest, no picture is free by accident. */
+/**
+ * If the table has neither this quality nor a default price, use the highest price, so that no image is free by
+ * accident.
+ */
 function dearestImagePrice(pricing: Pricing): number {
   const prices = Object.values(pricing.cost_per_image_quality ?? {}).flatMap((price) =>
     typeof price === 'number' ? [price] : Object.values(price),
@@ -101,17 +105,17 @@ function dearestImagePrice(pricing: Pricing): number {
   return Math.max(0, ...prices);
 }
 
-/** Half up, for what is never negative. */
+/** Rounds half up. For non-negative numbers only. */
 function divideRounded(numerator: bigint, denominator: bigint): bigint {
   return (numerator * 2n + denominator) / (denominator * 2n);
 }
 
-/** The exact cost in nano-roubles, rounded once, at the end, half up. Source: the pricing record of the catalog. */
+/** The exact cost in nano-roubles, rounded half up once, at the end. Source: the catalog's pricing record. */
 export function computeCost(pricing: Pricing, usage: Usage): bigint {
   switch (pricing.type) {
     case 'tokens': {
       const prices = tokenPrices(pricing, usage.promptTokens);
-      // A vendor's details can exceed their whole; what is paid for at all is never more than the whole.
+      // A vendor's details can exceed their total. Never charge for more than the total.
       const written = Math.min(usage.cacheWriteTokens, usage.promptTokens);
       const read = Math.min(usage.cacheReadTokens, usage.promptTokens - written);
       const numerator =
@@ -137,24 +141,27 @@ export function computeCost(pricing: Pricing, usage: Usage): bigint {
   }
 }
 
-/** What a request reserves: a part that is certain, and a price for each token of an answer not yet bounded. */
+/** What a request reserves: a fixed part, and a price per completion token, whose number is not yet bounded. */
 export interface WorstCase {
   readonly fixedNano: bigint;
   /** Rounded up, so that a bound on tokens is a bound on money. */
   readonly nanoPerCompletionToken: bigint;
 }
 
-/** How much longer than by our count a vendor may find a prompt before an override's price is left unreserved. */
+/**
+ * How much longer than our count a vendor's count of a prompt may be before an override's price is not covered by the
+ * reservation.
+ */
 const vendorCountSlack = 1.25;
 
 /**
- * The most that a request of this usage can cost, whichever override its vendor's own count of the prompt reaches.
- * `usage.completionTokens` is left open: the reservation bounds it.
+ * The most that a request with this usage can cost, whichever override the vendor's own count of the prompt reaches.
+ * `usage.completionTokens` is ignored; the reservation bounds it.
  */
 export function computeWorstCase(pricing: Pricing, usage: Usage): WorstCase {
   if (pricing.type !== 'tokens')
     return { fixedNano: computeCost(pricing, usage), nanoPerCompletionToken: 0n };
-  // A vendor may count a prompt longer than we do, and so reach an override that we saw ahead of it.
+  // A vendor may count a prompt as longer than we do, and so reach an override that is just above our count.
   const promptBound = Math.ceil(usage.promptTokens * vendorCountSlack);
   const ahead = (pricing.overrides ?? []).map((override) => override.min_prompt_tokens);
   const lengths = [
@@ -175,7 +182,7 @@ function divideUp(numerator: bigint, denominator: bigint): bigint {
   return (numerator + denominator - 1n) / denominator;
 }
 
-/** Prices that a catalog must not have: more than nine decimals, or above what a balance can hold. */
+/** Prices that a catalog must not contain: more than nine decimals, negative, or above the largest balance. */
 export function findBadPrices(pricing: Pricing): string[] {
   const bad: string[] = [];
   const check = (name: string, price: unknown): void => {

@@ -4,28 +4,35 @@ import { nextWorkTurn } from '../fairness/work-turns.ts';
 import { isFirstHalf } from '../runtime/surrogate-check.ts';
 
 /**
- * Counts tokens by OpenAI's public encodings: what prompts are estimated by, and what is billed where a vendor reports
- * nothing.
+ * Counts tokens with OpenAI's public encodings. The counts are used to estimate prompts, and to bill when a vendor
+ * reports no usage.
  *
- * Text is counted in blocks, cut where the encoding cuts in any case, so that the sum is exact. Only a run of more
- * than BLOCK_BYTES without such a place (one letter a million times, a megabyte of spaces) is cut by force, as
- * merging is quadratic in the bytes of a run; the sum is then off by a token or two a cut.
+ * Text is counted in blocks that are cut where the encoding cuts anyway, so the sum is exact. Only a run of more than
+ * BLOCK_BYTES without such a position (one character a million times, a megabyte of spaces) is cut by force, because
+ * merging is quadratic in the bytes of a run. The sum is then off by a token or two per cut.
  */
 
 const BLOCK_BYTES = 2000;
-/** A UTF-16 code unit takes no more of UTF-8. */
+/** A UTF-16 code unit takes at most this much UTF-8. */
 const MAX_BYTES_PER_CHAR = 3;
-/** The longest entry of the vocabulary (a run of spaces): no text of more than `limit` times this fits `limit`. */
+/**
+ * The longest entry of the vocabulary (a run of spaces). Text longer than `limit` times this cannot fit within `limit`.
+ */
 const MAX_TOKEN_CHARS = 128;
 const YIELD_EVERY_CHARS = 32 * 1024;
-/** What a request counts as soon as it comes; one with more waits for a turn before it begins. */
+/** What a request may count as soon as it arrives. One with more waits for a turn before it begins. */
 const COUNTED_AT_ONCE_CHARS = 8 * 1024;
-/** Text that merges badly (random letters) takes 100 times as long as prose, so chars alone do not bound a turn. */
+/**
+ * Text that merges badly (random characters) takes 100 times as long as prose, so length alone does not bound a turn.
+ */
 const YIELD_EVERY_MS = 4;
-/** Merged words are kept between calls, which makes prose ten times as quick, and dropped in bulk by volume. */
+/**
+ * Merged words are cached between calls, which makes prose ten times as fast. The cache is cleared after this many
+ * characters.
+ */
 const CACHED_WORDS = 20_000;
 const CACHE_CLEARED_EVERY_CHARS = 1_000_000;
-/** Text like <|endoftext|> in a prompt is text: it is counted as what it is spelt with. */
+/** Special tokens such as <|endoftext|> in a prompt are counted as ordinary text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() };
 
 type Encoding = typeof o200kBase;
@@ -34,7 +41,7 @@ type Encoding = typeof o200kBase;
 export const encodingNames = ['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base'] as const;
 export type EncodingName = (typeof encodingNames)[number];
 
-/** What models are counted by whose catalog entry names no `tokenizer`. */
+/** For models whose catalog entry has no `tokenizer`. */
 export const defaultEncoding: EncodingName = 'o200k_base';
 
 interface LoadedEncoding {
@@ -45,14 +52,14 @@ interface LoadedEncoding {
 const loaded = new Map<EncodingName, LoadedEncoding>();
 
 /**
- * Loads the vocabulary (a third of a second and 70 MB) unless it is there; counting does so by itself. A server
- * calls it while it starts, so that its first request does not wait.
+ * Loads the vocabulary (a third of a second and 70 MB) if necessary. Counting also loads it, but a server calls this at
+ * startup so that its first request does not wait.
  */
 export function loadTokenizer(): void {
   getEncoding(defaultEncoding);
 }
 
-/** Exact, but for unbroken runs of over 2 000 bytes. */
+/** Counts tokens synchronously. Exact, except for unbroken runs of over 2 000 bytes. */
 export function countTokens(text: string, name: EncodingName = defaultEncoding): number {
   let count = 0;
   for (let start = 0; start < text.length;) {
@@ -64,9 +71,9 @@ export function countTokens(text: string, name: EncodingName = defaultEncoding):
 }
 
 /**
- * What one request may count before it lets other work of the process run: 32 KB or 4 ms, over all of its texts
- * together. A short text is counted at once; a long one waits for its first turn like for any other, or a thousand
- * requests that come together would hold up the process for as long as all of their first turns take.
+ * What one request may count before it yields to other work of the process: 32 KB or 4 ms, over all of its texts
+ * together. A short text is counted at once. A long one also waits before its first turn; otherwise a thousand
+ * simultaneous requests would block the process for as long as all of their first turns take.
  */
 export class CountingTurn {
   readonly #check: () => void | Promise<void>;
@@ -75,18 +82,18 @@ export class CountingTurn {
   #chars = 0;
   #startedMs = performance.now();
 
-  /** @param check called before each turn that is waited for: throws where nobody wants the count any more */
+  /** @param check called after waiting for each turn; throws if the count is no longer needed */
   constructor(check: () => void | Promise<void> = () => undefined, accountId = '') {
     this.#check = check;
     this.#accountId = accountId;
   }
 
-  /** Whether a text of so many characters must wait before any of it is counted. */
+  /** Whether a text of this length must wait before any of it is counted. */
   mustWaitFor(chars: number): boolean {
     return this.#isFirst && this.#chars + chars > COUNTED_AT_ONCE_CHARS;
   }
 
-  /** Notes what was counted. @returns whether the turn is over */
+  /** Records what was counted. @returns whether the turn is over */
   spend(chars: number): boolean {
     this.#chars += chars;
     return this.#chars >= YIELD_EVERY_CHARS || performance.now() - this.#startedMs >= YIELD_EVERY_MS;
@@ -102,8 +109,8 @@ export class CountingTurn {
 }
 
 /**
- * The count, or null where it is over `limit`; the work is bounded by the limit, however long the text is. It is done
- * in turns; texts of one request share theirs. Rejects with the signal's reason once it is aborted.
+ * Counts tokens, or returns null if there are more than `limit`. The limit bounds the work, however long the text is.
+ * The work is done in turns, which the texts of one request share. Rejects with the signal's reason once it is aborted.
  */
 export async function countTokensAsync(
   text: string,
@@ -137,7 +144,7 @@ function isSurelyOver(text: string, limit: number): boolean {
 function getEncoding(name: EncodingName): LoadedEncoding {
   let known = loaded.get(name);
   if (known === undefined) {
-    // Counting is synchronous and few processes need it: hence `require`, at the first use.
+    // Counting is synchronous and few processes need it, hence `require` on first use.
     const encoding = createRequire(import.meta.url)(`gpt-tokenizer/encoding/${name}`) as Encoding;
     encoding.setMergeCacheSize(CACHED_WORDS);
     known = { encoding, charsSinceClear: 0 };
@@ -157,7 +164,7 @@ function countBlock(text: string, start: number, end: number, name: EncodingName
   return used.encoding.countTokens(isWhole ? text : copySlice(text, start, end), AS_TEXT);
 }
 
-/** A slice in V8 keeps the whole text alive, and the encoder's cache would keep the slice. */
+/** A V8 slice keeps the whole text alive, and the encoder's cache would keep the slice. */
 function copySlice(text: string, start: number, end: number): string {
   return Buffer.from(text.slice(start, end), 'utf16le').toString('utf16le');
 }
@@ -174,7 +181,7 @@ function findBlockEnd(text: string, start: number): number {
   return isFirstHalf(text.charCodeAt(furthest - 1)) ? furthest - 1 : furthest;
 }
 
-/** The end of what takes at most BLOCK_BYTES. */
+/** The end of the longest part that takes at most BLOCK_BYTES. */
 function findFurthestEnd(text: string, start: number): number {
   if ((text.length - start) * MAX_BYTES_PER_CHAR <= BLOCK_BYTES) return text.length;
   const most = Math.min(text.length, start + BLOCK_BYTES);
@@ -188,7 +195,7 @@ function findFurthestEnd(text: string, start: number): number {
   return end;
 }
 
-/** The encoding never has a space or tab follow anything but white space within one piece. */
+/** Within one piece, the encoding never puts a space or tab after anything but white space. */
 function isSpaceAfterWord(text: string, index: number): boolean {
   const code = text.charCodeAt(index);
   return (code === 0x20 || code === 0x09) && !isWhitespace(text.charCodeAt(index - 1));
@@ -198,8 +205,8 @@ const WORD_CHAR = /[\p{L}\p{N}]/u;
 const WORD_GOES_ON = /[\p{L}\p{N}\p{M}\p{Cs}']/u;
 
 /**
- * For writing without spaces: a piece that ends in a letter or digit takes no punctuation after it but an
- * apostrophe. Halves of a surrogate pair are letters here, so that no pair is torn.
+ * For scripts without spaces: a piece that ends in a letter or digit takes no punctuation after it, except an
+ * apostrophe. Halves of a surrogate pair count as letters, so that no pair is split.
  */
 function isPunctuationAfterWord(text: string, index: number): boolean {
   return !WORD_GOES_ON.test(text.charAt(index)) && WORD_CHAR.test(text.charAt(index - 1));

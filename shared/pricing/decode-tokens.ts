@@ -2,22 +2,22 @@ import { createRequire } from 'node:module';
 import { maxTokenNumber, tokenEncoding } from '../contract/embeddings.ts';
 
 /**
- * Turns numbers of `cl100k_base` into the text that they stand for. Our own, as the decoder of the package that has the
- * vocabulary keeps cut characters for its next call, which may be another caller's, and drops a byte order mark.
+ * Decodes token numbers of `cl100k_base` to text. The package with the vocabulary has a decoder, but it keeps cut
+ * characters for its next call, which may be another caller's, and drops a byte order mark.
  */
 
 interface Vocabulary {
-  /** The bytes of all tokens, one after the other. */
+  /** The bytes of all tokens, concatenated. */
   readonly bytes: Uint8Array;
-  /** Where those of each token begin, and those of the last end. */
+  /** Start offset of each token, plus the end of the last one. */
   readonly starts: Uint32Array;
-  /** What the text of each takes in a JSON body, at the most. */
+  /** Upper bound of each token's size in a JSON body. */
   readonly jsonBytes: Uint16Array;
 }
 
 let loaded: Vocabulary | null = null;
 
-/** Loads the vocabulary (50 ms and 20 MB) unless it is there. A server calls it while it starts. */
+/** Loads the vocabulary (50 ms and 20 MB) if necessary. Servers call it at startup. */
 export function loadTokenDecoder(): void {
   loaded ??= readVocabulary();
 }
@@ -27,7 +27,7 @@ export function isTokenNumber(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= maxTokenNumber;
 }
 
-/** What the text of these tokens takes in a JSON body, at the most: known before there is such a text. */
+/** Upper bound of the size of these tokens' text in a JSON body, known before the text is decoded. */
 export function measureTokens(tokens: readonly number[]): number {
   const { jsonBytes } = (loaded ??= readVocabulary());
   let sum = 0;
@@ -35,10 +35,7 @@ export function measureTokens(tokens: readonly number[]): number {
   return sum;
 }
 
-/**
- * The text of these tokens, in time that grows with its length. A character that is not whole in them, as one that was
- * cut where a long text was split, becomes U+FFFD.
- */
+/** Decodes tokens to text in linear time. An incomplete character, as where a long text was split, becomes U+FFFD. */
 export function decodeTokens(tokens: readonly number[]): string {
   const { bytes, starts } = (loaded ??= readVocabulary());
   let length = 0;
@@ -47,16 +44,16 @@ export function decodeTokens(tokens: readonly number[]): string {
   let at = 0;
   for (const token of tokens) {
     const end = starts[token + 1]!;
-    // Most have a few bytes, for which a call to copy them takes longer.
+    // Most tokens have a few bytes, for which a copy call would be slower.
     for (let from = starts[token]!; from < end; from++) text[at++] = bytes[from]!;
   }
   return text.toString('utf8');
 }
 
-/** A token is a text, or the bytes of a part of a character. */
+/** A token is text, or the bytes of part of a character. */
 type Ranks = readonly (string | readonly number[])[];
 
-/** Any byte that is no part of a whole character may become U+FFFD. */
+/** Any byte that is not part of a whole character may become U+FFFD. */
 const replacementBytes = 3;
 
 function readVocabulary(): Vocabulary {

@@ -1,6 +1,6 @@
 /**
- * Money is an integer of nano-roubles (1e-9 RUB) in a bigint, and becomes a decimal only when it is shown. Redis's
- * Lua computes in doubles, so the largest balance is the largest round sum that a double still counts exactly.
+ * Money is an integer of nano-roubles (1e-9 RUB) in a bigint, and becomes a decimal only for display. Redis's Lua
+ * computes in doubles, so the largest balance is the largest round sum that a double still represents exactly.
  */
 export const nanoPerRub = 1_000_000_000n;
 
@@ -10,8 +10,9 @@ export const maxBalanceNano = 9_000_000n * nanoPerRub;
 const decimal = /^(-?)(\d+)(?:\.(\d{1,9}))?$/;
 
 /**
- * Nano-roubles of a decimal such as `12.5`, exactly; null where it is not one or has more than nine decimals. A
- * number is read by its shortest decimal form, which is what was written in a file or typed on a command line.
+ * Parses a decimal such as `12.5` to nano-roubles, exactly. Returns null if it is not a decimal or has more than nine
+ * decimals. A number is read by its shortest decimal form, which is what was written in a file or typed on a command
+ * line.
  */
 export function parseRub(value: string | number): bigint | null {
   const match = decimal.exec(typeof value === 'number' ? formatNumber(value) : value.trim());
@@ -21,13 +22,13 @@ export function parseRub(value: string | number): bigint | null {
   return sign === '-' ? -nano : nano;
 }
 
-/** A number without an exponent: 1e-7 is written 0.0000001. */
+/** Formats a number without an exponent: 1e-7 becomes 0.0000001. */
 function formatNumber(value: number): string {
   const text = String(value);
   return text.includes('e') ? value.toFixed(12).replace(/0+$/, '').replace(/\.$/, '') : text;
 }
 
-/** A decimal string of roubles without trailing zeros: `0.0014`, `100`. */
+/** Roubles as a decimal string without trailing zeros: `0.0014`, `100`. */
 export function formatRub(nano: bigint): string {
   const sign = nano < 0n ? '-' : '';
   const digits = (nano < 0n ? -nano : nano).toString().padStart(10, '0');
@@ -35,7 +36,7 @@ export function formatRub(nano: bigint): string {
   return `${sign}${digits.slice(0, -9)}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** Roubles as the nearest JSON number, which prints without float noise. */
+/** Roubles as the nearest JSON number, which prints without floating-point noise. */
 export function toRubNumber(nano: bigint): number {
   return Number(formatRub(nano));
 }

@@ -1,31 +1,32 @@
 /**
- * What a text may count in a vocabulary that is not ours: no exact count, and seldom much less. Vocabularies agree on prose,
- * and differ where ours has long tokens that others lack: runs of one character (up to 128 of them are a token), scripts
- * that others split into bytes, texts put together from our longest words.
+ * Estimates how many tokens a text takes in a vocabulary other than ours. Not exact, but seldom much too low.
+ * Vocabularies agree on prose. They differ where ours has long tokens that others lack: runs of one character (up to
+ * 128 are one token), scripts that others split into bytes, and texts made of our longest words.
  *
- * One pass, without a further vocabulary: a character counts somewhat more than it does by our own count in prose of its
- * script; where others have next to no tokens for its script, or it comes again and again, what it counts in `cl100k_base`.
+ * Works in one pass, without another vocabulary. A character counts a little more than it does by our own count in
+ * prose of its script. If other vocabularies have almost no tokens for its script, or the character is repeated, it
+ * counts what it does in `cl100k_base`.
  */
 
 /** Hundredths of a token. */
 type Weight = number;
 
-/** Two bytes of three are one token, in scripts that small vocabularies have none for. */
+/** Two of three bytes are one token, in scripts that small vocabularies have no tokens for. */
 const rareLetter: Weight = 200;
-/** What is neither letter nor digit and not ASCII: arrows, boxes, spaces of other widths, each half of an emoji. */
+/** Neither letter nor digit and not ASCII: arrows, box drawing, spaces of other widths, each half of an emoji. */
 const sign: Weight = 100;
 const latinLetter: Weight = 28;
 const digit: Weight = 50;
 const asciiSign: Weight = 30;
-/** White space goes with the word behind it. */
+/** White space belongs to the word after it. */
 const space: Weight = 0;
 
-/** First and last character, and what each counts. */
+/** First and last character, and the weight of each. */
 const scripts: readonly (readonly [number, number, Weight])[] = [
   [0x00c0, 0x02af, latinLetter],
   [0x1e00, 0x1eff, 100], // Latin of Vietnamese and Yoruba
   [0x0370, 0x03ff, 50], // Greek
-  [0x1f00, 0x1fff, 100], // Greek of old
+  [0x1f00, 0x1fff, 100], // Ancient Greek
   [0x0400, 0x045f, 33], // Cyrillic
   [0x0460, 0x052f, 100], // Cyrillic of smaller languages
   [0x0590, 0x05ff, 50], // Hebrew
@@ -37,9 +38,9 @@ const scripts: readonly (readonly [number, number, Weight])[] = [
   [0xac00, 0xd7a3, 80], // Hangul
 ];
 
-/** What a character counts that came more than so many times in a row. */
+/** The weight of a character repeated more than this many times in a row. */
 const runs = { minLength: 4, weight: 100 };
-/** Indentations are white space as well, and all vocabularies of today have tokens for those. */
+/** Indentation is white space as well, and all current vocabularies have tokens for it. */
 const spaceRuns = { minLength: 4, weight: 25, longLength: 16 };
 
 let table: Uint8Array | null = null;
@@ -60,7 +61,7 @@ function findWeight(character: string): Weight {
   return /[\p{L}\p{M}\p{N}]/u.test(character) ? rareLetter : sign;
 }
 
-/** Tokens of a text, or of the part of it between two places. */
+/** Estimates the tokens of a text, or of the part between `start` and `end`. */
 export function estimateInOtherVocabularies(text: string, start = 0, end = text.length): number {
   const weights = getWeights();
   let sum = 0;
@@ -69,7 +70,7 @@ export function estimateInOtherVocabularies(text: string, start = 0, end = text.
   for (let i = start; i < end; i += 1) {
     const code = text.charCodeAt(i);
     const weight = weights[code]!;
-    // White space of any kind is one run: ours has tokens for many mixtures of it.
+    // White space of any kind is one run, because our vocabulary has tokens for many mixtures of it.
     const kind = weight === space ? space : code;
     run = kind === last ? run + 1 : 1;
     last = kind;

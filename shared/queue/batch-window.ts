@@ -1,6 +1,6 @@
-/** When a micro-batch must be closed. Pure: whoever holds it tells it the time. */
+/** Limits that decide when a micro-batch is closed. Pure: the caller supplies the time. */
 export interface BatchLimits {
-  /** What the first call of a batch waits for others, for each batch that is under way already. */
+  /** How long the first call of a batch waits for others, per batch already running. */
   readonly windowMs: number;
   readonly maxWindowMs: number;
   readonly maxInputs: number;
@@ -12,7 +12,7 @@ export interface BatchSize {
   readonly bytes: number;
 }
 
-/** Whether a call must open a batch of its own, for this one would grow past its limits. */
+/** Whether a call must open a new batch because this one would exceed its limits. */
 export function exceedsBatch(batch: BatchSize, call: BatchSize, limits: BatchLimits): boolean {
   return (
     batch.inputs > 0 &&
@@ -21,8 +21,8 @@ export function exceedsBatch(batch: BatchSize, call: BatchSize, limits: BatchLim
 }
 
 /**
- * How long a batch that just got its first call stays open. With none under way a call has nothing to gain by
- * waiting; the more are under way, the longer a batch would wait for its turn at the vendor anyway.
+ * How long a batch that just got its first call stays open. With no batch running, a call gains nothing by waiting. The
+ * more are running, the longer a batch would wait for its turn at the vendor anyway.
  */
 export function chooseWindowMs(batchesUnderWay: number, limits: BatchLimits): number {
   return Math.min(limits.maxWindowMs, limits.windowMs * batchesUnderWay);

@@ -1,14 +1,14 @@
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/** Beyond its deadline, so long may a queued job still be taken. */
+/** How long after its deadline a worker may still take a queued job. */
 const slackMs = 30 * 60_000;
-/** Longer than any deadline, with that. */
+/** Longer than any deadline plus that slack. */
 const lifetimeMs = 25 * 60 * 60_000;
 
 /**
- * Requests whose callers left while their jobs were queued. A job of many callers cannot be taken off its queue for
- * one of them, so the worker that takes it leaves that one out, before any money is spent.
+ * Requests whose callers left while their jobs were queued. A job that serves many callers cannot be removed from its
+ * queue for one of them, so the worker that takes the job skips that request before any money is spent.
  */
 export class CancelledStore {
   readonly #redis: RedisClient;
@@ -17,7 +17,7 @@ export class CancelledStore {
     this.#redis = redis;
   }
 
-  /** @param deadlineAtMs of the request: until then a worker may take it */
+  /** @param deadlineAtMs the request's deadline, until which a worker may take it */
   async add(requestId: string, deadlineAtMs: number): Promise<void> {
     const nowMs = Date.now();
     await callRedis(() =>
@@ -29,7 +29,7 @@ export class CancelledStore {
     );
   }
 
-  /** Whether each of the requests was cancelled, in their order. One command, however many they are. */
+  /** Returns whether each request was cancelled, in the given order. Always a single command. */
   async check(requestIds: readonly string[]): Promise<boolean[]> {
     const scores = await callRedis(() => this.#redis.zmscore(redisKeys.cancelled, ...requestIds));
     return scores.map((score) => score !== null);

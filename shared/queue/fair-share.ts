@@ -1,35 +1,35 @@
 import type { BullQueueName, QueueName } from './job-kinds.ts';
 
-/** An account with no more than this under way goes the quick way. A worker runs 256 jobs of that kind at once. */
+/** An account with no more running than this is in class 0. A worker runs 256 jobs of that kind at once. */
 const quickInputs = 1_024;
 const quickRequests = 64;
 
 /**
- * The class of work of an account that has so much under way: 0 goes before all others, and each further class has twice
- * as much under way as the one before. Pure.
+ * The work class of an account, from how much it has running. Class 0 goes first, and each further class has twice as
+ * much running as the one before. Pure.
  */
 export function chooseShareClass(inputs: number, requests: number): number {
   const times = Math.max(inputs / quickInputs, requests / quickRequests);
   return times <= 1 ? 0 : 1 + Math.floor(Math.log2(times));
 }
 
-/** Requests, of chats or images, up to which an account's work goes the quick way. */
+/** An account with at most this many requests (chats or images) uses the quick lane. */
 const quickLaneRequests = 16;
 
 /**
- * Two ways to the workers, each with runs of its own, or runs that are kept for it: however much an account with much under
- * way sends, and however long that takes, it does not stand before an account with little.
+ * Two lanes to the workers, each with its own or reserved runs. An account with much work running never blocks one with
+ * little, however much it sends and however long that takes.
  */
 export type Lane = 'quick' | 'bulk';
 
 /** In the order in which workers take from them. */
 export const lanes: readonly Lane[] = ['quick', 'bulk'];
 
-/** Of the runs of a worker for chats, the part that bulk leaves to others. */
+/** The share of a worker's chat runs that the bulk lane leaves free for the quick lane. */
 const keptForQuick = 0.25;
 /**
- * Jobs of BullMQ cost memory while they wait for their upstream's slots; more than these add nothing. Of the bulk runs an
- * account has half, while it is alone.
+ * BullMQ jobs use memory while they wait for their upstream's slots, and more than this many gain nothing. A single
+ * account gets half of the bulk runs while it is alone.
  */
 const mostQueuedRuns: Record<BullQueueName, number> = {
   image: 64,
@@ -38,18 +38,21 @@ const mostQueuedRuns: Record<BullQueueName, number> = {
   'embedding-bulk': 128,
 };
 
-/** Jobs of one of BullMQ's queues that a worker runs at once. Pure. */
+/** How many jobs of a BullMQ queue a worker runs at once. Pure. */
 export function countQueuedRuns(queue: BullQueueName, concurrency: number): number {
   return Math.min(concurrency, mostQueuedRuns[queue]);
 }
 
-/** How many runs a worker has for work of accounts that have much under way. Pure. */
+/** How many runs a worker has for accounts with much work running. Pure. */
 export function countBulkRuns(queue: QueueName, concurrency: number): number {
   if (queue === 'chat') return concurrency - Math.floor(concurrency * keptForQuick);
   return countQueuedRuns(`${queue}-bulk`, concurrency);
 }
 
-/** @param underWay requests of the account at this api process, the new one and those of callers who left among them. Pure. */
+/**
+ * @param underWay requests of the account at this api process, including the new one and those whose callers left.
+ * Pure.
+ */
 export function chooseLane(underWay: number): Lane {
   return underWay > quickLaneRequests ? 'bulk' : 'quick';
 }

@@ -1,4 +1,3 @@
-/** How often a worker reports that it is alive. */
 export const heartbeatIntervalMs = 1_000;
-/** A worker that has not been heard of for so long is taken for dead. */
+/** A worker without a heartbeat for this long is considered dead. */
 export const heartbeatLifetimeMs = 5_000;

@@ -1,7 +1,7 @@
 import type { Queue } from 'bullmq';
 import { AppError } from '../contract/errors.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
-import { encodeLargeJson, isLongJson } from '../runtime/json-pieces.ts';
+import { encodeLargeJson, isLongJson } from '../encoding/json-pieces.ts';
 import {
   listRequests,
   type BullQueueName,
@@ -13,7 +13,7 @@ import { openBullQueue } from './open-bull-queue.ts';
 import { maxInlineBytes } from './payload-limits.ts';
 import type { PayloadStore } from './payload-store.ts';
 
-/** Items that may wait in one queue; one more is a 503. An item of `embedding` is a batch of many calls. */
+/** Maximum number of items waiting in a queue; one more is a 503. An item of `embedding` is a batch of many calls. */
 const queueBounds: Record<BullQueueName, number> = {
   image: 100_000,
   'image-bulk': 100_000,
@@ -21,21 +21,21 @@ const queueBounds: Record<BullQueueName, number> = {
   'embedding-bulk': 20_000,
 };
 
-/** How stale the count of waiting items may be: the bound is overshot by what arrives in that time. */
+/** How stale the count of waiting items may be. The bound may be exceeded by what arrives in that time. */
 const countLifetimeMs = 250;
 
-/** Failed jobs are kept for an operator to look at, up to a number and an age. */
+/** Failed jobs are kept for operators to inspect, up to a number and an age in seconds. */
 const keptFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
 type QueuedJob = EmbeddingJob | ImageJob;
 
-/** In turns of the account; a batch that is large is mostly one account's, and takes those of the first. */
+/** Encodes in turns of the account. A large batch is mostly from one account, so it uses the turns of the first. */
 async function encodeJob(job: QueuedJob): Promise<Buffer> {
   if (!isLongJson(job, maxInlineBytes)) return Buffer.from(JSON.stringify(job));
   return await encodeLargeJson(job, listRequests(job)[0].accountId);
 }
 
-/** One queue of BullMQ, as the api sees it. */
+/** One BullMQ queue, as the api sees it. */
 export class JobQueue<T extends QueuedJob> {
   readonly #queue: Queue<QueueItem<T>>;
   readonly #name: BullQueueName;
@@ -47,7 +47,7 @@ export class JobQueue<T extends QueuedJob> {
     this.#name = name;
     this.#payloads = payloads;
     this.#queue = openBullQueue(name, redis, {
-      // Routing tries again by itself; a job that failed has failed. A job whose worker died runs again all the same.
+      // Routing retries by itself, so a failed job stays failed. BullMQ still reruns a job whose worker died.
       attempts: 1,
       removeOnComplete: true,
       removeOnFail: keptFailures,
@@ -55,7 +55,7 @@ export class JobQueue<T extends QueuedJob> {
   }
 
   /**
-   * @param priority the lowest number goes first; among the same, who came first
+   * @param priority the lowest number goes first; equal numbers are FIFO
    * @throws AppError `queue_full`, or `service_unavailable` while Redis is away
    */
   async add(jobId: string, job: T, priority = 0): Promise<void> {
@@ -73,14 +73,14 @@ export class JobQueue<T extends QueuedJob> {
         async () => await this.#queue.add(job.kind as never, item as never, { jobId, priority }),
       );
     } catch (error) {
-      // It is not taken from the queue any more, even if it came to lie there.
+      // The job may be on the queue all the same, but no worker can run it without its payload.
       if (item !== job) this.dropPayload(jobId);
       throw error;
     }
     this.#waiting += 1;
   }
 
-  /** What is large of a job that nobody waits for any more. Need not be waited for: it goes by itself in the end. */
+  /** Drops the stored payload of a job that is no longer needed. The caller need not wait: it expires anyway. */
   dropPayload(jobId: string): void {
     this.#payloads.drop(jobId).catch(() => undefined);
   }

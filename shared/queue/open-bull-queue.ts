@@ -3,8 +3,9 @@ import { bullPrefix } from '../redis/redis-keys.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
 
 /**
- * One of BullMQ's queues, to add to and to look at. BullMQ would ask Redis for its version first and keep a failure of that
- * for ever: where Redis, or this process, stood still for a moment then, every later call would fail until a restart.
+ * Opens a BullMQ queue for adding and inspecting jobs. By default BullMQ asks Redis for its version first and keeps a
+ * failure of that forever. If Redis or this process stalled at that moment, every later call would fail until a
+ * restart.
  */
 export function openBullQueue<T>(
   name: string,
@@ -17,7 +18,7 @@ export function openBullQueue<T>(
     skipVersionCheck: true,
     defaultJobOptions,
   });
-  // Every command's failure reaches its caller; this one only keeps the emitter from throwing.
+  // Callers get the error of each command. This listener only stops the emitter from throwing.
   queue.on('error', () => undefined);
   return queue;
 }

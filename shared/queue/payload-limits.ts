@@ -1,2 +1,2 @@
-/** The largest that travels inside an item or a frame; what is larger goes through the payload store. */
+/** The largest payload carried inside an item or a frame. Larger ones go through the payload store. */
 export const maxInlineBytes = 64 * 1024;

@@ -1,12 +1,12 @@
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/** How much longer than its reader may wait to start: a payload must not go before its reader had its chance. */
+/** How long a payload outlives its reader's start deadline. It must not expire before its reader had a chance. */
 const lifetimeSeconds = 30 * 60;
 
 const chunkBytes = 512 * 1024;
 
-/** Binary values that are too large for a queue's item or a frame. */
+/** Binary values that are too large for a queue item or a frame. */
 export class PayloadStore {
   readonly #redis: RedisClient;
 
@@ -14,7 +14,7 @@ export class PayloadStore {
     this.#redis = redis;
   }
 
-  /** @param deadlineAtMs by when its reader must have started */
+  /** @param deadlineAtMs when its reader must have started */
   async put(id: string, bytes: Buffer, deadlineAtMs = 0): Promise<void> {
     const waitSeconds = Math.max(0, Math.ceil((deadlineAtMs - Date.now()) / 1_000));
     const seconds = lifetimeSeconds + waitSeconds;
@@ -22,14 +22,14 @@ export class PayloadStore {
   }
 
   /**
-   * In chunks: of a large one there is never more than a little in memory, nor in what the connection gives at once. None
-   * where it is gone. It stays: a job that runs again needs its input again.
+   * Reads a payload in chunks, so that only a little of a large one is ever in memory or on the connection at once.
+   * Yields nothing if it is gone. Reading does not delete it: a job that runs again needs its input again.
    */
   read(id: string): AsyncGenerator<Buffer> {
     return this.readKey(redisKeys.payload(id));
   }
 
-  /** The same of another value. */
+  /** Like `read`, for any key. */
   async *readKey(key: string): AsyncGenerator<Buffer> {
     for (let from = 0, length = chunkBytes; length === chunkBytes; from += length) {
       const chunk = await callRedis(() => this.#redis.getrangeBuffer(key, from, from + chunkBytes - 1));

@@ -3,7 +3,9 @@ import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { Lane } from './fair-share.ts';
 
-/** Interactive chats that may wait, in each of the two queues, beyond those the workers have taken. */
+/**
+ * Maximum number of interactive chats waiting in each of the two queues, not counting those that workers have taken.
+ */
 export const readyQueueBound = 10_000;
 
 const listOf: Readonly<Record<Lane, string>> = {
@@ -11,7 +13,9 @@ const listOf: Readonly<Record<Lane, string>> = {
   bulk: redisKeys.bulkReadyQueue,
 };
 
-/** Appends where there is room; the answer is the item's ticket: how many were ever pushed, this one included. */
+/**
+ * Appends the item if the queue is not full. Returns its ticket: how many items were ever pushed, including this one.
+ */
 const pushScript = new RedisScript(`
 if redis.call('LLEN', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
 redis.call('RPUSH', KEYS[1], ARGV[1])
@@ -19,8 +23,8 @@ return redis.call('INCR', KEYS[2])
 `);
 
 /**
- * Blanks an item that still waits, in its place: the queue is first in, first out, and a ticket's place is known
- * from two counters only while nothing is taken from its middle.
+ * Blanks a waiting item in place. The queue is FIFO, and two counters give the position of a ticket only as long as
+ * nothing is removed from the middle.
  */
 const cancelScript = new RedisScript(`
 local taken = tonumber(redis.call('GET', KEYS[2]) or '0') - redis.call('LLEN', KEYS[1])
@@ -35,8 +39,8 @@ return tonumber(redis.call('GET', KEYS[2]) or '0') - redis.call('LLEN', KEYS[1])
 `);
 
 /**
- * The light dispatch of interactive chats: a bounded list that workers take from as they have free slots. It keeps
- * no record of what was taken; the api process that waits for an answer owns the request and dispatches it again.
+ * Lightweight dispatch of interactive chats: a bounded list that workers take from as slots become free. It keeps no
+ * record of what was taken. The api process that waits for the response owns the request and dispatches it again.
  */
 export class ReadyQueue {
   readonly #redis: RedisClient;
@@ -58,12 +62,12 @@ export class ReadyQueue {
     return ticket;
   }
 
-  /** @returns whether it still waited. */
+  /** @returns whether it was still waiting */
   async cancel(ticket: number): Promise<boolean> {
     return (await callRedis(() => cancelScript.run(this.#redis, this.#keys, [ticket]))) === 1;
   }
 
-  /** How many items have been taken: tickets up to this one are with a worker. */
+  /** How many items have been taken. Workers have all tickets up to this one. */
   async countTaken(): Promise<number> {
     return Number(await callRedis(() => takenScript.run(this.#redis, this.#keys, [])));
   }
@@ -74,8 +78,8 @@ export class ReadyQueue {
 }
 
 /**
- * Takes at most `count` items of the first of the lanes that has any, oldest first. Waits for them up to `timeoutSeconds`,
- * on a connection of its own; not at all where that is 0.
+ * Takes at most `count` items of the first lane that has any, oldest first. Waits up to `timeoutSeconds` for them,
+ * which needs a separate connection; 0 does not wait.
  */
 export async function takeReady(
   blocking: RedisClient,
@@ -88,6 +92,6 @@ export async function takeReady(
     timeoutSeconds === 0
       ? await blocking.lmpop(lists.length, lists, 'LEFT', 'COUNT', count)
       : await blocking.blmpop(timeoutSeconds, lists.length, lists, 'LEFT', 'COUNT', count);
-  // A blank is a request whose caller left while it waited.
+  // A blank item is a request whose caller left while it waited.
   return taken === null ? [] : taken[1].filter((item) => item !== '');
 }

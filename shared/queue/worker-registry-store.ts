@@ -4,8 +4,8 @@ import { heartbeatLifetimeMs } from './heartbeat-times.ts';
 import type { QueueName } from './job-kinds.ts';
 
 /**
- * By Redis's own clock, so that machines need not agree on the time. Where that clock stepped back, workers that died
- * would count as alive until it has caught up: the first heartbeat gives all of them the usual time from now on.
+ * Uses Redis's clock, so that machines need not agree on the time. If that clock stepped back, dead workers would count
+ * as alive until it has caught up, so the first heartbeat shortens all entries to the usual lifetime from now.
  */
 const heartbeatScript = new RedisScript(`
 local time = redis.call('TIME')
@@ -29,17 +29,17 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 return redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', now), '+inf')
 `);
 
-/** What a worker has in hand of a queue. */
+/** A worker's load on one queue. */
 export interface WorkerLoad {
-  /** Requests that run. */
+  /** Running requests. */
   readonly active: number;
-  /** Inputs of embeddings that wait there for their turn at a vendor. */
+  /** Embedding inputs waiting in the worker for their turn at a vendor. */
   readonly inputsInLine: number;
-  /** How many runs it has for accounts with much under way. */
+  /** How many runs it has for accounts with much work running. */
   readonly bulkRuns: number;
 }
 
-/** Which workers live, and how much each has in hand, by queue. */
+/** Which workers are alive, and the load of each, by queue. */
 export class WorkerRegistryStore {
   readonly #redis: RedisClient;
 
@@ -67,7 +67,7 @@ export class WorkerRegistryStore {
     return new Set(ids as string[]);
   }
 
-  /** What the living workers of a queue have in hand together. */
+  /** The total load of a queue's live workers. */
   async sumLoads(queue: QueueName): Promise<WorkerLoad> {
     const [alive, loads] = await Promise.all([
       this.findAlive(queue),

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Names a turn of a conversation by what was said up to it, so that what is kept for one conversation is never found
- * by another, even where a vendor counts its tool calls anew in every answer (`functions.f:0`).
+ * Identifies a turn of a conversation by what was said up to it, so that what is stored for one conversation is never
+ * found by another, even if a vendor restarts its tool call ids in every response (`functions.f:0`).
  *
- * What else the model was shown, or names the end user, is the call's setting: instructions, tools, reasoning that the
- * caller sent along. Agents put the date into their instructions, and most clients drop reasoning, so it counts only
- * where the call's id could be another conversation's too. What clients write differently and mean the same hashes the
- * same: absent, null and empty content, one text or its parts, the spacing and order of a call's arguments.
+ * Everything else that the model was shown or that identifies the end user is the call's setting: instructions, tools,
+ * reasoning sent by the caller. Agents put the date into their instructions, and most clients drop reasoning, so the
+ * setting counts only if the call's id could occur in another conversation, too. Variants that mean the same hash the
+ * same: absent, null and empty content, one text or its parts, whitespace and order of a call's arguments.
  */
 
 export interface HashedMessage {
@@ -21,7 +21,7 @@ export interface HashedMessage {
   readonly tool_call_id?: string | null | undefined;
 }
 
-/** Fields of a request, beside its messages, that the model is shown or that tell end users apart. */
+/** Request fields, besides the messages, that the model sees or that identify the end user. */
 const settingFields = [
   'tools',
   'response_format',
@@ -38,38 +38,38 @@ export type HashedRequest = Readonly<Partial<Record<(typeof settingFields)[numbe
 export interface HashedCall {
   readonly id: string;
   readonly name: string;
-  /** JSON as a text. */
+  /** JSON as a string. */
   readonly arguments: string;
 }
 
-/** A tool call of a conversation, and the hash under which the reasoning that led to it is kept. */
+/** A tool call of a conversation, and the hash under which its reasoning is stored. */
 export interface PlacedCall {
   readonly messageIndex: number;
   readonly toolCallId: string;
   readonly hash: string;
 }
 
-/** Where a conversation stands: the hashes of what was said, and of the setting. */
+/** The state of a conversation: the hash of what was said, and of the setting. */
 export interface ConversationHash {
   readonly said: string;
   readonly setting: string;
 }
 
-/** Ids that no two calls have: the gateway's own, and Anthropic's. What other vendors make of theirs nobody knows. */
+/** Ids that are globally unique: the gateway's own, and Anthropic's. Other vendors make no such promise. */
 const uniqueId = /^(?:call_gw_[0-9a-f]{32}|toolu_(?:bdrk_|vrtx_)?[A-Za-z0-9]{20,})$/;
 
-/** The hash of a whole conversation: what the model's next answer follows. */
+/** Hashes a whole conversation, up to the model's next response. */
 export function hashConversation(request: HashedRequest): ConversationHash {
   return request.messages.reduce(hashNext, beginConversation(request));
 }
 
-/** The hash of a tool call that a model made in answer to a conversation. */
+/** Hashes a tool call that a model made in response to a conversation. */
 export function hashCall({ said, setting }: ConversationHash, modelId: string, call: HashedCall): string {
   const ofCall = [said, modelId, call.id, call.name, normalizeArguments(call.arguments)];
   return digest(uniqueId.test(call.id) ? ofCall : [...ofCall, setting]);
 }
 
-/** The tool calls that a conversation shows, oldest first; those without an id are left out. */
+/** The tool calls in a conversation, oldest first. Calls without an id are left out. */
 export function placeCalls(request: HashedRequest, modelId: string): PlacedCall[] {
   const placed: PlacedCall[] = [];
   let conversation = beginConversation(request);
@@ -100,7 +100,7 @@ function hashNext({ said, setting }: ConversationHash, message: HashedMessage): 
   const more = [name ?? '', refusal ?? '', audio?.id ?? ''];
   return {
     said: digest([said, role, content, calls, answeredId ?? '', ...more]),
-    // With its place: the same thought before another message is another setting.
+    // Includes the position: the same reasoning before another message is another setting.
     setting: reasoning ? digest([setting, said, reasoning]) : setting,
   };
 }
@@ -118,7 +118,7 @@ function readCalls({ role, tool_calls: calls }: HashedMessage): HashedCall[] {
   }));
 }
 
-/** Texts in a row are one text; other parts stay as they are. */
+/** Merges consecutive texts into one; leaves other parts unchanged. */
 function normalizeContent(content: unknown): unknown[] {
   const segments: unknown[] = [];
   for (const part of Array.isArray(content) ? (content as unknown[]) : [content]) {
@@ -145,7 +145,7 @@ function normalizeArguments(text: string): string {
   try {
     return JSON.stringify(sortKeys(JSON.parse(text)));
   } catch {
-    // Not JSON, or nested too deeply to walk: it is compared as it is written.
+    // Not JSON, or nested too deeply to walk, so it is compared as it is.
     return text;
   }
 }

@@ -5,11 +5,11 @@ import type { Logger } from '../runtime/logger.ts';
 /** A conversation that continues later than this does so without its reasoning. */
 const keptSeconds = 6 * 60 * 60;
 const maxValueBytes = 256 * 1024;
-/** Of one request; the reasoning of the latest turns is what vendors ask for. */
+/** Bounds per request. Vendors require the reasoning of the latest turns. */
 const maxLoadedCalls = 256;
 const maxLoadedBytes = 4 * 1024 * 1024;
 
-/** Reads until the bound is reached, in the order of the keys, and keeps what it read for longer. */
+/** Reads in the order of the keys until the bound is reached, and extends the lifetime of what it read. */
 const loadScript = new RedisScript(`
 local maxBytes, seconds = tonumber(ARGV[1]), ARGV[2]
 local found, bytes = {}, 0
@@ -26,16 +26,16 @@ end
 return found
 `);
 
-/** With the tool call that it led to. */
+/** Reasoning, with the tool call that it led to. */
 export interface SavedReasoning {
-  /** As `hashCall` makes it. */
+  /** As returned by `hashCall`. */
   readonly hash: string;
   readonly value: object;
 }
 
 /**
- * What vendors want back of their earlier answers (thinking with its signature) and OpenAI's clients drop, by account
- * and by the hashes of a tool call. Losing it fails no request, so an outage of Redis is no failure here either.
+ * Stores what vendors require back from earlier responses (signed thinking) and OpenAI clients drop, by account and by
+ * the hash of a tool call. No request fails without it, so an outage of Redis is not an error here.
  */
 export class ReasoningStore {
   readonly #redis: RedisClient;
@@ -56,7 +56,7 @@ export class ReasoningStore {
 
   /**
    * @param hashes of the calls, oldest first
-   * @returns the values by their hashes, as many of the latest as fit the bounds
+   * @returns values by hash: the latest ones that fit the bounds
    */
   async load(accountId: string, hashes: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
     const latestFirst = [...new Set(hashes)].slice(-maxLoadedCalls).toReversed();
@@ -78,7 +78,7 @@ export class ReasoningStore {
   }
 }
 
-/** The script answers with places in its list of keys, each followed by its value. */
+/** The script returns positions in its list of keys, each followed by the value. */
 function* readPairs(found: readonly unknown[], hashes: readonly string[]): Generator<[string, unknown]> {
   for (let at = 0; at < found.length; at += 2) {
     yield [hashes[Number(found[at]) - 1]!, JSON.parse(String(found[at + 1]))];

@@ -2,48 +2,54 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { ConfigError } from '../runtime/config-error.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { isRedisAway, reconnectDelayMs, replyCode } from './redis-client.ts';
+import { listClusterNodes, mergeNodes } from './cluster-nodes-client.ts';
+import { readMoved } from './read-moved.ts';
+import { reconnectDelayMs } from './reconnect-delay.ts';
+import { isRedisAway } from './redis-client.ts';
 import type { RedisNode } from './redis-urls.ts';
+import { replyCode } from './reply-code.ts';
 
-/** What comes on a channel, and what may have been missed. */
+/** Receives the messages of a channel, and learns when some may have been missed. */
 export interface ChannelListener {
   readonly onMessage: (message: Buffer) => void;
-  /** From now on messages are missed. */
+  /** Messages are missed from now on. */
   readonly onLost?: () => void;
-  /** Messages come again; those since the loss have been missed. */
+  /** Messages arrive again; those since the loss were missed. */
   readonly onRestored?: () => void;
 }
 
 export interface ChannelConnectionOptions {
-  /** The listeners of all channels: of one slot, where there is a Cluster. */
+  /** The listeners of all channels. In a Cluster, all channels share one slot. */
   readonly channels: ReadonlyMap<string, readonly ChannelListener[]>;
-  /** Where to ask, in turn; each node of a Cluster knows which one has the channels. */
+  /** Nodes to ask in turn. Each node of a Cluster knows which one owns the channels. */
   readonly nodes: readonly RedisNode[];
-  /** A client that does not connect before it is told to, and never again by itself. */
+  /** Creates a client that connects only when told to and never reconnects by itself. */
   readonly createClient: (node: RedisNode) => Redis;
-  /** How often an answer is asked for: a network that drops packets closes nothing. */
+  /** How often to ping the server. A network that drops packets closes no connection. */
   readonly pingIntervalMs: number;
   readonly log: Logger;
 }
 
-/** A node that knows nothing of its neighbours yet may send a client round in circles. */
+/** A node that does not know its neighbours yet may redirect a client in circles. */
 const maxRedirects = 5;
 
 /**
- * One connection to the node that has the channels. Whenever it ends, or the channels move to another node, the listeners
- * are told, and another one is made.
+ * One connection to the node that owns the channels. When it ends or the channels move to another node, this notifies
+ * the listeners and connects again.
  */
 export class ChannelConnection {
   readonly #options: ChannelConnectionOptions;
   readonly #closing = new AbortController();
+  #nodes: readonly RedisNode[];
   #client: Redis | null = null;
   #isListening = false;
   #hasListened = false;
-  /** What was logged of this outage: once each is enough. */
+  /** What was already logged in this outage; each kind is logged once. */
   readonly #complaints = new Set<'cut' | 'refused'>();
 
   constructor(options: ChannelConnectionOptions) {
     this.#options = options;
+    this.#nodes = options.nodes;
   }
 
   get isListening(): boolean {
@@ -51,12 +57,11 @@ export class ChannelConnection {
   }
 
   /**
-   * Listens until it is closed. Calls `onFirst` once Redis has taken the subscriptions.
-   * @throws ConfigError where Redis refuses the first one for good
+   * Listens until closed. Calls `onFirst` once Redis has accepted the subscriptions.
+   * @throws ConfigError if Redis refuses the first subscription permanently
    */
   async run(onFirst: () => void): Promise<void> {
-    const { nodes } = this.#options;
-    let node = nodes[0]!;
+    let node = this.#nodes[0]!;
     let failures = 0;
     let redirects = 0;
     while (!this.#closing.signal.aborted) {
@@ -69,8 +74,8 @@ export class ChannelConnection {
         continue;
       }
       this.#complain(end.error);
-      // After a cut the node that had them is asked first.
-      if (!end.wasListening) node = nodes[failures % nodes.length]!;
+      // After a lost connection, ask the node that owned the channels first.
+      if (!end.wasListening) node = this.#nodes[failures % this.#nodes.length]!;
       failures += 1;
       redirects = 0;
       await delay(reconnectDelayMs(failures), undefined, this.#closing).catch(() => undefined);
@@ -85,7 +90,7 @@ export class ChannelConnection {
   async #listen(node: RedisNode, onFirst: () => void): Promise<{ wasListening: boolean; error: Error }> {
     const client = this.#options.createClient(node);
     this.#client = client;
-    // Where a connection fails, the promise of it only says that it is closed.
+    // When a connection fails, its promise only says that it was closed. The event has the cause.
     let error = new Error('the connection was closed');
     client.on('error', (cause: Error) => {
       error = cause;
@@ -95,15 +100,18 @@ export class ChannelConnection {
     try {
       await client.connect();
       await requireOwner(client, channels[0]!);
+      // All nodes named at start may be gone one day.
+      if (this.#nodes.length > 1)
+        this.#nodes = mergeNodes(await listClusterNodes(client), this.#options.nodes);
       await client.ssubscribe(...channels);
     } catch (cause) {
       client.disconnect();
-      if (replyCode(cause) !== null) error = cause as Error;
+      if (replyCode(cause) !== null || cause instanceof NotMaster) error = cause as Error;
       return { wasListening: false, error };
     }
     this.#begin(onFirst);
     const end = await whileListening(client, channels[0]!, this.#options.pingIntervalMs);
-    // A connection that did not answer may still deliver what it had, after the next one has begun.
+    // A connection that stopped responding may still deliver old messages after the next one has started.
     client.removeAllListeners('smessageBuffer');
     client.disconnect();
     this.#lose();
@@ -127,7 +135,7 @@ export class ChannelConnection {
     this.#tell((listener) => listener.onLost?.());
   }
 
-  /** A listener that fails keeps neither the others from being told nor the connection from being made again. */
+  /** An exception in one listener must not stop the others from being notified, or the reconnect. */
   #tell(tell: (listener: ChannelListener) => void): void {
     for (const listener of this.#listeners()) {
       try {
@@ -159,25 +167,33 @@ export class ChannelConnection {
   }
 }
 
-/**
- * Rejects with `MOVED` where the node does not own the channel's slot. `SSUBSCRIBE` itself does not ask for that: a replica
- * accepts it too, but the master does not count the subscribers of its replicas, so this process would seem to be dead.
- */
-async function requireOwner(client: Redis, channel: string): Promise<void> {
-  try {
-    // A key of this name has the channel's slot. Replicas redirect reads unless the connection is READONLY.
-    await client.exists(channel);
-  } catch (error) {
-    // The slot is migrating. Until that has ended this node owns it.
-    if (replyCode(error) !== 'ASK') throw error;
+/** A standalone server became a replica without closing its connections. */
+class NotMaster extends Error {
+  constructor() {
+    super('Redis is a replica, whose subscribers nobody counts');
   }
 }
 
-/** @returns why the connection serves no more, or null where its own error says so */
+/**
+ * Rejects with `MOVED` if the node does not own the channel's slot. `SSUBSCRIBE` does not check that: a replica accepts
+ * it too, but the master does not count the subscribers of its replicas, so this process would look dead.
+ */
+async function requireOwner(client: Redis, channel: string): Promise<void> {
+  try {
+    // A key with this name is in the channel's slot. Replicas redirect reads unless the connection is READONLY.
+    await client.exists(channel);
+  } catch (error) {
+    // The slot is migrating. This node owns it until the migration ends.
+    if (replyCode(error) !== 'ASK') throw error;
+  }
+  if (/^role:slave\b/m.test(await client.info('replication'))) throw new NotMaster();
+}
+
+/** @returns why the connection no longer serves, or null if its own error event says so */
 async function whileListening(client: Redis, channel: string, intervalMs: number): Promise<Error | null> {
   if (client.status !== 'ready') return null;
   const check = async (): Promise<void> => {
-    // RESP2 allows nothing else on a connection that is subscribed.
+    // RESP2 allows nothing but a ping on a subscribed connection.
     if (client.condition?.protocol === 3) await requireOwner(client, channel);
     else await client.ping();
   };
@@ -191,11 +207,4 @@ async function whileListening(client: Redis, channel: string, intervalMs: number
   });
   clearInterval(timer);
   return end;
-}
-
-/** @returns the node that a reply such as `MOVED 3999 10.0.0.1:6379` names; without a host it is another port of the same */
-function readMoved(error: Error, from: RedisNode): RedisNode | null {
-  const [, host, port] = /^MOVED \d+ (.*):(\d+)$/.exec(error.message) ?? [];
-  if (host === undefined || replyCode(error) === null) return null;
-  return { host: host === '' ? from.host : host, port: Number(port) };
 }

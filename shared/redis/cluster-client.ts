@@ -1,23 +1,37 @@
 import { Cluster, type Redis } from 'ioredis';
+import { readNode, type RedisNode } from './redis-urls.ts';
+import { SlotClient } from './slot-client.ts';
 
 type Options = NonNullable<ConstructorParameters<typeof Cluster>[1]>;
 type NodeOptions = NonNullable<Options['redisOptions']> & { replyMapping?: 'legacy' };
 
-/** Between two looks at which node has which slots, while nodes are lost or slots move. */
+/** The part of ioredis's connection pool that is patched here. */
+interface ConnectionPool {
+  getNodes(role: 'all' | 'master' | 'slave'): Redis[];
+  getSampleInstance(role: 'all' | 'master' | 'slave'): Redis | undefined;
+}
+
+/** Pause between two refreshes of the slot map while nodes are lost or slots move. */
 const slotsPauseMs = 100;
-/** A node that hangs closes nothing and redirects nobody, and a replica takes SPUBLISH as a master does. */
+/** The longest pause while a node refuses connections. Every client refreshes then, each time over a new connection. */
+const longestSlotsPauseMs = 1_000;
+/**
+ * A hung node closes nothing and redirects nobody, and a replica accepts SPUBLISH as a master does, so refresh
+ * regularly.
+ */
 const slotsIntervalMs = 5_000;
 
-/** A client of a Cluster, which learns from all that happens where the slots are, and once closed stays closed. */
+/** A Cluster client that refreshes its slot map after every sign of a change, and that stays closed once closed. */
 export class ClusterClient extends Cluster {
   readonly #nodes: readonly string[];
   #refreshing: NodeJS.Timeout | null = null;
+  #lostNodePauseMs = slotsPauseMs;
 
   constructor(nodes: readonly string[], options: Options) {
     super([...nodes], {
       ...options,
       redisOptions: Object.assign({}, options.redisOptions, {
-        // Of commands that shared a pipeline, ioredis hands this error on, and learns nothing from it.
+        // ioredis passes this error to the commands of a pipeline and does not update its slot map.
         reconnectOnError: (error: Error): false => {
           if (error.message.startsWith('MOVED ')) this.#refreshSoon();
           return false;
@@ -25,38 +39,72 @@ export class ClusterClient extends Cluster {
       }) as NodeOptions,
     });
     this.#nodes = nodes;
-    this.on('-node', () => this.#refreshSoon());
-    // The option of ioredis for this begins another round when a client is closed in the middle of one, and never ends.
+    this.#sampleServingNodes();
+    this.on('-node', () => {
+      this.#refreshSoon(this.#lostNodePauseMs);
+      this.#lostNodePauseMs = Math.min(2 * this.#lostNodePauseMs, longestSlotsPauseMs);
+    });
+    // Where to reconnect when all connections are lost. The nodes named at start may be gone by then.
+    this.on('refresh', () => {
+      const current = this.#listNodes();
+      if (current.length > 0) this['startupNodes'] = [...current, ...nodes];
+    });
+    // The ioredis option for this starts another round when a client is closed in the middle of one, and never stops.
     const timer = setInterval(() => this.#refreshSoon(), slotsIntervalMs).unref();
     this.on('end', () => {
       clearInterval(timer);
       clearTimeout(this.#refreshing ?? undefined);
-      // Its connections end one after the other, and each sets the status back, as if it could be used again.
+      // The connections end one after the other, and each resets the status as if the client could be used again.
       this.on('close', () => {
         this.status = 'end';
       });
     });
-    // Also replicas, before they are needed: a command that meets a connection in the making fails.
+    // Connects replicas before they are needed, too: a command on a connection that is not ready yet fails.
     this.on('+node', (node: Redis) => {
-      // It says so in an event of its own.
+      node.once('ready', () => {
+        this.#lostNodePauseMs = slotsPauseMs;
+      });
+      // The node reports the failure in an event.
       if (node.status === 'wait') node.connect().catch(() => undefined);
     });
   }
 
-  /** BullMQ waits for work on one, and for its end when it is closed. */
-  override duplicate(nodes?: [], options?: Partial<Options>): Cluster {
-    const { redisOptions, ...rest } = options ?? {};
-    return new ClusterClient(nodes !== undefined && nodes.length > 0 ? nodes : this.#nodes, {
-      ...this.options,
-      ...rest,
-      redisOptions: Object.assign({}, this.options.redisOptions, redisOptions),
-    });
+  /**
+   * Returns the client on which BullMQ waits for work. BullMQ disconnects and reconnects it whenever a wait takes too
+   * long, and a Cluster client does not survive that: `connect()` never resolves if the first node asked cannot serve,
+   * and `end` never comes if `connect()` is called before it. BullMQ would then wait forever. A connection to a single
+   * node handles both.
+   */
+  override duplicate(_nodes?: [], options?: Partial<Options>): Cluster {
+    const own = { ...this.options.redisOptions, ...options?.redisOptions };
+    const known = this.#listNodes();
+    const client = new SlotClient(known.length > 0 ? known : this.#nodes.map(readNode), own);
+    // BullMQ checks what kind of client this is.
+    return client as unknown as Cluster;
   }
 
-  #refreshSoon(): void {
+  #listNodes(): RedisNode[] {
+    return this.nodes('all').map(({ options: { host = '', port = 0 } }) => ({ host, port }));
+  }
+
+  #refreshSoon(pauseMs = slotsPauseMs): void {
     this.#refreshing ??= setTimeout(() => {
       this.#refreshing = null;
       this.refreshSlotsCache();
-    }, slotsPauseMs).unref();
+    }, pauseMs).unref();
+  }
+
+  /**
+   * If the owner of a slot is gone, ioredis asks any node, chosen anew for each command of a pipeline. A command that
+   * gets a connection that is not ready fails, and the pipeline is never written. Its other commands stay queued for
+   * replies and take those of later commands, which then reach the wrong callers.
+   */
+  #sampleServingNodes(): void {
+    const pool = this['connectionPool'] as ConnectionPool;
+    let turn = 0;
+    pool.getSampleInstance = (role) => {
+      const serving = pool.getNodes(role).filter(({ status }) => status === 'ready');
+      return serving[turn++ % serving.length];
+    };
   }
 }

@@ -2,7 +2,7 @@ import { redisChannels } from './redis-keys.ts';
 import { callRedis, type RedisClient } from './redis-client.ts';
 import type { Subscriber } from './subscriber-client.ts';
 
-/** What changed: an account (its key, limits, ban) or the set of disabled models. */
+/** What changed: an account (its key, limits or ban), or the set of disabled models. */
 export type Invalidation =
   { readonly kind: 'account'; readonly accountId: string } | { readonly kind: 'models' };
 
@@ -11,8 +11,8 @@ export async function publishInvalidation(redis: RedisClient, change: Invalidati
 }
 
 /**
- * Calls back for every change anywhere; `null` when changes may have been missed, because the subscription was lost:
- * then everything cached must go.
+ * Calls `onChange` for every change in any process. `null` means that changes may have been missed because the
+ * subscription was lost, so everything cached must be dropped.
  */
 export function listenToInvalidations(
   subscriber: Subscriber,

@@ -1,17 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { ConfigError } from '../runtime/config-error.ts';
-import { replyCode } from './redis-client.ts';
+import { isNamed, readSlotNodes } from './cluster-nodes-client.ts';
 import { atNode, splitRedisUrls } from './redis-urls.ts';
+import { replyCode } from './reply-code.ts';
 
-/** Sharded pub/sub came with it. */
+/** The first version with sharded pub/sub. */
 const leastMajorVersion = 7;
 const pauseMs = 100;
 
 /**
- * Looks at what answers at the URLs before clients are made for it.
- * @returns the URLs as `createRedis` takes them: a lone one that leads to a Cluster is followed by those of the nodes
- * @throws ConfigError where nothing answers in time, or the wrong thing does
+ * Finds out what serves at the URLs before clients are created.
+ * @returns the URLs for `createRedis`; a single one that leads to a Cluster is followed by those of the Cluster's nodes
+ * @throws ConfigError if nothing usable responds in time
  */
 export async function locateRedis(urls: string, timeoutMs = 10_000): Promise<string> {
   const nodes = splitRedisUrls(urls);
@@ -39,29 +40,26 @@ export async function locateRedis(urls: string, timeoutMs = 10_000): Promise<str
   }
 }
 
-/** As `CLUSTER SLOTS` names a node. */
-type SlotNode = readonly [host: string | null, port: number, ...rest: unknown[]];
-
-/** What is there does not serve yet; it may within seconds. */
+/** The server does not serve yet, but may within seconds. */
 class NotYet extends Error {}
 
 interface Found {
   readonly isCluster: boolean;
-  /** URLs of the nodes, where a lone one was asked. */
+  /** URLs of the Cluster's nodes; empty for a single server. */
   readonly others: readonly string[];
 }
 
-/** @returns what is there, or why nothing can be said yet */
+/** @returns what is there, or why that is not known yet */
 async function look(url: string): Promise<Found | string> {
   let reason = 'it said nothing';
   const client = new Redis(url, {
     connectTimeout: 3_000,
     lazyConnect: true,
-    // A server that still loads its data says what it is.
+    // A server that is still loading its data can already say what it is.
     enableReadyCheck: false,
     retryStrategy: () => null,
   });
-  // Where a connection fails, the promise of it only says that it is closed.
+  // When a connection fails, its promise only says that it was closed. The event has the cause.
   client.on('error', (error: Error) => {
     reason = error.message;
   });
@@ -86,7 +84,7 @@ async function look(url: string): Promise<Found | string> {
   }
 }
 
-/** @returns why a lone server takes no writes just now: during a failover behind a name that passes */
+/** @returns why a standalone server takes no writes now. This passes: it happens during a failover behind a DNS name */
 async function findRoleFault(client: Redis): Promise<string | null> {
   const info = await client.info('replication');
   return /^role:slave\b/m.test(info) ? 'it is a replica, which takes no writes' : null;
@@ -106,19 +104,18 @@ async function ask(client: Redis, url: string): Promise<Found> {
     );
   }
   if (!/^redis_mode:cluster\b/m.test(info)) return { isCluster: false, others: [] };
-  const slots = (await client.cluster('SLOTS')) as readonly [number, number, ...SlotNode[]][];
-  if (slots.length === 0) throw new NotYet('no node of its Cluster has any slots');
-  const nodes = slots.flatMap(([, , ...owners]) => owners);
-  // Until nodes have heard of one another's names, these are "?". Clients skip nodes without one.
-  const unnamed = nodes.find(([host]) => host === null || host === '' || host === '?');
+  const nodes = await readSlotNodes(client);
+  if (nodes.length === 0) throw new NotYet('no node of its Cluster has any slots');
+  // Clients skip nodes without a name.
+  const unnamed = nodes.find((node) => !isNamed(node));
   if (unnamed !== undefined) {
     throw new NotYet(
-      `its Cluster does not say where its node at port ${unnamed[1]} is; set cluster-announce-ip or cluster-announce-hostname ` +
+      `its Cluster does not say where its node at port ${unnamed.port} is; set cluster-announce-ip or cluster-announce-hostname ` +
         'there, and no cluster-preferred-endpoint-type of unknown-endpoint',
     );
   }
   return {
     isCluster: true,
-    others: [...new Set(nodes.map(([host, port]) => atNode(url, { host: host!, port })))],
+    others: [...new Set(nodes.filter(isNamed).map((node) => atNode(url, node)))],
   };
 }

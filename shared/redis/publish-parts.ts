@@ -4,7 +4,7 @@ import type { RedisClient } from './redis-client.ts';
 
 const buffers = new BufferPool(16 * 1024 * 1024);
 
-/** A command that is written already. */
+/** A command that is already encoded. */
 class WrittenCommand extends Command {
   readonly #bytes: Buffer;
 
@@ -19,16 +19,16 @@ class WrittenCommand extends Command {
 }
 
 /**
- * SPUBLISH of a large message, which is put together in the command itself: ioredis would copy it into a buffer of its
- * own, after we had copied it into one.
- * @returns how many received it
+ * Publishes a large message with SPUBLISH. It is assembled directly in the encoded command: ioredis would copy it into
+ * another buffer after we had already copied it into one.
+ * @returns the number of receivers
  */
 export async function publishParts(
   redis: RedisClient,
   channel: string,
   parts: readonly Uint8Array[],
 ): Promise<number> {
-  // Before anything is copied for a connection that is away.
+  // Fail before copying anything for a connection that is down.
   if (redis.status !== 'ready') throw new Error(`there is no connection to Redis to publish to ${channel}`);
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const head = `*3\r\n$8\r\nSPUBLISH\r\n$${Buffer.byteLength(channel)}\r\n${channel}\r\n$${length}\r\n`;
@@ -39,7 +39,7 @@ export async function publishParts(
       at += part.length;
     }
     at += buffer.write('\r\n', at);
-    // Redis has read all of it when it answers.
+    // When Redis replies, it has read the whole buffer.
     return (await redis.sendCommand(
       new WrittenCommand('spublish', [channel], buffer.subarray(0, at)),
     )) as number;

@@ -1,46 +1,63 @@
 import { createHash } from 'node:crypto';
-import { Cluster, Redis, ReplyError } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { AppError } from '../contract/errors.ts';
 import { ConfigError } from '../runtime/config-error.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { within } from '../runtime/within.ts';
+import { BullmqClient } from './bullmq-client.ts';
 import { ClusterClient } from './cluster-client.ts';
+import { reconnectDelayMs } from './reconnect-delay.ts';
 import { readAccess, splitRedisUrls } from './redis-urls.ts';
+import { replyCode } from './reply-code.ts';
 
 export type RedisClient = Redis | Cluster;
 
 /**
- * - `commands`: shared by a whole process, pipelined by itself, fails at once while Redis is away
- * - `payloads`: likewise, for large values: nothing small waits behind them, and they are not copied into a pipeline
- * - `blocking`: waits inside Redis, so it carries nothing else
+ * - `commands`: shared by the whole process, pipelined automatically, fails at once while Redis is away
+ * - `payloads`: the same for large values, so that small ones do not wait behind them; not copied into a pipeline
+ * - `blocking`: blocks inside Redis for up to a second, so it carries nothing else
+ * - `bullmq`: for a BullMQ worker, which waits for work on a duplicate of it
  */
-export type RedisPurpose = 'commands' | 'payloads' | 'blocking';
+export type RedisPurpose = 'commands' | 'payloads' | 'blocking' | 'bullmq';
 
-export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000);
+const commandTimeoutMs = 5_000;
+
+/**
+ * A connection that is silent for this long while a reply is expected is replaced. A host that lost power or a network
+ * that drops packets does not close connections. BullMQ's locks last 10 s, and the worker must reconnect before they
+ * expire.
+ */
+const silenceMs: Readonly<Record<RedisPurpose, number>> = {
+  commands: commandTimeoutMs + 1_000,
+  payloads: commandTimeoutMs + 1_000,
+  blocking: 5_000,
+  bullmq: 5_000,
+};
 
 export function redisOptions(purpose: RedisPurpose) {
   const isForCommands = purpose === 'commands' || purpose === 'payloads';
   return {
     connectTimeout: 3_000,
+    socketTimeout: silenceMs[purpose],
     retryStrategy: reconnectDelayMs,
     enableAutoPipelining: purpose === 'commands',
-    // A command that waited for a reconnect would answer a caller who has long gone; a caller is told at once.
+    // Fail at once: a command that waited for a reconnect would return to a caller that has long gone.
     enableOfflineQueue: false,
     maxRetriesPerRequest: isForCommands ? 0 : null,
-    // An admission that is sent twice reserves twice; waiting for work again is what a blocked worker wants.
+    // An admission that is sent twice reserves twice, but a blocked worker wants to wait for work again.
     autoResendUnfulfilledCommands: !isForCommands,
-    ...(isForCommands ? { commandTimeout: 5_000 } : {}),
+    ...(isForCommands ? { commandTimeout: commandTimeoutMs } : {}),
   };
 }
 
-/** @param urls of one node, or of those of a Cluster, separated by commas */
+/** @param urls of one node or of the nodes of a Cluster, separated by commas */
 export function createRedis(urls: string, purpose: RedisPurpose, log: Logger): RedisClient {
   const nodes = splitRedisUrls(urls);
   const options = redisOptions(purpose);
-  const client = nodes.length === 1 ? new Redis(nodes[0]!, options) : createCluster(nodes, options);
+  const client = nodes.length === 1 ? createLone(nodes[0]!, purpose, options) : createCluster(nodes, options);
   let away = false;
   client.on('error', (error: Error) => {
-    // ioredis repeats the error at every attempt; once an outage is enough.
+    // ioredis repeats the error at every attempt. Log it once per outage.
     if (!away) log.warn({ purpose, reason: error.message }, 'Redis is away; reconnecting');
     away = true;
   });
@@ -51,21 +68,32 @@ export function createRedis(urls: string, purpose: RedisPurpose, log: Logger): R
   return client;
 }
 
+function createLone(url: string, purpose: RedisPurpose, options: ReturnType<typeof redisOptions>): Redis {
+  const Client = purpose === 'bullmq' ? BullmqClient : Redis;
+  return new Client(url, {
+    ...options,
+    // The server became a replica without closing its connections. Its name may lead to the new master by now.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY '),
+  });
+}
+
 function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>): Cluster {
   return new ClusterClient(nodes, {
-    // Nodes that others tell of are reached as the first one is.
+    // Nodes learned from other nodes are accessed like the first one.
     redisOptions: { ...options, ...readAccess(nodes[0]!) },
-    // By name, where there are names: certificates are made out to them.
+    // The check may ask a node whose connection is not ready yet, treat that as a failure and start over.
+    enableReadyCheck: false,
+    // Keeps host names, because TLS certificates are issued for them.
     dnsLookup: (address, callback) => callback(null, address),
     enableAutoPipelining: options.enableAutoPipelining,
     enableOfflineQueue: options.enableOfflineQueue,
     clusterRetryStrategy: reconnectDelayMs,
-    // Else what was under way when a connection was cut is sent again.
+    // By default, ioredis resends the commands in flight when a connection was lost.
     ...(options.autoResendUnfulfilledCommands ? {} : { retryDelayOnFailover: 0 }),
   });
 }
 
-/** Resolves when the client can be used. @throws Error when it is not ready in time. */
+/** Resolves when the client can be used. @throws ConfigError if it is not ready in time */
 export async function waitUntilReady(client: RedisClient, timeoutMs = 10_000): Promise<void> {
   const ready = new Promise<void>((resolve) => {
     if (client.status === 'ready') resolve();
@@ -73,7 +101,7 @@ export async function waitUntilReady(client: RedisClient, timeoutMs = 10_000): P
   });
   const allReady = async (): Promise<void> => {
     await ready;
-    // A Cluster is ready before the connections to its nodes are. A node that is down is not waited for.
+    // A Cluster client is ready before the connections to its nodes are. Do not wait for a node that is down.
     if (client instanceof Cluster)
       await Promise.allSettled(client.nodes('master').map((node) => node.ping()));
   };
@@ -85,16 +113,16 @@ export async function waitUntilReady(client: RedisClient, timeoutMs = 10_000): P
 }
 
 /**
- * How many listen to a channel of sharded pub/sub, as the owner of its slot counts them. What SPUBLISH returns is wrong for a
- * moment after a failover: it is accepted by the old master, which is a replica by now, and whose count is 0.
+ * Returns how many subscribers a sharded channel has, as counted by the owner of its slot. The count from SPUBLISH is
+ * wrong for a moment after a failover: the old master, now a replica, still accepts it and counts 0.
  */
 export async function countListeners(redis: RedisClient, channel: string): Promise<number> {
-  // A replica redirects this, and so the client learns who the owner is.
+  // A replica redirects this command, so the client learns who the owner is.
   await redis.exists(channel);
   return (await redis.spublish(channel, '')) as number;
 }
 
-/** Reply codes by which Redis says that it cannot serve now, rather than that the command is wrong. */
+/** Reply codes that mean that Redis cannot serve now. With any other code, the command is wrong. */
 const awayCodes = new Set([
   'LOADING',
   'BUSY',
@@ -105,25 +133,18 @@ const awayCodes = new Set([
   'OOM',
   'MISCONF',
   'NOREPLICAS',
-  // Its slot is on another node, since a moment ago.
+  // The slot has just moved to another node.
   'MOVED',
   'ASK',
 ]);
 
-/** The first word of an error reply is its code. */
-export function replyCode(error: unknown): string | null {
-  return error instanceof Error && (error instanceof ReplyError || error.name === 'ReplyError')
-    ? (error.message.split(' ', 1)[0] ?? null)
-    : null;
-}
-
-/** Whether a failure means that Redis is away, as against a command of ours being wrong. */
+/** Whether a failure means that Redis is away. If not, our command is wrong. */
 export function isRedisAway(error: unknown): boolean {
   const code = replyCode(error);
   return code === null || awayCodes.has(code);
 }
 
-/** Runs commands; an outage of Redis becomes `service_unavailable`. */
+/** Runs commands and turns an outage of Redis into `service_unavailable`. */
 export async function callRedis<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
@@ -135,7 +156,7 @@ export async function callRedis<T>(run: () => Promise<T>): Promise<T> {
 
 type ScriptArgument = string | number | Buffer;
 
-/** A Lua text that runs by its hash and loads itself where Redis does not know it yet. */
+/** A Lua script that runs by its hash and loads itself if Redis does not know it yet. */
 export class RedisScript {
   readonly #text: string;
   readonly #sha: string;
@@ -154,7 +175,10 @@ export class RedisScript {
     }
   }
 
-  /** As `run`, but sends the text at once: runs of one connection happen in the order in which they were asked for. */
+  /**
+   * Like `run`, but always sends the text, so that scripts on one connection run in the order in which they were
+   * called.
+   */
   async runInOrder(
     redis: RedisClient,
     keys: readonly string[],

@@ -4,11 +4,10 @@ import { ChannelConnection, type ChannelListener } from './channel-connection-cl
 import { readAccess, readNode, splitRedisUrls, type RedisNode } from './redis-urls.ts';
 
 /**
- * Sharded pub/sub: a message goes through the node that has its channel's slot, so messages keep their order, and whoever
- * publishes is told how many listen. On one node it is the same as plain pub/sub, so there is one path for both.
+ * Sharded pub/sub. A message goes through the node that owns its channel's slot, so messages keep their order and the
+ * publisher learns how many listen. On a single node it works like plain pub/sub, so both use the same code.
  *
- * ioredis has sharded subscribers of its own; they do not say when messages may have been missed, nor that Redis refused a
- * subscription.
+ * ioredis has sharded subscribers, but they report neither missed messages nor a refused subscription.
  */
 export class Subscriber {
   readonly #urls: readonly string[];
@@ -19,7 +18,7 @@ export class Subscriber {
 
   /**
    * @param urls as `createRedis` takes them
-   * @param patienceMs how often Redis is asked for an answer, and how long it may take
+   * @param patienceMs how often Redis is pinged, and how long a reply may take
    */
   constructor(urls: string, log: Logger, patienceMs = 5_000) {
     this.#urls = splitRedisUrls(urls);
@@ -27,7 +26,7 @@ export class Subscriber {
     this.#patienceMs = patienceMs;
   }
 
-  /** To be called before `start`. */
+  /** Call before `start`. */
   listen(channel: string, listener: ChannelListener): void {
     const listeners = this.#listeners.get(channel);
     if (listeners === undefined) this.#listeners.set(channel, [listener]);
@@ -35,8 +34,8 @@ export class Subscriber {
   }
 
   /**
-   * Resolves once Redis has taken all subscriptions; from then on they are made again whenever they are lost.
-   * @throws ConfigError where Redis refuses them
+   * Resolves once Redis has accepted all subscriptions. After that they are renewed whenever they are lost.
+   * @throws ConfigError if Redis refuses them
    */
   async start(): Promise<void> {
     const groups = new Map<string, Map<string, readonly ChannelListener[]>>();
@@ -65,7 +64,7 @@ export class Subscriber {
     }
   }
 
-  /** Whether messages of this channel come in. */
+  /** Whether messages of this channel arrive now. */
   isListening(channel: string): boolean {
     return this.#connections.get(this.#groupOf(channel))?.isListening ?? false;
   }
@@ -74,7 +73,7 @@ export class Subscriber {
     for (const connection of this.#connections.values()) connection.close();
   }
 
-  /** Channels of one hash tag have one slot, which one node has. */
+  /** Channels with the same hash tag share a slot, which one node owns. */
   #groupOf(channel: string): string {
     if (this.#urls.length === 1) return '';
     return /\{([^}]+)\}/.exec(channel)?.[1] ?? channel;
@@ -89,7 +88,7 @@ export class Subscriber {
       autoResubscribe: false,
       retryStrategy: () => null,
     };
-    // All that a lone URL may say, such as the family of addresses, is ioredis's to read.
+    // ioredis itself parses whatever else a single URL contains, such as the address family.
     return this.#urls.length === 1
       ? new Redis(url!, options)
       : new Redis({ ...options, ...readAccess(url!), host, port });

@@ -4,13 +4,13 @@ import { AppError } from '../contract/errors.ts';
 const usualPauseMs = 500;
 
 export interface OutageLimits {
-  /** Whether to try again after this failure. Unless given, wherever Redis was away. */
+  /** Whether to retry after this failure. By default, if Redis was away. */
   readonly isOutage?: (error: unknown) => boolean;
-  /** Between two tries. */
+  /** Pause between two attempts. */
   readonly pauseMs?: number;
 }
 
-/** Tries until it succeeds, for as long as an outage of Redis lasts. @throws the first failure that is no outage */
+/** Retries for as long as an outage of Redis lasts. @throws the first failure that is not an outage */
 export async function throughOutage<T>(
   attempt: () => Promise<T>,
   { isOutage = isUnavailable, pauseMs = usualPauseMs }: OutageLimits = {},

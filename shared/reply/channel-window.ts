@@ -1,11 +1,11 @@
 /**
- * Redis cuts a subscriber for which 32 MB wait, and with it every stream of its api process: one account's streams could
- * end everybody's. Each worker therefore has no more than this on its way to one api process.
+ * Redis disconnects a subscriber with 32 MB pending, which ends every stream of its api process: one account's streams
+ * could end everyone's. Each worker therefore never has more than this in flight to one api process.
  */
 const windowBytes = 2 * 1024 * 1024;
-/** How often the api process is asked to say what it has received. */
+/** How often the api process is asked to acknowledge what it has received. */
 const markEveryBytes = 256 * 1024;
-/** An acknowledgement that does not come so long was lost, or the process is gone, which is noticed elsewhere. */
+/** An acknowledgement missing for this long was lost, or the process is gone, which is detected elsewhere. */
 const lostAfterMs = 2_000;
 
 interface Room {
@@ -13,21 +13,23 @@ interface Room {
   readonly open: () => void;
 }
 
-/** What one worker has on its way to one api process. */
+/** Flow control from one worker to one api process. */
 export class ChannelWindow {
-  /** Waits for the end of this turn of the event loop, in which a vendor's connection alone may bring megabytes. */
+  /**
+   * Bytes to be sent at the end of this event loop turn. A vendor's connection alone may deliver megabytes in one turn.
+   */
   #queuedBytes = 0;
   #sentBytes = 0;
   #markedBytes = 0;
   #receivedBytes = 0;
   #room: Room | null = null;
 
-  /** Notes what will be sent at the end of this turn. */
+  /** Counts bytes that will be sent at the end of this turn. */
   queue(bytes: number): void {
     this.#queuedBytes += bytes;
   }
 
-  /** Notes that what was queued has been sent, and how much that was. @returns the mark to be sent after it, where one is due */
+  /** Records that the queued bytes were sent, and how many. @returns the mark to send after them, if one is due */
   send(bytes: number): number | null {
     this.#queuedBytes = 0;
     this.#sentBytes += bytes;
@@ -42,7 +44,7 @@ export class ChannelWindow {
     if (this.#hasRoom) this.#room?.open();
   }
 
-  /** Null where more may be sent, else what resolves when it may. */
+  /** Null if more may be sent now; otherwise a promise that resolves when it may. */
   whenRoom(): Promise<void> | null {
     if (this.#hasRoom) return null;
     this.#room ??= this.#createRoom();

@@ -2,18 +2,18 @@ import { encodeFrame } from './frame.ts';
 import type { ErrorCode } from '../contract/error-kinds.ts';
 import { AppError, isErrorCode, type ValidationIssue } from '../contract/errors.ts';
 
-/** What an `error` frame says: the code, and the text a caller may read. */
+/** The payload of an `error` frame: the code, and a message that the caller may read. */
 export interface ErrorPayload {
   readonly code: ErrorCode;
   readonly message: string;
-  /** The faults of a request that only a worker could find; absent where there are none. */
+  /** Validation errors that only a worker could find; absent if there are none. */
   readonly issues?: readonly ValidationIssue[];
 }
 
-/** Later than any attempt: the frame is the first of its own. */
+/** Higher than any real attempt, so the frame is the first of a new attempt. */
 const maxAttempt = 0xffff;
 
-/** The last frame of a request that no worker ends: whichever attempt its readers follow, they take it. */
+/** Encodes the last frame of a request that no worker ends. Readers accept it whichever attempt they follow. */
 export function encodeLastError(requestId: string, { code, publicMessage: message }: AppError): Buffer {
   const payload = Buffer.from(JSON.stringify({ code, message } satisfies ErrorPayload));
   return encodeFrame({ requestId, attempt: maxAttempt, sequence: 0, kind: 'error', tokens: 0, payload });

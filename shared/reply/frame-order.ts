@@ -1,14 +1,14 @@
 import type { Frame } from './frame.ts';
 
 /**
- * Follows the frames of one request: those of an earlier attempt are stale, as is one that was sent again and came both
- * times; a gap in those of the latest attempt means that some were lost.
+ * Checks the order of one request's frames. Frames of an earlier attempt are stale, and so is the second copy of a
+ * frame that was sent twice. A gap in the latest attempt means that frames were lost.
  */
 export class FrameOrder {
   attempt: number;
   #received = 0;
 
-  /** @param attempt the one that was dispatched; frames of a later one end it */
+  /** @param attempt the attempt that was dispatched; frames of a later one supersede it */
   constructor(attempt = 0) {
     this.attempt = attempt;
   }

@@ -1,10 +1,10 @@
 import { parse as parseUuid, stringify as stringifyUuid } from 'uuid';
 
 /**
- * What a worker sends the api process that waits: `accepted` names the worker, `delta` carries bytes that are ready
- * for the socket, `result` and `error` end the request. A result that is large for a frame is `offered`, and sent as
- * `piece`s when it is asked for; one that is kept is `stored`. Kept frames that are in the object store left `moved`
- * behind. A `mark` belongs to no request: it asks the process to say that it has received everything before it.
+ * What a worker sends to the api process that waits. `accepted` names the worker, `delta` carries bytes that are ready
+ * for the socket, `result` and `error` end the request. A result too large for a frame is `offered` and sent as
+ * `piece`s on demand; a result that is kept is `stored`. `moved` replaces kept frames that are now in the object store.
+ * A `mark` belongs to no request: it asks the process to acknowledge everything before it.
  */
 export const frameKinds = [
   'accepted',
@@ -22,12 +22,12 @@ export type FrameKind = (typeof frameKinds)[number];
 
 export interface FrameHeader {
   readonly requestId: string;
-  /** Which dispatch of the request this answers: frames of an earlier one are stale. */
+  /** Which dispatch of the request this frame belongs to. Frames of an earlier one are stale. */
   readonly attempt: number;
-  /** Counts the frames of one attempt from 0; a gap means that one was lost. */
+  /** Numbers the frames of one attempt from 0; a gap means that a frame was lost. */
   readonly sequence: number;
   readonly kind: FrameKind;
-  /** Completion tokens generated so far: what a request is charged for if its worker dies now. */
+  /** Completion tokens generated so far. If the worker dies now, the request is charged for them. */
   readonly tokens: number;
 }
 
@@ -38,15 +38,15 @@ export interface Frame extends FrameHeader {
 /** length u32 (whole frame) · request id 16 bytes · attempt u16 · sequence u32 · kind u8 · tokens u32 · payload */
 const headerLength = 31;
 
-/** Where the kind is in a frame. */
+/** Byte offset of the kind in a frame. */
 export const kindOffset = 26;
 
-/** A request's id as frames carry it: parsed once, written with every frame. */
+/** A request's id as frames carry it. Parsed once, written with every frame. */
 export function packRequestId(requestId: string): Uint8Array {
   return parseUuid(requestId);
 }
 
-/** Header and payload apart, for a message that is put together from many frames with one copy. */
+/** Encodes the header alone, so that a message of many frames can be assembled with a single copy. */
 export function encodeHeader(
   packedId: Uint8Array,
   header: Omit<FrameHeader, 'requestId'>,
@@ -70,7 +70,7 @@ export function encodeFrame(frame: Frame): Buffer {
 /** An offered result is cut into pieces of this size; only the last one is smaller. */
 export const pieceBytes = 512 * 1024;
 
-/** What an `offered` frame says: the length of the whole result. */
+/** The payload of an `offered` frame: the length of the whole result. */
 export const encodeOffer = (length: number): Buffer => {
   const bytes = Buffer.allocUnsafe(4);
   bytes.writeUInt32LE(length, 0);
@@ -79,10 +79,10 @@ export const encodeOffer = (length: number): Buffer => {
 
 export const decodeOffer = (payload: Buffer): number => payload.readUInt32LE(0);
 
-/** Of frames that belong to no request. */
+/** The id in frames that belong to no request. */
 const noRequest = new Uint8Array(16);
 
-/** A `mark` frame: which worker it is from, and how many bytes that has sent to this channel. */
+/** Encodes a `mark` frame: the worker that sends it, and how many bytes it has sent to this channel. */
 export function encodeMark(workerId: string, sentBytes: number): Buffer {
   const payload = Buffer.from(`${workerId} ${sentBytes}`);
   const header = { attempt: 0, sequence: 0, kind: 'mark', tokens: 0 } as const;
@@ -94,7 +94,7 @@ export function decodeMark(payload: Buffer): { readonly workerId: string; readon
   return { workerId, sentBytes: Number(sentBytes) };
 }
 
-/** The frames of one message, whose payloads are views into it. @throws RangeError when it is cut or malformed. */
+/** Decodes the frames of one message. Payloads are views into it. @throws RangeError if it is truncated or malformed */
 export function decodeFrames(message: Buffer): Frame[] {
   const frames: Frame[] = [];
   let at = 0;
@@ -108,8 +108,8 @@ export function decodeFrames(message: Buffer): Frame[] {
 }
 
 /**
- * The frame that these bytes begin with, whose payload is a view into them; null where its end is missing.
- * @throws RangeError when it is malformed
+ * Decodes the first frame of these bytes. Its payload is a view into them. Returns null if its end is missing.
+ * @throws RangeError if it is malformed
  */
 export function decodeFirstFrame(
   bytes: Buffer,

@@ -1,8 +1,8 @@
-import { claimLifetimeSeconds } from '../billing/claim.ts';
+import { claimLifetimeSeconds } from '../billing/idempotency-claim.ts';
 import {
   crowdedBytes,
   keptBytesFunctions,
-  maxKeptBytesPerAnswer,
+  maxKeptBytesPerResponse,
   maxKeptBytesUnderWay,
 } from '../billing/kept-bytes.ts';
 import type { HeldRequest } from '../billing/reservation-store.ts';
@@ -11,15 +11,15 @@ import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.
 import { redisKeys } from '../redis/redis-keys.ts';
 import { decodeFirstFrame, encodeFrame, frameKinds, kindOffset, type FrameKind } from './frame.ts';
 
-/** Longer than the claim that leads to it, so that no caller finds half of an answer. */
+/** Longer than the claim that leads to it, so that no caller finds half a response. */
 const lifetimeSeconds = claimLifetimeSeconds + 60 * 60;
 
-/** Failures are not replayed: only readers that are attached now still need one. */
+/** Failures are not replayed. Only readers that are attached now still need one. */
 const failureLifetimeSeconds = 5 * 60;
 
 /**
- * Of an attempt at a durable job: whether another has the job by now, or it has ended. What such an attempt brings late must
- * not take the place of what was charged.
+ * For an attempt at a durable job: whether another attempt owns the job by now, or the job has ended. Late output of
+ * such an attempt must not replace the output that was charged.
  */
 const fenceFunction = `
 local function isOvertaken(record, attempt)
@@ -30,8 +30,8 @@ end
 `;
 
 /**
- * Appends a frame, and counts it. A delta is refused where a bound is reached; the frames around it are small. Whether the
- * account is crowded is told with those.
+ * Appends a frame and counts its bytes. A delta is refused if a bound is reached; the frames around it are small. With
+ * those, it also returns whether the account is crowded.
  */
 const appendScript = new RedisScript(`${keptBytesFunctions}${fenceFunction}
 local frames, counter = KEYS[1], KEYS[2]
@@ -55,8 +55,8 @@ return {length, not isDelta and keptBytesExceed(counter, tonumber(ARGV[7])) and 
 `);
 
 /**
- * Sets a value, for a lifetime or for what is left of the lifetime of the value before it; deletes where it is empty.
- * Where the value before it is not as long as expected, another process has changed it, and it stays.
+ * Sets a value, for a lifetime or for the rest of the previous value's lifetime. An empty value deletes it. If the
+ * previous value does not have the expected length, another process has changed it, and it is left as it is.
  */
 const replaceScript = new RedisScript(`${keptBytesFunctions}${fenceFunction}
 local key, counter = KEYS[1], KEYS[2]
@@ -82,7 +82,7 @@ end
 return 1
 `);
 
-/** Another attempt has the job by now, or it has ended: nothing of this one is kept, nor charged. */
+/** Another attempt owns the job by now, or the job has ended. Nothing of this attempt is kept or charged. */
 export class AttemptOvertaken extends Error {
   override readonly name = 'AttemptOvertaken';
 }
@@ -100,19 +100,19 @@ function fenceOf({ accountId, requestId, jobAttempt }: KeptRequest): Fence {
     : { keys: [redisKeys.job(accountId, requestId)], args: [jobAttempt] };
 }
 
-/** The two values that Redis holds for a request: its frames, and a whole answer while the object store is away. */
+/** The two values in Redis for a request: its frames, and a whole response while the object store is away. */
 export type KeptPart = 'frames' | 'answer';
 
 export interface KeptSize {
   /** Of the frames of this request. */
   readonly bytes: number;
-  /** Redis keeps so much for the account that its smaller answers are worth moving, too. */
+  /** The account has so many bytes in Redis that its smaller responses should move, too. */
   readonly isCrowded: boolean;
 }
 
-/** A request whose answer is kept. */
+/** A request whose response is kept. */
 export interface KeptRequest extends HeldRequest {
-  /** Which attempt at a durable job keeps it; of no other request. What jobs keep is counted by itself. */
+  /** The attempt of a durable job; absent for other requests. Bytes kept for jobs are counted separately. */
   readonly jobAttempt?: number | undefined;
 }
 
@@ -120,23 +120,23 @@ const keyOf = (part: KeptPart, { accountId, requestId }: HeldRequest): string =>
   part === 'frames' ? redisKeys.keptFrames(accountId, requestId) : redisKeys.keptAnswer(accountId, requestId);
 
 /**
- * Answers under Idempotency-Keys, and of durable jobs, as Redis keeps them: the frames of a request one after the other in
- * one string, so that a reader takes as many bytes as it wants from where it stopped.
+ * Kept responses in Redis: those under Idempotency-Keys and those of durable jobs. The frames of a request are
+ * concatenated in one string, so that a reader can continue from any offset with as many bytes as it wants.
  */
 export class KeptFramesStore {
   readonly #redis: RedisClient;
   readonly #payloads: RedisClient;
 
-  /** @param payloads carries what is read: nothing small waits behind it */
+  /** @param payloads a separate connection for reads, so that small commands do not wait behind them */
   constructor(redis: RedisClient, payloads: RedisClient) {
     this.#redis = redis;
     this.#payloads = payloads;
   }
 
   /**
-   * Null where the frame is not kept, because a bound is reached.
-   * @param isBounded whether it may be refused: deltas always, and what has another place to go
-   * @param isAlone no other frame of the request is under way: the script's text need not be sent to keep them in order
+   * Appends a frame. Returns null if it was not kept because a bound is reached.
+   * @param isBounded whether it may be refused: deltas always, and what can be stored elsewhere
+   * @param isAlone no other frame of the request is in flight, so order is kept without sending the script's text
    */
   async append(
     request: KeptRequest,
@@ -151,7 +151,7 @@ export class KeptFramesStore {
       kind === 'delta' ? 1 : 0,
       isBounded ? 1 : 0,
       kind === 'error' ? failureLifetimeSeconds : lifetimeSeconds,
-      maxKeptBytesPerAnswer,
+      maxKeptBytesPerResponse,
       maxKeptBytesUnderWay,
       crowdedBytes,
       ...fence.args,
@@ -159,7 +159,7 @@ export class KeptFramesStore {
     const [bytes, crowded] = (await callRedis(() =>
       isAlone
         ? appendScript.run(this.#redis, keys, args)
-        : // Frames must not overtake one another, as they could while the script is being loaded.
+        : // Frames must not overtake each other, as they could while the script is being loaded.
           appendScript.runInOrder(this.#redis, keys, args),
     )) as [number, number];
     if (bytes < 0) throw new AttemptOvertaken();
@@ -167,8 +167,8 @@ export class KeptFramesStore {
   }
 
   /**
-   * Bytes of a request's frames; none where there are no more yet. Where the frames have moved to the object store, how
-   * many bytes are there: an offset means the same in either place.
+   * Reads bytes of a request's frames; empty if there are no more yet. If the frames have moved to the object store,
+   * returns how many bytes are there. An offset means the same in both places.
    */
   async readFrames(
     request: HeldRequest,
@@ -177,7 +177,7 @@ export class KeptFramesStore {
   ): Promise<{ readonly bytes: Buffer } | { readonly movedBytes: number }> {
     const key = keyOf('frames', request);
     const [bytes, kind] = await callRedis(() =>
-      // In this order: frames that move between the two reads are known to have moved.
+      // In this order, a move between the two reads is always detected.
       Promise.all([
         this.#payloads.getrangeBuffer(key, from, from + maxBytes - 1),
         this.#payloads.getrangeBuffer(key, kindOffset, kindOffset),
@@ -185,29 +185,29 @@ export class KeptFramesStore {
     );
     if (kind[0] !== frameKinds.indexOf('moved')) return { bytes };
     const marker = await callRedis(() => this.#payloads.getBuffer(key));
-    // Null where it expired just now; then nothing leads to it any more.
+    // Null if it just expired. Nothing refers to it any more then.
     const first = marker === null ? null : decodeFirstFrame(marker);
     return first === null ? { bytes: Buffer.alloc(0) } : { movedBytes: Number(first.frame.payload) };
   }
 
-  /** Bytes of either part; fewer than were asked for at the end of it. */
+  /** Reads bytes of either part; fewer than requested at its end. */
   async readPart(part: KeptPart, request: HeldRequest, from: number, maxBytes: number): Promise<Buffer> {
     const key = keyOf(part, request);
     return await callRedis(() => this.#payloads.getrangeBuffer(key, from, from + maxBytes - 1));
   }
 
-  /** Null where there is none. */
-  async readAnswer(request: HeldRequest): Promise<Buffer | null> {
+  /** Null if there is none. */
+  async readResponse(request: HeldRequest): Promise<Buffer | null> {
     return await callRedis(() => this.#payloads.getBuffer(keyOf('answer', request)));
   }
 
-  /** Drops the frames of a request: another attempt keeps others. */
+  /** Drops the frames of a request, because another attempt will store its own. */
   async clear(request: KeptRequest): Promise<void> {
     await this.#replace(this.#redis, 'frames', request, Buffer.alloc(0), '', '', fenceOf(request));
   }
 
-  /** @throws AppError `too_many_jobs` where the account has too much in Redis already */
-  async putAnswer(request: KeptRequest, bytes: Buffer): Promise<void> {
+  /** @throws AppError `too_many_jobs` if the account already has too much in Redis */
+  async putResponse(request: KeptRequest, bytes: Buffer): Promise<void> {
     const fence = fenceOf(request);
     const isKept = await this.#replace(this.#payloads, 'answer', request, bytes, '', lifetimeSeconds, fence);
     const message = request.jobAttempt === undefined ? tooMuchKept : tooMuchOfJobs;
@@ -215,9 +215,9 @@ export class KeptFramesStore {
   }
 
   /**
-   * Leaves of what was copied to the object store no more than where it is.
-   * @param bytes how long it was when it was copied
-   * @returns false where it changed or expired meanwhile; it stays as it is then
+   * Replaces what was copied to the object store with a marker of where it is.
+   * @param bytes its length when it was copied
+   * @returns false if it changed or expired meanwhile, and is left as it is
    */
   async leaveMoved(part: KeptPart, request: KeptRequest, bytes: number): Promise<boolean> {
     const { requestId } = request;
@@ -252,13 +252,13 @@ export class KeptFramesStore {
 
 const megabytes = (bytes: number): number => bytes / 1_000_000;
 
-/** What a caller is told whose answer is not kept; what came of it is charged. */
+/** The message for a caller whose response is not kept. Its usage is charged. */
 export const tooMuchKept =
-  `An answer under an Idempotency-Key is kept up to ${megabytes(maxKeptBytesPerAnswer)} MB, and those of an account ` +
+  `An answer under an Idempotency-Key is kept up to ${megabytes(maxKeptBytesPerResponse)} MB, and those of an account ` +
   `that are under way up to ${megabytes(maxKeptBytesUnderWay)} MB together. Send fewer of them at once, or send this ` +
   'request without the header.';
 
-/** What a job fails with whose response neither store takes; nothing is charged for it. */
+/** The message for a job whose response neither store takes. Nothing is charged. */
 const tooMuchOfJobs =
   `The response could not be kept, and nothing was charged: the object store is away, and those of the account's other jobs ` +
   `take ${megabytes(maxKeptBytesUnderWay)} MB already. Make fewer jobs until it is back, and this one again then.`;

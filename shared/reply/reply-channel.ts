@@ -4,25 +4,25 @@ import { redisChannels } from '../redis/redis-keys.ts';
 import { publishParts } from '../redis/publish-parts.ts';
 import { countListeners, type RedisClient } from '../redis/redis-client.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
-import type { AdmittedRequest } from '../queue/job-kinds.ts';
+import type { AdmittedRequest } from '../billing/admitted-request.ts';
 import type { HeldRequest } from '../billing/reservation-store.ts';
-import { encodeStored, type StoredAnswer } from './answer-store.ts';
+import { encodeStored, type StoredResponse } from './response-store.ts';
 import type { ErrorPayload } from './error-payload.ts';
 import { ChannelWindow } from './channel-window.ts';
 import { encodeHeader, encodeMark, encodeOffer, packRequestId, type FrameKind } from './frame.ts';
 import type { KeptFramesStore, KeptSize } from './kept-frames-store.ts';
 
-/** Redis cuts a subscriber with 32 MB pending; a message stays far below it. */
+/** Redis disconnects a subscriber with 32 MB pending. Messages stay far below that. */
 const maxMessageBytes = 1_000_000;
 /** Text of this length is at most `maxInlineBytes` in UTF-8. */
 const maxDeltaCharacters = maxInlineBytes / 3;
 
-/** The reply channel of durable jobs, for which nobody waits. */
+/** The reply channel of durable jobs, which have no listener. */
 export const noChannel = '';
 
-/** A frame on its way: text may be added to a delta until its tick ends. */
+/** A frame to be sent. Text may be appended to a delta until its tick ends. */
 interface PendingFrame {
-  /** The request whose answer is kept beyond its socket; null where it is not. */
+  /** The request whose response is kept after its connection closes; null if it is not kept. */
   readonly keptAs: HeldRequest | null;
   readonly packedId: Uint8Array;
   readonly attempt: number;
@@ -36,21 +36,21 @@ interface PendingFrame {
 export interface ReplyPublisherOptions {
   readonly workerId: string;
   readonly redis: RedisClient;
-  /** Carries pieces of large results: what others are told does not wait behind them. */
+  /** Carries the pieces of large results, so that other messages do not wait behind them. */
   readonly payloads: RedisClient;
   readonly keptFrames: Pick<KeptFramesStore, 'append'>;
   readonly log: Logger;
-  /** Nobody listens to this channel. */
+  /** Called when nobody listens to this channel. */
   readonly onDeaf: (channel: string) => void;
-  /** All frames of an answer have been kept. */
+  /** All frames of a response have been kept. */
   readonly onKept?: (request: HeldRequest, size: KeptSize) => void;
-  /** A frame was not kept because too much is: none of the later ones has a reader. */
+  /** A frame was not kept because a bound is reached. Later frames have no reader. */
   readonly onKeptTooMuch?: (request: HeldRequest) => void;
 }
 
 /**
- * A worker's side: frames of one tick to one api process travel in one message. A channel that nobody listens to is
- * an api process that died, and its callers' connections with it.
+ * The worker's side of reply channels. Frames of one tick to one api process travel in one message. A channel without
+ * listeners means that the api process has died, and its callers' connections with it.
  */
 export class ReplyPublisher {
   readonly #options: ReplyPublisherOptions;
@@ -77,13 +77,13 @@ export class ReplyPublisher {
     if (this.#pending.size === 1) setImmediate(() => this.flush());
   }
 
-  /** So much was added to what waits for the end of this turn. */
+  /** Counts bytes added to what is sent at the end of this turn. */
   grow(channel: string, length: number): void {
     if (channel === noChannel) return;
     this.#windowOf(channel).queue(length);
   }
 
-  /** Null while the channel's process keeps up, else what resolves when more may be sent to it. */
+  /** Null while the channel's process keeps up; otherwise a promise that resolves when more may be sent to it. */
   whenRoom(channel: string): Promise<void> | null {
     if (channel === noChannel) return null;
     return this.#windows.get(channel)?.whenRoom() ?? null;
@@ -94,25 +94,28 @@ export class ReplyPublisher {
     this.#windows.get(channel)?.acknowledge(mark);
   }
 
-  /** One large frame in a message of its own, at once. @throws what Redis's client throws: it may not have left */
+  /**
+   * Sends one large frame at once, as a separate message. @throws what the Redis client throws; it may not have been
+   * sent
+   */
   async sendPiece(channel: string, frame: readonly Buffer[]): Promise<void> {
     await this.#hear(channel, await publishParts(this.#options.payloads, channel, frame));
   }
 
-  /** Finds out about channels on which nothing is to be said for now. An empty message has no frames. */
+  /** Checks whether idle channels still have listeners. An empty message has no frames. */
   probe(channels: Iterable<string>): void {
     for (const channel of channels) this.#publish(channel, Buffer.alloc(0));
   }
 
-  /** Resolves when all frames so far have left: from then on a job may be said to be done. */
+  /** Resolves when all frames so far have been sent. Only then may a job be reported as done. */
   async sent(): Promise<void> {
     this.flush();
     await Promise.all(this.#leaving);
   }
 
   /**
-   * Sends what was to wait for the end of this turn: Redis answers it, and so says whether anybody listens, before it
-   * answers what is asked of it from now on.
+   * Sends what is queued for the end of this turn now. Redis replies to it, and so reports whether anyone listens,
+   * before it replies to any later command.
    */
   flush(): void {
     const batches = [...this.#pending];
@@ -139,7 +142,7 @@ export class ReplyPublisher {
   }
 
   #publishFrames(channel: string, pieces: Buffer[], size: number): void {
-    // Nobody waits for a durable job: what is said of it is kept.
+    // Durable jobs have no listener. What they report is stored.
     if (channel === noChannel) return;
     const mark = this.#windowOf(channel).send(size);
     if (mark !== null) pieces.push(encodeMark(this.#options.workerId, mark));
@@ -155,7 +158,7 @@ export class ReplyPublisher {
     return window;
   }
 
-  /** Before it is published: whoever is woken by the message finds the frame. */
+  /** Called before publishing, so that a reader woken by the message finds the frame. */
   #keep(request: HeldRequest, kind: FrameKind, frame: Buffer): void {
     const { keptFrames, onKept, onKeptTooMuch } = this.#options;
     const kept = keptFrames
@@ -171,7 +174,7 @@ export class ReplyPublisher {
   }
 
   #publish(channel: string, message: Buffer): void {
-    // A lost message shows as a gap in the sequence, or as silence, at the process that waits; it ends the request.
+    // The waiting process sees a lost message as a gap in the sequence, or as silence, and ends the request.
     const published = this.#redis
       .spublish(channel, message)
       .then((listeners) => this.#hear(channel, listeners as number))
@@ -195,7 +198,7 @@ export class ReplyPublisher {
   }
 }
 
-/** The frames of one request's attempt, numbered in the order they are sent. */
+/** Writes the frames of one attempt of a request, numbered in the order they are sent. */
 export class ReplyWriter {
   readonly #publisher: ReplyPublisher;
   readonly #channel: string;
@@ -214,7 +217,7 @@ export class ReplyWriter {
     this.#publisher = publisher;
     this.#channel = channel;
     this.#packedId = packRequestId(requestId);
-    // What a durable job says is in its record, and its answer is kept by itself.
+    // A durable job reports through its record, and its response is kept separately.
     this.#keptAs = claimHash === null ? null : { requestId, accountId };
     this.#attempt = attempt;
   }
@@ -223,12 +226,12 @@ export class ReplyWriter {
     this.#send('accepted', workerId);
   }
 
-  /** Null while the process that waits keeps up, else what resolves when more may be sent to it. */
+  /** Null while the waiting process keeps up; otherwise a promise that resolves when more may be sent to it. */
   whenRoom(): Promise<void> | null {
     return this.#publisher.whenRoom(this.#channel);
   }
 
-  /** Deltas of one tick are one frame: what a vendor sent at once reaches the caller at once. */
+  /** Deltas of one tick share a frame, so what a vendor sent at once reaches the caller at once. */
   delta(text: string, tokens: number): void {
     if (text.length > maxDeltaCharacters) {
       const bytes = Buffer.from(text);
@@ -252,18 +255,18 @@ export class ReplyWriter {
     this.#send('result', bytes);
   }
 
-  stored(stored: StoredAnswer): void {
+  stored(stored: StoredResponse): void {
     this.#send('stored', encodeStored(stored));
   }
 
-  /** A result of so many bytes can be asked for. */
+  /** A result of this many bytes can be requested. */
   offered(length: number): void {
     this.#send('offered', encodeOffer(length));
   }
 
   /**
-   * A piece, to be sent as often as it takes: whoever has had it ignores it.
-   * @returns sends it; throws what Redis's client throws where it may not have left
+   * Prepares a piece that may be sent several times. A receiver that already has it ignores it.
+   * @returns a function that sends it, and throws what the Redis client throws if it may not have been sent
    */
   piece(parts: readonly Buffer[]): () => Promise<void> {
     const length = parts.reduce((sum, part) => sum + part.length, 0);
@@ -292,31 +295,31 @@ export class ReplyWriter {
   }
 }
 
-/** Why nobody waits for a request any more, where its caller did not leave. */
+/** Why a request is no longer needed if its caller did not leave. */
 export interface CancelCause {
-  /** The answer cannot reach the caller: not charged as if the caller had left. */
+  /** The response cannot reach the caller through our fault, so the caller is not charged as if it had left. */
   readonly isOurFault?: true;
-  /** The caller did not read the answer. */
+  /** The caller did not read the response. */
   readonly isUnread?: true;
 }
 
 /** What an api process asks of the worker that runs a request. */
 export type RunControl = { readonly requestId: string } & (
   | { readonly action: 'pause' | 'resume' }
-  /** Nobody waits any more: the caller left, unless the cause says otherwise. */
+  /** The request is no longer needed: the caller left, unless the cause says otherwise. */
   | ({ readonly action: 'cancel' } & CancelCause)
-  /** Of the result that this attempt offered, what is up to this byte may be sent. */
+  /** The bytes up to this one, of the result that this attempt offered, may be sent. */
   | { readonly action: 'send'; readonly attempt: number; readonly upToByte: number }
 );
 
-/** What an api process tells a worker: of one request, or of all that came on its channel. */
+/** A message from an api process to a worker: about one request, or about everything received on its channel. */
 export type ControlMessage =
   | RunControl
   | { readonly action: 'received'; readonly channel: string; readonly mark: number }
-  /** Its account has cancelled a durable job that this worker has. */
+  /** The account has cancelled a durable job that this worker runs. */
   | { readonly action: 'cancel-job'; readonly jobId: string };
 
-/** @returns whether the worker listens: one whose connection was cut does again in a moment, a dead one never */
+/** @returns whether the worker listens. After a lost connection it will again in a moment; a dead worker never will */
 export async function sendControl(
   redis: RedisClient,
   workerId: string,

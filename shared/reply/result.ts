@@ -1,4 +1,4 @@
-/** What a `result` frame of an embedding or image request holds: a header in JSON, then bytes as they are. */
+/** The header of a `result` frame of an embedding or image request. JSON, followed by raw bytes. */
 export interface ResultHeader {
   /** Unix seconds. */
   readonly created: number;
@@ -16,13 +16,13 @@ export interface EmbeddingResultHeader extends ResultHeader {
 export interface ImageResultHeader extends ResultHeader {
   readonly images: readonly {
     readonly revisedPrompt: string | null;
-    /** Where it is in the object store; null where its bytes follow the header. */
+    /** Its key in the object store; null if its bytes follow the header. */
     readonly objectKey: string | null;
     readonly byteLength: number;
   }[];
 }
 
-/** Header length u32 · header · body: the parts of it, for who sends them one after the other. */
+/** Encodes header length u32 · header · body, as parts so that the caller can send them one after the other. */
 export function encodeResult(header: ResultHeader, body: readonly Buffer[]): Buffer[] {
   const json = Buffer.from(JSON.stringify(header));
   const length = Buffer.allocUnsafe(4);

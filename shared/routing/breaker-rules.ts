@@ -1,25 +1,25 @@
 /**
- * When a route's circuit breaker opens, and how it heals. Calls count in the window in which they ended; only failures
- * of the server count against a route, neither refusals of a request nor the limits of a key. A breaker is
- * open to the accounts whose calls failed. It is so to all where these are several, and more than those whose latest
- * call ended well: what one account's requests bring about closes nothing to others.
+ * When a route's circuit breaker opens, and how it closes again. Calls count in the window in which they end. Only
+ * server failures count against a route; rejected requests and rate limits of a key do not. An open breaker blocks the
+ * accounts whose calls failed. It blocks all accounts if several of them failed, and more than those whose latest call
+ * succeeded. A failure that one account's requests cause therefore does not block the others.
  */
 export const breakerRules = {
   bucketMs: 3_000,
-  /** The window is this many buckets: half a minute. */
+  /** Number of buckets in the window, which is half a minute long. */
   buckets: 10,
-  /** Fewer calls than these say nothing. */
+  /** Fewer calls than this prove nothing. */
   leastCalls: 10,
   failedPercent: 50,
-  /** What fewer accounts than these met says nothing of others. */
+  /** Failures of fewer accounts than this prove nothing about the others. */
   leastAccounts: 2,
-  /** How long an account that failed is known to: longer than the longest pause, or no probe would follow on that. */
+  /** How long an account counts as failed. Longer than the longest pause, or no probe would follow it. */
   failedMs: 60_000,
-  /** How long a route is left alone the first time; doubled each time that its probe fails, up to the longest. */
+  /** The first pause of a route. It doubles each time the probe fails, up to the longest pause. */
   firstPauseMs: 1_000,
   longestPauseMs: 30_000,
-  /** A probe that has not ended by then no longer keeps others from probing. */
+  /** A probe that has not ended by then no longer stops others from probing. */
   probeMs: 5_000,
-  /** After the last call nothing is remembered for longer. */
+  /** How long after the last call the state is kept. */
   forgottenAfterMs: 15 * 60_000,
 } as const;

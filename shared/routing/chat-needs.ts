@@ -4,11 +4,11 @@ import type { ChatRequest } from '../contract/chat.ts';
 import { readDataType } from '../contract/data-uri.ts';
 
 /**
- * What a dialect cannot do for a chat and what would change the answer if it were left out. What is harmless to leave
- * out (a seed, a hint of style) is left out by the translation itself; docs/vendors.md lists both.
+ * A chat feature that a dialect lacks and that would change the response if it were left out. The translation itself
+ * leaves out what is harmless (a seed, a style hint). docs/vendors.md lists both.
  */
 interface Need {
-  /** The field of the request that is at fault; also what a route may `drop` to do without it. */
+  /** The request field at fault; also what a route may `drop` to do without it. */
   readonly field: string;
   /** Follows the vendor's name in a sentence. */
   readonly why: string;
@@ -98,7 +98,7 @@ const unmetNeeds: Record<UpstreamKind, readonly Need[]> = {
   builtin: [],
 };
 
-/** What no vendor does unless its field says so: where that is dropped, it is not done. */
+/** Features that vendors provide only when the field is sent. A route that drops the field does not provide them. */
 const lostIfDropped: readonly Need[] = [severalAnswers, logprobs, logitBias, jsonObject];
 
 export interface UnmetNeed {
@@ -106,7 +106,7 @@ export interface UnmetNeed {
   readonly why: string;
 }
 
-/** What this route cannot do of what is asked, and may not leave out; null where it can serve the request. */
+/** The first requested feature that this route lacks and may not leave out; null if it can serve the request. */
 export function findUnmetNeed(route: CatalogRoute, body: ChatRequest): UnmetNeed | null {
   return (
     unmetNeeds[route.upstream.kind].find((need) => !route.drops.has(need.field) && need.isAsked(body)) ?? null
@@ -114,8 +114,8 @@ export function findUnmetNeed(route: CatalogRoute, body: ChatRequest): UnmetNeed
 }
 
 /**
- * The routes that are called for a request. One that drops what is asked for answers only where none does all of it:
- * less than was asked is better than nothing, and worse than another vendor.
+ * Returns the routes that can serve a request. A route that drops a requested feature is used only if no route provides
+ * all of them: a partial response is better than none, but worse than another vendor's full one.
  */
 export function findServingRoutes(
   routes: readonly CatalogRoute[],
@@ -128,7 +128,7 @@ export function findServingRoutes(
   );
 }
 
-/** Those of the routes that drop none of these fields; where each drops one, all of them. */
+/** Returns the routes that drop none of these fields, or all routes if each drops one. */
 export function preferComplete(
   routes: readonly CatalogRoute[],
   asked: readonly Pick<Need, 'field'>[],
@@ -137,7 +137,7 @@ export function preferComplete(
   return complete.length > 0 ? complete : routes;
 }
 
-/** How many answers the vendor of a route makes: one, where it is sent no `n`. */
+/** How many choices a route's vendor generates: one if it is sent no `n`. */
 export function countChoices({ drops }: Pick<CatalogRoute, 'drops'>, { n }: Pick<ChatRequest, 'n'>): number {
   return drops.has('n') ? 1 : (n ?? 1);
 }

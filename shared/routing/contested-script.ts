@@ -1,7 +1,7 @@
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
-import type { RouteGrant } from './grant-script.ts';
-import { slotsOf } from './way-keys.ts';
+import type { CallSlot } from './acquire-script.ts';
+import { slotsOf } from './candidate-keys.ts';
 
 const contestedScript = new RedisScript(`
 local time = redis.call('TIME')
@@ -14,9 +14,9 @@ end
 return 0
 `);
 
-/** Whether another account waits for slots that this call holds. One trip. */
-export async function isContested(redis: RedisClient, { way, accountId }: RouteGrant): Promise<boolean> {
-  const slots = slotsOf(way);
+/** Whether another account waits for slots that this call holds. One round trip. */
+export async function isContested(redis: RedisClient, { candidate, accountId }: CallSlot): Promise<boolean> {
+  const slots = slotsOf(candidate);
   const keys = slots.keys.filter((_, i) => slots.limits[i]! > 0).map((key) => redisKeys.waitingFor(key));
   return (await contestedScript.run(redis, keys, [accountId])) === 1;
 }

@@ -3,17 +3,17 @@ import type { ImageJob, ImageOptions } from '../queue/job-kinds.ts';
 import { preferComplete, type UnmetNeed } from './chat-needs.ts';
 import { findImageFamily, makesOneImageACall } from './image-models.ts';
 
-/** What decides which routes can serve an image request. */
+/** The properties of an image request that decide which routes can serve it. */
 export interface ImageAsk {
-  /** How many images are to be edited or gone by. */
+  /** How many images are to be edited or used as references. */
   readonly inputs: number;
-  /** Bytes of all inputs together, as they are sent to a vendor; null as long as they are not loaded. */
+  /** Total bytes of all inputs as sent to a vendor; null until they are loaded. */
   readonly inputBytes: number | null;
   readonly hasMask: boolean;
   readonly background: ImageOptions['background'];
 }
 
-/** @param inputBytes null as long as the inputs are not loaded */
+/** @param inputBytes null until the inputs are loaded */
 export function toImageAsk(
   { inputs, mask, options: { background } }: Pick<ImageJob, 'inputs' | 'mask' | 'options'>,
   inputBytes: number | null = null,
@@ -22,18 +22,20 @@ export function toImageAsk(
 }
 
 /**
- * What a route's model cannot do and what would change the images if it were left out. Hints, such as `input_fidelity`
- * and `moderation`, are left out by the translation itself; docs/vendors.md lists both.
+ * A feature that a route's model lacks and that would change the images if it were left out. The translation itself
+ * leaves out hints such as `input_fidelity` and `moderation`. docs/vendors.md lists both.
  */
 interface ImageNeed {
-  /** The field of the request that is at fault; a route that `drops` it does without it. */
+  /** The request field at fault. A route that `drops` it does without it. */
   readonly field: string;
   /** Follows the model's name in a sentence. */
   readonly why: string;
   readonly isAsked: (ask: ImageAsk) => boolean;
 }
 
-/** Of one request to Gemini with all that is in it, in base64 (Gemini API reference, image understanding). */
+/**
+ * Maximum size of one request to Gemini with everything in it, in base64 (Gemini API reference, image understanding).
+ */
 export const geminiInlineBytes = 20_000_000;
 
 export const noMask: ImageNeed = {
@@ -67,7 +69,7 @@ export const fewerInputBytes: ImageNeed = {
   isAsked: ({ inputBytes }) => countInlineBytes(inputBytes ?? 0) > geminiInlineBytes,
 };
 
-/** What bytes take in base64. */
+/** Size of these bytes in base64. */
 function countInlineBytes(bytes: number): number {
   return Math.ceil((bytes * 4) / 3);
 }
@@ -91,16 +93,19 @@ const unmetNeeds: Record<UpstreamKind, (model: string) => readonly ImageNeed[]> 
   builtin: (model) => (Object.hasOwn(unmetByDemos, model) ? (unmetByDemos[model] ?? []) : []),
 };
 
-/** What no vendor does unless its field says so: where that is dropped, it is not done. */
+/** Features that vendors provide only when the field is sent. A route that drops the field does not provide them. */
 const lostIfDropped = [noMask, noTransparency];
 
-/** What this route cannot do of what is asked, and may not leave out; null where it can serve the request. */
+/** The first requested feature that this route lacks and may not leave out; null if it can serve the request. */
 export function findUnmetImageNeed(route: CatalogRoute, ask: ImageAsk): UnmetNeed | null {
   const needs = unmetNeeds[route.upstream.kind](route.model);
   return needs.find((need) => !route.drops.has(need.field) && need.isAsked(ask)) ?? null;
 }
 
-/** The routes that are called for a request. One that drops what is asked for serves only where none does all of it. */
+/**
+ * Returns the routes that can serve a request. A route that drops a requested feature is used only if no route provides
+ * all.
+ */
 export function findServingImageRoutes(
   routes: readonly CatalogRoute[],
   ask: ImageAsk,
@@ -112,7 +117,7 @@ export function findServingImageRoutes(
   );
 }
 
-/** How many calls a route makes for `n` images: each of them reads, and counts, the prompt. */
+/** How many calls a route makes for `n` images. Each of them reads the prompt, and is charged for it. */
 export function countImageCalls(
   { upstream, model, drops }: Pick<CatalogRoute, 'upstream' | 'model' | 'drops'>,
   n: number,

@@ -1,20 +1,20 @@
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/** Longer than callers are noted: jobs keep their place although a busy worker is late to ask again. */
+/** Longer than waiting callers are recorded, so that jobs keep their place even if a busy worker asks again late. */
 const keptMs = 1_000;
-/** A process asks at once for those that still wait after a grant. */
+/** After a grant, a process asks at once for the accounts that still wait. */
 const askedAgainMs = 50;
 
 const [sinceName, untilName] = [redisKeys.jobsWaitSince(''), redisKeys.jobsWaitUntil('')];
 
 /**
- * Part of the script that grants slots: the accounts whose durable jobs wait for slots of a set, in whichever workers. A
- * worker that has just given a slot back asks first, and would have it again each time: the account that has waited longest
- * is next. A slot is kept for each account ahead, but only a quarter of all slots: their workers take up to a tenth of a
- * second to ask. One function does all of it, as Redis creates each function of a script anew in each run.
+ * Part of the acquire script: the accounts whose durable jobs wait for slots of a set, in any worker. A worker that has
+ * just released a slot asks first and would win it again each time, so the account that has waited longest goes next. A
+ * slot is kept for each account ahead, but only for a quarter of all slots, because their workers take up to a tenth of
+ * a second to ask. All of this is one function, because Redis recreates each function of a script in each run.
  *
- * - `ahead`: how many accounts have waited for longer than this one
- * - `granted`: the account has its slot and waits anew when it asks again
+ * - `ahead`: how many accounts have waited longer than this one
+ * - `granted`: the account got its slot and starts waiting anew when it asks again
  * - `refused`: these accounts lacked a slot of this set
  */
 export const jobWaits = `

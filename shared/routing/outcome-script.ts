@@ -1,22 +1,22 @@
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import { breakerRules } from './breaker-rules.ts';
-import type { RouteGrant } from './grant-script.ts';
-import { setAsideFields, slotsOf } from './way-keys.ts';
+import type { CallSlot } from './acquire-script.ts';
+import { cooldownFields, slotsOf } from './candidate-keys.ts';
 
 /**
- * Gives a call's slots back, counts how it went, and moves the breaker: open where too much of the window failed, closed
- * again by a probe that succeeded, open for longer by one that failed. The window is a ring of buckets, each marked with
- * the time it stands for.
+ * Releases a call's slots, counts its outcome and moves the breaker. The breaker opens if too much of the window
+ * failed, closes after a successful probe, and stays open for longer after a failed one. The window is a ring of
+ * buckets, each marked with the time it stands for.
  *
- * Whom a breaker that is open keeps out is decided by the votes of accounts, each by its latest calls: two failures in a
- * row make one that failed, as one alone happens on any route. Calls that began before the breaker opened change no vote
- * of an account that it keeps out. Once all failures are forgotten the breaker is closed.
+ * The votes of accounts decide whom an open breaker blocks. An account's latest calls are its vote: it counts as failed
+ * after two failures in a row, since a single one happens on any route. Calls that began before the breaker opened do
+ * not change the vote of an account that it blocks. Once all failures have expired, the breaker is closed.
  *
- * A key that may have been refused for what one account asked is set aside for that account, and for all where several
- * were refused, more than were served with it lately.
+ * A key may have been refused because of what one account requested. It then goes on cooldown for that account only. It
+ * goes on cooldown for all accounts if several were refused, and more than were recently served with it.
  *
- * Answers what became of the breaker, and for whom the key was set aside.
+ * Returns what became of the breaker, and for whom the key went on cooldown.
  */
 const outcomeScript = new RedisScript(`
 local time = redis.call('TIME')
@@ -157,54 +157,57 @@ return { 'opened', aside }
 `);
 
 /**
- * How a granted call went, for its route: `bad` is a failure of the server; `limited`, a key over its limit, is counted for
- * people alone; `none` says nothing of it (a caller that left, a key that is at fault, an end that the request brought
- * about).
+ * The outcome of a call, for its route. `bad` is a server failure. `limited` is a key over its rate limit, counted only
+ * for display. `none` says nothing about the route: the caller left, the key is at fault, or the request caused the
+ * failure.
  */
-export type RouteVerdict = 'ok' | 'bad' | 'limited' | 'none';
+export type CallOutcome = 'ok' | 'bad' | 'limited' | 'none';
 
-/** A key that is not to be used for a while: for anything, or on this route alone. */
-export interface SetAside {
-  /** On a route it may be for what was asked: then others than the accounts that asked may go on using it. */
+/** Puts a key on cooldown: everywhere, or on this route only. */
+export interface KeyCooldown {
+  /**
+   * A `keyOnRoute` cooldown may be due to what was requested. Accounts that did not request it may then keep using the
+   * key.
+   */
   readonly scope: 'key' | 'keyOnRoute';
   readonly forMs: number;
-  /** Where it is for the accounts of the call alone; `forMs` unless given. */
+  /** Duration if the cooldown applies only to the call's accounts; `forMs` by default. */
   readonly forAccountMs?: number;
-  /** Short, without secrets; operators read it. */
+  /** Short and without secrets; operators read it. */
   readonly reason: string;
 }
 
 /** `open`: a probe failed, and the breaker stays open for longer. */
 export type BreakerChange = 'same' | 'opened' | 'open' | 'closed';
 
-export interface OutcomeAnswer {
+export interface OutcomeResult {
   readonly breaker: BreakerChange;
-  /** For whom the key was set aside: nobody, the accounts of the call, or all. */
+  /** For whom the key went on cooldown: nobody, the accounts of the call, or all. */
   readonly setAsideFor: 'nobody' | 'accounts' | 'all';
 }
 
-/** More accounts than these of one call are not noted. */
+/** Only this many accounts of one call are recorded. */
 const maxAccountsNoted = 1_000;
 
 /**
- * Ends a granted call, in one trip.
- * @param accountIds whose request it was made for
+ * Ends a granted call, in one round trip.
+ * @param accountIds the accounts that the call was made for
  */
 export async function runOutcome(
   redis: RedisClient,
-  { way, lease, isProbe }: RouteGrant,
-  verdict: RouteVerdict,
-  setAside: SetAside | null,
+  { candidate, lease, isProbe }: CallSlot,
+  verdict: CallOutcome,
+  cooldown: KeyCooldown | null,
   accountIds: readonly string[],
-): Promise<OutcomeAnswer> {
-  const { route, fingerprint } = way;
-  const slots = slotsOf(way);
+): Promise<OutcomeResult> {
+  const { route, fingerprint } = candidate;
+  const slots = slotsOf(candidate);
   const taken = slots.keys.filter((_, i) => slots.limits[i]! > 0);
   const [breaker, setAsideFor] = (await outcomeScript.run(
     redis,
     [
       redisKeys.routeHealth(route.id),
-      redisKeys.keysSetAside(route.upstream.name),
+      redisKeys.keysOnCooldown(route.upstream.name),
       redisKeys.servedOn(route.id),
       redisKeys.failedOn(route.id),
       redisKeys.struckOn(route.id),
@@ -216,14 +219,14 @@ export async function runOutcome(
       lease,
       verdict,
       isProbe ? 1 : 0,
-      setAside === null ? '' : setAsideFields(way)[setAside.scope],
-      setAside?.scope ?? '',
-      setAside?.reason ?? '',
-      Math.ceil(setAside?.forMs ?? 0),
-      Math.ceil(setAside?.forAccountMs ?? setAside?.forMs ?? 0),
+      cooldown === null ? '' : cooldownFields(candidate)[cooldown.scope],
+      cooldown?.scope ?? '',
+      cooldown?.reason ?? '',
+      Math.ceil(cooldown?.forMs ?? 0),
+      Math.ceil(cooldown?.forAccountMs ?? cooldown?.forMs ?? 0),
       ...accountIds.slice(0, maxAccountsNoted),
     ],
-  )) as [BreakerChange, OutcomeAnswer['setAsideFor']];
+  )) as [BreakerChange, OutcomeResult['setAsideFor']];
   return { breaker, setAsideFor };
 }
 
@@ -233,9 +236,11 @@ redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
 return 1
 `);
 
-/** Closes the breaker for whose probe the vendor has begun to answer well. @returns whether it was open still */
-export async function confirmProbe(redis: RedisClient, { way }: RouteGrant): Promise<boolean> {
-  const { id } = way.route;
+/**
+ * Closes the breaker when the vendor starts to respond well to its probe. @returns whether the breaker was still open
+ */
+export async function confirmProbe(redis: RedisClient, { candidate }: CallSlot): Promise<boolean> {
+  const { id } = candidate.route;
   const keys = [redisKeys.routeHealth(id), redisKeys.failedOn(id), redisKeys.struckOn(id)];
   return (await confirmScript.run(redis, keys, [])) === 1;
 }

@@ -1,6 +1,9 @@
 import type { RedisClient } from '../redis/redis-client.ts';
 
-/** By the clock of Redis, as they were granted: a worker whose own is wrong must not lose them, nor keep them for long. */
+/**
+ * Uses Redis's clock, as acquiring does: a worker with a wrong clock must neither lose its leases nor keep them for too
+ * long.
+ */
 const renewScript = `
 local time = redis.call('TIME')
 local untilMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + tonumber(ARGV[1])
@@ -9,9 +12,8 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `;
 
 /**
- * Renews leases in one of the sorted sets that slots are taken of; also puts back those that Redis has lost. Sent as its
- * whole text: a second try, of a script that Redis did not know by its hash, would overtake the end of a call and put
- * back what that gave away.
+ * Renews leases in one of the sorted sets of slots, and restores those that Redis has lost. Sends the script as full
+ * text: a retry after NOSCRIPT could overtake the end of a call and restore the slot that the call has just released.
  */
 export async function runRenewal(
   redis: RedisClient,

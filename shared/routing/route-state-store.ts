@@ -1,29 +1,29 @@
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import { breakerRules } from './breaker-rules.ts';
-import { findWays, type RouteWay } from './route-way.ts';
-import { setAsideFields, slotsOf } from './way-keys.ts';
+import { listCandidates, type RouteCandidate } from './route-candidate.ts';
+import { cooldownFields, slotsOf } from './candidate-keys.ts';
 import type { CatalogRoute, CatalogUpstream } from '../catalog/catalog-schema.ts';
 
-/** How one way stands just now, for people to read. */
-export interface WayState {
+/** The current state of a candidate, for operators to read. */
+export interface CandidateState {
   readonly breaker: 'closed' | 'open' | 'half-open';
   /** Until the breaker lets a probe through; 0 unless it is open. */
   readonly pauseMs: number;
-  /** Accounts whose calls failed lately: where the breaker is open, it is so to these at least. */
+  /** Accounts whose calls failed recently. An open breaker blocks at least these. */
   readonly failedAccounts: number;
   /** Calls that ended in the breaker's window. */
   readonly succeeded: number;
   readonly failed: number;
-  /** Calls in that window that were refused over a limit: counted neither as one nor the other. */
+  /** Calls in that window that hit a rate limit. They count as neither succeeded nor failed. */
   readonly rateLimited: number;
-  /** Calls under way at the way's upstream, of all workers. */
+  /** Calls now running at the candidate's upstream, across all workers. */
   readonly calls: number;
-  /** Null where the key is in use; `isForAll` unless it is set aside for some accounts alone. */
-  readonly setAside: { readonly forMs: number; readonly reason: string; readonly isForAll: boolean } | null;
+  /** Null if the key is not on cooldown. `isForAll` is false if it is on cooldown for some accounts only. */
+  readonly cooldown: { readonly forMs: number; readonly reason: string; readonly isForAll: boolean } | null;
 }
 
-/** What all workers know of routes and keys; written by the scripts of routing alone. */
+/** The state of routes and keys that all workers share. Only the routing scripts write it. */
 export class RouteStateStore {
   readonly #redis: RedisClient;
 
@@ -32,27 +32,29 @@ export class RouteStateStore {
   }
 
   /** @throws AppError `service_unavailable` */
-  async read(way: RouteWay, nowMs: number): Promise<WayState> {
-    const { route } = way;
-    const { keys } = slotsOf(way);
-    const fields = setAsideFields(way);
+  async read(candidate: RouteCandidate, nowMs: number): Promise<CandidateState> {
+    const { route } = candidate;
+    const { keys } = slotsOf(candidate);
+    const fields = cooldownFields(candidate);
     const [health, failedAccounts, forAll, forSome, calls] = await callRedis(() =>
       Promise.all([
         this.#redis.hgetall(redisKeys.routeHealth(route.id)),
         this.#redis.zcount(redisKeys.failedOn(route.id), nowMs - breakerRules.failedMs, '+inf'),
-        this.#redis.hmget(redisKeys.keysSetAside(route.upstream.name), fields.key, fields.keyOnRoute),
-        this.#redis.hmget(redisKeys.keysSetAside(route.upstream.name), fields.keyForSome),
+        this.#redis.hmget(redisKeys.keysOnCooldown(route.upstream.name), fields.key, fields.keyOnRoute),
+        this.#redis.hmget(redisKeys.keysOnCooldown(route.upstream.name), fields.keyForSome),
         this.#redis.zcount(keys[0]!, nowMs, '+inf'),
       ]),
     );
-    const setAside = readSetAside(forAll, nowMs, true) ?? readSetAside(forSome, nowMs, false);
-    return { ...readHealth(health, nowMs), failedAccounts, calls, setAside };
+    const cooldown = readCooldown(forAll, nowMs, true) ?? readCooldown(forSome, nowMs, false);
+    return { ...readHealth(health, nowMs), failedAccounts, calls, cooldown };
   }
 
-  /** Forgets why an upstream's keys are set aside and that its routes failed: all are called again at once. */
+  /**
+   * Clears the cooldowns of an upstream's keys and the failures of its routes, so that all are called again at once.
+   */
   async reset(upstream: CatalogUpstream, routes: readonly CatalogRoute[]): Promise<void> {
     const names = routes
-      .flatMap(findWays)
+      .flatMap(listCandidates)
       .flatMap(({ route: { id }, fingerprint }) => [
         redisKeys.routeHealth(id),
         redisKeys.servedOn(id),
@@ -61,22 +63,24 @@ export class RouteStateStore {
         redisKeys.servedBy(id, fingerprint),
         redisKeys.refusedTo(id, fingerprint),
       ]);
-    await callRedis(() => this.#redis.del(redisKeys.keysSetAside(upstream.name), ...names));
+    await callRedis(() => this.#redis.del(redisKeys.keysOnCooldown(upstream.name), ...names));
   }
 }
 
-/** Every way of these routes, with its state. */
-export async function readWays(
+/** Returns every candidate of these routes with its state. */
+export async function readCandidates(
   store: RouteStateStore,
   routes: readonly CatalogRoute[],
   nowMs: number,
-): Promise<{ way: RouteWay; state: WayState }[]> {
+): Promise<{ candidate: RouteCandidate; state: CandidateState }[]> {
   return await Promise.all(
-    routes.flatMap(findWays).map(async (way) => ({ way, state: await store.read(way, nowMs) })),
+    routes
+      .flatMap(listCandidates)
+      .map(async (candidate) => ({ candidate, state: await store.read(candidate, nowMs) })),
   );
 }
 
-type Health = Pick<WayState, 'breaker' | 'pauseMs' | 'succeeded' | 'failed' | 'rateLimited'>;
+type Health = Pick<CandidateState, 'breaker' | 'pauseMs' | 'succeeded' | 'failed' | 'rateLimited'>;
 
 function readHealth(health: Readonly<Record<string, string>>, nowMs: number): Health {
   const current = Math.floor(nowMs / breakerRules.bucketMs);
@@ -96,11 +100,11 @@ function readHealth(health: Readonly<Record<string, string>>, nowMs: number): He
   return { breaker, pauseMs, succeeded, failed, rateLimited };
 }
 
-function readSetAside(
+function readCooldown(
   texts: readonly (string | null)[],
   nowMs: number,
   isForAll: boolean,
-): WayState['setAside'] {
+): CandidateState['cooldown'] {
   const entries = texts.flatMap((text) => {
     const [, untilMs, reason = ''] = /^(\d+) (.*)$/s.exec(text ?? '') ?? [];
     const forMs = Number(untilMs ?? 0) - nowMs;

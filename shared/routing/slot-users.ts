@@ -1,4 +1,4 @@
-/** Part of the script that grants slots: who used a set of them lately. */
+/** Part of the acquire script: records which accounts used a set of slots recently. */
 export const slotUsers = `
 -- When another account than this one was last granted a slot of this set: the latest account is known, and the time of
 -- the latest before it.

@@ -1,26 +1,29 @@
-/** Of a buffer; so there are never many to look through. */
+/** Minimum size of a pooled buffer. It keeps the list of free buffers short. */
 const smallestBytes = 64 * 1024;
 
-/** Bytes that are somebody's until they are given back. Where they never are, they are collected like any others. */
-export interface LentBuffer {
+/**
+ * Bytes that belong to the borrower until they are given back. If they never are, they are garbage collected as
+ * usual.
+ */
+export interface PooledBuffer {
   readonly bytes: Buffer;
-  /** Nothing refers to the bytes any more. May be called again. */
+  /** Call this once nothing refers to the bytes any more. Calling it again has no effect. */
   readonly giveBack: () => void;
 }
 
-/** As if it had been lent. */
-export const ownBuffer = (bytes: Buffer): LentBuffer => ({ bytes, giveBack: () => undefined });
+/** Wraps a buffer that does not come from a pool. Giving it back does nothing. */
+export const ownBuffer = (bytes: Buffer): PooledBuffer => ({ bytes, giveBack: () => undefined });
 
-/** One that is larger than so many times what is needed is left for who needs more. */
+/** A free buffer more than this many times larger than needed is kept for larger requests. */
 const maxSlack = 8;
 
 /**
- * Large buffers that are used again and again. V8 looks through its whole heap for every 64 MB of new ones that live for
- * more than a moment, which costs more than what is done with them.
+ * A pool of large buffers. V8 walks its whole heap for every 64 MB of new buffers that live for more than a moment,
+ * which costs more than the work done with them.
  */
 export class BufferPool {
   readonly #maxKeptBytes: number;
-  /** In the order in which they were given back. */
+  /** Oldest first, by when they were given back. */
   #free: Buffer[] = [];
   #keptBytes = 0;
 
@@ -28,8 +31,8 @@ export class BufferPool {
     this.#maxKeptBytes = maxKeptBytes;
   }
 
-  /** Lends so many bytes, whose content is anything. */
-  lend(length: number): LentBuffer {
+  /** Lends a buffer of `length` bytes. Its content is undefined. */
+  lend(length: number): PooledBuffer {
     const size = 2 ** Math.ceil(Math.log2(Math.max(length, smallestBytes)));
     let buffer: Buffer | null = this.#take(size) ?? Buffer.allocUnsafeSlow(size);
     return {
@@ -42,8 +45,8 @@ export class BufferPool {
   }
 
   /**
-   * Lends a buffer until the work resolves: nothing that refers to it may outlive that. Where the work rejects, something
-   * may still be writing to it or reading it: it is not used again.
+   * Lends a buffer until the work resolves. Nothing may refer to the buffer after that. If the work rejects,
+   * something may still be reading or writing the buffer, so it is not reused.
    */
   async use<T>(length: number, work: (buffer: Buffer) => Promise<T> | T): Promise<T> {
     const { bytes, giveBack } = this.lend(length);
@@ -52,7 +55,7 @@ export class BufferPool {
     return result;
   }
 
-  /** The smallest that is large enough. */
+  /** Takes the smallest free buffer that is large enough. */
   #take(size: number): Buffer | null {
     let best = -1;
     for (const [i, { length }] of this.#free.entries()) {
@@ -65,7 +68,7 @@ export class BufferPool {
     return buffer!;
   }
 
-  /** What nobody has needed for longest makes room. */
+  /** Keeps a buffer for reuse. Drops the buffers that were given back longest ago when the pool is full. */
   #keep(buffer: Buffer): void {
     if (buffer.length > this.#maxKeptBytes) return;
     this.#free.push(buffer);

@@ -1,13 +1,15 @@
-/** Shorter chunks are copied together: as a buffer of its own, a chunk of one byte takes 400 bytes of memory. */
+/** Shorter chunks are copied into shared blocks: a one-byte chunk in its own buffer takes 400 bytes of memory. */
 const copiedBelowBytes = 1_024;
 const blockBytes = 4_096;
 
 const nothing = Buffer.alloc(0);
 
-/** Bytes that arrive in chunks. However short the chunks are, little more memory is held than there are bytes. */
+/**
+ * Collects bytes that arrive in chunks. Memory use stays close to the number of bytes, however short the chunks are.
+ */
 export class ChunkList {
   #chunks: Buffer[] = [];
-  /** What short chunks are copied to; the first `#used` bytes of it are taken. */
+  /** Short chunks are copied here. The first `#used` bytes are taken. */
   #block = nothing;
   #used = 0;
   #length = 0;
@@ -32,13 +34,19 @@ export class ChunkList {
     this.#used += chunk.copy(this.#block, this.#used);
   }
 
-  /** Empties the list. @returns all bytes, as one buffer */
+  /**
+   * Empties the list.
+   * @returns all bytes, as one buffer
+   */
   take(): Buffer {
     const chunks = this.takeChunks();
     return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
   }
 
-  /** Empties the list. @returns all bytes, in as many buffers as there are */
+  /**
+   * Empties the list.
+   * @returns all bytes, without joining the buffers
+   */
   takeChunks(): Buffer[] {
     this.#endBlock();
     const chunks = this.#chunks;
@@ -47,7 +55,7 @@ export class ChunkList {
     return chunks;
   }
 
-  /** What is left of the block is filled by later chunks. */
+  /** Ends the used part of the block as a chunk. Later chunks fill the rest. */
   #endBlock(): void {
     if (this.#used > 0) this.#chunks.push(this.#block.subarray(0, this.#used));
     this.#block = this.#block.subarray(this.#used);

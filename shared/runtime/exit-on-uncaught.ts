@@ -1,13 +1,13 @@
 import { inspect } from 'node:util';
 
 /**
- * Ends the process with exit code 1 at the first error that nothing handles, once it is reported. Nothing knows what the
- * process holds by then, so it settles nothing and hands nothing back: others take over as after a kill.
- * @param report says why; where it returns a promise, the process ends when that is settled
+ * Ends the process with exit code 1 after reporting the first uncaught error. The state of the process is unknown by
+ * then, so it settles nothing and hands nothing back: other processes take over as after a kill.
+ * @param report logs the error. If it returns a promise, the process ends once that settles.
  */
 export function exitOnUncaught(report: (error: Error, what: string) => Promise<unknown> | void): void {
   const exit = (): void => process.exit(1);
-  // Node raises a rejection that nothing handles as an exception, too.
+  // Node raises unhandled rejections as uncaught exceptions, too.
   process.on('uncaughtException', (thrown: unknown, origin) => {
     try {
       const cause = thrown instanceof Error ? thrown : new Error(`thrown: ${inspect(thrown)}`);
@@ -18,7 +18,7 @@ export function exitOnUncaught(report: (error: Error, what: string) => Promise<u
       if (reporting === undefined) exit();
       else reporting.then(exit, exit);
     } catch {
-      // What cannot be said is no reason to go on.
+      // Exit even if the report fails.
       exit();
     }
   });

@@ -15,7 +15,9 @@ const phrases: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many files open',
 };
 
-/** Why the file system refused, in words for the operator: "it belongs to user 0, and this process runs as user 1000". */
+/**
+ * Describes a file system error to the operator, such as "it belongs to user 0, and this process runs as user 1000".
+ */
 export function explainFileError(error: unknown, path: string): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   if (code === 'EACCES' || code === 'EPERM') return explainOwner(path);
@@ -31,7 +33,7 @@ function explainOwner(path: string): string {
       const what = at === path ? 'it' : at;
       return `${what} belongs to user ${uid}, and this process runs as user ${user}`;
     } catch {
-      // Not there, or in a folder that cannot be looked into: that folder's owner is the one to tell of.
+      // The file is missing or in a folder we cannot search. Name the owner of that folder instead.
       if (at === dirname(at)) return 'permission denied';
     }
   }

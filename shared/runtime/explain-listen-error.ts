@@ -1,6 +1,6 @@
 import { ConfigError } from './config-error.ts';
 
-/** Why the api cannot listen, as a sentence for whoever set HOST and PORT; an error that is not theirs stays as it is. */
+/** Explains to the operator who set HOST and PORT why the api cannot listen. Returns other errors unchanged. */
 export function explainListenError(host: string, port: number, error: Error): Error {
   const reason = findReason(host, port, (error as NodeJS.ErrnoException).code);
   return reason === null ? error : new ConfigError(reason, { cause: error });

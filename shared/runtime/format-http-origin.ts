@@ -1,4 +1,4 @@
-/** The origin of a server that listens on `host`, which may be an address of IPv6. */
+/** Returns the HTTP origin of a server that listens on `host`, which may be an IPv6 address. */
 export function formatHttpOrigin(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

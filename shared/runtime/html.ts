@@ -1,4 +1,4 @@
-/** A piece of a page, safe as it stands: made by `html`, or of a text that this program has by heart. */
+/** A piece of a page that needs no escaping: made by `html`, or from a constant in this program. */
 export class Html {
   readonly text: string;
 
@@ -17,7 +17,7 @@ const entities: Record<string, string> = {
   "'": '&#39;',
 };
 
-/** Texts become text, in elements and in quoted attributes alike; pieces stay as they are; null is nothing. */
+/** Escapes strings for use in elements and quoted attributes. Leaves pieces as they are and renders null as nothing. */
 function toHtml(value: HtmlValue): string {
   if (value === null) return '';
   if (value instanceof Html) return value.text;
@@ -25,7 +25,7 @@ function toHtml(value: HtmlValue): string {
   return String(value).replaceAll(/[&<>"']/g, (character) => entities[character]!);
 }
 
-/** The one way to write a page: everything that is filled in is escaped, unless it was written this way itself. */
+/** The only way to write a page. Escapes every value unless `html` made it. */
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return new Html(parts.reduce((text, part, i) => text + toHtml(values[i - 1] ?? null) + part));
 }

@@ -2,26 +2,30 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 export interface IdleCollectionOptions {
-  /** How often it is looked whether the process is idle. */
+  /** How often to check whether the process is idle. */
   readonly checkMs?: number;
-  /** CPU time, in shares of one processor, below which a process counts as idle. */
+  /** The process counts as idle when it uses less CPU time than this share of one core. */
   readonly idleShare?: number;
-  /** How much more than after the last collection the heap must hold to be worth another; but a quarter of it at least. */
+  /**
+   * Minimum heap growth since the last collection that justifies another. The heap must also grow by at least a
+   * quarter.
+   */
   readonly growthBytes?: number;
-  /** Collects all garbage, at once. */
+  /** Collects all garbage synchronously. */
   readonly collect?: () => void;
 }
 
-/** What is left for an idle process to do, heartbeats and queries, takes a few hundredths. */
+/** An idle process uses a few hundredths of a core for heartbeats and queries. */
 const defaultIdleShare = 0.1;
 const defaultCheckMs = 5_000;
 const defaultGrowthBytes = 32_000_000;
 
 /**
- * Collects the garbage that load has left once the process is idle. V8 itself collects when the heap has grown to its bound,
- * which is several times what lives in it (see `letHeapGrow`): where load ends before that, all is held until more load
- * comes. A collection stops the process for some tens of milliseconds, so there is none while there is work.
- * @returns a function that ends it
+ * Collects the garbage that load leaves behind once the process is idle. V8 itself collects only when the heap
+ * reaches its bound, which is several times the live size (see `letHeapGrow`). If the load ends before that, the
+ * process would keep all the garbage until more load comes. A collection blocks the process for some tens of
+ * milliseconds, so none runs while there is work.
+ * @returns a function that stops it
  */
 export function collectWhenIdle({
   checkMs = defaultCheckMs,
@@ -29,7 +33,7 @@ export function collectWhenIdle({
   growthBytes = defaultGrowthBytes,
   collect = findCollector(),
 }: IdleCollectionOptions = {}): () => void {
-  /** The least that was held since the last collection; at first nothing, as a start leaves garbage, too. */
+  /** Lowest size since the last collection. It starts at zero because startup leaves garbage, too. */
   let keptBytes = 0;
   let cpu = process.cpuUsage();
   let atMs = performance.now();
@@ -46,13 +50,13 @@ export function collectWhenIdle({
   return () => clearInterval(timer);
 }
 
-/** Bytes that the heap holds, alive or not, with the buffers that hang on it. */
+/** Returns the bytes that the heap holds, alive or not, including external buffers. */
 export function countHeldBytes(): number {
   const { used_heap_size, external_memory } = getHeapStatistics();
   return used_heap_size + external_memory;
 }
 
-/** Node shows its collector only to contexts that are made while a flag says so. */
+/** Node exposes its collector only to contexts created while the flag is set. */
 export function findCollector(): () => void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

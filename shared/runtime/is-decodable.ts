@@ -1,10 +1,10 @@
-/** Whether every percent sign begins an escape of UTF-8. */
+/** Returns whether every percent sign starts a valid UTF-8 escape. */
 export function isDecodable(part: string): boolean {
   try {
     decodeURIComponent(part);
     return true;
   } catch {
-    // It throws on nothing but a wrong escape.
+    // `decodeURIComponent` throws only for an invalid escape.
     return false;
   }
 }

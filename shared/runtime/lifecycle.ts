@@ -5,27 +5,27 @@ import { logUncaught } from './log-uncaught.ts';
 import { letHeapGrow } from './heap-growth.ts';
 import { collectWhenIdle } from './idle-collection.ts';
 
-/** Something that was started and can be stopped; stopping waits for what is in hand. */
+/** A running service. `stop` waits for the work in progress. */
 export interface Running {
   stop(): Promise<void>;
-  /** The process ends although stopping has not: gives back what others would wait for. */
+  /** Called when the process ends before `stop` finishes. Gives back work that other processes would wait for. */
   handBack?(): Promise<void>;
 }
 
-/** The AWS SDK announces on every start of Node 20 that a later version of it will want a newer Node. */
+/** Silences the AWS SDK's warning on every start of Node 20 that a later SDK version will need a newer Node. */
 function quietLibraries(env: NodeJS.ProcessEnv): void {
   env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
 }
 
-/** How long a process may take to finish its work in hand before it leaves anyway. */
+/** How long a process may take to finish its work in progress before it exits anyway. */
 const stopTimeoutMs = 27_000;
-/** And then to hand back what is left. */
+/** How long it may then take to hand back the rest. */
 const handBackTimeoutMs = 1_000;
 const repeatedSignalMs = 1_000;
 
 /**
- * Runs a process's main part until SIGTERM or SIGINT, then stops it and exits 0. A wrong configuration is one clear
- * message and exit 1, an error that nothing handles is one line of the log and exit 1; a second signal leaves at once.
+ * Runs a process's main part until SIGTERM or SIGINT, then stops it and exits 0. A configuration error prints one
+ * clear message and exits 1. An uncaught error writes one log line and exits 1. A second signal exits immediately.
  */
 export async function runProcess(
   role: string,
@@ -39,7 +39,7 @@ export async function runProcess(
   let stoppingSinceMs = 0;
   let current: { running: Running; log: Logger } | null = null;
 
-  /** What is left runs again elsewhere: a job's lock runs out, an api process dispatches its chats again. */
+  /** Unfinished work runs again elsewhere: a job's lock expires, and an api process dispatches its chats again. */
   const leave = async (): Promise<void> => {
     current?.log.warn({ stopTimeoutMs }, 'work in hand did not end in time; it is handed back');
     try {
@@ -57,7 +57,7 @@ export async function runProcess(
 
   const stop = async (signal: string): Promise<void> => {
     if (stopping) {
-      // One Ctrl-C comes twice: from the terminal, and again from npm, which passes it on.
+      // One Ctrl-C arrives twice: from the terminal, and again from npm, which forwards it.
       if (performance.now() - stoppingSinceMs > repeatedSignalMs) process.exit(130);
       return;
     }

@@ -1,14 +1,14 @@
 import { fstatSync, write, writeSync } from 'node:fs';
 
-/** Lines that wait for the disk, or for the reader of a pipe; those beyond are lost. */
+/** Log lines waiting for the disk or the reader of a pipe. Lines beyond this are lost. */
 const maxWaitingBytes = 4_000_000;
-/** After a failure, such as a full disk. */
+/** Delay before a retry after a failure, such as a full disk. */
 const retryMs = 1_000;
-/** While the reader of a pipe is behind. */
+/** Polling interval while the reader of a pipe is behind. */
 const pollMs = 20;
-/** A process that ends waits for a reader that takes something at least this often. */
+/** A process that ends gives up on a reader that takes nothing for this long. */
 const defaultMaxStandstillMs = 3_000;
-/** It waits no longer than this for one that takes little at a time: it may still have a port, and serves nobody. */
+/** Limit for a slow reader. The ending process may still hold a port without serving anyone. */
 const defaultMaxFlushMs = 15_000;
 
 export interface LogDestinationOptions {
@@ -17,31 +17,31 @@ export interface LogDestinationOptions {
 }
 
 /**
- * Where a process's log lines go, stdout or stderr: in order and without blocking. That it takes none (its disk is full, its
- * reader is slow, stands still or is gone) neither ends the process, nor keeps it from ending, nor fills its memory. pino's
- * own destination does one of the three, depending on its options.
+ * Writes a process's log lines to stdout or stderr, in order and without blocking. If the output accepts nothing (a
+ * full disk, or a reader that is slow, stalled or gone), that does not end the process, prevent it from ending, or
+ * fill its memory. pino's own destination does one of the three, depending on its options.
  *
- * The supervisor writes what it reads from here by a class of its own, `LogFile`. That one rotates files, and writes
- * synchronously, so that the last words of a part are on disk before its end is reported. A process that serves callers must
- * not wait for a disk, and has no file of its own to rotate.
+ * The supervisor writes what it reads from here with a separate class, `LogFile`. That one rotates files, and writes
+ * synchronously so that the last words of a part are on disk before its end is reported. A process that serves
+ * callers must not wait for a disk, and has no file to rotate.
  */
 export class LogDestination {
   readonly #fd: 1 | 2;
   readonly #maxStandstillMs: number;
   readonly #maxFlushMs: number;
-  /** Else a file or a terminal, which has no way to refuse instead of blocking. */
+  /** False for a file or a terminal: these can only block, never refuse a write. */
   readonly #isStream: boolean;
   #waiting: string[] = [];
-  /** Taken from the waiting lines, and not or partly written. */
+  /** Taken from the waiting lines but not fully written yet. */
   #chunk: Buffer = Buffer.alloc(0);
-  /** Of both. */
+  /** Bytes of `#waiting` and `#chunk` together. */
   #waitingBytes = 0;
-  /** Of the chunk, by a thread of the pool. */
+  /** Whether a thread of the pool is writing the chunk. */
   #isWriting = false;
-  /** A turn of the event loop, a write or a timer brings what waits to be written. */
+  /** Whether an event loop turn, a write or a timer will continue writing. */
   #isScheduled = false;
   #giveUpAtMs: number | null = null;
-  /** However much is taken until then. */
+  /** Deadline for the final flush, however much the reader takes until then. */
   #endFlushAtMs: number | null = null;
   #lostLines = 0;
   #reportLost: ((lines: number) => void) | null = null;
@@ -57,7 +57,7 @@ export class LogDestination {
     this.#isStream = stats.isFIFO() || stats.isSocket();
   }
 
-  /** @param report is told how many lines are missing, once those that waited are written */
+  /** @param report receives the number of lost lines once the waiting lines are written */
   onLost(report: (lines: number) => void): void {
     this.#reportLost = report;
   }
@@ -72,20 +72,20 @@ export class LogDestination {
     this.#waitingBytes += bytes;
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    // Together with all other lines of this turn of the event loop.
+    // Batch with all other lines of this event loop turn.
     setImmediate(() => this.#writeNext());
   }
 
   /**
-   * For a process that ends: writes what waits before it returns, and gives up on a full disk, a reader that stands still, and
-   * one that is not done in a while. pino calls it after a fatal line as well.
+   * Writes all waiting lines before the process ends. Gives up on a full disk, a stalled reader, and a reader that
+   * takes too long overall. pino also calls it after a fatal line.
    */
   flushSync(): void {
     const now = performance.now();
     this.#giveUpAtMs ??= now + this.#maxStandstillMs;
     this.#endFlushAtMs ??= now + this.#maxFlushMs;
     do {
-      // What a thread is writing is the system's.
+      // The chunk that a thread is writing is already with the system.
       const bytes = this.#isWriting ? this.#joinWaiting() : Buffer.concat([this.#chunk, this.#joinWaiting()]);
       const written = this.#writeAll(bytes);
       this.#waitingBytes -= written;
@@ -140,11 +140,11 @@ export class LogDestination {
     this.#waitingBytes -= written;
     if (error === null) this.#writeNext();
     else if (wouldBlock(error)) setTimeout(() => this.#writeNext(), pollMs);
-    // A process that has nothing else to do does not wait for a disk.
+    // A process with nothing else to do does not wait for a disk.
     else setTimeout(() => this.#writeNext(), retryMs).unref();
   }
 
-  /** @throws Error with the code EAGAIN where the reader of a pipe is behind */
+  /** @throws Error with the code EAGAIN if the reader of a pipe is behind */
   #writeNow(bytes: Buffer): number {
     if (this.#isStream) stopBlocking(this.#fd);
     return writeSync(this.#fd, bytes);
@@ -166,9 +166,10 @@ export class LogDestination {
 const wouldBlock = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'EAGAIN';
 
 /**
- * A write that blocks cannot be taken back: by the main thread it stops the process, by a thread of the pool it keeps the
- * process from exiting. Node makes pipes and sockets non-blocking when it opens them as streams, but who shares them, such
- * as the npm that started this process, sets them back at its own end; hence each time.
+ * A blocking write cannot be cancelled. On the main thread it freezes the process; on a pool thread it keeps the
+ * process from exiting. Node makes pipes and sockets non-blocking when it opens them as streams, but a process that
+ * shares them, such as the npm that started this one, sets them back at its end. Therefore this runs before every
+ * write.
  */
 function stopBlocking(fd: 1 | 2): void {
   const stream: object = fd === 1 ? process.stdout : process.stderr;

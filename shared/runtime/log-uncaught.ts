@@ -2,10 +2,10 @@ import { exitOnUncaught } from './exit-on-uncaught.ts';
 import { createFatalLogger } from './logger.ts';
 
 /**
- * As `exitOnUncaught`, with one `fatal` line of the log.
- * @param role as the log names the process
- * @param fd where its log goes: stderr for programs whose stdout is for their answers
- * @param maxStandstillMs how long the end of the process waits for a reader of the log that takes nothing; 3 s unless set
+ * Like `exitOnUncaught`, reporting with one `fatal` log line.
+ * @param role the process's name in the log
+ * @param fd where the log goes: stderr for programs that print their results to stdout
+ * @param maxStandstillMs how long the ending process waits for a log reader that takes nothing; 3 s by default
  */
 export function logUncaught(role: string, fd: 1 | 2, maxStandstillMs?: number): void {
   const log = createFatalLogger(role, fd, maxStandstillMs);

@@ -3,7 +3,7 @@ import { LogDestination } from './log-destination.ts';
 
 export type { Logger };
 
-/** Headers and fields that carry a secret, wherever in a logged object they stand. */
+/** Headers and fields that carry a secret, wherever they appear in a logged object. */
 const secretPaths = [
   'authorization',
   'apiKey',
@@ -11,9 +11,9 @@ const secretPaths = [
   'masterKey',
   'headers.authorization',
   'headers.cookie',
-  // What a command of Redis was given, as ioredis notes it on the error of its refusal.
+  // ioredis stores the arguments of a failed Redis command on its error.
   'err.command.args',
-  // Of a Cluster's last node, which may have refused the password.
+  // Error of a Cluster's last node, which may have refused the password.
   'err.lastNodeError.command.args',
 ];
 
@@ -29,7 +29,7 @@ function describeLines(role: string, level: string): LoggerOptions {
 
 const destinations = new Map<1 | 2, LogDestination>();
 
-/** One for all loggers of the process, so that their lines keep their order. */
+/** One destination for all loggers of the process, so that their lines keep their order. */
 function openDestination(fd: 1 | 2, maxStandstillMs?: number): LogDestination {
   const known = destinations.get(fd);
   if (known !== undefined) return known;
@@ -39,7 +39,7 @@ function openDestination(fd: 1 | 2, maxStandstillMs?: number): LogDestination {
   return opened;
 }
 
-/** JSON lines on stdout; an operator's tools, or `npm start`, make them readable. */
+/** Creates a logger that writes JSON lines to stdout. An operator's tools, or `npm start`, make them readable. */
 export function createLogger(role: string, level: string): Logger {
   const destination = openDestination(1);
   const log = pino(describeLines(role, level), destination);
@@ -47,12 +47,15 @@ export function createLogger(role: string, level: string): Logger {
   return log;
 }
 
-/** For the last line of a process, whatever LOG_LEVEL is: what was logged before it and the line itself are written first. */
+/**
+ * Creates a logger for the last line of a process, at any LOG_LEVEL. It writes earlier lines and the line itself
+ * synchronously.
+ */
 export function createFatalLogger(role: string, fd: 1 | 2, maxStandstillMs?: number): Pick<Logger, 'fatal'> {
   const destination = openDestination(fd, maxStandstillMs);
   return pino(describeLines(role, 'fatal'), {
     write(line) {
-      // There may be no place for it behind what waits.
+      // Flush first: the buffer may have no space left for this line.
       destination.flushSync();
       destination.write(line);
       destination.flushSync();

@@ -1,5 +1,5 @@
 /**
- * Like `Promise.all` of a map, with at most so many of them under way at once. After a failure no more are started.
+ * Like `Promise.all` of a map, with at most `atOnce` items in progress. After a failure no more items are started.
  * @returns the results in the order of the items
  */
 export async function mapBounded<T, R>(

@@ -1,4 +1,4 @@
-/** What is wrong with a URL that a caller sent, to be read after "The URL …". */
+/** What is wrong with a caller's URL. Completes "The URL …". */
 export type UrlFault =
   | 'cannot be parsed'
   | 'is not https'
@@ -6,10 +6,12 @@ export type UrlFault =
   | 'names a port that is not 443'
   | 'has a host without an address on the public internet';
 
-/** The only port of callers' URLs; tests have servers on others. */
+/** The only port allowed in callers' URLs. Tests use servers on other ports. */
 export const publicPorts: ReadonlySet<number> = new Set([443]);
 
-/** Checks a URL without looking up its host. `from` is where a redirect came from; its target may be relative to that. */
+/**
+ * Checks a URL without resolving its host. `from` is the URL that redirected here; the target may be relative to it.
+ */
 export function readPublicUrl(text: string, ports: ReadonlySet<number>, from?: URL): URL | UrlFault {
   if (!URL.canParse(text, from?.href)) return 'cannot be parsed';
   const url = new URL(text, from);
@@ -19,7 +21,10 @@ export function readPublicUrl(text: string, ports: ReadonlySet<number>, from?: U
   return url;
 }
 
-/** The host as sockets and name servers take it; the URL's parser has made dotted decimals of all IPv4 spellings. */
+/**
+ * Returns the host in the form that sockets and name servers accept. The URL parser has normalized all IPv4
+ * spellings.
+ */
 export function readHost(url: URL): string {
   return url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
 }

@@ -1,8 +1,8 @@
 import { ConfigError } from './config-error.ts';
 
 /**
- * For programs that environment variables alone configure: without this, one that is asked for `--help`, or told
- * `--port 9000`, would start as if nothing had been said.
+ * For programs configured only by environment variables. Without this check, `--help` or `--port 9000` would be
+ * ignored and the program would start.
  * @throws ConfigError
  */
 export function refuseArguments(args: readonly string[], command: string): void {

@@ -1,8 +1,8 @@
-/** Whether a unit of a text is the first half of a surrogate pair. */
+/** Returns whether a UTF-16 code unit is the first half of a surrogate pair. */
 export const isFirstHalf = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
 const isSecondHalf = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
 
-/** Whether surrogates come in pairs in a text that comes in parts: the halves of a pair may be in two of them. */
+/** Checks that surrogates are paired in a text that arrives in parts. A pair may be split between two parts. */
 export class SurrogateCheck {
   #isOpen = false;
 
@@ -11,7 +11,7 @@ export class SurrogateCheck {
     return this.#isOpen;
   }
 
-  /** @returns whether there is no half by itself so far; an open one is not known to be by itself yet */
+  /** @returns false once there is a lone surrogate; an open first half does not count as lone yet */
   take(part: string): boolean {
     const from = this.#isOpen ? 1 : 0;
     if (this.#isOpen && !isSecondHalf(part.charCodeAt(0))) return false;
@@ -20,7 +20,7 @@ export class SurrogateCheck {
   }
 }
 
-/** Whether all texts and keys of plain data are made of whole characters. */
+/** Returns whether all strings and keys of plain data are free of lone surrogates. */
 export function isWellFormed(value: unknown): boolean {
   const pending: unknown[] = [value];
   while (pending.length > 0) {

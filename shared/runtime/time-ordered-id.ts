@@ -1,14 +1,16 @@
 import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
-/** Asking the system for randomness costs more than all the rest: it is asked for many ids at once. */
+/**
+ * Asking the system for random bytes costs more than everything else here, so bytes for many ids are fetched at once.
+ */
 const bytesOfId = 16;
 const pool = Buffer.alloc(256 * bytesOfId);
 let used = pool.length;
 let msecs = 0;
 let seq = 0;
 
-/** A UUID of version 7: of those that one process makes, each sorts after the ones before it. */
+/** Creates a version 7 UUID. Each id sorts after all earlier ones of this process. */
 export function createTimeOrderedId(): string {
   if (used === pool.length) {
     randomFillSync(pool);
@@ -18,7 +20,7 @@ export function createTimeOrderedId(): string {
   const nowMs = Date.now();
   if (nowMs > msecs) {
     msecs = nowMs;
-    // Leaves room for those of the same millisecond.
+    // Leaves space to count up within the same millisecond.
     seq = random.readUInt32LE(0) & 0x7fffffff;
   } else {
     seq += 1;

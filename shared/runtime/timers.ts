@@ -1,2 +1,2 @@
-/** Milliseconds. A timer that is set for longer fires at once. */
+/** Milliseconds. Node fires a timer immediately if it is set for longer. */
 export const longestTimerMs = 2 ** 31 - 1;

@@ -4,11 +4,11 @@ import type { Socket } from 'node:net';
 const ports = new Set<number>();
 
 /**
- * Ends the wait for `drain` of whoever wrote to a socket that was closed already. MongoDB's driver (7.9 and before)
- * waits for it without an end: for a moment after the server's end of the connection Node has destroyed the socket and
- * not yet said `close`, and what is written then is refused without an `error`. A command waits for ever, and where it
- * is the driver's look at the server, the process never finds the server again.
- * @param port of servers whose sockets are looked after, for as long as the process lives
+ * Ends a writer's wait for `drain` on a socket that is already closed. MongoDB's driver (7.9 and before) waits for
+ * `drain` without a timeout. For a moment after the server closes its end, Node has destroyed the socket but not yet
+ * emitted `close`, and refuses writes without an `error`. A command then waits for ever. If that command is the
+ * driver's server check, the process never finds the server again.
+ * @param port port of the servers whose sockets are watched, for as long as the process lives
  */
 export function endWaitsOfClosedSockets(port: number): void {
   if (ports.size === 0) subscribe('net.client.socket', watch);

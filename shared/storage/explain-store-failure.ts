@@ -4,16 +4,16 @@ import { explainMongoRefusal } from './explain-mongo-refusal.ts';
 
 const { MongoServerSelectionError, MongoTopologyClosedError } = mongoose.mongo;
 
-/** Why a store cannot be prepared, by the variable to look at: what the drivers say is about themselves. */
+/** Explains why a store cannot be prepared and which variable to check. The drivers' own messages do not say that. */
 export function explainStoreFailure(error: unknown): string {
-  // A `service_unavailable` is made for callers, who are not told what is away.
+  // The message of `service_unavailable` is for callers, who are not told which store is down.
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const refusal = explainMongoRefusal(cause);
   if (refusal !== null) return refusal;
   const { message } = cause as Error;
   if (cause instanceof MongoServerSelectionError || cause instanceof MongoTopologyClosedError)
     return `No primary is found by MONGODB_URL (${message}). Does it run, and are the hosts and replicaSet right?`;
-  // The answer to a HEAD has no body that could say why.
+  // A HEAD response has no body that could explain the refusal.
   if (cause instanceof S3ServiceException && cause.$metadata.httpStatusCode === 403)
     return (
       `S3_ENDPOINT refuses AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what they ask of S3_BUCKET (403, ${message}). ` +

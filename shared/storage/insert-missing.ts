@@ -2,7 +2,7 @@ import mongoose from 'mongoose';
 import { duplicateKeyCode, type Collection } from './mongo-client.ts';
 
 /**
- * Inserts what is not there yet: a document that was written before a crash is left as it is.
+ * Inserts the documents that do not exist yet. A document written before a crash is left unchanged.
  * @returns how many were inserted
  */
 export async function insertMissing<T extends mongoose.mongo.Document>(
@@ -21,7 +21,7 @@ export async function insertMissing<T extends mongoose.mongo.Document>(
   } catch (error) {
     if (!(error instanceof mongoose.mongo.MongoBulkWriteError)) throw error;
     const errors = [error.writeErrors].flat();
-    // The driver dresses a lost connection as a bulk error too, one without a single write error in it.
+    // The driver also reports a lost connection as a bulk error, without any write error in it.
     if (errors.length === 0 || !errors.every((one) => one.code === duplicateKeyCode)) throw error;
     return documents.length - errors.length;
   }

@@ -1,7 +1,7 @@
 import type { LifecycleRule } from '@aws-sdk/client-s3';
 import { filePrefix } from './file-name.ts';
 
-/** The folder of kept answers; they are deleted by the rule alone. */
+/** Folder of stored responses. Only the lifecycle rule deletes them. */
 export const answerPrefix = 'answers/';
 
 const expireAfterADay = (id: string, prefix: string): LifecycleRule => ({
@@ -16,24 +16,27 @@ const ourRules: readonly LifecycleRule[] = [
   expireAfterADay('model-gateway-answers', answerPrefix),
 ];
 
-/** The rule for the whole bucket that earlier versions put in place of all others. */
+/** The rule for the whole bucket with which earlier versions replaced all others. */
 const formerRuleId = 'expire-after-a-day';
 
-/** Its name alone is no proof: an owner's rule may be called the same, and must be neither deleted nor make the bucket ours. */
+/**
+ * The name alone is not enough: an owner's rule may have the same name. It must neither be deleted nor make the
+ * bucket ours.
+ */
 export const isFormerRule = ({ ID, Filter = {}, Prefix = '', Expiration }: LifecycleRule): boolean =>
   ID === formerRuleId &&
   Prefix === '' &&
   Object.values({ ...Filter, Prefix: Filter.Prefix || undefined }).every((value) => value === undefined) &&
   Expiration?.Days === 1;
 
-/** Whether the rule is one that this or an earlier version has written. */
+/** Returns whether this or an earlier version wrote the rule. */
 export const isOurRule = (rule: LifecycleRule): boolean =>
   isFormerRule(rule) || ourRules.some(({ ID }) => ID === rule.ID);
 
 /**
- * The bucket's rules with ours among them; those of others stay as they are.
+ * Merges our rules into the bucket's. Rules of others stay unchanged.
  * @param keepFormer whether images of an earlier version still need the rule for the whole bucket
- * @returns null where nothing is to be changed
+ * @returns null if nothing needs to change
  */
 export function mergeRules(current: readonly LifecycleRule[], keepFormer: boolean): LifecycleRule[] | null {
   const missing = ourRules.filter((rule) => !current.some((other) => isSameRule(rule, other)));

@@ -12,25 +12,25 @@ export type FindCursor<T> = mongoose.mongo.FindCursor<T>;
 
 export interface MongoConnection {
   readonly db: Database;
-  /** Its pool is the process's only one: whatever else wants to talk to MongoDB does so over it. */
+  /** The process's only connection pool. Everything that talks to MongoDB uses it. */
   readonly client: mongoose.mongo.MongoClient;
   close(): Promise<void>;
 }
 
-/** The database where the URL names none. */
+/** The database, if the URL names none. */
 const defaultDatabase = 'model_gateway';
 const reconnectPauseMs = 250;
 
 /**
- * One connection pool a process, opened by its first command: a process starts and serves the accounts it knows
- * while MongoDB is away. Commands fail within two seconds then.
+ * Opens one connection pool per process. The first command connects it: a process starts while MongoDB is unavailable
+ * and serves the accounts it knows. Commands then fail within two seconds.
  *
- * A server that hangs takes commands and keeps its connections. The driver's look at it every three seconds fails after two
- * more: that ends all commands that wait for it, and those that may be repeated are given to the primary that was elected
- * meanwhile, if there is one within two seconds. So commands end within seven seconds of its last answer. A server that
- * answers these looks and is slow keeps a command for 20 s, and reads are tried twice. Callers wait for neither: they are
- * told after five seconds at most (`inDatabaseTurn`), and after two or three before their requests begin
- * (`waitForLookUp`). The driver's own `timeoutMS` has no effect (7.8).
+ * A server that hangs accepts commands and keeps its connections. The driver checks it every three seconds, and the
+ * check fails after two more. That ends all commands waiting for the server. Repeatable commands go to the primary
+ * that was elected in the meantime, if there is one within two seconds. So commands end within seven seconds of the
+ * server's last reply. A server that passes these checks but is slow keeps a command for 20 s, and reads are tried
+ * twice. Callers do not wait for either: they get an error after five seconds at most (`inDatabaseTurn`), and after
+ * two or three before their requests start (`waitForLookUp`). The driver's own `timeoutMS` has no effect (7.8).
  *
  * int64 is read as bigint and bigint written as int64, so that money never passes through a double.
  */
@@ -57,14 +57,15 @@ export function openMongo(url: string, log: Logger): MongoConnection {
     );
   });
   let isClosed = false;
-  // The driver gives its first connection up for good where it finds no server in time: MongoDB may start later than this
-  // process, or the process stand still for two seconds. Every command would fail from then on.
+  // The driver gives up its first connection for good if it finds no server in time. MongoDB may start later than
+  // this process, or the process may freeze for two seconds. Without a reconnect, every command would fail from then
+  // on.
   let reconnecting: NodeJS.Timeout | null = null;
   const reconnect = (): void => {
     if (isClosed || reconnecting !== null) return;
     reconnecting = setTimeout(() => {
       reconnecting = null;
-      // One that fails before it knows any server, as where a name is not resolved, closes nothing that tells so.
+      // If it fails before it knows any server, such as for an unresolvable name, `topologyClosed` is not emitted.
       if (!isClosed) client.connect().catch(reconnect);
     }, reconnectPauseMs).unref();
   };
@@ -80,7 +81,10 @@ export function openMongo(url: string, log: Logger): MongoConnection {
   };
 }
 
-/** Connects to nothing yet. @throws ConfigError where the address is not one, or has an option that there is not, or must not be */
+/**
+ * Creates a client without connecting.
+ * @throws ConfigError if the address is invalid, or has an unknown or forbidden option
+ */
 export function createClient(url: string): mongoose.mongo.MongoClient {
   checkDurability(url);
   try {
@@ -99,47 +103,50 @@ export function createClient(url: string): mongoose.mongo.MongoClient {
   }
 }
 
-/** MongoDB's code for a write that its disk did not take. */
+/** MongoDB's code for a write that failed because the disk is full. */
 export const outOfDiskSpaceCode = 14_031;
 
-/** Of a command that took longer than its `maxTimeMS`. */
+/** MongoDB's code for a command that exceeded its `maxTimeMS`. */
 const tooSlowCode = 50;
 
-/** MongoDB's code for a unique index's refusal. */
+/** MongoDB's code for a duplicate key in a unique index. */
 export const duplicateKeyCode = 11_000;
 
 export function isDuplicateKey(error: unknown): boolean {
   return readDuplicateKey(error) !== null;
 }
 
-/** @returns the fields of the unique index that refused a write; null for every other failure */
+/** @returns the fields of the unique index that refused a write; null for any other failure */
 export function readDuplicateKey(error: unknown): string[] | null {
   if (!(error instanceof MongoServerError) || error.code !== duplicateKeyCode) return null;
   return Object.keys((error['keyPattern'] as object | undefined) ?? {});
 }
 
 /**
- * Of a server that stops being primary, is shutting down, is not ready to be read, or does not reach the others
- * (NotWritablePrimary, PrimarySteppedDown, ShutdownInProgress, Interrupted…, NotPrimary…, ReadConcernMajorityNotAvailableYet,
- * ExceededTimeLimit, HostUnreachable, HostNotFound, NetworkTimeout, SocketException), and of a write that too few members
- * have taken in time (WriteConcernTimeout), and of a server that is in no replica set (NotAReplicaSet): whether it lasts is in doubt, so it is repeated. The driver labels them as
- * retryable only where it retries: a `deleteMany` and the making of an index it does not.
+ * Codes of a server that is stepping down as primary, is shutting down, is not ready for reads, or cannot reach the
+ * others (NotWritablePrimary, PrimarySteppedDown, ShutdownInProgress, Interrupted…, NotPrimary…,
+ * ReadConcernMajorityNotAvailableYet, ExceededTimeLimit, HostUnreachable, HostNotFound, NetworkTimeout,
+ * SocketException), of a write that too few members acknowledged in time (WriteConcernTimeout), and of a server that
+ * is in no replica set (NotAReplicaSet). It is uncertain whether the write lasts, so it is repeated. The driver
+ * labels these as retryable only where it retries itself, which excludes `deleteMany` and index creation.
  */
 const unavailableCodes: ReadonlySet<unknown> = new Set([
   10_107, 189, 91, 11_600, 11_602, 13_435, 13_436, 134, 262, 6, 7, 89, 9_001, 64, 123,
 ]);
 
-/** Of a connection whose other end is gone. */
+/** Error codes of a connection whose other end is gone. */
 const cutConnectionCodes = new Set(['EPIPE', 'ECONNRESET']);
 
 /**
- * Whether a failure of a command means that MongoDB is away, or too slow, as against a command of ours being refused. The
- * driver lets some errors of its sockets through as they are, such as that of a write to a connection that was just closed.
+ * Returns whether a failed command means that MongoDB is unavailable or too slow, as opposed to the command being
+ * refused. The driver passes some socket errors through unchanged, such as that of a write to a connection that was
+ * just closed.
  */
 export function isMongoAway(error: unknown): boolean {
   if (!(error instanceof MongoError)) return isCutConnection(error);
   if (!(error instanceof MongoServerError)) return true;
-  // The driver dresses every failure of a batch as a server's, also where it found no server; what it was stands in it.
+  // The driver reports every failure of a batch as a server error, even if it found no server. The real error is
+  // inside.
   const { errorResponse } = error as { errorResponse: unknown };
   if (errorResponse instanceof Error) return isMongoAway(errorResponse);
   return (
@@ -154,7 +161,9 @@ function isCutConnection(error: unknown): boolean {
   return error instanceof Error && 'code' in error && cutConnectionCodes.has(String(error.code));
 }
 
-/** Runs commands; an outage of MongoDB becomes `service_unavailable`: on a caller's path it is a 503, not a fault of ours. */
+/**
+ * Runs commands. An outage of MongoDB becomes `service_unavailable`: for a caller it is a 503, not an internal error.
+ */
 export async function callMongo<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();

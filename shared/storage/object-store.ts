@@ -14,24 +14,24 @@ import {
   S3ServiceException,
   type GetBucketLifecycleConfigurationCommandOutput,
 } from '@aws-sdk/client-s3';
-import type { Config } from '../runtime/config.ts';
+import type { Config } from '../config/config.ts';
 import { findObjectHeaders, parseFileName } from './file-name.ts';
 import { isFormerRule, isOurRule, mergeRules } from './lifecycle-rules.ts';
 
-/** What a range of an object tells of the whole of it. */
+/** Result of reading a range of an object. */
 export interface ReadRange {
-  /** How many bytes were read. */
+  /** Number of bytes read. */
   readonly byteLength: number;
   readonly objectBytes: number;
 }
 
-/** What is known of an object without reading it. */
+/** An object's metadata, available without reading the object. */
 export interface ObjectFacts {
   readonly objectBytes: number;
   readonly storedAt: Date;
 }
 
-/** An object that the store did not delete, and what it said of that. */
+/** An object that the store failed to delete, and its reason. */
 export interface FailedDeletion {
   readonly key: string;
   readonly reason: string;
@@ -44,22 +44,22 @@ const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
   error instanceof S3ServiceException && statuses.includes(error.$metadata.httpStatusCode ?? 0);
 
 export interface StoreTimeouts {
-  /** One attempt at a request, until the first byte of its answer. */
+  /** One attempt at a request, until the first byte of the response. */
   readonly attemptMs: number;
   /** All attempts at storing one object. */
   readonly putMs: number;
 }
 
 /**
- * A store that accepts connections and then says nothing must not hold callers for longer. A body that is streamed into the
- * store is sent as fast as Redis is read, and bounded by whoever streams it.
+ * A store that accepts connections and then sends nothing must not hold callers up for longer. A body streamed into
+ * the store is sent as fast as Redis is read, so the code that streams it sets the bound.
  */
 const usualTimeouts: StoreTimeouts = { attemptMs: 10_000, putMs: 25_000 };
 const streamedPutMs = 120_000;
-/** Of reading one object, for which a caller waits: three attempts take 12 s. */
+/** For reading one object while a caller waits. Three attempts take 12 s. */
 const longestReadMs = 4_000;
 
-/** The bucket of generated files, through any server that speaks S3. */
+/** The bucket of generated files, on any S3-compatible server. */
 export class ObjectStore {
   readonly #client: S3Client;
   readonly #bucket: string;
@@ -78,9 +78,9 @@ export class ObjectStore {
       credentials: { accessKeyId: config.accessKeyId, secretAccessKey: config.secretAccessKey },
       forcePathStyle: true,
       maxAttempts: 3,
-      // Of a stream that it cannot send again the SDK would write to the console; the caller is told by the error.
+      // The SDK logs to the console when it cannot resend a stream. The caller gets the error anyway.
       logger: quietLogger,
-      // Without the last of these, the SDK only warns of an answer that does not come.
+      // Without `throwOnRequestTimeout`, the SDK only warns about a response that does not arrive.
       requestHandler: {
         connectionTimeout: 2_000,
         requestTimeout: attemptMs,
@@ -90,18 +90,18 @@ export class ObjectStore {
   }
 
   /**
-   * Makes the bucket where it is missing, and our 24-hour rules on a bucket that is ours to manage; safe to run from several
-   * processes at once. Rules of others stay as they are.
-   * @returns whether our rules are there
+   * Creates the bucket if it is missing, and sets our 24-hour rules on a bucket that we manage. Several processes may
+   * run it at once. Rules of others stay unchanged.
+   * @returns whether our rules are in place
    */
   async prepareBucket(): Promise<boolean> {
     const isNew = await this.#createMissingBucket();
     try {
       return await this.#prepareRules(isNew);
     } catch (error) {
-      // A server without rules has what we need otherwise, and asking it again would not change that.
+      // The server does not support lifecycle rules. It is otherwise sufficient, and a retry would not help.
       if (hasStatus(error, 501)) return false;
-      // Whoever gives us no right to the rules manages the bucket.
+      // An operator that denies us access to the rules manages the bucket.
       if (hasStatus(error, 403) && this.#manageBucket !== 'on') return false;
       throw error;
     }
@@ -112,21 +112,21 @@ export class ObjectStore {
     const hasFormer = Rules.some(isFormerRule);
     const merged = mergeRules(Rules, hasFormer && (await this.#hasFormerFiles()));
     if (merged === null) return true;
-    // A bucket with a rule of ours was managed before.
+    // A bucket that has one of our rules was managed by us before.
     const isOurs = isNew || Rules.some(isOurRule);
     if (this.#manageBucket === 'off' || (this.#manageBucket === 'auto' && !isOurs)) return false;
     await this.#client.send(
       new PutBucketLifecycleConfigurationCommand({
         Bucket: this.#bucket,
         LifecycleConfiguration: { Rules: merged },
-        // S3 would put its default in the place of what the bucket's owner has set.
+        // If this is omitted, S3 resets the owner's setting to its default.
         ...(TransitionDefaultMinimumObjectSize === undefined ? {} : { TransitionDefaultMinimumObjectSize }),
       }),
     );
     return true;
   }
 
-  /** @returns whether it was missing */
+  /** @returns whether the bucket was missing */
   async #createMissingBucket(): Promise<boolean> {
     try {
       await this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }));
@@ -137,7 +137,7 @@ export class ObjectStore {
     try {
       await this.#client.send(new CreateBucketCommand({ Bucket: this.#bucket }));
     } catch (error) {
-      // Another process has made it meanwhile.
+      // Another process has created it in the meantime.
       if (!hasStatus(error, 409)) throw error;
     }
     return true;
@@ -153,7 +153,7 @@ export class ObjectStore {
     }
   }
 
-  /** Whether images of an earlier version, which are named by no time, still lie at the bucket's root. */
+  /** Returns whether images of an earlier version, whose names contain no time, are still at the bucket's root. */
   async #hasFormerFiles(): Promise<boolean> {
     const command = new ListObjectsV2Command({ Bucket: this.#bucket, Delimiter: '/' });
     const { Contents = [] } = await this.#client.send(command);
@@ -167,8 +167,8 @@ export class ObjectStore {
   }
 
   /**
-   * Stores so many bytes as they are read, without holding all of them. It is not tried again if it fails.
-   * @param signal ends it: there will not be as many bytes
+   * Stores `byteLength` bytes as they are read, without buffering all of them. A failure is not retried.
+   * @param signal aborts the upload when the body will not be complete
    */
   async putStream(
     key: string,
@@ -182,7 +182,7 @@ export class ObjectStore {
     await this.#client.send(command, { abortSignal: signal, requestTimeout: streamedPutMs });
   }
 
-  /** Some of an object's bytes, held once; null where there are none. */
+  /** Returns a range of an object's bytes, buffered once. Null if there are none. */
   async getRange(
     key: string,
     from: number,
@@ -195,8 +195,8 @@ export class ObjectStore {
   }
 
   /**
-   * Fills the target with what an object has from there on. Null where there is none, or none any more, or it has no bytes
-   * there. Nothing is held of the store afterwards.
+   * Fills the target with the object's bytes from an offset on. Returns null if there is no such object or it has no
+   * bytes there. Retains none of the store's memory afterwards.
    */
   async readRange(
     key: string,
@@ -221,7 +221,7 @@ export class ObjectStore {
       for await (const chunk of body as AsyncIterable<Buffer>) at += chunk.copy(target, at);
       return {
         byteLength: at,
-        // As in `bytes 0-99/1234`.
+        // ContentRange looks like `bytes 0-99/1234`.
         objectBytes: Number(answer.ContentRange?.split('/')[1] ?? answer.ContentLength),
       };
     } catch (error) {
@@ -230,7 +230,7 @@ export class ObjectStore {
     }
   }
 
-  /** Null where there is no such object. */
+  /** Returns null if there is no such object. */
   async describe(key: string, signal: AbortSignal): Promise<ObjectFacts | null> {
     try {
       const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: key });
@@ -244,8 +244,8 @@ export class ObjectStore {
   }
 
   /**
-   * The first keys of a folder in their order, behind the one given; none where the bucket is not there yet. Fewer than the
-   * limit: there are no more.
+   * Lists the first keys of a folder after the given one, in order. Returns none if the bucket does not exist yet.
+   * Fewer keys than the limit mean that there are no more.
    */
   async list(prefix: string, limit: number, after: string, signal: AbortSignal): Promise<string[]> {
     const page = { Bucket: this.#bucket, Prefix: prefix, MaxKeys: limit, StartAfter: after };
@@ -261,8 +261,8 @@ export class ObjectStore {
   }
 
   /**
-   * Deletes up to 1000 objects in one call; one that is gone already counts as deleted.
-   * @returns those that are still there
+   * Deletes up to 1000 objects in one call. An object that is already gone counts as deleted.
+   * @returns the objects that are still there
    */
   async deleteAll(keys: readonly string[], signal: AbortSignal): Promise<FailedDeletion[]> {
     const Delete = { Objects: keys.map((Key) => ({ Key })), Quiet: true };
@@ -278,7 +278,7 @@ export class ObjectStore {
     await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key }));
   }
 
-  /** @throws Error where the bucket cannot be reached; the signal's reason */
+  /** @throws Error if the bucket cannot be reached; the signal's reason if it aborts */
   async check(signal: AbortSignal): Promise<void> {
     await this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }), { abortSignal: signal });
   }

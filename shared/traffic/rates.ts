@@ -1,18 +1,18 @@
 import type { ModelType, StatusMessage } from '../contract/models.ts';
 import type { ModelSums } from './traffic-sums.ts';
 
-/** Fewer judged requests than these say nothing about a model. */
+/** Fewer judged requests than this say nothing about a model. */
 export const leastJudged = 5;
 
 type Judged = Pick<ModelSums, 'succeeded' | 'failed'>;
 
-/** Percent of the judged requests that succeeded, 0..100 with two decimals; 0 where none was judged. */
+/** Percentage of the judged requests that succeeded, 0 to 100 with two decimals; 0 if there were none. */
 export function toSuccessRate({ succeeded, failed }: Judged): number {
   const judged = succeeded + failed;
   return judged === 0 ? 0 : Math.round((succeeded * 10_000) / judged) / 100;
 }
 
-/** By the rate as it is shown, so that a status never contradicts itself. */
+/** Uses the rounded rate that is shown, so that a status never contradicts it. */
 export function chooseStatusMessage(sums: Judged): Exclude<StatusMessage, 'Disabled'> {
   if (sums.succeeded + sums.failed < leastJudged) return 'Not enough data';
   const rate = toSuccessRate(sums);
@@ -22,14 +22,14 @@ export function chooseStatusMessage(sums: Judged): Exclude<StatusMessage, 'Disab
   return rate > 60 ? 'Bad' : 'Dead';
 }
 
-/** Tokens a second at the vendor: those that were generated, or those that were embedded. Null where nobody knows. */
+/** Tokens per second at the vendor, generated or embedded; null if unknown. */
 export function toTokensPerSecond(type: Exclude<ModelType, 'image'>, sums: ModelSums): number | null {
   if (sums.vendorMs === 0) return null;
   const tokens = type === 'embedding' ? sums.promptTokens : sums.completionTokens;
   return Math.round((tokens * 100_000) / sums.vendorMs) / 100;
 }
 
-/** Seconds from admission to settlement of an average success, with three decimals. Null where there was none. */
+/** Average seconds from admission to settlement of a success, with three decimals; null if there was none. */
 export function toAverageSeconds({ succeeded, durationMs }: ModelSums): number | null {
   return succeeded === 0 ? null : Math.round(durationMs / succeeded) / 1_000;
 }

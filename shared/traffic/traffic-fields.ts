@@ -1,48 +1,46 @@
 import {
-  modelFigures,
+  modelStats,
   noModelSums,
   noTotalSums,
-  totalFigures,
+  totalStats,
   type ModelSums,
   type TotalSums,
 } from './traffic-sums.ts';
 
-/** Sums as the fields of a hash of Redis: `failed:MODEL` in the buckets of the models, `failed` in those of all. */
+/** Sums as fields of a Redis hash: `failed:MODEL` in the per-model buckets, `failed` in those of all models. */
 type Field = readonly [name: string, amount: number];
 
-/** Only what is not zero; adding the rest would change nothing. */
+/** Leaves out zeros, because adding them changes nothing. */
 export function toModelFields(models: ReadonlyMap<string, ModelSums>): Field[] {
   return [...models].flatMap(([model, sums]) =>
-    modelFigures
+    modelStats
       .filter((figure) => sums[figure] !== 0)
       .map((figure): Field => [`${figure}:${model}`, sums[figure]]),
   );
 }
 
 export function toTotalFields(totals: TotalSums): Field[] {
-  return totalFigures
-    .filter((figure) => totals[figure] !== 0)
-    .map((figure): Field => [figure, totals[figure]]);
+  return totalStats.filter((figure) => totals[figure] !== 0).map((figure): Field => [figure, totals[figure]]);
 }
 
-/** @param fields names and amounts in turn, as HGETALL answers; what is no figure is left out */
+/** @param fields alternating names and amounts, as HGETALL returns them; unknown names are skipped */
 export function parseModelFields(fields: readonly string[]): Map<string, ModelSums> {
   const models = new Map<string, ModelSums>();
   for (let i = 0; i + 1 < fields.length; i += 2) {
-    // Only the first colon ends the figure's name: a model's id may hold colons as well.
+    // The name ends at the first colon. A model's id may contain colons, too.
     const [, name = '', model = ''] = /^([^:]*):(.*)$/s.exec(fields[i]!) ?? [];
-    const figure = modelFigures.find((one) => one === name);
+    const figure = modelStats.find((one) => one === name);
     if (figure === undefined) continue;
     models.set(model, { ...(models.get(model) ?? noModelSums), [figure]: Number(fields[i + 1]) });
   }
   return models;
 }
 
-/** @param fields names and amounts in turn, as HGETALL answers; what is no figure is left out */
+/** @param fields alternating names and amounts, as HGETALL returns them; unknown names are skipped */
 export function parseTotalFields(fields: readonly string[]): TotalSums {
   const totals: Record<keyof TotalSums, number> = { ...noTotalSums };
   for (let i = 0; i + 1 < fields.length; i += 2) {
-    const figure = totalFigures.find((one) => one === fields[i]);
+    const figure = totalStats.find((one) => one === fields[i]);
     if (figure !== undefined) totals[figure] = Number(fields[i + 1]);
   }
   return totals;

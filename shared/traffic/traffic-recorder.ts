@@ -8,10 +8,10 @@ import { TrafficSums, type SettledRequest } from './traffic-sums.ts';
 const flushIntervalMs = 1_000;
 
 /**
- * Notes what a process settles, for the public figures: in memory, and from there to Redis once a second and at the
- * stop, so that no request waits for it. These are figures, not money: a process that is killed loses its last second
- * of them, and a write whose answer was lost is counted twice. While Redis is away the sums go on growing in number
- * only by models; they are written when it is back, as traffic of then.
+ * Records what a process settles, for the public stats. Sums are kept in memory and written to Redis once a second and
+ * at shutdown, so no request waits for it. These are stats, not money: a process that is killed loses the last second
+ * of them, and a write whose reply was lost is counted twice. While Redis is away, the sums in memory grow only with
+ * the number of models. They are written when it is back, and count as traffic of that time.
  */
 export class TrafficRecorder implements Running {
   readonly #store: Pick<TrafficStore, 'record'>;
@@ -34,7 +34,7 @@ export class TrafficRecorder implements Running {
     this.#sums.add(request);
   }
 
-  /** Writes what was noted so far, or waits for the writing that is under way. Never rejects. */
+  /** Writes what was recorded so far, or waits for the write that is running. Never rejects. */
   async flush(): Promise<void> {
     this.#flushing ??= this.#write().finally(() => {
       this.#flushing = null;
@@ -60,7 +60,7 @@ export class TrafficRecorder implements Running {
         this.#log.debug({ err: error }, 'the traffic figures wait for Redis');
         return;
       }
-      // What Redis refuses once it would refuse for ever, and all that follows with it.
+      // Redis would refuse these sums again forever, and with them all later ones.
       this.#log.error(
         { err: error, requests: sums.totals.requests },
         'traffic figures were refused and are lost',

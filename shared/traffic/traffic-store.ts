@@ -5,8 +5,8 @@ import type { ModelSums, TotalSums, TrafficSums } from './traffic-sums.ts';
 import { findBuckets, findStep, modelWindow, totalWindow, type TrafficWindow } from './traffic-windows.ts';
 
 /**
- * Adds to the current bucket of each window. Which one is current is known to Redis alone, so the script completes
- * the names of the buckets itself; their common tag keeps them on one node.
+ * Adds to the current bucket of each window. Only Redis knows which bucket is current, so the script completes the
+ * bucket names itself. Their common tag keeps them on one node.
  */
 const recordScript = new RedisScript(`
 local now = tonumber(redis.call('TIME')[1])
@@ -21,15 +21,15 @@ add(KEYS[2], ARGV[3], ARGV[4], totals, #ARGV)
 return 1
 `);
 
-/** The clock of the node that keeps the figures; machines need not agree on the time. */
+/** The clock of the node that stores the stats, so that machines need not agree on the time. */
 const clockScript = new RedisScript(`
 local time = redis.call('TIME')
 return string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
 `);
 
 /**
- * The sums shown during a step. Who asks first in a step sums the buckets, and everyone else is shown the same until
- * the next: figures that each server summed for itself would differ by what was settled in between.
+ * The sums shown during a step. The first reader in a step sums the buckets, and all others get the same sums until the
+ * next step. If each server summed for itself, its stats would differ by what was settled in between.
  */
 const showScript = new RedisScript(`
 local shown, step = KEYS[1], ARGV[1]
@@ -47,22 +47,22 @@ redis.call('PEXPIRE', shown, ARGV[2])
 return redis.call('HGETALL', shown)
 `);
 
-/** Figures, and how long they are the ones to show. */
-export interface ShownFigures<T> {
+/** Stats, and how long they remain current. */
+export interface PublicStats<T> {
   readonly value: T;
   readonly validForMs: number;
 }
 
 export interface TrafficStoreOptions {
-  /** How long figures stay as they are; steps begin at multiples of it. */
+  /** How long stats stay unchanged; steps begin at multiples of it. */
   readonly stepMs?: number;
-  /** Milliseconds of the epoch; Redis's own clock unless given. */
+  /** Unix milliseconds; Redis's own clock by default. */
   readonly readTimeMs?: () => Promise<number>;
 }
 
-export const figuresStepMs = 30_000;
+export const statsStepMs = 30_000;
 
-/** The sums of recent traffic, which all processes add to and every server shows. */
+/** The sums of recent traffic. All processes add to them, and every server shows them. */
 export class TrafficStore {
   readonly #redis: RedisClient;
   readonly #stepMs: number;
@@ -70,12 +70,12 @@ export class TrafficStore {
 
   constructor(redis: RedisClient, options: TrafficStoreOptions = {}) {
     this.#redis = redis;
-    this.#stepMs = options.stepMs ?? figuresStepMs;
+    this.#stepMs = options.stepMs ?? statsStepMs;
     this.#readTimeMs =
       options.readTimeMs ?? (async () => Number(await clockScript.run(redis, [redisKeys.shownModels], [])));
   }
 
-  /** One trip; a failure leaves open whether Redis had added the sums when it went away. */
+  /** One round trip. After a failure, it is unknown whether Redis has added the sums. */
   async record(sums: TrafficSums): Promise<void> {
     const models = toModelFields(sums.models).flat();
     await recordScript.run(
@@ -94,7 +94,7 @@ export class TrafficStore {
   }
 
   /** @throws AppError `service_unavailable` */
-  async readModels(): Promise<ShownFigures<ReadonlyMap<string, ModelSums>>> {
+  async readModels(): Promise<PublicStats<ReadonlyMap<string, ModelSums>>> {
     const { value, validForMs } = await this.#show(
       redisKeys.shownModels,
       modelWindow,
@@ -104,7 +104,7 @@ export class TrafficStore {
   }
 
   /** @throws AppError `service_unavailable` */
-  async readTotals(): Promise<ShownFigures<TotalSums>> {
+  async readTotals(): Promise<PublicStats<TotalSums>> {
     const { value, validForMs } = await this.#show(
       redisKeys.shownTotals,
       totalWindow,
@@ -117,12 +117,12 @@ export class TrafficStore {
     shownKey: string,
     window: TrafficWindow,
     bucketKey: (bucket: number) => string,
-  ): Promise<ShownFigures<string[]>> {
+  ): Promise<PublicStats<string[]>> {
     return await callRedis(async () => {
       const nowMs = await this.#readTimeMs();
       const { startMs, leftMs } = findStep(this.#stepMs, nowMs);
       const keys = [shownKey, ...findBuckets(window, nowMs).map(bucketKey)];
-      // A step that is long past would be shown again if the clock of a new master were behind: it expires.
+      // The shown sums expire: if the clock of a new master is behind, a step long past would be shown again.
       const value = (await showScript.run(this.#redis, keys, [startMs, 2 * this.#stepMs])) as string[];
       return { value, validForMs: leftMs };
     });

@@ -1,16 +1,16 @@
 import type { UsageEvent } from '../ledger/usage-event.ts';
 
-/** What the public figures need of a settled request. */
+/** The fields of a settled request that the public stats need. */
 export type SettledRequest = Pick<
   UsageEvent,
   'model' | 'success' | 'responseCode' | 'durationMs' | 'billedMs' | 'promptTokens' | 'completionTokens'
 >;
 
 /**
- * Sums of one model. `succeeded` and `failed` count the judged requests, the rest sums over the successes: the time
- * from admission to settlement, the vendor's part of it, and the tokens.
+ * Sums of one model. `succeeded` and `failed` count the judged requests. The others are sums over the successes: the
+ * time from admission to settlement, the vendor's part of it, and the tokens.
  */
-export const modelFigures = [
+export const modelStats = [
   'succeeded',
   'failed',
   'durationMs',
@@ -18,11 +18,11 @@ export const modelFigures = [
   'promptTokens',
   'completionTokens',
 ] as const;
-export type ModelSums = Readonly<Record<(typeof modelFigures)[number], number>>;
+export type ModelSums = Readonly<Record<(typeof modelStats)[number], number>>;
 
-/** Sums over all models; `requests` and `tokens` are those of all requests, judged or not. */
-export const totalFigures = ['requests', 'succeeded', 'failed', 'tokens'] as const;
-export type TotalSums = Readonly<Record<(typeof totalFigures)[number], number>>;
+/** Sums over all models. `requests` and `tokens` cover all requests, judged or not. */
+export const totalStats = ['requests', 'succeeded', 'failed', 'tokens'] as const;
+export type TotalSums = Readonly<Record<(typeof totalStats)[number], number>>;
 
 export const noModelSums: ModelSums = {
   succeeded: 0,
@@ -34,10 +34,7 @@ export const noModelSums: ModelSums = {
 };
 export const noTotalSums: TotalSums = { requests: 0, succeeded: 0, failed: 0, tokens: 0 };
 
-/**
- * Whether a request speaks for its model or against it. A refusal of the caller's own request and a caller who left
- * (4xx) do neither.
- */
+/** Whether a request counts for or against its model. A rejected request and a caller that left (4xx) do neither. */
 export function judgeRequest({
   success,
   responseCode,
@@ -46,7 +43,7 @@ export function judgeRequest({
   return responseCode >= 500 ? 'failed' : 'unjudged';
 }
 
-/** Requests as sums: as small after a million of them as after one of each model. */
+/** Sums over requests. The size depends on the number of models only. */
 export class TrafficSums {
   readonly #models = new Map<string, ModelSums>();
   #totals = noTotalSums;
@@ -90,15 +87,15 @@ export class TrafficSums {
   }
 
   #addTotals(more: TotalSums): void {
-    this.#totals = addFigures(totalFigures, this.#totals, more);
+    this.#totals = addStats(totalStats, this.#totals, more);
   }
 
   #addModel(model: string, more: ModelSums): void {
-    this.#models.set(model, addFigures(modelFigures, this.#models.get(model) ?? noModelSums, more));
+    this.#models.set(model, addStats(modelStats, this.#models.get(model) ?? noModelSums, more));
   }
 }
 
-function addFigures<K extends string>(
+function addStats<K extends string>(
   names: readonly K[],
   a: Readonly<Record<K, number>>,
   b: Readonly<Record<K, number>>,

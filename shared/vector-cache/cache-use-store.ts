@@ -4,17 +4,17 @@ import { countKeptVectors } from './keep-vectors-script.ts';
 
 const keptSeconds = 30 * 86_400;
 
-/** What an operator goes by when they bound a model's cache. */
+/** Use of a model's cache. Operators size the cache by it. */
 export interface CacheUse {
-  /** Inputs that were found, and inputs that were not. */
+  /** Inputs found in the cache, and inputs not found. */
   readonly hits: number;
   readonly misses: number;
-  /** What is kept now. */
+  /** What the cache holds now. */
   readonly entries: number;
   readonly bytes: number;
 }
 
-/** How the caches of vectors are used, model by model, over all workers. */
+/** Cache use by model, across all workers. */
 export class CacheUseStore {
   readonly #redis: RedisClient;
 

@@ -1,14 +1,14 @@
-/** The object of a value, and its entries in the tables of keys and of expiries, with their share of both tables. */
+/** The value's object, its entries in the tables of keys and expiries, and their share of both tables. */
 const tablesBytes = 16 + 24 + 24 + 32;
-/** Its record in the order in which entries are dropped. */
+/** The entry's record in the list that gives the order of eviction. */
 const recordBytes = 72;
-/** Before and after the text of a name and of a value. */
+/** Overhead around the text of a name and of a value. */
 const nameFrameBytes = 4;
 const valueFrameBytes = 10;
 
 /**
- * What Redis's memory loses to one string of these lengths: a bound on values alone would be passed by half where
- * vectors are short.
+ * Bytes of Redis's memory that one string of these lengths takes. With short vectors, a bound on values alone would be
+ * exceeded by half.
  */
 export function measureEntry(nameLength: number, valueLength: number): number {
   return (
@@ -19,7 +19,7 @@ export function measureEntry(nameLength: number, valueLength: number): number {
   );
 }
 
-/** Redis's allocator gives memory in sizes of which there are four between a power of two and the next. */
+/** Redis's allocator has four size classes between each power of two and the next. */
 function roundToAllocation(bytes: number): number {
   const step = Math.max(8, 2 ** (Math.ceil(Math.log2(bytes)) - 3));
   return Math.ceil(bytes / step) * step;

@@ -4,12 +4,12 @@ import { redisKeys } from '../redis/redis-keys.ts';
 import { measureEntry } from './entry-size.ts';
 
 /**
- * Keeps vectors, and drops the oldest where there is no room. The order is a list of records, oldest first: hash, when
- * the entry expires (ms), what it takes, and the sum of what all entries took that were ever kept, itself included. What
- * is held now follows from the first and the last record, so there is no count beside the list that could come apart from
- * it. An entry that expired counts until its record is dropped, and records are dropped from the front alone: what is
- * counted is never less than what is there. A key that was kept anew after it expired belongs to its later record; the
- * moment in which it expires tells. A run drops a bounded number, and leaves out what it has made no room for by then.
+ * Stores vectors and evicts the oldest if there is no space. The order is a list of records, oldest first: hash, expiry
+ * time (ms), size, and the total size of all entries ever stored, including this one. The current total follows from
+ * the first and the last record, so no separate counter can drift from the list. An expired entry counts until its
+ * record is dropped, and records are only dropped from the front, so the count is never less than what is there. A key
+ * stored again after it expired belongs to its later record, which its expiry time identifies. A run evicts a bounded
+ * number of entries, and does not store vectors that it has not made space for by then.
  */
 const keepScript = new RedisScript(`
 local order, prefix = KEYS[1], ARGV[1]
@@ -56,10 +56,13 @@ end
 return { redis.call('LLEN', order), held, dropped }
 `);
 
-/** Redis frees what expired in its own time, and until then it must count. */
+/** Redis frees expired entries in its own time, and they must count until then. */
 const graceMs = 3_600_000;
 
-/** By one run: a millisecond or two of Redis's time, in which many short vectors make room for a few long ones. */
+/**
+ * Evictions per run. They take a millisecond or two of Redis's time, as when many short vectors make space for a few
+ * long ones.
+ */
 const mostDrops = 500;
 
 export interface VectorToKeep {
@@ -70,11 +73,11 @@ export interface VectorToKeep {
 export interface KeptVectors {
   readonly entries: number;
   readonly bytes: number;
-  /** By this run. */
+  /** In this run. */
   readonly dropped: number;
 }
 
-/** One trip. Entries that are there stay as they are, and expire when they would. */
+/** Stores vectors in one round trip. Existing entries and their expiry stay unchanged. */
 export async function runKeepVectors(
   redis: RedisClient,
   modelId: string,
@@ -90,7 +93,7 @@ export async function runKeepVectors(
   return await run(redis, modelId, keys, [maxBytes, ttlSeconds * 1_000, graceMs, mostDrops, ...entries]);
 }
 
-/** What is kept, without what has expired. */
+/** Counts the stored vectors, without expired ones. */
 export async function countKeptVectors(redis: RedisClient, modelId: string): Promise<KeptVectors> {
   for (;;) {
     const kept = await run(redis, modelId, [], [0, 0, 0, mostDrops]);

@@ -2,13 +2,13 @@ import { createTimeOrderedId } from '../runtime/time-ordered-id.ts';
 import type { WebDatabase } from './web-database-store.ts';
 import type { AuditEvent } from './web-models.ts';
 
-/** What is left out is null. An event is `started` and sends no notice unless it says otherwise. */
+/** Omitted fields are null. By default an event is `started` and sends no notice. */
 export type NewAuditEvent = Pick<AuditEvent, 'userId' | 'action'> &
   Partial<Omit<AuditEvent, '_id' | 'userId' | 'action' | 'at'>>;
 
 /**
- * The audit log. A sensitive action is written here before it is done, so that none goes unnoticed: a crash in between
- * leaves an event whose notice is pending, and a worker sends it.
+ * The audit log. A sensitive action is recorded before it is done, so that none goes unnoticed. A crash in between
+ * leaves an event with a pending notice, and a worker sends it.
  */
 export class AuditStore {
   readonly #database: WebDatabase;
@@ -17,7 +17,7 @@ export class AuditStore {
     this.#database = database;
   }
 
-  /** @returns the ID of the event */
+  /** @returns the id of the event */
   async start(event: NewAuditEvent): Promise<string> {
     const {
       userId,
@@ -47,17 +47,17 @@ export class AuditStore {
     return _id;
   }
 
-  /** Notes how a started action ended. One that failed changed nothing: its user is not written to. */
+  /** Records how a started action ended. A failed action changed nothing, so its user gets no mail. */
   async finish(id: string, outcome: 'done' | 'failed'): Promise<AuditEvent | null> {
     return await this.#update(id, outcome === 'failed' ? { outcome, notice: 'none' } : { outcome });
   }
 
-  /** Notes that the mail to the user is in the queue. */
+  /** Records that the mail to the user has been queued. */
   async markQueued(id: string): Promise<void> {
     await this.#update(id, { notice: 'queued' });
   }
 
-  /** Events of before then whose notice is still pending, oldest first. */
+  /** Finds events from before `olderThan` whose notice is still pending, oldest first. */
   async findPending(olderThan: Date, limit: number): Promise<AuditEvent[]> {
     return await this.#database.call(({ audit }) =>
       audit
@@ -69,7 +69,7 @@ export class AuditStore {
     );
   }
 
-  /** The user's events, newest first. */
+  /** Lists the user's events, newest first. */
   async list(userId: string, limit: number): Promise<AuditEvent[]> {
     return await this.#database.call(({ audit }) =>
       audit.find({ userId }).sort({ at: -1, _id: -1 }).limit(limit).lean<AuditEvent[]>().exec(),

@@ -1,13 +1,16 @@
 import { domainToASCII } from 'node:url';
 
-/** RFC 5321, 4.5.3.1; the whole is what fits between the brackets of a path of 256. */
+/** RFC 5321, 4.5.3.1. The maximum length is what fits between the brackets of a path of 256. */
 const maxLocalLength = 64;
 const maxLength = 254;
-/** Longer text is refused unread. Some room for spaces around an address and for one that is shorter in ASCII. */
+/**
+ * Longer text is refused without parsing. This leaves some room for surrounding spaces and for addresses that are
+ * shorter in ASCII.
+ */
 const maxTextLength = 320;
 
 const allowedLocal = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i;
-/** Letters of any script. `domainToASCII` alone would let more through: it reads `%41` as an A. */
+/** Letters of any script. `domainToASCII` alone would accept more: it reads `%41` as an A. */
 const allowedDomain = /^[\p{L}\p{M}\p{N}.。．｡-]+$/u;
 const allowedLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const asciiOnly = /^[\x20-\x7e]*$/;
@@ -20,7 +23,7 @@ interface EmailFault {
 
 export type NormalizedEmail = { readonly email: string } | EmailFault;
 
-/** What is wrong with an address, as the end of a sentence that begins with the field. */
+/** What is wrong with an address. Each text completes a sentence that starts with the field. */
 const faults = {
   tooLong: {
     fault: `must have at most ${maxLength} characters`,
@@ -60,15 +63,15 @@ const faults = {
 } as const satisfies Record<string, EmailFault>;
 
 /**
- * Returns the one form in which an address is stored, compared and mailed to, or what is wrong with it, as the end of a
- * sentence that begins with the field.
+ * Returns the canonical form in which an address is stored, compared and mailed to, or what is wrong with it, as text
+ * that completes a sentence that starts with the field.
  *
- * Addresses that differ only in case are one mailbox. RFC 5321 allows a server to tell them apart, but mail providers do
- * not, and treating them as two would let two users share a mailbox. Domains in other scripts become ASCII (IDNA).
+ * Addresses that differ only in case are one mailbox. RFC 5321 allows a server to tell them apart, but mail providers
+ * do not, and treating them as two would let two users share a mailbox. Domains in other scripts become ASCII (IDNA).
  *
- * Quoted local parts, comments and address literals (`[::1]`) are valid but not used in practice, and are refused. So are
- * local parts with characters beyond ASCII, because many mail servers do not accept them (RFC 6531). No accepted address
- * contains a character with a meaning in mail headers.
+ * Quoted local parts, comments and address literals (`[::1]`) are valid but not used in practice, and are refused. So
+ * are local parts with non-ASCII characters, because many mail servers do not accept them (RFC 6531). No accepted
+ * address contains a character with a meaning in mail headers.
  */
 export function normalizeEmail(text: string): NormalizedEmail {
   if (text.length > maxTextLength) return faults.tooLong;
@@ -88,7 +91,7 @@ export function normalizeEmail(text: string): NormalizedEmail {
   return email.length > maxLength ? faults.tooLong : { email };
 }
 
-/** Common mistakes that deserve a message of their own. */
+/** Common mistakes that deserve a specific message. */
 function findFault(text: string): EmailFault | null {
   if (/[<>()"\\]/.test(text)) return faults.isNotAlone;
   if (/[,;]/.test(text)) return faults.isList;
@@ -105,11 +108,11 @@ function findLocalFault(local: string): EmailFault | null {
   return null;
 }
 
-/** Null if it is not a mail domain. A numeric last label would make it an IPv4 address. */
+/** Returns null if the text is not a mail domain. A numeric last label would make it an IPv4 address. */
 function normalizeDomain(text: string): string | null {
   if (!allowedDomain.test(text)) return null;
-  // From Node 24 on, domains that are all ASCII are not checked for broken IDNA. The ideographic full stop, which IDNA
-  // reads as a dot, makes every version check them.
+  // From Node 24 on, all-ASCII domains are not checked for broken IDNA. With an ideographic full stop, which IDNA
+  // reads as a dot, every version checks them.
   const domain = domainToASCII(text.replaceAll('.', '。'));
   if (domain === 'localhost') return domain;
   const labels = domain.split('.');

@@ -4,17 +4,17 @@ import { readDuplicateKey } from '../storage/mongo-client.ts';
 import type { WebDatabase } from './web-database-store.ts';
 import { maxLinkId, type WebLink } from './web-models.ts';
 
-/** Of one user. */
+/** Per user. */
 export const maxLinks = 100;
 
 export type NewLink = Pick<WebLink, 'userId' | 'accountId' | 'label'>;
 
 export interface LinkStoreOptions {
-  /** Chooses the ID of a new link. */
+  /** Generates the id of a new link. */
   readonly createId?: () => number;
 }
 
-/** Which accounts belong to which web user: each to one at most. */
+/** Stores which accounts belong to which web user. Each account belongs to at most one. */
 export class LinkStore {
   readonly #database: WebDatabase;
   readonly #createId: () => number;
@@ -24,11 +24,14 @@ export class LinkStore {
     this.#createId = options.createId ?? (() => randomInt(1, maxLinkId + 1));
   }
 
-  /** @throws AppError `already_linked`, whoever has linked the account; `validation_failed` where the user has too many links */
+  /**
+   * @throws AppError `already_linked` if any user has linked the account; `validation_failed` if the user has too
+   * many links
+   */
   async create({ userId, accountId, label }: NewLink): Promise<WebLink> {
     if ((await this.#count(userId)) >= maxLinks) throw tooManyLinks();
     const link = await this.#insert({ userId, accountId, label, createdAt: new Date() });
-    // Parallel calls may all have found room for one more: those that see too many afterwards give way.
+    // Parallel calls may all have passed the check. Those that see too many links afterwards undo theirs.
     if ((await this.#count(userId)) > maxLinks) {
       await this.delete(userId, link._id);
       throw tooManyLinks();
@@ -46,33 +49,33 @@ export class LinkStore {
         const taken = readDuplicateKey(error);
         if (taken === null) throw error;
         if (taken.includes('accountId')) throw new AppError('already_linked', { cause: error });
-        // Another link has this ID: the next one is as random.
+        // Another link has this id. The next one is random, too.
       }
     }
   }
 
-  /** The user's links, oldest first: the first one is the primary one. */
+  /** Lists the user's links, oldest first. The first one is the primary link. */
   async list(userId: string): Promise<WebLink[]> {
     return await this.#database.call(({ links }) =>
       links.find({ userId }).sort({ createdAt: 1, _id: 1 }).lean<WebLink[]>().exec(),
     );
   }
 
-  /** The user's primary link: the oldest one. */
+  /** The user's primary link is the oldest one. */
   async findOldest(userId: string): Promise<WebLink | null> {
     return await this.#database.call(({ links }) =>
       links.findOne({ userId }).sort({ createdAt: 1, _id: 1 }).lean<WebLink>().exec(),
     );
   }
 
-  /** @returns null where the user has no such link, whether or not another has */
+  /** @returns null if the user has no such link, whether or not another user has */
   async find(userId: string, linkId: number): Promise<WebLink | null> {
     return await this.#database.call(({ links }) =>
       links.findOne({ _id: linkId, userId }).lean<WebLink>().exec(),
     );
   }
 
-  /** Whoever has made the link: for support alone. */
+  /** Finds a link of any user. For support only. */
   async findById(linkId: number): Promise<WebLink | null> {
     return await this.#database.call(({ links }) => links.findOne({ _id: linkId }).lean<WebLink>().exec());
   }
@@ -90,7 +93,7 @@ export class LinkStore {
     );
   }
 
-  /** @returns the link that was deleted; of two callers one is given it */
+  /** @returns the deleted link; of two concurrent callers only one gets it */
   async delete(userId: string, linkId: number): Promise<WebLink | null> {
     return await this.#database.call(({ links }) =>
       links.findOneAndDelete({ _id: linkId, userId }).lean<WebLink>().exec(),

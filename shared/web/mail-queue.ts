@@ -8,28 +8,34 @@ import { findMailExpiry, type Mail } from './mail.ts';
 
 export const mailQueueName = 'mail';
 
-/** What lies in Redis of a mail: nobody can read a code or an address there without `MASTER_KEY`. */
+/** A mail as stored in Redis. Without `MASTER_KEY`, codes and addresses cannot be read there. */
 export interface SealedMail {
   /** The mail as JSON, encrypted. */
   readonly sealed: string;
-  /** Milliseconds since 1970: the mail is not sent after that. */
+  /** Milliseconds since 1970. The mail is not sent after that. */
   readonly expiresAt: number;
 }
 
 /** About 25 MB of Redis: a mail server that is down must not fill it. */
 const maxWaiting = 20_000;
 
-/** The expiry of a mail ends its attempts; BullMQ wants a number all the same. */
+/** Attempts end when the mail expires, but BullMQ requires a number. */
 const attempts = 100_000;
 
-/** Notices that could not be delivered are kept for an operator, up to a number and an age. */
+/** Undeliverable notices are kept for an operator, up to a number and an age. */
 const keptNotices = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
-/** While a notice that was sent is kept, adding it again does nothing: a process that died may not have noted that it was. */
+/**
+ * While a sent notice is kept, adding it again does nothing: a process that died may not have recorded that it was
+ * sent.
+ */
 const sentNotices = { count: 1_000, age: 60 * 60 };
 
 const codeOptions: JobsOptions = { removeOnFail: true };
-/** Without a priority: behind all codes, a notice of what a thief did could be held up by asking for more and more codes. */
+/**
+ * Without a priority: if notices came after all codes, a thief could delay a notice by requesting more and more
+ * codes.
+ */
 const noticeOptions: JobsOptions = { removeOnComplete: sentNotices, removeOnFail: keptNotices };
 
 export interface MailQueueOptions {
@@ -38,12 +44,12 @@ export interface MailQueueOptions {
   readonly maxWaiting?: number;
 }
 
-/** Mails that wait to be sent. Adding one takes one round trip to Redis and none to the mail server. */
+/** Queues mails to be sent. Adding one takes one round trip to Redis and none to the mail server. */
 export class MailQueue {
   readonly #queue: Queue<SealedMail>;
   readonly #masterKey: string;
   readonly #maxWaiting: number;
-  /** As last counted, and what was added since. */
+  /** The last count plus what was added since. */
   #waiting = 0;
 
   constructor(redis: RedisClient, options: MailQueueOptions) {
@@ -53,14 +59,16 @@ export class MailQueue {
       attempts,
       backoff: { type: 'custom' },
       removeOnComplete: true,
-      // The failure reason is enough; a stack trace would be stored for every attempt.
+      // The failure reason is enough. A stack trace would be stored for every attempt.
       stackTraceLimit: 0,
     });
   }
 
   /**
-   * @param id letters, digits, `-` and `_`: while a mail of this id waits, or a notice was sent within the hour, adding it again does nothing
-   * @throws AppError `service_unavailable` while Redis is away, or where too many mails wait
+   * Queues a mail.
+   * @param id letters, digits, `-` and `_`. While a mail with this id waits, or a notice was sent within the hour,
+   * adding it again does nothing.
+   * @throws AppError `service_unavailable` if Redis is unavailable or too many mails wait
    */
   async add(mail: Mail, { id = randomUUID() }: { readonly id?: string } = {}): Promise<void> {
     if (!/^(?!\d+$)[\w-]{1,100}$/.test(id)) throw new Error(`"${id}" cannot be the id of a mail.`);
@@ -70,10 +78,10 @@ export class MailQueue {
     const sealed = encryptSecret(JSON.stringify(mail), this.#masterKey);
     const data: SealedMail = { sealed, expiresAt: findMailExpiry(mail) };
     const options = mail.kind === 'notice' ? noticeOptions : codeOptions;
-    // Sent together, so the count is one behind, and takes no trip of its own.
+    // Sent in one pipeline, so the count is one behind but needs no extra round trip.
     await Promise.all([
       this.#count().catch(() => {
-        // The mail may be queued all the same, and whoever waits for it must not be told that it is not.
+        // The mail may be queued anyway, so its caller must not get an error.
       }),
       callRedis(
         async () => await this.#queue.add(mail.kind as never, data as never, { ...options, jobId: id }),

@@ -1,25 +1,27 @@
-/** What the account area sends by mail. Plain data: the worker decides how it reads. */
+/** Mails of the account area. Plain data: the worker decides on the wording. */
 export type Mail = SignInCodeMail | ConfirmationCodeMail | NoticeMail;
 
 export const mailLanguages = ['ru', 'en'] as const;
 export type MailLanguage = (typeof mailLanguages)[number];
 
-/** Where a request came from, as far as it is known. */
+/** Where a request came from, as far as known. */
 export interface MailOrigin {
-  /** The client's address. */
   readonly address?: string | null;
   /** Such as `Firefox on Linux`. */
   readonly device?: string | null;
 }
 
-/** Whether the address has a user is decided when the mail is sent, so that the api's time says nothing about it. */
+/**
+ * Whether the address has a user is decided when the mail is sent, so that the api's response time does not reveal
+ * it.
+ */
 export interface SignInCodeMail extends MailOrigin {
   readonly kind: 'sign-in-code';
   /** Validated and normalised. */
   readonly email: string;
   readonly purpose: 'login' | 'signup';
   readonly code: string;
-  /** Milliseconds since 1970; the mail is not sent after that. */
+  /** Milliseconds since 1970. The mail is not sent after that. */
   readonly expiresAt: number;
   readonly language: MailLanguage;
 }
@@ -32,7 +34,7 @@ export interface ConfirmationCodeMail extends MailOrigin {
   readonly action: ConfirmedAction;
   readonly accountLabel: string;
   readonly code: string;
-  /** Milliseconds since 1970; the mail is not sent after that. */
+  /** Milliseconds since 1970. The mail is not sent after that. */
   readonly expiresAt: number;
   readonly language: MailLanguage;
 }
@@ -51,17 +53,20 @@ export interface NoticeMail extends MailOrigin {
   readonly email: string;
   readonly event: NoticeEvent;
   readonly accountLabel: string | null;
-  /** Left out for yes. No where nobody knows whether it was completed: the process that did it died, or was told nothing. */
+  /**
+   * True by default. False if it is unknown whether the action completed: the process died, or did not learn the
+   * result.
+   */
   readonly isCertain?: boolean;
   /** When it happened, in milliseconds since 1970. */
   readonly at: number;
   readonly language: MailLanguage;
 }
 
-/** For how long an undelivered notice is tried again. */
+/** How long delivery of a notice is retried. */
 export const noticeLifetimeMs = 3 * 24 * 60 * 60 * 1_000;
 
-/** When a mail is of no use any more, in milliseconds since 1970. */
+/** Returns when a mail stops being useful, in milliseconds since 1970. */
 export function findMailExpiry(mail: Mail): number {
   return mail.kind === 'notice' ? mail.at + noticeLifetimeMs : mail.expiresAt;
 }

@@ -4,7 +4,7 @@ import type { MailQueue } from './mail-queue.ts';
 import type { UserStore } from './user-store.ts';
 import type { AuditAction, AuditEvent, WebUser } from './web-models.ts';
 
-/** The mail that each action is followed by; those that are not here are only written down. */
+/** The mail sent after each action. Actions not listed here are only logged. */
 const noticeOf: Partial<Record<AuditAction, NoticeEvent>> = {
   'account-created': 'first-account',
   'account-linked': 'account-linked',
@@ -14,27 +14,24 @@ const noticeOf: Partial<Record<AuditAction, NoticeEvent>> = {
   'refresh-replayed': 'sessions-ended',
 };
 
-/** Whether users are told of such an action by mail. */
+/** Returns whether users are told about this action by mail. */
 export const isMailed = (action: AuditAction): boolean => noticeOf[action] !== undefined;
 
-export interface NoticeDependencies {
+export interface NoticeDeps {
   readonly audit: AuditStore;
   readonly users: UserStore;
   readonly mails: MailQueue;
 }
 
-/** Queues the mail that tells a user of an event. Safe to repeat: an event is mailed once. */
-export async function queueNotice(
-  { audit, users, mails }: NoticeDependencies,
-  event: AuditEvent,
-): Promise<void> {
+/** Queues the mail that tells a user about an event. Safe to repeat: an event is mailed once. */
+export async function queueNotice({ audit, users, mails }: NoticeDeps, event: AuditEvent): Promise<void> {
   const user = await users.findById(event.userId);
   const mail = user === null ? null : toNotice(event, user);
   if (mail !== null) await mails.add(mail, { id: event._id });
   await audit.markQueued(event._id);
 }
 
-/** Actions of support come from a command, which has no request. Of these only an unlink is mailed. */
+/** Support acts through a command, which has no request. Of its actions only an unlink is mailed. */
 function findNotice({ action, requestId }: AuditEvent): NoticeEvent | undefined {
   return action === 'account-unlinked' && requestId === null
     ? 'account-unlinked-by-support'
@@ -58,16 +55,16 @@ function toNotice(event: AuditEvent, { email, language }: WebUser): Mail | null 
   };
 }
 
-/** An event that is younger may be in the hands of the process that wrote it, which may wait long for MongoDB. */
+/** The process that wrote a younger event may still be handling it, and may wait long for MongoDB. */
 const pendingAfterMs = 60_000;
 const maxPending = 100;
 
-/** Queues the notices of events whose processes died, or did not reach Redis. Safe to run by several at once. */
-export async function queuePendingNotices(dependencies: NoticeDependencies): Promise<void> {
+/** Queues the notices of events whose processes died or could not reach Redis. Several processes may run it at once. */
+export async function queuePendingNotices(dependencies: NoticeDeps): Promise<void> {
   const pending = await dependencies.audit.findPending(new Date(Date.now() - pendingAfterMs), maxPending);
   const failures: unknown[] = [];
   for (const event of pending) {
-    // One that cannot be queued does not hold up those behind it.
+    // One failure must not block the notices after it.
     await queueNotice(dependencies, event).catch((error: unknown) => failures.push(error));
   }
   if (failures.length > 0)

@@ -1,21 +1,22 @@
 import { AppError } from '../contract/errors.ts';
 import type { NewAuditEvent } from './audit-store.ts';
-import { isMailed, queueNotice, type NoticeDependencies } from './queue-notice.ts';
+import { isMailed, queueNotice, type NoticeDeps } from './queue-notice.ts';
 
 export interface Recorded<T> {
   readonly result: T;
-  /** Resolves when its end is written down and its notice is queued. What fails of that, a worker does later. */
+  /** Resolves when the outcome is recorded and the notice is queued. A worker completes later what fails here. */
   readonly noted: Promise<void>;
 }
 
 /**
- * Does what the audit log must tell of. It is written down before it is done: nothing is done that cannot be. A refusal
- * is written down as a failure. After any other error nobody knows whether it was done: the event stays open, and a
- * worker tells the user so, as it does where this process dies in between (`queuePendingNotices`).
- * @throws AppError `service_unavailable` where it cannot be written down: then nothing is done
+ * Runs an action that must be in the audit log. The action is recorded before it runs: if that fails, it does not
+ * run. A refusal is recorded as a failure. After any other error it is unknown whether the action took effect: the
+ * event stays open, and a worker tells the user so. The same happens if this process dies in between
+ * (`queuePendingNotices`).
+ * @throws AppError `service_unavailable` if the action cannot be recorded; it is then not run
  */
 export async function recordAction<T>(
-  dependencies: NoticeDependencies,
+  dependencies: NoticeDeps,
   event: NewAuditEvent,
   work: () => Promise<T>,
 ): Promise<Recorded<T>> {
@@ -28,7 +29,7 @@ export async function recordAction<T>(
   } catch (error) {
     if (isRefusal(error)) {
       await audit.finish(eventId, 'failed').catch(() => {
-        // The event stays open: a notice too many does less harm than an error in place of the refusal.
+        // The event stays open: an unnecessary notice is better than an error in place of the refusal.
       });
     }
     throw error;
@@ -38,7 +39,7 @@ export async function recordAction<T>(
 
 const isRefusal = (error: unknown): boolean => error instanceof AppError && error.status < 500;
 
-async function finish(dependencies: NoticeDependencies, eventId: string): Promise<void> {
+async function finish(dependencies: NoticeDeps, eventId: string): Promise<void> {
   const event = await dependencies.audit.finish(eventId, 'done');
   if (event?.notice === 'pending') await queueNotice(dependencies, event);
 }

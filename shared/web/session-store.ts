@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hashSecret, isSameHash } from '../accounts/credentials.ts';
-import type { Config } from '../runtime/config.ts';
+import type { Config } from '../config/config.ts';
 import {
   createSessionTokens,
   deriveKeys,
@@ -17,12 +17,12 @@ import type { WebSession } from './web-models.ts';
 export const accessLifeMs = 15 * 60_000;
 const sessionLifeMs = 24 * 3_600_000;
 const rememberedLifeMs = 30 * 24 * 3_600_000;
-/** Of one user; the least recently used one makes room. */
+/** Per user. A new session replaces the least recently used one. */
 export const maxSessions = 50;
 const touchIntervalMs = 60_000;
 
 export interface NewSession {
-  /** Chosen at random unless given: it may have to be written down before the session is started. */
+  /** Random by default. Callers set it when it must be written down before the session starts. */
   readonly id?: string;
   readonly userId: string;
   readonly rememberMe: boolean;
@@ -31,18 +31,18 @@ export interface NewSession {
   readonly now?: Date;
 }
 
-/** A session with the tokens of now, which are in clear here and nowhere else. */
+/** A session with its current tokens in clear. They exist in clear only here. */
 export interface SessionWithTokens extends SessionTokens {
   readonly session: WebSession;
 }
 
 export type RefreshResult =
   | (SessionWithTokens & { readonly kind: 'refreshed' })
-  /** A token that was replaced came again: somebody has a copy of it. The session has been ended. */
+  /** A replaced token was used again, so someone has a copy of it. The session has been ended. */
   | { readonly kind: 'replayed'; readonly session: WebSession }
   | { readonly kind: 'unknown' };
 
-/** Sessions in MongoDB. They are cached nowhere, so that a revocation holds from the next request on. */
+/** Sessions in MongoDB. They are not cached, so a revocation applies from the next request on. */
 export class SessionStore {
   readonly #database: WebDatabase;
   readonly #keys: SessionKeys;
@@ -74,12 +74,15 @@ export class SessionStore {
     return { session, ...tokens };
   }
 
-  /** Whether the token was issued under our key, by its MAC alone: MongoDB is not asked whether it is still good. */
+  /**
+   * Returns whether the token was issued under our key, by its MAC alone. Does not ask MongoDB whether it is still
+   * valid.
+   */
   isIssued(kind: SessionTokenKind, token: string): boolean {
     return readToken(kind, token, this.#keys) !== null;
   }
 
-  /** @returns null where the token was made up, has expired or was replaced, and where its session has ended */
+  /** @returns null if the token is forged, expired or replaced, or its session has ended */
   async find(accessToken: string): Promise<WebSession | null> {
     const issued = readToken('access', accessToken, this.#keys);
     if (issued === null) return null;
@@ -92,7 +95,7 @@ export class SessionStore {
     return isSameHash(session.accessHash, hash) ? session : null;
   }
 
-  /** Notes when and from where a session was last used, once a minute at most. Requests do not wait for it. */
+  /** Records when and from where a session was last used, at most once a minute. Requests do not wait for it. */
   async touch(session: WebSession, address: string): Promise<void> {
     const now = new Date();
     const before = new Date(now.getTime() - touchIntervalMs);
@@ -105,7 +108,7 @@ export class SessionStore {
     );
   }
 
-  /** The session that a refresh token was issued for, also where the token was replaced since. */
+  /** Finds the session that a refresh token was issued for, even if the token has been replaced since. */
   async findByRefreshToken(refreshToken: string): Promise<WebSession | null> {
     const issued = readToken('refresh', refreshToken, this.#keys);
     return issued === null ? null : await this.#findLive(issued.sessionId, new Date());
@@ -121,11 +124,11 @@ export class SessionStore {
   }
 
   /**
-   * Replaces the session's tokens. Of several calls with one token only one is given new ones; to the others the token
-   * is a replayed one, and the first of them ends the session.
-   * @param found what `findByRefreshToken` has returned for the token; looked up unless given
-   * @param late aborts when nobody can be given the new tokens any more: the former ones are put back then, so that whoever
-   *   was told to try again is not taken for a thief
+   * Replaces the session's tokens. Of several calls with the same token, only one gets new tokens. For the others the
+   * token counts as replayed, and the first of them ends the session.
+   * @param found the result of `findByRefreshToken` for the token; looked up unless given
+   * @param late aborts once the new tokens can no longer be delivered. The former tokens are then restored, so that a
+   * client that was told to retry is not taken for a thief.
    */
   async refresh(
     refreshToken: string,
@@ -148,14 +151,14 @@ export class SessionStore {
       late.throwIfAborted();
     }
     if (refreshed !== null) return { kind: 'refreshed', ...refreshed };
-    // The MAC proves that the token was issued here, so that it can only be one that was replaced since.
+    // The MAC proves that the token was issued here, so it must be one that was replaced.
     const replayed = await this.#database.call(({ sessions }) =>
       sessions.findOneAndDelete({ _id: sessionId }).lean<WebSession>().exec(),
     );
     return replayed === null ? { kind: 'unknown' } : { kind: 'replayed', session: replayed };
   }
 
-  /** @returns null where the session's refresh token is not the expected one, or the session has ended */
+  /** @returns null if the session's refresh token is not the expected one, or the session has ended */
   async #replaceTokens(
     { _id, rememberMe }: WebSession,
     refreshHash: string,
@@ -172,7 +175,7 @@ export class SessionStore {
     return session === null ? null : { session, ...tokens };
   }
 
-  /** Undoes a replacement whose tokens nobody was given, unless they were replaced again since. */
+  /** Undoes a replacement whose tokens were never delivered, unless they have been replaced again. */
   async #putBackTokens(former: WebSession, refreshHash: string, tokens: SessionTokens): Promise<void> {
     const { _id, accessHash, csrfHash, accessExpiresAt, expiresAt } = former;
     await this.#database.call(({ sessions }) =>
@@ -183,7 +186,7 @@ export class SessionStore {
     );
   }
 
-  /** The user's sessions that have not expired, the most recently used first. */
+  /** Lists the user's sessions that have not expired, most recently used first. */
   async list(userId: string): Promise<WebSession[]> {
     return await this.#database.call(({ sessions }) =>
       sessions
@@ -196,9 +199,10 @@ export class SessionStore {
   }
 
   /**
-   * The IDs of the user's sessions, this one included, as they were at a moment when it had not ended. A request that ends
-   * sessions ends only these: if its own session is ended meanwhile, it cannot end one that is started after that.
-   * @returns null where the session has ended
+   * Lists the ids of the user's sessions, including this one, as they were at a moment when it had not ended. A
+   * request that ends sessions ends only these: if its own session ends in the meantime, it cannot end a session that
+   * starts after that.
+   * @returns null if the session has ended
    */
   async listIdsWhileOpen({ _id, userId }: WebSession): Promise<string[] | null> {
     const notExpired = { expiresAt: { $gt: new Date() } };
@@ -212,7 +216,7 @@ export class SessionStore {
     });
   }
 
-  /** @returns false where the user has no such session */
+  /** @returns false if the user has no such session */
   async revoke(userId: string, sessionId: string): Promise<boolean> {
     const result = await this.#database.call(({ sessions }) =>
       sessions.deleteOne({ _id: sessionId, userId, expiresAt: { $gt: new Date() } }),
@@ -220,13 +224,16 @@ export class SessionStore {
     return result.deletedCount === 1;
   }
 
-  /** @returns how many there were */
+  /** @returns how many sessions were ended */
   async revokeAll(userId: string): Promise<number> {
     const result = await this.#database.call(({ sessions }) => sessions.deleteMany({ userId }));
     return result.deletedCount;
   }
 
-  /** Ends these sessions of the user. @returns how many of them there were */
+  /**
+   * Ends these sessions of the user.
+   * @returns how many of them existed
+   */
   async revokeThese(userId: string, sessionIds: readonly string[]): Promise<number> {
     const result = await this.#database.call(({ sessions }) =>
       sessions.deleteMany({ userId, _id: { $in: sessionIds } }),
@@ -247,12 +254,12 @@ export class SessionStore {
   }
 }
 
-/** Whether a request's CSRF token is the one that the session was last given. */
+/** Returns whether a CSRF token is the session's latest one. */
 export function checkCsrf(session: WebSession, token: string): boolean {
   return isSameHash(session.csrfHash, hashSecret(token));
 }
 
-/** Whether a refresh token of the session is the one that it was last given, and was not replaced since. */
+/** Returns whether a refresh token is the session's latest one. */
 export function isLastRefreshToken(session: WebSession, refreshToken: string): boolean {
   return isSameHash(session.refreshHash, hashSecret(refreshToken));
 }

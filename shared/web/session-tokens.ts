@@ -5,24 +5,24 @@ import { deriveKey } from './derive-key.ts';
 
 export type SessionTokenKind = 'access' | 'refresh';
 
-/** One MAC key for each kind of token, so that a token of one kind is never taken for one of the other. */
+/** One MAC key per kind of token, so that a token of one kind is never accepted as the other. */
 export type SessionKeys = Readonly<Record<SessionTokenKind, Buffer>>;
 
-/** In clear: they go to the browser and are nowhere else. */
+/** In clear. They go to the browser and are stored nowhere else. */
 export interface SessionTokens {
   readonly accessToken: string;
   readonly refreshToken: string;
   readonly csrfToken: string;
 }
 
-/** What is stored in the tokens' place. */
+/** What is stored instead of the tokens. */
 export interface SessionHashes {
   readonly accessHash: string;
   readonly refreshHash: string;
   readonly csrfHash: string;
 }
 
-/** A token that was issued under our keys; only the session's document tells whether it is still the current one. */
+/** A token that was issued under our keys. Only the session's document tells whether it is still current. */
 export interface IssuedToken {
   readonly sessionId: string;
   readonly hash: string;
@@ -55,7 +55,7 @@ export function hashTokens({ accessToken, refreshToken, csrfToken }: SessionToke
   };
 }
 
-/** The session ID, 32 random bytes and a MAC over both, base64url. */
+/** Creates a token: the session id, 32 random bytes and a MAC over both, as base64url. */
 function createToken(sessionId: string, key: Buffer): string {
   const body = Buffer.concat([parse(sessionId), randomBytes(randomPartBytes)]);
   return Buffer.concat([body, computeMac(body, key)]).toString('base64url');
@@ -67,12 +67,12 @@ function computeMac(body: Buffer, key: Buffer): Buffer {
 
 /**
  * Reads a token without asking any store.
- * @returns null for a token that was not issued under these keys, or is of the other kind
+ * @returns null if the token was not issued under these keys, or is of the other kind
  */
 export function readToken(kind: SessionTokenKind, token: string, keys: SessionKeys): IssuedToken | null {
   if (token.length !== tokenLength) return null;
   const bytes = Buffer.from(token, 'base64url');
-  // Node decodes other spellings of the same bytes as well, which would have another hash.
+  // Node also decodes non-canonical spellings of the same bytes, which would have another hash.
   if (bytes.length !== tokenBytes || bytes.toString('base64url') !== token) return null;
   const body = bytes.subarray(0, -macBytes);
   if (!timingSafeEqual(computeMac(body, keys[kind]), bytes.subarray(-macBytes))) return null;

@@ -1,6 +1,7 @@
 /**
- * All names of the IANA time zone database, release 2025b (public domain), links included, grouped by the part before the
- * first slash. `Factory`, which means "not set", is left out. IANA adds a name every few years and does not remove any.
+ * All names of the IANA time zone database, release 2025b (public domain), including links, grouped by the part
+ * before the first slash. `Factory`, which means "not set", is left out. IANA adds a name every few years and never
+ * removes one.
  */
 export const timeZoneNames: Readonly<Record<string, string>> = {
   Africa: `

@@ -1,6 +1,6 @@
 import { timeZoneNames } from './time-zone-names.ts';
 
-/** All names, aliases included. */
+/** All names, including aliases. */
 export const timeZones: readonly string[] = Object.entries(timeZoneNames).flatMap(([area, names]) =>
   names
     .trim()
@@ -11,11 +11,11 @@ export const timeZones: readonly string[] = Object.entries(timeZoneNames).flatMa
 const namesByLowerCase = new Map(timeZones.map((name) => [name.toLowerCase(), name]));
 
 /**
- * Returns a time zone's name as IANA spells it. Aliases such as `Europe/Kiev` are accepted and kept. Null for anything that
- * is not an IANA name, including offsets such as `+03:00`.
+ * Returns a time zone's name as IANA spells it. Aliases such as `Europe/Kiev` are accepted and kept. Returns null for
+ * anything that is not an IANA name, including offsets such as `+03:00`.
  *
- * The names come from a table, because `Intl` differs between versions of Node.js in which aliases it replaces and whether
- * it accepts offsets.
+ * The names come from a table, because `Intl` differs between versions of Node.js in which aliases it replaces and
+ * whether it accepts offsets.
  */
 export function normalizeTimeZone(text: string): string | null {
   return namesByLowerCase.get(text.trim().toLowerCase()) ?? null;

@@ -2,9 +2,9 @@ import type { WebLink } from './web-models.ts';
 import type { WebStores } from './web-stores.ts';
 
 /**
- * Takes an account from its user. First of all the user is given another id for the next first account: the unlinked one
- * may be somebody else's by then.
- * @returns false if another request has unlinked it meanwhile
+ * Unlinks an account from its user. First, the user gets another id for the next first account: the unlinked account
+ * may belong to someone else by then.
+ * @returns false if another request has already unlinked it
  */
 export async function unlinkAccount(
   { users, links }: Pick<WebStores, 'users' | 'links'>,

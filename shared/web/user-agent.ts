@@ -3,19 +3,19 @@ import Bowser from 'bowser';
 export const deviceTypes = ['desktop', 'mobile', 'tablet', 'unknown'] as const;
 export type DeviceType = (typeof deviceTypes)[number];
 
-/** What a person recognises a device of theirs by, in the list of sessions and in notices. */
+/** Describes a device so that its owner recognises it in the list of sessions and in notices. */
 export interface DeviceDescription {
   readonly osName: string;
   readonly browserName: string;
   readonly deviceType: DeviceType;
 }
 
-/** The parser runs regular expressions over what a caller sent: real headers are shorter than this. */
+/** The parser runs regular expressions over caller input. Real headers are shorter than this. */
 const maxHeaderLength = 512;
 
 /**
- * For a header that it does not recognise, the parser takes the name of the browser from the header itself. Mails repeat
- * these names, so whoever asks for a code could put a text of their own into a mail to a stranger.
+ * For an unknown header, the parser takes the browser's name from the header itself. Mails repeat these names, so a
+ * caller that requests a code could put arbitrary text into a mail to a stranger.
  */
 const osNames = new Set(Object.values(Bowser.OS_MAP));
 const browserNames = new Set(Object.values(Bowser.BROWSER_MAP));
@@ -29,12 +29,12 @@ const unknownDevice: DeviceDescription = {
 };
 
 /**
- * Describes a `User-Agent` header by names that the parser knows. Whatever the header does not tell is `unknown`, and so is
- * every bot.
+ * Describes a `User-Agent` header by names that the parser knows. Anything the header does not tell is `unknown`, and
+ * so is every bot.
  */
 export function describeUserAgent(header: string | undefined): DeviceDescription {
   const bounded = header?.slice(0, maxHeaderLength).trim() ?? '';
-  // The parser throws for an empty header.
+  // The parser throws on an empty header.
   if (bounded === '') return unknownDevice;
   const { os, browser, platform } = Bowser.parse(bounded);
   if (platform.type === 'bot') return unknownDevice;
@@ -45,7 +45,10 @@ export function describeUserAgent(header: string | undefined): DeviceDescription
   };
 }
 
-/** As mails, the audit log and support name a device. @returns null if nothing is known of it */
+/**
+ * Names a device for mails, the audit log and support.
+ * @returns null if nothing is known about it
+ */
 export function nameDevice({
   browserName,
   osName,

@@ -9,7 +9,7 @@ export interface NewUser {
   readonly language: MailLanguage;
 }
 
-/** Web users in MongoDB. Every address that comes here has been normalised. */
+/** Web users in MongoDB. All addresses passed here must be normalised. */
 export class UserStore {
   readonly #database: WebDatabase;
 
@@ -17,7 +17,10 @@ export class UserStore {
     this.#database = database;
   }
 
-  /** Reads what is not there. @throws AppError `service_unavailable` where MongoDB is away or too slow */
+  /**
+   * Checks that MongoDB answers, with a read of a nonexistent document.
+   * @throws AppError `service_unavailable` if MongoDB is unavailable or too slow
+   */
   async checkReachable(): Promise<void> {
     await this.findById('');
   }
@@ -34,7 +37,10 @@ export class UserStore {
     return (await this.#database.call(({ users }) => users.exists({ email }).exec())) !== null;
   }
 
-  /** Of several calls for one new address one makes the user; the unique index decides which. */
+  /**
+   * Finds the user with this address or creates one. Of several concurrent calls for a new address, the unique index
+   * lets one create the user.
+   */
   async findOrCreate(email: string, options: NewUser): Promise<{ user: WebUser; isNew: boolean }> {
     const known = await this.findByEmail(email);
     if (known !== null) return { user: known, isNew: false };
@@ -60,7 +66,7 @@ export class UserStore {
     }
   }
 
-  /** Notes the time of a sign-in and the language in which it was made: later mails are written in it. */
+  /** Records the time of a sign-in and its language, which later mails use. */
   async noteSignIn(id: string, language: MailLanguage): Promise<WebUser | null> {
     return await this.#update({ _id: id }, { lastLoginAt: new Date(), language });
   }
@@ -69,7 +75,10 @@ export class UserStore {
     return await this.#update({ _id: id }, { timezone });
   }
 
-  /** The user's sessions go on until they are revoked. @returns null where there is no such user */
+  /**
+   * Bans a user. The user's sessions continue until they are revoked.
+   * @returns null if there is no such user
+   */
   async ban(id: string, reason: string | null): Promise<WebUser | null> {
     return await this.#update({ _id: id }, { bannedAt: new Date(), banReason: reason });
   }
@@ -78,13 +87,16 @@ export class UserStore {
     return await this.#update({ _id: id }, { bannedAt: null, banReason: null });
   }
 
-  /** Every user, oldest first. */
+  /** Yields every user, oldest first. */
   async *list(): AsyncGenerator<WebUser> {
     const { users } = await this.#database.models();
     yield* users.find({}).sort({ createdAt: 1 }).lean<WebUser[]>().cursor() as AsyncIterable<WebUser>;
   }
 
-  /** Frees the user for a further account. @returns false where the reserved ID is not the expected one any more */
+  /**
+   * Reserves a new account id, so that the user can create another account.
+   * @returns false if the reserved id is no longer the expected one
+   */
   async replaceReservedAccountId(userId: string, expected: string): Promise<boolean> {
     const filter = { _id: userId, reservedAccountId: expected };
     return (await this.#update(filter, { reservedAccountId: randomUUID() })) !== null;

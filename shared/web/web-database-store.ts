@@ -2,21 +2,24 @@ import mongoose from 'mongoose';
 import { callMongo, type MongoConnection } from '../storage/mongo-client.ts';
 import { createWebModels, type WebModels } from './web-models.ts';
 
-/** The documents of the account area, as models over the process's one connection pool. */
+/** The account area's documents, as models over the process's only connection pool. */
 export interface WebDatabase {
-  /** Runs commands of the models. @throws AppError `service_unavailable` where MongoDB is away */
+  /**
+   * Runs commands of the models.
+   * @throws AppError `service_unavailable` if MongoDB is unavailable
+   */
   call<T>(run: (models: WebModels) => Promise<T>): Promise<T>;
-  /** For reads that end by themselves much later, as a cursor does; `call` covers their beginning alone. */
+  /** For reads that last much longer, such as a cursor. `call` covers only their start. */
   models(): Promise<WebModels>;
   /** Safe to repeat. */
   createIndexes(): Promise<void>;
 }
 
 /**
- * Connects to nothing yet: mongoose takes over a client only once it has connected, so the first command connects it,
- * and makes the unique indexes: that an account has one user rests on one. Where MongoDB is away that command fails within the
- * client's two seconds, and the next one tries again. From then on the client reconnects by itself, and the models with
- * it, since they buffer nothing.
+ * Opens the database without connecting. mongoose accepts a client only once it has connected, so the first command
+ * connects it and creates the unique indexes. One of those ensures that an account has only one user. If MongoDB is
+ * unavailable, that command fails within the client's two seconds, and the next one tries again. After that the
+ * client reconnects by itself, and the models with it, since they buffer nothing.
  */
 export function openWebDatabase(mongo: MongoConnection): WebDatabase {
   let unprepared: WebModels | null = null;
@@ -44,7 +47,7 @@ export function openWebDatabase(mongo: MongoConnection): WebDatabase {
   };
 }
 
-/** A failure of these is one of the account area; workers make the others, and say so where they cannot. */
+/** A failure here is a failure of the account area. Workers create the other indexes and report failures. */
 async function createUniqueIndexes({ users, links }: WebModels): Promise<void> {
   for (const { schema, collection } of [users, links]) {
     for (const [fields, options] of schema.indexes()) {
@@ -59,8 +62,8 @@ async function createIndexes({ users, sessions, links, audit }: WebModels): Prom
 }
 
 function openModels(mongo: MongoConnection): WebModels {
-  // An instance of its own: the global one would keep every connection that was ever opened.
+  // Use a separate instance: the global one would keep every connection that was ever opened.
   const connection = new mongoose.Mongoose().createConnection().setClient(mongo.client);
-  // The client's own default is the database `test`, where the URL names none.
+  // Without this, a URL that names no database would use the client's default, `test`.
   return createWebModels(connection.useDb(mongo.db.databaseName));
 }

@@ -9,17 +9,17 @@ export interface WebUser {
   readonly email: string;
   /** An IANA name. */
   readonly timezone: string;
-  /** Of mails. */
+  /** For mails. */
   readonly language: MailLanguage;
   readonly createdAt: Date;
   readonly lastLoginAt: Date | null;
   readonly bannedAt: Date | null;
   readonly banReason: string | null;
-  /** The ID of the account that is made next: two parallel requests make the same one. */
+  /** The id of the next account to create, so that two parallel requests create the same one. */
   readonly reservedAccountId: string;
 }
 
-/** One sign-in on one device, through all refreshes of its tokens. */
+/** One sign-in on one device, across all refreshes of its tokens. */
 export interface WebSession extends DeviceDescription {
   readonly _id: string;
   readonly userId: string;
@@ -37,7 +37,7 @@ export interface WebSession extends DeviceDescription {
 
 /** An API account that a user manages. */
 export interface WebLink {
-  /** From 1 to 2^31 - 1: the `id` of the account in the account area. */
+  /** From 1 to 2^31 - 1. The account's `id` in the account area. */
   readonly _id: number;
   readonly userId: string;
   readonly accountId: string;
@@ -65,7 +65,7 @@ export const auditActions = [
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 
-/** `started`: the action had begun when its process last wrote of it. */
+/** `started`: the process last wrote the event when the action had begun. */
 export const auditOutcomes = ['started', 'done', 'failed'] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
@@ -73,14 +73,14 @@ export type AuditOutcome = (typeof auditOutcomes)[number];
 export const auditNotices = ['none', 'pending', 'queued'] as const;
 export type AuditNotice = (typeof auditNotices)[number];
 
-/** What was done in the name of a user, and from where. */
+/** An action on behalf of a user, and where it came from. */
 export interface AuditEvent {
   /** Time-ordered. */
   readonly _id: string;
   readonly userId: string;
   readonly linkId: number | null;
   readonly accountId: string | null;
-  /** What the user called the account then. */
+  /** The account's label at that time. */
   readonly label: string | null;
   readonly action: AuditAction;
   readonly at: Date;
@@ -107,7 +107,7 @@ const optionalText = { type: String, default: null } as const;
 const date = { type: Date, required: true } as const;
 const optionalDate = { type: Date, default: null } as const;
 
-/** Indexes are created by `createIndexes` alone: opening a model writes nothing. */
+/** Only `createIndexes` creates indexes: opening a model writes nothing. */
 const options = {
   versionKey: false,
   autoIndex: false,

@@ -1,4 +1,4 @@
-import type { Config } from '../runtime/config.ts';
+import type { Config } from '../config/config.ts';
 import type { MongoConnection } from '../storage/mongo-client.ts';
 import { AuditStore } from './audit-store.ts';
 import { LinkStore } from './link-store.ts';
@@ -6,7 +6,7 @@ import { SessionStore } from './session-store.ts';
 import { UserStore } from './user-store.ts';
 import { openWebDatabase } from './web-database-store.ts';
 
-/** What api, workers and the admin command share of the account area. */
+/** The account area's stores, shared by api, workers and the admin command. */
 export interface WebStores {
   readonly users: UserStore;
   readonly sessions: SessionStore;

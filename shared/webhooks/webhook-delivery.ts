@@ -1,6 +1,6 @@
 export type WebhookEvent = 'job.succeeded' | 'job.failed' | 'job.cancelled';
 
-/** A queue item: where to announce the end of which job. Each attempt loads the payload anew. */
+/** A queue item: where to announce the end of a job. Each attempt loads the payload anew. */
 export interface WebhookDelivery {
   readonly v: 1;
   readonly jobId: string;
@@ -42,8 +42,8 @@ export interface WebhookReporter {
 export type LoadWebhookPayload = (delivery: WebhookDelivery) => Promise<WebhookPayload | null>;
 
 /**
- * The `webhook-id`, by which receivers recognise a repeated attempt. It must not contain a dot, because dots separate the
- * parts of the signed text.
+ * The `webhook-id`, by which receivers recognise a repeated attempt. Dots separate the parts of the signed text, so it
+ * must not contain one.
  */
 export function deliveryIdOf({ jobId, event }: Pick<WebhookDelivery, 'jobId' | 'event'>): string {
   return `msg_${jobId}_${event.slice('job.'.length)}`;

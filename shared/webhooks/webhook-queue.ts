@@ -6,7 +6,7 @@ import { deliveryIdOf, type WebhookDelivery } from './webhook-delivery.ts';
 
 export const webhookQueueName = 'webhook';
 
-/** Attempts of one delivery, including the first. The worker decides the pauses between them. */
+/** Number of attempts per delivery, including the first. The worker decides the pauses between them. */
 export const webhookAttempts = 7;
 
 /** Per account: about 10 MB of Redis. A receiver that is down must not fill Redis. */
@@ -17,10 +17,10 @@ const undeliveredLifetimeSeconds = 48 * 60 * 60;
 
 /** While a delivered webhook is kept, adding it again does nothing. */
 const keptDelivered = { count: 10_000, age: 24 * 60 * 60 };
-/** Failed deliveries are kept for an operator to look at, up to a number and an age. */
+/** Failed deliveries are kept for operators to inspect, up to a number and an age in seconds. */
 const keptFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
-/** Counts by Redis's own clock, so that machines need not agree on the time. */
+/** Uses Redis's clock, so that machines need not agree on the time. */
 const countInScript = new RedisScript(`
 local now = tonumber(redis.call('TIME')[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
@@ -53,7 +53,7 @@ export class WebhookQueue {
   }
 
   /**
-   * Safe to repeat: the same event of the same job is delivered once.
+   * Queues a webhook. Safe to repeat: the same event of the same job is delivered once.
    * @returns false if the account already has too many undelivered webhooks; nothing is added
    * @throws AppError `service_unavailable` while Redis is away
    */
@@ -78,7 +78,7 @@ export class WebhookQueue {
   }
 }
 
-/** Call when a delivery has ended, delivered or failed: the account may then have another one waiting. */
+/** Call when a delivery has ended, delivered or failed. It frees a place in the account's bound. */
 export async function countOutDelivery(redis: RedisClient, delivery: WebhookDelivery): Promise<void> {
   const key = redisKeys.undeliveredWebhooks(delivery.accountId);
   await callRedis(() => redis.zrem(key, deliveryIdOf(delivery)));

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { decryptSecret, encryptSecret } from '../accounts/credentials.ts';
-import type { Config } from '../runtime/config.ts';
+import type { Config } from '../config/config.ts';
 import { callMongo, isDuplicateKey, type Collection, type Database } from '../storage/mongo-client.ts';
 
 /** The secret that signs an account's webhooks. `_id` is the account id. */
@@ -15,24 +15,24 @@ interface WebhookSecretDocument {
 /** Gives the account's owner time to update every receiver. */
 const rotationOverlapMs = 24 * 60 * 60 * 1_000;
 
-/** A rotation only fails when another one of the same account wins the race. */
+/** A rotation fails only when a concurrent one of the same account wins the race. */
 const rotationAttempts = 20;
 
-/** As Standard Webhooks writes a secret: standard base64 of 24 to 64 random bytes. */
+/** Creates a secret in the format of Standard Webhooks: standard base64 of 24 to 64 random bytes. */
 function createWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
 /**
- * Secrets that sign webhooks, one per account. They are stored even with `REVEAL=off`: signing needs the secret itself, a hash
- * would not do.
+ * Secrets that sign webhooks, one per account. They are stored even with `REVEAL=off`, because signing needs the secret
+ * itself and not just a hash.
  */
 export class WebhookSecretStore {
   readonly #secrets: Collection<WebhookSecretDocument>;
   readonly #masterKey: string;
   readonly #nowMs: () => number;
 
-  /** @param nowMs for tests: a clock in milliseconds */
+  /** @param nowMs a clock in milliseconds, for tests */
   constructor(
     db: Database,
     { masterKey }: Pick<Config, 'masterKey'>,
@@ -66,8 +66,8 @@ export class WebhookSecretStore {
   }
 
   /**
-   * Replaces the secret. The previous one also signs for 24 hours, or until the next rotation: rotating twice ends a stolen
-   * secret at once.
+   * Replaces the secret. The previous one keeps signing for 24 hours, or until the next rotation, so rotating twice
+   * ends the use of a stolen secret at once.
    */
   async rotate(accountId: string): Promise<string> {
     const secret = createWebhookSecret();
@@ -101,7 +101,7 @@ export class WebhookSecretStore {
       await callMongo(() => this.#secrets.insertOne(made));
       return made;
     } catch (error) {
-      // Another process created one first and may have shown it already.
+      // Another process created one first and may already have shown it.
       const other = isDuplicateKey(error) ? await this.#find(accountId) : null;
       if (other === null) throw error;
       return other;

@@ -3,7 +3,7 @@ import { request as requestHttp } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
-import { changeAccount } from '../../shared/accounts/change-account.ts';
+import { changeAccount } from '../../shared/account-changes/change-account.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';

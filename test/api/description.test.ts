@@ -52,7 +52,7 @@ test.serial('a linter of OpenAPI finds nothing to say against the description', 
 
 test('the router serves what the description names, and nothing else', (t) => {
   // Building the router opens nothing; only calls would use the services.
-  const routes = createRouter({ web: {} } as Services).stack.flatMap(({ path, methods }) =>
+  const routes = createRouter({ web: {}, calls: {} } as Services).stack.flatMap(({ path, methods }) =>
     methods
       .filter((method) => method !== 'HEAD')
       .map((method) => `${method} ${String(path).replaceAll(/[:*](\w+)/g, '{$1}')}`),

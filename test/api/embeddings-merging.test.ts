@@ -31,7 +31,7 @@ interface Answer {
   readonly answer: {
     readonly data: { embedding: number[] }[];
     readonly usage: { prompt_tokens: number; cost_request: number };
-    readonly error?: { code: string };
+    readonly error?: { code: string; message: string };
   };
   readonly endedAt: number;
 }
@@ -152,14 +152,14 @@ test('admin queue status tells what accounts with much to do have under way, and
     embedding: { ...idle, bulk: { waiting: 0, active: 0 }, inputs_waiting: 0 },
   });
   const held = rig.vendor.hold('emb');
-  const asked = Promise.all(['a', 'b'].map((name) => embed(rig, heavy, textsOf(name, 2_048))));
-  const busy = await waitFor('a heartbeat', async () => {
-    const { embedding } = await read();
-    return (embedding as { inputs_waiting: number }).inputs_waiting === 2_048 && embedding;
-  });
+  const first = embed(rig, heavy, textsOf('a', 2_048));
+  await waitFor('the first call', () => held.waiting === 1);
+  const second = embed(rig, heavy, textsOf('b', 2_048));
+  await waitForInputsInLine(rig.stack, 2_048);
+  const { embedding: busy } = await read();
   t.deepEqual(busy, { ...idle, active: 2, bulk: { waiting: 0, active: 2 }, inputs_waiting: 2_048 });
   held.end();
-  t.true((await asked).every(({ status }) => status === 200));
+  t.true((await Promise.all([first, second])).every(({ status }) => status === 200));
 });
 
 test('a bad input among two hundred callers fails its caller alone, and is found with few further calls', async (t) => {
@@ -186,6 +186,36 @@ test('a bad input among two hundred callers fails its caller alone, and is found
   t.is(row.costNano, 0n);
   const refused = rig.vendor.requests.counters.byStatus[400] ?? 0;
   t.true(refused <= 2 + Math.ceil(Math.log2(200)), `${refused} refused calls`);
+});
+
+test('a vector without finite numbers fails its caller alone, of all whose inputs went with it', async (t) => {
+  const rig = await startRig(t, 'emb+overflow', oneAtATime);
+  const accounts = await Promise.all(Array.from({ length: 12 }, () => rig.stack.createAccount()));
+  const held = rig.vendor.hold('emb+overflow');
+  const blocker = embed(rig, accounts[0]!, 'the one slot');
+  await waitFor('the slot to be taken', () => held.waiting === 1);
+  const texts = accounts.map((_, i) => (i === 7 ? 'an overflow here' : `input ${i}`));
+  const asks = accounts.map((account, i) => embed(rig, account, texts[i]!));
+  await waitForInputsInLine(rig.stack, 12);
+  held.end();
+  t.is((await blocker).status, 200);
+  const answers = await Promise.all(asks);
+  t.deepEqual(
+    answers.flatMap(({ status }, i) => (status === 200 ? [] : [`${i}: ${status}`])),
+    ['7: 422'],
+  );
+  t.is(answers[7]!.answer.error?.code, 'upstream_rejected');
+  t.is(
+    answers[7]!.answer.error?.message,
+    'The model gave the input a vector that is not all finite numbers.',
+  );
+  t.is(await readLoss(rig.stack, accounts[7]!.id, '100'), 0n);
+  t.is(rig.vendor.requests.counters.total, 2, 'all twelve went together');
+  for (const [i, { answer }] of answers.entries()) {
+    if (i === 7) continue;
+    const alone = await embed(rig, accounts[i]!, texts[i]!);
+    t.deepEqual(answer.data[0]!.embedding, alone.answer.data[0]!.embedding, texts[i]);
+  }
 });
 
 test('ten accounts’ bad inputs among two hundred callers fail their callers alone, and none of them costs others a search again', async (t) => {
@@ -220,10 +250,17 @@ test('ten accounts’ bad inputs among two hundred callers fail their callers al
 
 test('where a vendor refuses everybody the search for who is at fault ends', async (t) => {
   const rig = await startRig(t, 'emb+fail-400', ', maxConcurrency: 1');
-  const ann = await rig.stack.createAccount();
-  const answers = await Promise.all(Array.from({ length: 300 }, (_, i) => embed(rig, ann, `input ${i}`)));
+  // So many that none of them has enough running to wait for its share, and fewer requests than a worker runs at once.
+  const accounts = await Promise.all(Array.from({ length: 6 }, () => rig.stack.createAccount()));
+  const held = rig.vendor.hold('emb+fail-400');
+  const first = embed(rig, accounts[0]!, 'the first');
+  await waitFor('the first call', () => held.waiting === 1);
+  const others = Array.from({ length: 200 }, (_, i) => embed(rig, accounts[i % 6]!, `input ${i}`));
+  await waitForInputsInLine(rig.stack, 200);
+  held.end();
+  const answers = await Promise.all([first, ...others]);
   t.true(answers.every(({ status }) => status === 422 || status === 502));
-  t.is(await readLoss(rig.stack, ann.id, '100'), 0n);
+  for (const { id } of accounts) t.is(await readLoss(rig.stack, id, '100'), 0n);
   const asked = new Set<string>();
   let [allowed, merged, further] = [0, 0, 0];
   for (const entry of rig.vendor.requests.entries) {

@@ -68,7 +68,7 @@ models:
 
 test('requests of every kind are counted as they went, within seconds', async (t) => {
   const vendor = await useVendor(t);
-  const stack = await useStack(t, { catalog: catalogOf(vendor), api: { figuresStepMs: noneMs } });
+  const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: noneMs } });
   const { apiKey } = await stack.createAccount();
   const messages = [{ role: 'user', content: 'hi' }];
   const calls = [
@@ -140,7 +140,7 @@ test('requests of every kind are counted as they went, within seconds', async (t
 
 test('a caller who left is a request, and says nothing about the model', async (t) => {
   const vendor = await useVendor(t);
-  const stack = await useStack(t, { catalog: catalogOf(vendor), api: { figuresStepMs: noneMs } });
+  const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: noneMs } });
   const { apiKey } = await stack.createAccount();
   const caller = new AbortController();
   const answer = await fetch(`${stack.url}/v1/chat/completions`, {
@@ -203,7 +203,7 @@ test('the message is the one of the rate, at its bounds too', async (t) => {
 });
 
 test('servers agree and stay with their figures until the step ends; a model that is turned off shows at once', async (t) => {
-  const options = { figuresStepMs: endlessMs };
+  const options = { statsStepMs: endlessMs };
   const stack = await useStack(t, { workers: [], api: options });
   const other = await startApi(stack.config, stack.env, stack.log, options);
   t.teardown(() => other.stop());
@@ -241,7 +241,7 @@ test('caches on the way may keep the figures for what is left of the step', asyn
 testWithOwn('Redis')(
   'the last known figures survive an outage of Redis; where none are known the answer is a 503',
   async (t) => {
-    const options = { figuresStepMs: noneMs };
+    const options = { statsStepMs: noneMs };
     const stack = await useStack(t, { workers: [], durableRedis: true, api: options });
     const other = await startApi(stack.config, stack.env, stack.log, options);
     t.teardown(() => other.stop());

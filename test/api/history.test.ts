@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import { RefillCodeStore } from '../../shared/refills/refill-code-store.ts';
 import type { RefillLogPage, RequestLogPage, Stats } from '../../shared/contract/users.ts';
 import {
   logLifetimeSeconds,

@@ -158,6 +158,22 @@ test('headers that cannot be meant are a 422 that names them', async (t) => {
   }
 });
 
+for (const [path, body] of [
+  [chats, chatOf('chat')],
+  [embeddings, { model: 'vectors', input: 'one' }],
+  [images, { model: 'picture', prompt: 'a lighthouse' }],
+] as const) {
+  test(`${path}: a stream and a job at once are a 422, and nothing is placed or reserved`, async (t) => {
+    const account = await stack.createAccount();
+    const answer = await stack.post(path, account.apiKey, { ...body, stream: true }, respondAsync);
+    t.is(answer.status, 422);
+    t.like(await answer.json(), { detail: [{ loc: ['body', 'stream'] }] });
+    t.deepEqual(await findReservations(stack, account.id), []);
+    const listed = (await (await askJobs(stack, account, '')).json()) as { items: unknown[] };
+    t.deepEqual(listed.items, []);
+  });
+}
+
 test('a job shows where its webhook goes', async (t) => {
   const account = await stack.createAccount();
   const url = 'https://hooks.example/jobs';

@@ -12,7 +12,7 @@ let stack: TestStack;
 
 test.before(async () => {
   // So long a step of the figures that no test sees its end.
-  stack = await startStack({ workers: [], api: { figuresStepMs: 1_000 * 365 * 86_400_000 } });
+  stack = await startStack({ workers: [], api: { statsStepMs: 1_000 * 365 * 86_400_000 } });
 });
 test.after.always(() => stack?.close());
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
-import { RefillCodeStore, type NewRefillCode } from '../../shared/accounts/refill-code-store.ts';
-import { bannedAtUnknownCodes } from '../../shared/accounts/redeem-code.ts';
+import { RefillCodeStore, type NewRefillCode } from '../../shared/refills/refill-code-store.ts';
+import { bannedAtUnknownCodes } from '../../shared/refills/redeem-code.ts';
 import type { RedeemResponse } from '../../shared/contract/users.ts';
 import { formatRub, parseRub } from '../../shared/pricing/money.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import { RefillCodeStore } from '../../shared/refills/refill-code-store.ts';
 import { runRefill } from '../../shared/billing/refill-script.ts';
 import type { RefillLogPage, UserBalance } from '../../shared/contract/users.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';

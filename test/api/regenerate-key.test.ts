@@ -4,7 +4,7 @@ import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor
 import { AccountStore, type AccountDocument } from '../../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import { hashSecret, isApiKey, maskApiKey } from '../../shared/accounts/credentials.ts';
-import { replaceKey } from '../../shared/accounts/replace-key.ts';
+import { replaceKey } from '../../shared/account-changes/replace-key.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { verifyLedger as verify, type VerifyDependencies } from '../../scripts/admin/verify/verify-ledger.ts';
+import { verifyLedger as verify, type VerifyDeps } from '../../scripts/admin/verify/verify-ledger.ts';
 import type { LedgerDocument } from '../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -122,7 +122,7 @@ export async function checkBalances(
  * wrong stays wrong: it is read again only where the ledger moved too fast or a store is not back yet, and for orphans
  * that may still be released in the time given.
  */
-export async function verifyLedger(stack: VerifyDependencies, patienceMs: number): Promise<string[]> {
+export async function verifyLedger(stack: VerifyDeps, patienceMs: number): Promise<string[]> {
   const deadlineMs = performance.now() + patienceMs;
   for (;;) {
     const isLast = performance.now() >= deadlineMs;

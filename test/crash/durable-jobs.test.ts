@@ -2,7 +2,7 @@ import anyTest, { type ExecutionContext } from 'ava';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { ReservationStore } from '../../shared/billing/reservation-store.ts';
-import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { releaseReservation } from '../../shared/settlement/settle-script.ts';
 import { JobStore } from '../../shared/jobs/job-store.ts';
 import { findTransition, hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
 import { placeJob } from '../../shared/jobs/place-job-script.ts';
@@ -12,10 +12,10 @@ import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
 import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
-import { AnswerStore } from '../../shared/reply/answer-store.ts';
+import { ResponseStore } from '../../shared/reply/response-store.ts';
 import { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
-import { OrphanSweeper } from '../../workers/upkeep/sweep-orphans.ts';
+import { OrphanSweeper } from '../../workers/maintenance/sweep-orphans.ts';
 import { ShardLeases } from '../../workers/ledger/shard-leases.ts';
 import { countOpenJobs, endJobLeases, findHeldByJobs, listAllJobs } from '../support/audit-jobs.ts';
 import { ageReservation } from '../support/billing.ts';
@@ -182,7 +182,7 @@ test('a job whose worker died between the kept answer and the settlement runs ag
   await waitUntilReady(payloads);
   const objects = new ObjectStore(config.s3);
   t.teardown(() => objects.close());
-  const answers = new AnswerStore(new KeptFramesStore(redis, payloads), objects);
+  const answers = new ResponseStore(new KeptFramesStore(redis, payloads), objects);
   await answers.keep(
     { requestId: id, accountId: account.id, jobAttempt: 1 },
     Buffer.from('{"from": "the first attempt"}'),

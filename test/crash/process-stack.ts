@@ -8,7 +8,7 @@ import { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/config/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openMongo } from '../../shared/storage/mongo-client.ts';
 import { findStablePort } from '../support/stable-port.ts';

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import test from 'ava';
 import { parse } from 'yaml';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/config/config.ts';
 
 interface Service {
   readonly image: string;

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { operations } from '../../shared/contract/operations.ts';
 import type { Operation } from '../../shared/contract/operation.ts';
-import { readEnvironment } from '../../shared/runtime/config.ts';
+import { readEnvironment } from '../../shared/config/config.ts';
 import { filePrefix } from '../../shared/storage/file-name.ts';
 import { answerPrefix } from '../../shared/storage/lifecycle-rules.ts';
 import { createClient } from '../../shared/storage/mongo-client.ts';

@@ -1,6 +1,6 @@
 import { findCollector, countHeldBytes } from '../../shared/runtime/idle-collection.ts';
 import { readRssMb } from '../../scripts/bench/rss-clock.ts';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/config/config.ts';
 import { runProcess } from '../../shared/runtime/lifecycle.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { startApi } from '../../api/server.ts';
@@ -14,7 +14,7 @@ import { allQueues } from '../support/stack.ts';
 
 const role = process.argv[2] === 'api' ? 'api' : 'worker';
 const bytesPerMb = 1_048_576;
-const patience = { maxStallMs: 4_000, bodyTimes: { smallMs: 4_000, stallMs: 4_000, graceMs: 1_000 } };
+const waitLimits = { maxStallMs: 4_000, bodyTimes: { smallMs: 4_000, stallMs: 4_000, graceMs: 1_000 } };
 
 await runProcess(role, async () => {
   const config = loadConfig(process.env);
@@ -26,7 +26,7 @@ await runProcess(role, async () => {
   });
   const running =
     role === 'api'
-      ? await startApi(config, process.env, log, patience)
+      ? await startApi(config, process.env, log, waitLimits)
       : await startWorker(config, process.env, log, allQueues);
   return { running, log };
 });

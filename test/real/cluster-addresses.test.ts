@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { readAdmin } from '../support/admin.ts';
+import { readSpawnedAdmin } from '../support/admin.ts';
 import { callApi } from '../support/call-api.ts';
 import { startRedisCluster, type RedisCluster, type RedisClusterOptions } from '../support/redis-cluster.ts';
 import type { TestAccount } from '../support/stack.ts';
@@ -53,8 +53,9 @@ async function startRoles(
   return { env, url: String(api.readyLine['url']) };
 }
 
+/** The admin commands are processes as well: Node reads NODE_EXTRA_CA_CERTS when it starts. */
 async function checkCore(t: ExecutionContext, { env, url }: Roles): Promise<void> {
-  const created = await readAdmin<{ id: string; api_key: string }>(
+  const created = await readSpawnedAdmin<{ id: string; api_key: string }>(
     env,
     'account',
     'create',
@@ -62,7 +63,7 @@ async function checkCore(t: ExecutionContext, { env, url }: Roles): Promise<void
     '10000',
   );
   const account: TestAccount = { id: created.id, apiKey: created.api_key };
-  await readAdmin(env, 'account', 'limit', account.id, '--rpm', '10000');
+  await readSpawnedAdmin(env, 'account', 'limit', account.id, '--rpm', '10000');
   const contents = Array.from({ length: calls }, (_, i) => writeWords(`c${i}`, 30));
   const ends = await Promise.all(contents.map((content) => callChat(url, account, 'drip-20', content)));
   t.deepEqual(countOutcomes(ends), { ok: calls });
@@ -71,7 +72,7 @@ async function checkCore(t: ExecutionContext, { env, url }: Roles): Promise<void
   t.is((await callApi(url, account.apiKey, 'POST', '/images/generations', image)).status, 200);
   const texts = { model: 'embedding', input: ['one', 'two'] };
   t.is((await callApi(url, account.apiKey, 'POST', '/embeddings', texts)).status, 200);
-  const { differences } = await readAdmin<{ differences: unknown[] }>(env, 'ledger', 'verify');
+  const { differences } = await readSpawnedAdmin<{ differences: unknown[] }>(env, 'ledger', 'verify');
   t.deepEqual(differences, []);
 }
 

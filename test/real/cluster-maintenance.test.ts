@@ -173,3 +173,39 @@ test('a client that was closed has ended, also once the last of its connections 
   await nextTurn();
   t.is(redis.status, 'end');
 });
+
+test('a client that was told of replicas alone finds the masters', async (t) => {
+  const masters = await cluster.masters();
+  const replicas = cluster.url.split(',').filter((url) => !masters.includes(Number(new URL(url).port)));
+  const redis = createRedis(replicas.slice(0, 2).join(','), 'commands', log);
+  t.teardown(() => redis.disconnect());
+  await waitUntilReady(redis);
+  const answers = await Promise.all(channels.map((channel) => redis.set(`found:${channel}`, '', 'EX', 60)));
+  t.deepEqual([...new Set(answers)], ['OK']);
+});
+
+test('answers reach whoever asked, also where commands were refused for want of their node', async (t) => {
+  const redis = (await connect(t)) as Cluster;
+  await Promise.all(channels.map((channel) => redis.set(`of:${channel}`, channel, 'EX', 60)));
+  const pool = redis['connectionPool'] as { removeNode(key: string): void };
+  for (let round = 0; round < 8; round++) {
+    await waitFor('all masters', () => redis.nodes('master').length === 3);
+    // As when the owner of a slot has been lost, another master is still being reached, and the third one serves.
+    const [lost, reached] = redis.nodes('master');
+    pool.removeNode(`${lost!.options.host}:${lost!.options.port}`);
+    const { status } = reached!;
+    reached!.status = 'connecting';
+    const refused = Promise.allSettled(channels.map((channel) => redis.get(`of:${channel}`)));
+    await nextTurn();
+    reached!.status = status;
+    const asked = channels.map((channel) => redis.get(`of:${channel}`));
+    const wrong = (await Promise.allSettled(asked)).flatMap((answer, i) => {
+      if (answer.status === 'fulfilled') return answer.value === channels[i] ? [] : [answer.value];
+      // Those whose owner is gone are refused; the others are not kept waiting.
+      const { message } = answer.reason as Error;
+      return message === 'Command timed out' ? [message] : [];
+    });
+    t.deepEqual(wrong, []);
+    await refused;
+  }
+});

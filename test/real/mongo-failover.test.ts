@@ -1,6 +1,6 @@
 import test from 'ava';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
-import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import { RefillCodeStore } from '../../shared/refills/refill-code-store.ts';
 import { verifyLedger } from '../../scripts/admin/verify/verify-ledger.ts';
 import { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';

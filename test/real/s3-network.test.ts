@@ -12,7 +12,7 @@ let other: TestAccount;
 /** To an image that was kept while all was well. */
 let link: string;
 
-interface ImageAnswer {
+interface ImageResponse {
   readonly data: readonly { readonly url?: string; readonly b64_json?: string }[];
   readonly error?: { readonly code: string };
 }
@@ -28,9 +28,9 @@ const patienceMs = 60_000;
 async function askForImage(
   format: 'url' | 'b64_json',
   of = account,
-): Promise<{ status: number; body: ImageAnswer }> {
+): Promise<{ status: number; body: ImageResponse }> {
   const body = { model: 'demo-svg-image', prompt: 'a red fox', size: '256x256', response_format: format };
-  return await callApi<ImageAnswer>(stack.url, of.apiKey, 'POST', '/images/generations', body);
+  return await callApi<ImageResponse>(stack.url, of.apiKey, 'POST', '/images/generations', body);
 }
 
 const readLink = (): Promise<Response> => fetch(link, { signal: AbortSignal.timeout(patienceMs) });

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
+import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { runCommandLine } from '../../scripts/admin/run-command-line.ts';
 
 const entry = fileURLToPath(new URL('../../scripts/admin/main.js', import.meta.url));
 
@@ -9,8 +11,27 @@ export interface AdminAnswer {
   readonly stderr: string;
 }
 
-/** Runs the admin command as an operator does, beside a stack. */
+/** Runs an admin command line beside a stack, in this process: starting Node takes longer than most commands. */
 export async function runAdmin(
+  env: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+): Promise<AdminAnswer> {
+  const [stdout, stderr] = [new CapturedText(), new CapturedText()];
+  const exitCode = await runCommandLine([...args], { ...env }, { stdout, stderr });
+  return { exitCode, stdout: stdout.text, stderr: stderr.text };
+}
+
+class CapturedText extends Writable {
+  text = '';
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
+
+/** Runs the admin command as an operator does, in a process of its own. */
+export async function spawnAdmin(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
 ): Promise<AdminAnswer> {
@@ -27,7 +48,18 @@ export async function readAdmin<T>(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
 ): Promise<T> {
-  const { stdout, stderr } = await runAdmin(env, ...args, '--json');
+  return parseAnswer(await runAdmin(env, ...args, '--json')) as T;
+}
+
+/** The same of a command in a process of its own. */
+export async function readSpawnedAdmin<T>(
+  env: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+): Promise<T> {
+  return parseAnswer(await spawnAdmin(env, ...args, '--json')) as T;
+}
+
+function parseAnswer({ stdout, stderr }: AdminAnswer): unknown {
   if (stdout === '') throw new Error(`the admin command printed nothing: ${stderr}`);
-  return JSON.parse(stdout) as T;
+  return JSON.parse(stdout);
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { runAdmission, type AdmissionRequest } from '../../shared/billing/admit-script.ts';
-import { runSettlement } from '../../shared/billing/settle-script.ts';
+import { runSettlement } from '../../shared/settlement/settle-script.ts';
 import { parseLedgerEntry, type LedgerEntry, type UsageEvent } from '../../shared/ledger/usage-event.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';

@@ -9,7 +9,7 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { encodeFrame, type FrameKind } from '../../shared/reply/frame.ts';
 import type { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
-import type { Config } from '../../shared/runtime/config.ts';
+import type { Config } from '../../shared/config/config.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
 
 /** Answers under Idempotency-Keys, written as a worker writes them. */

@@ -51,15 +51,15 @@ export async function startTestMailIntake(
   settings: Partial<MailIntakeOptions> & Pick<MailIntakeOptions, 'smtpUrl'>,
 ): Promise<Running> {
   const log = createLogger('test', 'silent');
-  const blocking = createRedis(redisUrl, 'blocking', log);
-  await waitUntilReady(blocking);
+  const bullmq = createRedis(redisUrl, 'bullmq', log);
+  await waitUntilReady(bullmq);
   const intake = startMailIntake({
     masterKey: testMasterKey,
     from: { name: 'Test Gateway', address: 'no-reply@gateway.example' },
     supportEmail: 'support@gateway.example',
     isSignUpOpen: true,
     isKnown: () => Promise.resolve(true),
-    blocking,
+    bullmq,
     log,
     computeRetryMs: () => 10,
     ...settings,
@@ -67,7 +67,7 @@ export async function startTestMailIntake(
   return {
     async stop() {
       await intake.stop();
-      blocking.disconnect();
+      bullmq.disconnect();
     },
   };
 }

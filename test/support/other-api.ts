@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { startApi } from '../../api/server.ts';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/config/config.ts';
 import type { TestStack } from './stack.ts';
 
 /** A further api process of the stack, with other variables, until the test ends. @returns where it listens */

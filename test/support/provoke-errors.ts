@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Limits, webLimits, type WebLimitName } from '../../api/web/limits.ts';
-import { changeAccount } from '../../shared/accounts/change-account.ts';
+import { changeAccount } from '../../shared/account-changes/change-account.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';

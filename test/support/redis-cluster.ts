@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { replyCode } from '../../shared/redis/reply-code.ts';
 import { RedisNode } from './redis-node.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -88,8 +89,15 @@ export async function startRedisCluster({ tls = false }: RedisClusterOptions = {
     },
     call: (port, command, ...args) => find(port).client.call(command, ...args),
     async waitForFailover() {
-      const isServed = async (node: RedisNode): Promise<boolean> =>
-        (await node.client.cluster('INFO')).includes('cluster_state:ok');
+      const isServed = async (node: RedisNode): Promise<boolean> => {
+        try {
+          return (await node.client.cluster('INFO')).includes('cluster_state:ok');
+        } catch (error) {
+          // A replica that has just come back.
+          if (replyCode(error) === 'LOADING') return false;
+          throw error;
+        }
+      };
       await waitFor('a replica to be promoted', async () => {
         if ((await findMasters()).length < masterCount) return false;
         return (await Promise.all(living().map(isServed))).every(Boolean);
@@ -134,7 +142,12 @@ async function joinNodes(nodes: readonly RedisNode[]): Promise<void> {
 
 async function waitUntilWhole(nodes: readonly RedisNode[]): Promise<void> {
   await waitFor('the Redis Cluster to be whole', async () => {
-    const known = nodes.map((node) => node.knowsWholeCluster(nodeCount, nodeCount - masterCount));
+    const known = nodes.map((node) =>
+      node.knowsWholeCluster(nodeCount, nodeCount - masterCount).catch((error: unknown) => {
+        if (replyCode(error) === 'LOADING') return false;
+        throw error;
+      }),
+    );
     return (await Promise.all(known)).every(Boolean);
   });
 }

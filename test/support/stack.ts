@@ -10,7 +10,7 @@ import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { loadConfig, type Config } from '../../shared/runtime/config.ts';
+import { loadConfig, type Config } from '../../shared/config/config.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger, type Logger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
@@ -26,7 +26,13 @@ import type { TcpProxy } from './tcp-proxy.ts';
 const builtinCatalog = 'catalog.yaml';
 const mongoPassword = 'test-mongo-password';
 /** Of look-ups in MongoDB: on a busy machine one may take longer than callers of a product should wait. */
-const patientWaits: ApiOptions = { keyWaitMs: 30_000, accountWaitMs: 30_000, databaseWaitMs: 30_000 };
+const apiOptions: ApiOptions = {
+  keyWaitMs: 30_000,
+  accountWaitMs: 30_000,
+  databaseWaitMs: 30_000,
+  // Most tests need none of them.
+  preloadsVocabularies: false,
+};
 
 export interface StackOptions {
   /** YAML text; the project's own catalog unless given. */
@@ -129,7 +135,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const mongo = openMongo(options.env?.['MONGODB_URL'] ?? mongoStore.url, log);
   const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
-  const api = await startApi(config, env, log, { ...patientWaits, ...options.api });
+  const api = await startApi(config, env, log, { ...apiOptions, ...options.api });
   const workers: Running[] = [];
   for (const worker of options.workers ?? [allQueues])
     workers.push(await startWorker(config, env, log, worker));

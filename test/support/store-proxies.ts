@@ -15,6 +15,13 @@ export async function startS3Proxy(endpoint: string): Promise<StoreProxy> {
   return { proxy, url: `http://127.0.0.1:${proxy.port}` };
 }
 
+/** In front of a lone Redis. */
+export async function startRedisProxy(redisUrl: string): Promise<StoreProxy> {
+  const { hostname, port } = new URL(redisUrl);
+  const proxy = await startTcpProxy(Number(port), hostname);
+  return { proxy, url: `redis://127.0.0.1:${proxy.port}` };
+}
+
 /** In front of the primary, which is all that clients then see of a replica set. */
 export async function startMongoProxy(mongoUrl: string): Promise<StoreProxy> {
   const [hostname = '', port = ''] = (await findPrimary(mongoUrl)).split(':');

@@ -15,6 +15,8 @@ export interface TcpProxy {
   delay(ms: number): void;
   /** All connections break now, and new ones as soon as they are made. */
   cut(): void;
+  /** The server loses its power and is back at once: the connections that there are fall silent for ever, new ones are served. */
+  loseConnections(): void;
   /** Ends all of that. What was held back arrives, and so does what is said from now on. */
   release(): void;
   close(): Promise<void>;
@@ -22,6 +24,8 @@ export interface TcpProxy {
 
 export async function startTcpProxy(targetPort: number, targetHost = '127.0.0.1'): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
+  const lost = new Set<Socket>();
+  const targets = new Map<Socket, Socket>();
   const sent: Buffer[] = [];
   const held: (() => void)[] = [];
   const heldConnections = new Set<Socket>();
@@ -39,11 +43,15 @@ export async function startTcpProxy(targetPort: number, targetHost = '127.0.0.1'
       return;
     }
     const target = connect(targetPort, targetHost);
+    targets.set(client, target);
+    client.once('close', () => targets.delete(client));
     for (const socket of [client, target]) {
       sockets.add(socket);
       socket.on('error', () => undefined);
       socket.once('close', () => {
         sockets.delete(socket);
+        if (socket === target && lost.has(client)) return;
+        lost.delete(client);
         client.destroy();
         target.destroy();
       });
@@ -51,7 +59,7 @@ export async function startTcpProxy(targetPort: number, targetHost = '127.0.0.1'
     client.on('data', (chunk) => {
       sent.push(chunk);
       if (heldText !== null && chunk.includes(heldText)) heldConnections.add(client);
-      passOrHold(isHanging, () => void target.write(chunk));
+      if (!lost.has(client)) passOrHold(isHanging, () => void target.write(chunk));
     });
     // What is delayed keeps its order, also past the end of the delay.
     let answers = Promise.resolve();
@@ -93,6 +101,12 @@ export async function startTcpProxy(targetPort: number, targetHost = '127.0.0.1'
     cut() {
       isCut = true;
       breakAll();
+    },
+    loseConnections() {
+      for (const [client, target] of targets) {
+        lost.add(client);
+        target.destroy();
+      }
     },
     release() {
       heldText = null;

@@ -29,7 +29,7 @@ export function startUpload(
     agent,
     headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...headers },
   });
-  const readAnswer = async (): Promise<UploadAnswer> => {
+  const readResponse = async (): Promise<UploadAnswer> => {
     const [response] = (await once(upload, 'response')) as [IncomingMessage];
     const bytesSent = upload.socket?.bytesWritten ?? 0;
     return {
@@ -39,7 +39,7 @@ export function startUpload(
       bytesSent,
     };
   };
-  const answer = readAnswer();
+  const answer = readResponse();
   // A test that ends an upload by itself wants no answer to it.
   answer.catch(() => undefined);
   upload.on('error', () => undefined);

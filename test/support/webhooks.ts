@@ -73,11 +73,11 @@ export async function startTestIntake(
   settings: IntakeSettings,
 ): Promise<Running> {
   const log = createLogger('test', 'silent');
-  const blocking = createRedis(redisUrl, 'blocking', log);
-  await waitUntilReady(blocking);
+  const bullmq = createRedis(redisUrl, 'bullmq', log);
+  await waitUntilReady(bullmq);
   const intake = startWebhookIntake({
     redis,
-    blocking,
+    bullmq,
     log,
     secrets: { listSigning: () => Promise.resolve([testSecret]) },
     loadPayload: loadTestPayload,
@@ -87,7 +87,7 @@ export async function startTestIntake(
   return {
     async stop() {
       await intake.stop();
-      blocking.disconnect();
+      bullmq.disconnect();
     },
   };
 }

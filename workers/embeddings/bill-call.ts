@@ -1,9 +1,12 @@
 import { shareExactly } from './share-exactly.ts';
 
-/** What a vocabulary of the vendor's may count more, or fewer, than ours for ordinary texts. */
+/** How much more or less than ours a vendor's tokenizer may count for ordinary texts. */
 const slackPermille = 100;
 
-/** A short text that counts a token or two otherwise is no sign of a vendor that counts its sender otherwise. */
+/**
+ * Allows for rounding: a token or two of difference in a short text does not mean that the vendor counts this
+ * account's texts differently.
+ */
 const roundingTokens = 2;
 
 /** An input of a call, with its tokens by our own count, special tokens included. */
@@ -20,41 +23,48 @@ export interface InputBills {
   readonly isCounted: boolean;
 }
 
-/** What each input of a call is billed, and what its count says of the accounts. */
+/** What each input of a call is billed, and what the count of the call says about the accounts. */
 export interface CallBill extends InputBills {
-  /** What each is billed when it is asked for again, and its vector was kept: by then its neighbours are others, or none. */
+  /**
+   * What each input is billed when it is requested again and served from the cache. It then has other
+   * neighbours in the call, or none.
+   */
   readonly kept: InputBills;
   /** Our own count of the whole call. */
   readonly ownSum: number;
-  /** Whether the vendor's count is near ours; null where it reported none. */
+  /** Whether the vendor's count is near ours; null if it reported none. */
   readonly agrees: boolean | null;
-  /** What the vendor counted above our own count, where it agrees with it. */
+  /** What the vendor counted above our own count, if the two agree. */
   readonly excess: number;
 }
 
-/** Most tokens that an account is billed above our own count of its inputs of a call because of its neighbours. */
+/**
+ * The most tokens that an account is billed above our own count of its inputs in a call because of its
+ * neighbours.
+ */
 export function findSlack(ownTokens: number): number {
   return Math.floor((ownTokens * slackPermille) / 1_000);
 }
 
-/** How far the vendor's count of a call may be from ours without a doubt about its accounts. */
+/** How far the vendor's count of a call may be from ours without casting doubt on its accounts. */
 export function findTolerance(ownTokens: number, accounts: number): number {
   return findSlack(ownTokens) + roundingTokens * accounts;
 }
 
 /**
- * Shares what a vendor reported for a call over its inputs. A vendor reports one sum for a call, so where several accounts
- * share it, nobody can tell whose input was counted how. An excess over our own count is shared where no account is billed
- * more than its slack for it; any other is the operator's, as is a count that is not near ours, and everybody is billed by
- * our own count. One account alone pays what the vendor reported; what that is too far above our own count may all be of
- * one of several inputs, so the others are not kept with a share of it.
+ * Shares the tokens that a vendor reported for a call over its inputs. The vendor reports one sum per call, so
+ * in a call shared by several accounts the count of each input is unknown. An excess over our own count is
+ * shared if no account is billed more than its slack for it. The operator bears any larger excess, and any
+ * count that is not near ours; then all accounts are billed by our own count. A single account pays what the
+ * vendor reported. If that is too far above our own count, it may all be due to one of several inputs, so the
+ * other inputs are not cached with a share of it.
  * @param inputs in order
  */
 export function billCall(inputs: readonly CountedInput[], reported: number | null): CallBill {
   const own = inputs.map(({ tokens }) => tokens);
   const counted: InputBills = { tokens: own, isCounted: true };
   const ownSum = sum(own);
-  // Something was sent: no tokens are no count of it.
+  // Inputs were sent, so 0 tokens cannot be a count of them.
   if (reported === null || reported === 0)
     return { ...counted, kept: counted, ownSum, agrees: null, excess: 0 };
   const ofAccounts = groupByAccount(inputs);
@@ -72,7 +82,7 @@ export function billCall(inputs: readonly CountedInput[], reported: number | nul
   };
 }
 
-/** Null where it cannot be shared. */
+/** Returns null if the report cannot be shared. */
 function shareReport(
   own: readonly number[],
   ofAccounts: readonly (readonly number[])[],
@@ -84,7 +94,7 @@ function shareReport(
   return agrees ? shareExcess(own, ofAccounts, excess) : null;
 }
 
-/** Null where it is more than the slacks of all accounts. */
+/** Returns null if the excess is more than the slacks of all accounts. */
 function shareExcess(
   own: readonly number[],
   ofAccounts: readonly (readonly number[])[],
@@ -93,7 +103,7 @@ function shareExcess(
   const slacks = ofAccounts.map((places) => findSlack(sum(places.map((place) => own[place]!))));
   if (excess > sum(slacks)) return null;
   const tokens = [...own];
-  // The slacks are whole numbers whose sum is at least the excess, so no share of it is above its slack.
+  // The slacks are integers whose sum is at least the excess, so no share exceeds its slack.
   for (const [i, share] of shareExactly(excess, slacks).entries()) {
     const places = ofAccounts[i]!;
     const shares = shareExactly(
@@ -105,7 +115,7 @@ function shareExcess(
   return tokens;
 }
 
-/** The places of each account's inputs. */
+/** Returns the indices of each account's inputs. */
 function groupByAccount(inputs: readonly CountedInput[]): number[][] {
   const places = new Map<string, number[]>();
   for (const [i, { accountId }] of inputs.entries()) {

@@ -1,60 +1,63 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import { countSlots } from '../../shared/routing/route-way.ts';
-import type { Chance } from '../routing/call-route.ts';
+import { countSlots } from '../../shared/routing/route-candidate.ts';
+import type { GrantedCall } from '../routing/call-route.ts';
 import type { CallLimits } from './waiting-inputs.ts';
 
-/** Calls are what vendors bound: one is not split further than this for the sake of slots that are free. */
+/** Vendors limit the number of calls, so a call is not split further than this to use free slots. */
 export const leastShare = 32;
 
-/** What each of several calls takes of what waited when that was decided. */
+/** How many of the waiting inputs each of several calls takes, decided for all of them together. */
 export interface ShareDecision {
   readonly share: number;
   readonly waiting: number;
 }
 
-/** How much of what waits goes with a call. */
+/** How many of the waiting inputs go with a call. */
 export interface CallShare {
   readonly share: number;
-  /** Whether the calls beside it take as much, so that none of them takes more to finish a request. */
+  /** Whether the parallel calls take as many, so that none of them takes more to finish a request. */
   readonly isEven: boolean;
-  /** What further calls take, where that is decided with this one for all of them. */
+  /** How many the next calls take, if that is decided along with this call. */
   readonly shareOfNext: number | null;
 }
 
-/** @param decision what was decided for several calls together; void once more waits than did then */
+/**
+ * Chooses how many of the waiting inputs go with a call.
+ * @param decision the decision made for several calls together; void once more inputs wait than did then
+ */
 export function chooseShare(
   { routes }: CatalogModel,
   waiting: number,
-  chance: Chance,
+  granted: GrantedCall,
   decision: ShareDecision | null,
 ): CallShare {
   if (decision !== null && waiting <= decision.waiting)
     return { share: decision.share, isEven: true, shareOfNext: null };
   const allSlots = countSlots(routes);
-  const evenShare = findEvenShare(waiting, chance, allSlots);
+  const evenShare = findEvenShare(waiting, granted, allSlots);
   return evenShare === null
     ? { share: findShare(waiting, allSlots), isEven: false, shareOfNext: null }
     : { share: evenShare, isEven: true, shareOfNext: evenShare };
 }
 
 /**
- * Where nothing is under way, what waits is spread evenly over all slots: side by side is quicker than all in one call. Null
- * where something is.
+ * Spreads the waiting inputs evenly over all slots if no call is running, because parallel calls are faster
+ * than one call. Returns null if a call is running.
  */
-function findEvenShare(waiting: number, { spareSlots, slots }: Chance, allSlots: number): number | null {
+function findEvenShare(waiting: number, { spareSlots, slots }: GrantedCall, allSlots: number): number | null {
   return spareSlots + 1 < slots ? null : Math.max(leastShare, Math.ceil(waiting / allSlots));
 }
 
 /**
- * How much of what waits goes with one call beside others: what half of all slots would have to take. Those under way will
- * end before a call that took everything would, and with less in each, what calls cost by themselves would slow all of
- * them.
+ * Returns how many waiting inputs go with one call while others run: an even share over half of all slots. The
+ * running calls end before a call that took everything would. With fewer inputs in each, the fixed cost of
+ * calls would slow all of them.
  */
 function findShare(waiting: number, allSlots: number): number {
   return Math.max(leastShare, Math.ceil((2 * waiting) / allSlots));
 }
 
-/** What every route of the model takes: a call that fails on one of them goes on to another as it is. */
+/** The limits that every route of the model accepts. A call that fails on one route goes to another unchanged. */
 export function findLimits({ routes }: CatalogModel): CallLimits {
   return {
     maxInputs: Math.min(...routes.map(({ upstream }) => upstream.maxBatchInputs)),

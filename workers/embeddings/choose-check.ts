@@ -1,10 +1,11 @@
 import { findTolerance, type CallBill } from './bill-call.ts';
 
 /**
- * The account of a merged call whose next calls are to be its own, so that its inputs are counted alone; null for none. A
- * text that the vendor counts many times can hide in what it may count more for everybody else. So each call whose count
- * agrees, and is above ours, is a reason to look: the more of what is tolerated it takes, the likelier. One account a call is
- * looked at, of those that could not have had all of the excess by themselves unnoticed.
+ * Picks an account of a merged call to be checked: its next calls hold only its own inputs, so that they are
+ * counted alone. Returns null for none. A text that the vendor counts many times over can hide in the excess
+ * that is tolerated for all accounts. So every call whose count agrees but is above ours is a reason to check;
+ * the more of the tolerance it uses, the more likely. At most one account per call is checked, among those that
+ * could not have caused the whole excess alone unnoticed.
  * @param tokensOf own counts, by account
  * @param random in [0, 1)
  */

@@ -3,7 +3,7 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
-import { callRoute, type Chance, type Routing } from '../routing/call-route.ts';
+import { callRoute, type GrantedCall, type Routing } from '../routing/call-route.ts';
 import {
   UpstreamError,
   type CallContext,
@@ -13,22 +13,22 @@ import {
 import { billCall, type CallBill } from './bill-call.ts';
 import { chooseCheck } from './choose-check.ts';
 import { deliverVectors } from './deliver-vectors.ts';
-import { VectorHold, type WorkUnit } from './embedding-work.ts';
+import { BufferRef, type PendingInput } from './embedding-work.ts';
 import { keepOutcomes } from './kept-vectors.ts';
 import type { Quarantine } from './quarantine.ts';
-import { findUser, sumTokens } from './units-of-calls.ts';
+import { findUser, sumTokens } from './inputs-of-calls.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
 import { findVectorSpace } from './vector-space.ts';
 
-/** How long a batch waits where no route can be called for the moment. */
-const patience = { keyMs: 60_000, breakerMs: 30_000 };
+/** How long a batch waits while no route can be called, in milliseconds. */
+const waitLimits = { keyMs: 60_000, breakerMs: 30_000 };
 
-/** A slot was granted, or a call failed, when nobody waited any more: no call was made. */
+/** No caller was waiting any more when a slot was granted or a call failed, so no call was made. */
 export class NothingWanted extends Error {
   override readonly name = 'NothingWanted';
 }
 
-export interface CallDependencies {
+export interface CallDeps {
   readonly routing: Routing;
   readonly log: Logger;
   readonly media: MediaSources;
@@ -37,22 +37,22 @@ export interface CallDependencies {
 
 /** One call through a model's routes. */
 export interface ModelCall {
-  /** On whose behalf it waits for a slot, also where it is made once more. */
+  /** The accounts that wait for the slot, also when the call is retried. */
   readonly accountIds: () => Iterable<string>;
-  /** Aborted when nobody waits for it any more. A vendor that has been asked goes on to its end. */
+  /** Aborted when nobody waits for the call any more. A vendor call that has started still runs to its end. */
   readonly stop: AbortController;
-  readonly chooseUnits: (chance: Chance) => readonly WorkUnit[];
+  readonly chooseInputs: (granted: GrantedCall) => readonly PendingInput[];
 }
 
-/** Makes the calls of one model, and learns from what vendors count whose inputs may share calls with others'. */
+/** Makes the calls of one model, and learns from the vendors' counts which accounts may share calls with others. */
 export class EmbeddingCaller {
-  readonly #dependencies: CallDependencies;
+  readonly #dependencies: CallDeps;
   readonly #quarantine: Quarantine;
   readonly #modelId: string;
   readonly #isBackground: boolean;
 
   constructor(
-    dependencies: CallDependencies,
+    dependencies: CallDeps,
     quarantine: Quarantine,
     { modelId, isBackground = false }: { readonly modelId: string; readonly isBackground?: boolean },
   ) {
@@ -63,59 +63,60 @@ export class EmbeddingCaller {
   }
 
   /**
-   * One call through the model's routes, for units that are chosen once it may be made. Delivers what comes of it.
-   * @returns the units whose vectors are none, which have failed
+   * Makes one call through the model's routes. The inputs are chosen once a slot is granted, and get their
+   * vectors.
+   * @returns the inputs whose vectors are invalid; the caller must fail them
    */
   async call(
     model: CatalogModel | undefined,
-    { accountIds, stop, chooseUnits }: ModelCall,
-  ): Promise<readonly WorkUnit[]> {
+    { accountIds, stop, chooseInputs }: ModelCall,
+  ): Promise<readonly PendingInput[]> {
     if (model === undefined || model.routes.length === 0) throw modelDisabled(this.#modelId);
-    let units: readonly WorkUnit[] | null = null;
+    let inputs: readonly PendingInput[] | null = null;
     return await callRoute(this.#dependencies.routing, {
       accountIds,
       routes: model.routes,
-      patience,
+      waitLimits,
       isBackground: this.#isBackground,
       outlastsLimits: true,
       outlastsTimeouts: true,
       signal: stop.signal,
       log: this.#dependencies.log,
-      // Each request's own deadline is kept by the line.
+      // The scheduler enforces each request's deadline.
       deadlineAtMs: Infinity,
       hasOutput: () => false,
-      attempt: async (upstream, target, chance) => {
-        if (units === null) {
+      attempt: async (upstream, target, granted) => {
+        if (inputs === null) {
           stop.signal.throwIfAborted();
-          units = chooseUnits(chance);
+          inputs = chooseInputs(granted);
         }
-        await beginJobs(units);
-        // Callers may have left since a call with their inputs failed: this one is not made on their behalf.
+        await beginJobs(inputs);
+        // Callers may have left since a call with their inputs failed. This call is not made on their behalf.
         const left = new NothingWanted();
-        for (const unit of units) unit.failLeft(left);
-        units = units.filter((unit) => unit.isWanted);
-        if (units.length === 0) throw new NothingWanted();
-        chance.onShared(new Set(units.map(({ accountId }) => accountId)));
-        return await this.#embed(model, upstream, target, units);
+        for (const input of inputs) input.failLeft(left);
+        inputs = inputs.filter((input) => input.isWanted);
+        if (inputs.length === 0) throw new NothingWanted();
+        granted.onShared(new Set(inputs.map(({ accountId }) => accountId)));
+        return await this.#embed(model, upstream, target, inputs);
       },
     });
   }
 
-  /** Asks a vendor. Nothing but the upstream's own timeouts ends that: what was asked for is paid for. */
+  /** Calls the vendor. Only the upstream's own timeouts end the call, because it is paid for once it was sent. */
   async #embed(
     model: CatalogModel,
     upstream: Upstream,
     target: UpstreamTarget,
-    units: readonly WorkUnit[],
-  ): Promise<readonly WorkUnit[]> {
+    inputs: readonly PendingInput[],
+  ): Promise<readonly PendingInput[]> {
     const { log, media, vectorCache } = this.#dependencies;
     if (upstream.embed === undefined) {
       throw new UpstreamError('rejected', 'This upstream has no embedding models.');
     }
-    for (const unit of units) unit.markAsked();
+    for (const input of inputs) input.markAsked();
     const startedAtMs = performance.now();
-    const { dimensions, accountId } = units[0]!;
-    const call = { inputs: units.map((unit) => unit.text), dimensions, user: findUser(units) };
+    const { dimensions, accountId } = inputs[0]!;
+    const call = { inputs: inputs.map((input) => input.text), dimensions, user: findUser(inputs) };
     const context: CallContext = {
       signal: new AbortController().signal,
       accountId,
@@ -124,13 +125,13 @@ export class EmbeddingCaller {
       recalled: new Map(),
     };
     const answer = await upstream.embed(target, call, context);
-    const hold = answer.giveBack === null ? null : new VectorHold(answer.giveBack);
+    const hold = answer.giveBack === null ? null : new BufferRef(answer.giveBack);
     hold?.take();
-    const bill = billCall(units, answer.promptTokens);
-    this.#noteBill(model, target, units, bill, answer.promptTokens);
+    const bill = billCall(inputs, answer.promptTokens);
+    this.#noteBill(model, target, inputs, bill, answer.promptTokens);
     const tookMs = Math.round(performance.now() - startedAtMs);
-    const { embedded, broken } = deliverVectors(units, answer, bill, hold, tookMs);
-    // By the model that was called: the catalog may have changed since the units were looked up.
+    const { embedded, broken } = deliverVectors(inputs, answer, bill, hold, tookMs);
+    // Uses the model that was called; the catalog may have changed since the inputs were looked up.
     const space = findVectorSpace(model, dimensions);
     if (space === null) hold?.drop();
     else {
@@ -140,16 +141,19 @@ export class EmbeddingCaller {
     return broken;
   }
 
-  /** Accounts whose inputs a vendor counts otherwise than we do, or may, share no calls with others for a while. */
+  /**
+   * Quarantines accounts whose inputs a vendor counts differently from us, or may: they share no calls for a
+   * while.
+   */
   #noteBill(
     model: CatalogModel,
     target: UpstreamTarget,
-    units: readonly WorkUnit[],
+    inputs: readonly PendingInput[],
     bill: CallBill,
     reported: number | null,
   ): void {
     if (bill.agrees === null) return;
-    const tokensOf = sumTokens(units);
+    const tokensOf = sumTokens(inputs);
     if (bill.agrees) {
       this.#quarantine.vouch(tokensOf);
       const checked = chooseCheck(tokensOf, bill, Math.random);
@@ -166,7 +170,7 @@ export class EmbeddingCaller {
         upstreamModel: target.model,
         reportedTokens: reported,
         countedTokens: bill.ownSum,
-        inputs: units.length,
+        inputs: inputs.length,
         accounts: [...tokensOf.keys()],
       },
       'token count of a merged embedding call diverges from ours: billed by our own count',
@@ -174,8 +178,10 @@ export class EmbeddingCaller {
   }
 }
 
-/** Says of durable jobs that they are active now. One that must not run has left once this resolves. */
-async function beginJobs(units: readonly WorkUnit[]): Promise<void> {
-  const begins = new Set(units.flatMap(({ claims }) => claims.flatMap(({ ask }) => ask.ask.begin ?? [])));
+/** Marks durable jobs as active. A job that must not run has withdrawn its request once this resolves. */
+async function beginJobs(inputs: readonly PendingInput[]): Promise<void> {
+  const begins = new Set(
+    inputs.flatMap(({ claims }) => claims.flatMap(({ request }) => request.task.begin ?? [])),
+  );
   if (begins.size > 0) await Promise.allSettled([...begins].map((begin) => begin()));
 }

@@ -5,8 +5,11 @@ import { UpstreamError } from '../upstreams/upstream.ts';
 import { shareExactly } from './share-exactly.ts';
 import type { Dimensions } from './waiting-inputs.ts';
 
-/** Counts who needs the vectors of one call. When the last of them does not any more, their buffer is given back. */
-export class VectorHold {
+/**
+ * Reference count of the buffer that holds the vectors of one call. The buffer is returned to its pool when the
+ * last reference is dropped.
+ */
+export class BufferRef {
   readonly #giveBack: () => void;
   #holders = 0;
 
@@ -24,15 +27,15 @@ export class VectorHold {
   }
 }
 
-/** What one vendor call brought one of its inputs; where it is known of an earlier call, no time passed. */
+/** What a vendor call returned for one of its inputs. A vector from the cache has no billed time. */
 export interface EmbeddedInput {
-  /** To be read while its hold is held. */
+  /** Read it only while holding a reference. */
   readonly vector: Buffer;
-  /** Null where the vector is in memory of its own. */
-  readonly hold: VectorHold | null;
+  /** Null if the vector has its own memory. */
+  readonly hold: BufferRef | null;
   readonly dimensions: number;
   readonly tokens: number;
-  /** The count is ours: the vendor reported no tokens, or a sum that tells nothing of this input. */
+  /** Whether the count is ours: the vendor reported no tokens, or a sum that says nothing about this input. */
   readonly counted: boolean;
   readonly billedMs: number;
 }
@@ -44,71 +47,77 @@ export interface FailedInput {
 
 export type InputOutcome = EmbeddedInput | FailedInput;
 
-/** Whether a vendor refused what it was sent: the fault of an input, and of nobody who did not send it. */
+/** Whether a vendor rejected what it was sent. Only the sender of the bad input is at fault. */
 export function isRefusal(error: unknown): boolean {
   const cause = error instanceof AppError ? error.cause : null;
   return cause instanceof UpstreamError && (cause.failure === 'rejected' || cause.failure === 'too_large');
 }
 
 /** One request's part of the work. */
-export interface EmbeddingAsk {
+export interface EmbeddingTask {
   readonly accountId: string;
   readonly dimensions: Dimensions;
-  /** A call's time is nobody's in particular, so its calls hold inputs of its own account alone. */
+  /**
+   * Call time cannot be attributed to single accounts, so a call paid by time holds only inputs of its own
+   * account.
+   */
   readonly isPaidByTime: boolean;
-  /** The end user it is for, told to the vendor where a call holds nothing of anybody else. */
+  /** The end user, passed to the vendor if a call holds no other request's inputs. */
   readonly user: string | null;
   readonly inputs: readonly string[];
   /** By our own count. */
   readonly inputTokens: readonly number[];
-  /** Aborted when its caller leaves, or it must end at once. */
+  /** Aborted when its caller leaves, or when it must end at once. */
   readonly signal: AbortSignal;
-  /** Aborted before `signal` when it must end at once, whatever a model was asked for. */
+  /** Aborted before `signal` when it must end at once, even if a model was called. */
   readonly stopSignal: AbortSignal;
-  /** Aborted when the process is about to end: one that has left is then settled by what it has. */
+  /**
+   * Aborted when the process is about to exit. A request whose caller has left is then settled with the vectors
+   * it has.
+   */
   readonly stopping?: AbortSignal;
   readonly deadlineAtMs: number;
   readonly log: Logger;
-  /** Of a durable job: waited for before a model is asked for it. Where it rejects, the signal is aborted. */
+  /** For durable jobs: awaited before a model is called. If it rejects, the signal is aborted. */
   readonly begin?: () => Promise<void>;
-  /** Of a durable job: how many of its inputs are done, from 0 to 1. */
+  /** For durable jobs: the share of its inputs that are done, from 0 to 1. */
   readonly progress?: (done: number) => void;
 }
 
-export interface EmbeddingAnswerOfAsk {
-  /** One for each input, in order; holds what its vectors lie in until `dropVectors`. */
+export interface EmbeddingOutcomes {
+  /** One for each input, in order. Holds references to the vectors' buffers until `dropVectors`. */
   readonly outcomes: readonly InputOutcome[];
-  /** Whether a model was asked for any of them, or had been asked for all of them before. */
+  /** Whether a model was called for any of the inputs, or all of them came from the cache. */
   readonly reachedModel: boolean;
-  /** Whether its caller left before it had all of them: it pays for those that it has. */
+  /** Whether its caller left before all vectors were there. The caller pays for those that were. */
   readonly hasLeft: boolean;
 }
 
-/** Its vectors are not read any more. */
-export function dropVectors({ outcomes }: EmbeddingAnswerOfAsk): void {
+/** Drops the references to the vectors; they are not read any more. */
+export function dropVectors({ outcomes }: EmbeddingOutcomes): void {
   for (const outcome of outcomes) if ('vector' in outcome) outcome.hold?.drop();
 }
 
-/** An ask under way: what it has by now, and whom to tell when it has all. */
-export class AskUnderWay {
-  readonly ask: EmbeddingAsk;
-  readonly answer: Promise<EmbeddingAnswerOfAsk>;
-  /** Resolves when nobody waits for the answer any more: it is there, or its caller has left. */
+/** A request in progress: the outcomes so far, and the promise that resolves with all of them. */
+export class PendingRequest {
+  readonly task: EmbeddingTask;
+  readonly answer: Promise<EmbeddingOutcomes>;
+  /** Resolves when nobody waits for the response any more: it is complete, or its caller has left. */
   readonly whenUnawaited: Promise<void>;
   reachedModel = false;
   readonly #outcomes: (InputOutcome | undefined)[];
-  readonly #units: (WorkUnit | undefined)[];
+  readonly #inputs: (PendingInput | undefined)[];
   #left: number;
   #isOver = false;
   #hasLeft = false;
-  #resolve!: (answer: EmbeddingAnswerOfAsk) => void;
+  #resolve!: (answer: EmbeddingOutcomes) => void;
   #endWait!: () => void;
 
-  constructor(ask: EmbeddingAsk) {
-    this.ask = ask;
-    this.#left = ask.inputs.length;
-    this.#outcomes = ask.inputs.map(() => undefined);
-    this.#units = ask.inputs.map(() => undefined);
+  constructor(task: EmbeddingTask) {
+    this.task = task;
+    this.#left = task.inputs.length;
+    this.#outcomes = task.inputs.map(() => undefined);
+    this.#inputs = task.inputs.map(() => undefined);
     this.answer = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -117,17 +126,20 @@ export class AskUnderWay {
     });
   }
 
-  /** Whether its caller still waits. One that has left is told of what it was asked for, and nothing is begun for it. */
+  /**
+   * Whether its caller still waits. If the caller has left, calls in progress are still recorded, but nothing
+   * new is started.
+   */
   get isAwaited(): boolean {
     return !this.#isOver && !this.#hasLeft;
   }
 
-  /** Whether its caller waits for this input: one that failed already is asked for no more. */
+  /** Whether its caller still waits for this input. Inputs that failed are not called again. */
   isWaitingFor(index: number): boolean {
     return this.isAwaited && this.#outcomes[index] === undefined;
   }
 
-  /** Places of the inputs that nothing is known of; none where nobody waits any more. */
+  /** Indices of the inputs without an outcome; empty if nobody waits any more. */
   findMissing(): number[] {
     const missing: number[] = [];
     if (!this.isAwaited) return missing;
@@ -135,8 +147,8 @@ export class AskUnderWay {
     return missing;
   }
 
-  noteUnit(index: number, unit: WorkUnit): void {
-    this.#units[index] = unit;
+  noteInput(index: number, input: PendingInput): void {
+    this.#inputs[index] = input;
   }
 
   deliver(index: number, outcome: InputOutcome): void {
@@ -145,15 +157,15 @@ export class AskUnderWay {
     this.#outcomes[index] = this.#hasLeft ? dropVector(outcome) : outcome;
     this.#left -= 1;
     if (this.#left === 0) this.#end();
-    else this.ask.progress?.(1 - this.#left / this.ask.inputs.length);
+    else this.task.progress?.(1 - this.#left / this.task.inputs.length);
   }
 
   /**
-   * Its caller has left. A model that was asked goes on and is paid for, and so is a vector that was kept, which counts as
-   * if a model had been asked for it. The vectors themselves are dropped.
-   * @returns the units that it gives up
+   * Records that the caller has left. A model call in progress goes on and is paid for. So is a cached vector
+   * that was delivered, which counts as if a model had been called for it. The vectors themselves are dropped.
+   * @returns the inputs that it gives up
    */
-  leave(reason: unknown): ReadonlySet<WorkUnit> {
+  leave(reason: unknown): ReadonlySet<PendingInput> {
     if (!this.isAwaited) return new Set();
     this.#hasLeft = true;
     this.#endWait();
@@ -167,28 +179,28 @@ export class AskUnderWay {
   }
 
   /**
-   * Whatever is missing fails with this.
-   * @returns the units that it gives up
+   * Fails all missing inputs with this error.
+   * @returns the inputs that it gives up
    */
-  fail(error: unknown): ReadonlySet<WorkUnit> {
-    const units = this.withdraw(error);
+  fail(error: unknown): ReadonlySet<PendingInput> {
+    const inputs = this.withdraw(error);
     for (let i = 0; i < this.#outcomes.length; i++) this.deliver(i, { error });
-    return units;
+    return inputs;
   }
 
   /**
-   * Inputs that no model was asked for fail with this.
-   * @returns their units
+   * Fails the inputs that no model was called for with this error.
+   * @returns those inputs
    */
-  withdraw(error: unknown): ReadonlySet<WorkUnit> {
-    const units = new Set<WorkUnit>();
+  withdraw(error: unknown): ReadonlySet<PendingInput> {
+    const inputs = new Set<PendingInput>();
     for (let i = 0; i < this.#outcomes.length && !this.#isOver; i++) {
-      const unit = this.#units[i];
-      if (this.#outcomes[i] !== undefined || unit?.isAsked === true) continue;
-      if (unit !== undefined) units.add(unit);
+      const input = this.#inputs[i];
+      if (this.#outcomes[i] !== undefined || input?.isAsked === true) continue;
+      if (input !== undefined) inputs.add(input);
       this.deliver(i, { error });
     }
-    return units;
+    return inputs;
   }
 
   #end(): void {
@@ -204,57 +216,57 @@ export class AskUnderWay {
 
 const noVector = Buffer.alloc(0);
 
-/** What is left of an outcome that is paid for and read by nobody. */
+/** Removes the vector from an outcome that is paid for but not read. */
 function dropVector(outcome: InputOutcome): InputOutcome {
   return 'error' in outcome ? outcome : { ...outcome, vector: noVector, hold: null };
 }
 
 /** Where an input's outcome is wanted. */
-export interface Claim {
-  readonly ask: AskUnderWay;
+export interface InputClaim {
+  readonly request: PendingRequest;
   readonly index: number;
 }
 
 /**
- * An input as it waits for its turn at the vendor, or is there. Requests of one account that ask for the same text
- * meanwhile share it.
+ * An input that waits for its turn at the vendor, or is there. Requests of one account for the same text share
+ * it.
  */
-export class WorkUnit {
+export class PendingInput {
   readonly accountId: string;
   readonly dimensions: Dimensions;
   readonly sharesCalls: boolean;
   readonly text: string;
   readonly tokens: number;
   /** The request that it came with. */
-  readonly group: AskUnderWay;
-  /** Its place among those that wait. */
-  entry: QueueEntry<WorkUnit> | null = null;
-  #claims: Claim[] = [];
+  readonly group: PendingRequest;
+  /** Its entry in the wait queue. */
+  entry: QueueEntry<PendingInput> | null = null;
+  #claims: InputClaim[] = [];
   #isAsked = false;
   #isDelivered = false;
 
   /** @param group the first request that claims it */
-  constructor(group: AskUnderWay, text: string, tokens: number) {
+  constructor(group: PendingRequest, text: string, tokens: number) {
     this.group = group;
-    this.accountId = group.ask.accountId;
-    this.dimensions = group.ask.dimensions;
-    this.sharesCalls = !group.ask.isPaidByTime;
+    this.accountId = group.task.accountId;
+    this.dimensions = group.task.dimensions;
+    this.sharesCalls = !group.task.isPaidByTime;
     this.text = text;
     this.tokens = tokens;
   }
 
-  claim(ask: AskUnderWay, index: number): void {
-    this.#claims.push({ ask, index });
-    ask.noteUnit(index, this);
-    if (this.#isAsked) ask.reachedModel = true;
+  claim(request: PendingRequest, index: number): void {
+    this.#claims.push({ request, index });
+    request.noteInput(index, this);
+    if (this.#isAsked) request.reachedModel = true;
   }
 
-  /** Whether anybody still waits for it; of one that was delivered nothing more will come. */
+  /** Whether anyone still waits for it. False once it is delivered, because nothing more will come. */
   get isWanted(): boolean {
-    return !this.#isDelivered && this.#claims.some(({ ask, index }) => ask.isWaitingFor(index));
+    return !this.#isDelivered && this.#claims.some(({ request, index }) => request.isWaitingFor(index));
   }
 
-  get claims(): readonly Claim[] {
+  get claims(): readonly InputClaim[] {
     return this.#claims;
   }
 
@@ -264,36 +276,39 @@ export class WorkUnit {
 
   markAsked(): void {
     this.#isAsked = true;
-    for (const { ask } of this.#claims) ask.reachedModel = true;
+    for (const { request } of this.#claims) request.reachedModel = true;
   }
 
-  /** Nothing is asked for on behalf of callers who have left: what was asked for them before has failed. */
+  /** Fails the claims of callers who have left: nothing is retried on their behalf, and the earlier call failed. */
   failLeft(error: unknown): void {
-    if (this.#claims.every(({ ask }) => ask.isAwaited)) return;
-    const left = this.#claims.filter(({ ask }) => !ask.isAwaited);
-    this.#claims = this.#claims.filter(({ ask }) => ask.isAwaited);
-    for (const { ask, index } of left) ask.deliver(index, { error });
+    if (this.#claims.every(({ request }) => request.isAwaited)) return;
+    const left = this.#claims.filter(({ request }) => !request.isAwaited);
+    this.#claims = this.#claims.filter(({ request }) => request.isAwaited);
+    for (const { request, index } of left) request.deliver(index, { error });
   }
 
-  /** To whoever shares it the tokens in full, for each asked for them; the vendor's time in parts, for it passed once. */
+  /**
+   * Delivers the outcome to all claims. Each pays the tokens in full, because each requested them. They split
+   * the vendor's time, because it passed once.
+   */
   deliver(outcome: EmbeddedInput): void {
     this.#isDelivered = true;
     if (this.#claims.length === 1) {
-      for (const { ask, index } of this.#claims) ask.deliver(index, outcome);
+      for (const { request, index } of this.#claims) request.deliver(index, outcome);
       return;
     }
     const times = shareExactly(
       outcome.billedMs,
       this.#claims.map(() => 1),
     );
-    for (const [i, { ask, index }] of this.#claims.entries()) {
-      ask.deliver(index, { ...outcome, billedMs: times[i]! });
+    for (const [i, { request, index }] of this.#claims.entries()) {
+      request.deliver(index, { ...outcome, billedMs: times[i]! });
     }
   }
 
-  /** To whoever shares it an error of their own. */
-  fail(describe: (claim: Claim) => unknown): void {
+  /** Fails all claims, each with its own error. */
+  fail(describe: (claim: InputClaim) => unknown): void {
     this.#isDelivered = true;
-    for (const claim of this.#claims) claim.ask.deliver(claim.index, { error: describe(claim) });
+    for (const claim of this.#claims) claim.request.deliver(claim.index, { error: describe(claim) });
   }
 }

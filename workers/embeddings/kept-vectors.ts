@@ -1,34 +1,34 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { EmbeddedUnit } from './deliver-vectors.ts';
-import type { AskUnderWay } from './embedding-work.ts';
+import type { DeliveredInput } from './deliver-vectors.ts';
+import type { PendingRequest } from './embedding-work.ts';
 import type { NamedVector, VectorCacheStore } from './vector-cache-store.ts';
 import { createVectorNames, type VectorSpace } from './vector-space.ts';
 
-/** What is kept of an ask's inputs is the ask's at once, billed as if it had been asked for now. */
+/** Delivers the cached vectors of a request at once, billed as if a model had been called now. */
 export async function deliverKept(
   cache: VectorCacheStore,
   space: VectorSpace,
-  underWay: AskUnderWay,
+  request: PendingRequest,
 ): Promise<void> {
-  const { accountId, inputs } = underWay.ask;
+  const { accountId, inputs } = request.task;
   const kept = await cache.read(space, inputs.map(createVectorNames(space, accountId)));
-  // An input that was found says nothing of whether those that were not will reach a model.
-  if (kept.every((one) => one !== null)) underWay.reachedModel = true;
+  // One cached input does not tell whether the uncached ones will reach a model.
+  if (kept.every((one) => one !== null)) request.reachedModel = true;
   for (const [i, one] of kept.entries()) {
-    if (one !== null) underWay.deliver(i, { ...one, hold: null, dimensions: space.dimensions, billedMs: 0 });
+    if (one !== null) request.deliver(i, { ...one, hold: null, dimensions: space.dimensions, billedMs: 0 });
   }
 }
 
-/** Keeps what a call brought, each vector for the account that it was asked for by. */
+/** Caches the vectors of a call, each for the account that requested it. */
 export async function keepOutcomes(
   cache: VectorCacheStore,
   space: VectorSpace,
-  embedded: readonly EmbeddedUnit[],
+  embedded: readonly DeliveredInput[],
 ): Promise<void> {
-  // Whoever waits for the vectors is answered first.
+  // Respond to the callers first.
   await nextTurn();
   const namesOf = new Map<string, (text: string) => string>();
-  const vectors = embedded.map(({ unit: { accountId, text }, toKeep }): NamedVector => {
+  const vectors = embedded.map(({ input: { accountId, text }, toKeep }): NamedVector => {
     const nameOf = namesOf.get(accountId) ?? createVectorNames(space, accountId);
     namesOf.set(accountId, nameOf);
     return { name: nameOf(text), ...toKeep };

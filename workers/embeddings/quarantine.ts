@@ -1,13 +1,16 @@
-/** An account whose input was refused, or may be counted otherwise than we count it, is likely to send another such. */
+/** An account whose input was rejected, or may be counted differently from our count, is likely to send another. */
 const quarantineMs = 60_000;
 
-/** An account whose own call was counted otherwise. Being alone costs it little, and others nothing. */
+/** For an account whose own call was counted differently. Being alone costs it little, and others nothing. */
 const provenMs = 10 * 60_000;
 
-/** A call of more accounts than this is searched in two steps, so that one bad input does not cost a call for each. */
+/**
+ * A call with more accounts than this is searched in two steps, so that one bad input does not cost one call
+ * per account.
+ */
 const maxCohorts = 32;
 
-/** The oldest entries give way: an account that is trusted too soon is found again by its calls. */
+/** The oldest entries are evicted. An account that is trusted too soon is found again by its calls. */
 const maxEntries = 10_000;
 
 interface QuarantineEntry {
@@ -20,20 +23,20 @@ interface QuarantineEntry {
 /** What is added to an account's entry. */
 interface Addition {
   readonly cohort: number;
-  /** Tokens to show beside those that are to be shown already. */
+  /** Tokens to show in addition to those already required. */
   readonly tokens: number;
   readonly forMs: number;
 }
 
 /**
- * Accounts that share calls of one model with nobody outside their cohort, because a vendor refused one of their inputs or
- * counted a call of theirs otherwise than we do. Whose input made a merged count diverge is unknown, so all accounts of
- * that call are quarantined, in up to 32 cohorts: in most cases each alone. Calls of a cohort tell who is at fault. One
- * that agrees with our count vouches for its accounts; one that does not splits its cohort again, and proves the fault of
- * an account that was alone in it.
+ * Accounts that share calls of one model only within their cohort, because a vendor rejected one of their
+ * inputs or counted one of their calls differently from us. When a merged count diverges, the input that caused
+ * it is unknown, so all accounts of that call are quarantined, in up to 32 cohorts: in most cases each alone.
+ * The calls of a cohort show which account is at fault. A call that agrees with our count vouches for its
+ * accounts. One that does not splits its cohort again, and proves the fault of an account that was alone in it.
  */
 export class Quarantine {
-  /** In the order in which they were last put. */
+  /** In the order of their last update. */
   readonly #entries = new Map<string, QuarantineEntry>();
   readonly #nowMs: () => number;
   #cohorts = 0;
@@ -42,27 +45,30 @@ export class Quarantine {
     this.#nowMs = nowMs;
   }
 
-  /** Null for accounts that are not quarantined: they share calls with one another. */
+  /** Returns null for accounts that are not quarantined; they share calls with one another. */
   cohortOf(accountId: string): number | null {
     const entry = this.#entries.get(accountId);
     return entry === undefined || entry.untilMs <= this.#nowMs() ? null : entry.cohort;
   }
 
-  /** The vendor refused an input of the account. Inputs that it accepts say nothing of the next, so only time ends this. */
+  /**
+   * Quarantines an account after the vendor rejected one of its inputs. Accepted inputs say nothing about the
+   * next one, so only time ends this.
+   */
   addRefused(accountId: string): void {
     this.#putAlone(accountId, Infinity, quarantineMs);
   }
 
-  /** The account's inputs are to be counted alone, until calls with as many tokens agree with our count. */
+  /** Has the account's inputs counted alone until calls with this many tokens agree with our count. */
   addCheck(accountId: string, tokens: number): void {
     this.#putAlone(accountId, tokens, quarantineMs);
   }
 
   /**
-   * The vendor's count of a call is not near ours. An account that was alone in it is proven to send such inputs; what it
-   * sends next does not change that, so only time ends it. Of several accounts each leaves quarantine when its further calls
-   * agree on as many tokens as it had in those that did not: a small input that counts as expected does not vouch for a
-   * large one.
+   * Quarantines the accounts of a call whose count by the vendor is not near ours. An account that was alone in
+   * it is proven to send such inputs. What it sends next does not change that, so only time ends the
+   * quarantine. With several accounts, each leaves quarantine when its further calls agree on as many tokens as
+   * it had in the calls that diverged: a small input that counts as expected does not vouch for a large one.
    * @param tokensOf own counts, by account
    */
   addDivergent(tokensOf: ReadonlyMap<string, number>): void {
@@ -81,7 +87,7 @@ export class Quarantine {
     }
   }
 
-  /** The vendor's count of a call is near ours. */
+  /** Records that the vendor's count of a call is near ours. */
   vouch(tokensOf: ReadonlyMap<string, number>): void {
     if (this.#entries.size === 0) return;
     for (const [accountId, tokens] of tokensOf) {

@@ -1,6 +1,6 @@
 /**
- * Shares a whole number over weights, exactly: the shares sum to it, and each is within one of its true share. Ties
- * go to the first.
+ * Splits an integer in proportion to weights, exactly: the shares sum to it, and each is within one of its true
+ * share. Ties go to the first.
  */
 export function shareExactly(total: number, weights: readonly number[]): number[] {
   const sum = weights.reduce((a, b) => a + b, 0);

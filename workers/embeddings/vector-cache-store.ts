@@ -7,14 +7,14 @@ import { runKeepVectors, type VectorToKeep } from '../../shared/vector-cache/kee
 import { decodeEntry, encodeEntry, type StoredVector } from './vector-entry.ts';
 import type { VectorSpace } from './vector-space.ts';
 
-/** Commands of more than this would let everyone else of Redis wait for longer than a moment. */
+/** Larger commands would block Redis for other clients noticeably. */
 const namesPerCommand = 256;
 const bytesPerCommand = 1_000_000;
 
-/** Later than this the vendor is as quick. */
+/** After this time the vendor is as fast. */
 const lookUpMs = 1_000;
 
-/** Writes are waited for by nobody: a Redis that is slow must not fill the worker with them. */
+/** Nobody awaits writes, so this bounds the memory they take when Redis is slow. */
 const maxBytesUnderWay = 64_000_000;
 
 export interface NamedVector extends StoredVector {
@@ -22,9 +22,9 @@ export interface NamedVector extends StoredVector {
 }
 
 /**
- * Vectors that models have given, by their names in a space, for as long as the catalog says. Losing one costs a call to
- * the vendor and nothing else, so a Redis that is away, slow or wrong is no failure here: nothing is found, and nothing
- * kept.
+ * Caches the vectors that models returned, by their names in a space, for as long as the catalog says. A lost
+ * vector only costs another call to the vendor, so an unavailable, slow or failing Redis is not an error here:
+ * reads find nothing, and writes do nothing.
  */
 export class VectorCacheStore {
   readonly #redis: RedisClient;
@@ -38,7 +38,7 @@ export class VectorCacheStore {
     this.#log = log;
   }
 
-  /** One trip. What is kept under each name, in order; null where nothing is. */
+  /** Takes one round trip. Returns the vector for each name, in order; null for a miss. */
   async read(space: VectorSpace, names: readonly string[]): Promise<(StoredVector | null)[]> {
     const { modelId, dimensions } = space;
     const keys = names.map((name) => redisKeys.keptVector(modelId, name));
@@ -54,7 +54,7 @@ export class VectorCacheStore {
     }
   }
 
-  /** One trip. A vector of another length than the space's is not kept. */
+  /** Takes one round trip. Skips vectors whose length differs from the space's. */
   async write(space: VectorSpace, vectors: readonly NamedVector[]): Promise<void> {
     const fitting = vectors.filter(({ vector }) => vector.length === space.dimensions * 4);
     const bytes = fitting.reduce((sum, { vector }) => sum + vector.length, 0);
@@ -79,7 +79,7 @@ export class VectorCacheStore {
     return (await Promise.all(parts)).flat();
   }
 
-  /** What is no vector would stand in the way of the one that is made for it now. */
+  /** Deletes malformed entries, which would block the valid vectors that replace them now. */
   #drop(keys: readonly string[]): void {
     if (keys.length === 0) return;
     this.#log.warn({ entries: keys.length }, 'kept vectors were spoilt and are dropped');

@@ -1,9 +1,9 @@
-/** A vector as it is kept, with what it is billed when it is asked for again. */
+/** A cached vector, with what it is billed when it is requested again. */
 export interface StoredVector {
   /** Float32, little-endian. */
   readonly vector: Buffer;
   readonly tokens: number;
-  /** The count is ours: the vendor reported no tokens, or a sum that tells nothing of this input. */
+  /** Whether the count is ours: the vendor reported no tokens, or a sum that says nothing about this input. */
   readonly counted: boolean;
 }
 
@@ -18,7 +18,7 @@ export function encodeEntry({ vector, tokens, counted }: StoredVector): Buffer {
   return Buffer.concat([header, vector]);
 }
 
-/** Null for bytes that are no vector of this length. */
+/** Returns null if the bytes are not a vector of this length. */
 export function decodeEntry(bytes: Buffer, dimensions: number): StoredVector | null {
   if (bytes.length !== headerBytes + dimensions * 4 || bytes.readUInt32LE(0) !== dimensions) return null;
   const flag = bytes.readUInt8(8);

@@ -7,9 +7,12 @@ export interface WaitingInput {
   readonly accountId: string;
   readonly dimensions: Dimensions;
   readonly tokens: number;
-  /** Whether a call may hold it beside inputs of other accounts. */
+  /** Whether a call may hold it along with inputs of other accounts. */
   readonly sharesCalls: boolean;
-  /** The request that it came with, which is answered when the last of its inputs is; its inputs are added together. */
+  /**
+   * The request that it came with, which gets its response when the last of its inputs is done. Its inputs are
+   * added together.
+   */
   readonly group: object;
 }
 
@@ -19,22 +22,25 @@ export interface CallLimits {
 }
 
 export interface CallPlan extends CallLimits {
-  /** A call is full with this many, unless the last of them belongs to a group that is whole with less than twice as many. */
+  /**
+   * A call is full with this many inputs, unless the group of the last input fits completely into less than
+   * twice as many.
+   */
   readonly enough: number;
 }
 
-/** Inputs that an account adds to a call before it is another's turn, once each account has one in it. */
+/** Inputs that an account adds to a call per turn, once each account has one in it. */
 const turnInputs = 256;
 
 /**
- * The inputs that wait for a model, those that may go with one call in a queue of their own: inputs of one number of
- * dimensions, and of one account where they share no calls. Accounts take turns in choosing the queue of the next call, and
- * each account's different queues take turns as well: however many different dimensions an account asks for, it has one turn
- * among the accounts. The accounts of a queue take turns in its calls.
+ * The inputs of a model that wait. Inputs that may share a call are in one queue: those with the same
+ * dimensions, and of the same account if they share no calls. Accounts take turns in choosing the queue of the
+ * next call, and the queues of each account take turns as well: an account has one turn among the accounts,
+ * however many different dimensions it requests. Within a queue, accounts take turns in its calls.
  */
 export class WaitingInputs<T extends WaitingInput> {
   readonly #queues = new Map<string, FairQueue<T>>();
-  /** What each account waits for: one entry for each queue. */
+  /** What each account waits for: one entry per queue. */
   readonly #turns = new FairQueue<string>();
   readonly #turnOf = new Map<string, QueueEntry<string>>();
   /** How many inputs of each group wait. */
@@ -42,7 +48,7 @@ export class WaitingInputs<T extends WaitingInput> {
   readonly #cohortOf: (accountId: string) => number | null;
   #size = 0;
 
-  /** @param cohortOf accounts share calls within a cohort alone; null is one as well */
+  /** @param cohortOf the cohort of an account; accounts share calls only within one, and null is a cohort as well */
   constructor(cohortOf: (accountId: string) => number | null = () => null) {
     this.#cohortOf = cohortOf;
   }
@@ -51,12 +57,12 @@ export class WaitingInputs<T extends WaitingInput> {
     return this.#size;
   }
 
-  /** Queues of inputs that go with no call of another's: at least as many calls are needed. */
+  /** Number of queues. At least as many calls are needed, because queues share no calls. */
   get queueCount(): number {
     return this.#queues.size;
   }
 
-  /** The accounts that wait, in the order of their turns. */
+  /** The waiting accounts, in the order of their turns. */
   accountIds(): Iterable<string> {
     return this.#turns.holders();
   }
@@ -77,16 +83,17 @@ export class WaitingInputs<T extends WaitingInput> {
     return queue.add(accountId, input);
   }
 
-  /** Takes out an input that nobody wants any more. */
+  /** Removes an input that nobody wants any more. */
   remove(entry: QueueEntry<T>): void {
     const queue = this.#queues.get(nameQueue(entry.item));
     if (queue?.remove(entry) === true) this.#noteLeft(queue, entry.item);
   }
 
   /**
-   * What goes with one call: one input of each account in turn, then many of one account in turn. An input that is too
-   * large for any call goes alone.
-   * @param servedId the account that the call is made for, and begins with; where it waits no more, the one whose turn it is
+   * Takes the inputs for one call: first one input of each account in turn, then many of one account in turn.
+   * An input too large for any call goes alone.
+   * @param servedId the account that the call is made for and begins with; if it no longer waits, the account
+   * whose turn is next
    */
   take(servedId: string, plan: CallPlan): T[] {
     const turn = this.#turns.headOf(servedId) ?? this.#turns.peek();
@@ -107,7 +114,7 @@ export class WaitingInputs<T extends WaitingInput> {
     return call.items;
   }
 
-  /** Everything, in no order that matters. */
+  /** Removes and returns all inputs, in no particular order. */
   drain(): T[] {
     const all = [...this.#queues.values()].flatMap((queue) => queue.drain());
     this.#queues.clear();
@@ -118,7 +125,10 @@ export class WaitingInputs<T extends WaitingInput> {
     return all;
   }
 
-  /** The accounts that share a call with this one: itself first, then the others in the order of their turns. */
+  /**
+   * The accounts that share a call with this one: the account itself first, then the others in the order of
+   * their turns.
+   */
   #findCompany(queue: FairQueue<T>, accountId: string, most: number): string[] {
     const cohort = this.#cohortOf(accountId);
     const accounts = [accountId];
@@ -156,7 +166,7 @@ function takeTurns<T extends WaitingInput>(
   countGroup: ((group: object) => number) | null = null,
 ): void {
   for (const accountId of accounts) {
-    // An account whose input did not fit keeps its turn: it is first in the next call.
+    // An account whose input did not fit keeps its turn and is first in the next call.
     if (call.isFull) return;
     call.take(accountId, mostOfEach);
     if (call.isFull && countGroup !== null) call.finishGroup(accountId, countGroup);
@@ -186,7 +196,7 @@ class Call<T extends WaitingInput> {
     this.#takeUpTo(accountId, Math.min(this.#plan.enough, this.items.length + most));
   }
 
-  /** Finishes the group of the last input with this call when only a few inputs of it are left. */
+  /** Finishes the group of the last input with this call when only a few of its inputs are left. */
   finishGroup(accountId: string, countGroup: (group: object) => number): void {
     const { enough, maxInputs } = this.#plan;
     const rest = countGroup(this.items.at(-1)!.group);

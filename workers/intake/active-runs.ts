@@ -1,22 +1,22 @@
 import { setMaxListeners } from 'node:events';
 import type { RunControl } from '../../shared/reply/reply-channel.ts';
-import { isKept, type AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import { isKept, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import { CallerGone, CallerStalled, RunReplaced, type RequestRun } from '../jobs/job-context.ts';
 
 /**
- * The api says every few seconds that a caller is still behind, and ends what is not read at all. Where it says nothing
- * for so long, its word was lost on the way.
+ * The api reports every few seconds that a caller still lags behind, and ends runs whose output is not read at
+ * all. If nothing arrives for this long, such a message was lost, and the run ends as stalled.
  */
 const maxPauseMs = 30_000;
 
 interface Pause {
   readonly ended: Promise<void>;
-  /** It was told of again. */
+  /** Extends the pause after another report. */
   readonly prolong: () => void;
   readonly end: () => void;
 }
 
-/** What is known of a request that runs. */
+/** Identifies a running request. */
 export type RunningRequest = Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'jobAttempt'>;
 
 interface ActiveRun {
@@ -25,30 +25,30 @@ interface ActiveRun {
   readonly attempt: number;
   readonly abort: AbortController;
   pause: Pause | null;
-  /** Of an offered result. */
+  /** Up to where an offered result was requested. */
   askedUpTo: number;
   onAsked: (() => void) | null;
 }
 
-/** One run, as who started it holds it. */
+/** One run, as its starter sees it. */
 export interface StartedRun {
   readonly signal: AbortSignal;
   readonly stopping: AbortSignal;
   readonly whenWanted: RequestRun['whenWanted'];
   readonly endStalled: RequestRun['endStalled'];
   readonly whenAsked: RequestRun['whenAsked'];
-  /** The run is over, however it went. */
+  /** Ends the run, however it went. */
   end(): void;
 }
 
-/** The requests that this worker runs now, and what their callers' processes ask of them. */
+/** The requests that this worker runs now, and the control messages of the api processes about them. */
 export class ActiveRuns {
   readonly #runs = new Map<string, ActiveRun>();
   readonly #stopping = new AbortController();
   readonly #whenEmpty: (() => void)[] = [];
 
   constructor() {
-    // One signal for all that runs: that is no leak for Node to warn of.
+    // All runs share one signal; Node must not warn of a leak.
     setMaxListeners(0, this.#stopping.signal);
   }
 
@@ -56,18 +56,18 @@ export class ActiveRuns {
     return this.#runs.size;
   }
 
-  /** What runs now, for who must say that it is in hand. */
+  /** The requests that run now, for heartbeats. */
   *requests(): Generator<RunningRequest> {
     for (const { request } of this.#runs.values()) yield request;
   }
 
-  /** Where those wait for whom there is work that is not kept: each channel once. */
+  /** The reply channels that wait for work whose result is not kept, each once. */
   channels(): ReadonlySet<string> {
     const awaited = [...this.#runs.values()].filter((run) => !isKept(run.request));
     return new Set(awaited.map((run) => run.replyChannel));
   }
 
-  /** An earlier run of the same request, which was given up for lost, is ended without being settled. */
+  /** Starts a run. An earlier run of the same request, presumed lost, ends without being settled. */
   start(request: RunningRequest, replyChannel: string, attempt: number): StartedRun {
     const { requestId } = request;
     const abort = new AbortController();
@@ -104,7 +104,7 @@ export class ActiveRuns {
         this.#cancel(run, message.isUnread ? new CallerStalled() : new CallerGone(message.isOurFault));
         break;
       case 'send':
-        // Of an earlier attempt here: what this one has is not offered yet.
+        // Sent to an earlier attempt here. The result of this attempt is not offered yet.
         if (message.attempt !== run.attempt) break;
         run.askedUpTo = Math.max(run.askedUpTo, message.upToByte);
         run.onAsked?.();
@@ -120,19 +120,22 @@ export class ActiveRuns {
     if (run !== undefined) this.#cancel(run, error);
   }
 
-  /** Stops everything for an api process that is gone, but for what is kept for whoever asks again. */
+  /** Stops all runs for an api process that is gone, except those whose result is kept for a later request. */
   cancelChannel(replyChannel: string): void {
     for (const run of this.#runs.values()) {
       if (run.replyChannel === replyChannel && !isKept(run.request)) this.#cancel(run, new CallerGone(true));
     }
   }
 
-  /** The process is about to end: what is read on for callers who left ends now, in time to be settled. */
+  /**
+   * Ends streams still being read for callers who left, because the process is about to exit and they must be
+   * settled first.
+   */
   stopReadingOn(): void {
     this.#stopping.abort();
   }
 
-  /** Ends every run of an account at once, for a reason other than its caller having left. */
+  /** Ends all runs of an account at once, for a reason other than their callers having left. */
   cancelAccount(accountId: string, reason: Error): void {
     for (const run of this.#runs.values()) {
       if (run.request.accountId === accountId) this.#cancel(run, reason);
@@ -183,7 +186,10 @@ export class ActiveRuns {
   }
 }
 
-/** Whoever lives asks again every few seconds; one that is gone is mostly known to be, and this is for when it is not. */
+/**
+ * A live caller asks again every few seconds. A dead one is usually reported as gone; this limit applies when
+ * it is not.
+ */
 const maxUnaskedMs = 5 * 60_000;
 
 async function whenAsked(run: ActiveRun, beyond: number): Promise<number> {

@@ -2,21 +2,21 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'bullmq';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 
-/** Above the longest pause between two attempts to connect. */
+/** More than the longest pause between two attempts to connect. */
 const reconnectMs = 2_000;
 const lookAgainMs = 20;
 
 /**
- * Takes no more jobs, and waits for those in hand. Without Redis nothing can be handed back in order; the locks then run out
- * by themselves.
+ * Stops taking jobs and waits for those that run. Without Redis, jobs cannot be handed back in an orderly way;
+ * their locks expire instead.
  */
 export async function closeBullWorker<T>(worker: Worker<T>, connection: RedisClient): Promise<void> {
   await worker.close(!(await isConnected(worker, connection)));
 }
 
 /**
- * Closed in order, BullMQ waits for the end of the connection on which it waits for jobs. That never comes while the
- * connection itself waits to be made anew, as it may for a moment after the other one is back.
+ * An orderly close in BullMQ waits for its blocking connection to end. That never happens while that connection
+ * itself is reconnecting, which may take a moment longer than for the other connection.
  */
 async function isConnected<T>(worker: Worker<T>, connection: RedisClient): Promise<boolean> {
   const untilMs = performance.now() + reconnectMs;

@@ -7,20 +7,19 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { JobCancelled, RunReplaced } from '../jobs/job-context.ts';
 
-/** What a job did in so long is told at once. */
+/** Progress within this interval is reported at once. */
 const progressIntervalMs = 500;
 
 export interface JobRunOptions {
   readonly redis: RedisClient;
   readonly turns: Pick<JobTurns, 'started' | 'ended'>;
   readonly log: Logger;
-  /** Ends the run with this reason. */
   readonly abort: (reason: Error) => void;
   readonly signal: AbortSignal;
   readonly onBegun: () => void;
 }
 
-/** One attempt at a durable job, from when it was taken: whether it has begun, and how far it is. */
+/** One attempt at a durable job since it was taken: whether it has begun, and its progress. */
 export class JobRun {
   readonly line: JobLine;
   readonly taken: TakenJob;
@@ -40,7 +39,10 @@ export class JobRun {
     return this.#begunAtMs !== null;
   }
 
-  /** A vendor is about to be asked: the job is active from now on. @throws the signal's reason where it must not run */
+  /**
+   * Marks the job as active, before a vendor is called.
+   * @throws the signal's reason if the job must not run
+   */
   async begin(): Promise<void> {
     this.#beginning ??= this.#start();
     await this.#beginning;
@@ -60,7 +62,7 @@ export class JobRun {
     });
   }
 
-  /** The run is over, however it went. */
+  /** Ends the run, however it went. */
   end(): void {
     clearTimeout(this.#telling ?? undefined);
     if (this.#begunAtMs === null) return;
@@ -78,12 +80,12 @@ export class JobRun {
       runInBackground(turns.started(this.line, this.taken.id, jobLeaseMs), 'counting a job that began', log);
       return;
     }
-    // Ended, late, or another worker's by now: nothing is settled or told here.
+    // Ended, overdue, or taken by another worker meanwhile: nothing is settled or reported here.
     abort(outcome === 'cancelled' ? new JobCancelled() : new RunReplaced());
     signal.throwIfAborted();
   }
 
-  /** While Redis is away nothing can begin. */
+  /** Retries while Redis is unavailable. */
   async #askToStart(): ReturnType<typeof startJob> {
     const { redis, signal, abort } = this.#options;
     try {

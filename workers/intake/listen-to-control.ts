@@ -8,11 +8,11 @@ export interface ControlOptions {
   readonly workerId: string;
   readonly queues: readonly QueueName[];
   readonly onControl: (control: ControlMessage) => void;
-  /** A line of this queue that had no waiting durable job has one. */
+  /** Called when a model's queue that had no waiting durable job gets one. */
   readonly onJobsAdded: (queue: QueueName) => void;
 }
 
-/** Listens to what api processes tell this worker, and to news of durable jobs for its queues. */
+/** Subscribes to control messages from api processes for this worker, and to new durable jobs in its queues. */
 export function listenToControl(options: ControlOptions): void {
   const { subscriber, workerId, queues, onControl, onJobsAdded } = options;
   subscriber.listen(redisChannels.control(workerId), {

@@ -3,25 +3,25 @@ import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import type { TakenJob } from '../../shared/jobs/run-job-scripts.ts';
 import type { Job } from '../../shared/queue/job-kinds.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import { readJson } from '../../shared/runtime/read-json.ts';
-import type { JobDependencies } from '../jobs/job-context.ts';
+import { readJson } from '../../shared/encoding/read-json.ts';
+import type { JobDeps } from '../jobs/job-context.ts';
 import { memoryPerByte } from './read-stored-job.ts';
 
-/** How a job's body is written. */
+/** The format of a stored job body. */
 export interface JobBody {
   readonly v: 1;
   readonly job: Job;
 }
 
-/** A durable job's body, and its share of the memory for large ones; a small one has none. */
+/** A durable job's body, and its share of the memory for large ones. A small one has no share. */
 export interface ReadJobBody {
   readonly job: Job;
   readonly memory: BudgetShare | null;
 }
 
-/** Null where it is gone. Rejects with the signal's reason. */
+/** Returns null if the body is gone. Rejects with the signal's reason. */
 export async function readJobBody(
-  { payloads, jobMemory }: JobDependencies,
+  { payloads, jobMemory }: JobDeps,
   { id, accountId, body, bytes }: TakenJob,
   signal: AbortSignal,
 ): Promise<ReadJobBody | null> {

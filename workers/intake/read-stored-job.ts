@@ -1,27 +1,27 @@
-import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { releaseReservation } from '../../shared/settlement/settle-script.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import type { Job, StoredJob } from '../../shared/queue/job-kinds.ts';
-import { readJson } from '../../shared/runtime/read-json.ts';
-import { describeFailure, isReplaced, type JobDependencies, type RequestRun } from '../jobs/job-context.ts';
+import { readJson } from '../../shared/encoding/read-json.ts';
+import { describeFailure, isReplaced, type JobDeps, type RequestRun } from '../jobs/job-context.ts';
 
-/** Of a byte of JSON: letters beyond Latin take two in memory. */
+/** Memory per byte of JSON: characters beyond Latin-1 take two bytes. */
 export const memoryPerByte = 2;
 
-/** A large job that was read, and its share of the memory for such. */
+/** A large job that was read, and its share of the memory for large jobs. */
 export interface ReadJob<T extends Job> {
   readonly job: T;
   readonly memory: BudgetShare;
 }
 
 /**
- * Reads a large job, once there is memory for it, in turns of its account: whatever else this worker has on hand goes on
- * meanwhile. Null where nobody waits for it any more, as it is not read then, and where its body is lost: its requests have
- * been ended.
- * @param runs of its requests, in their order
+ * Reads a large job once there is memory for it; accounts take turns for memory. The worker's other work goes
+ * on meanwhile. Returns null if nobody waits for the job any more, in which case it is not read, or if its body
+ * is lost. In both cases its requests have been ended.
+ * @param runs the runs of its requests, in the same order
  */
 export async function readStoredJob<T extends Job>(
-  dependencies: JobDependencies,
+  dependencies: JobDeps,
   item: StoredJob,
   runs: readonly RequestRun[],
 ): Promise<ReadJob<T> | null> {
@@ -41,7 +41,7 @@ export async function readStoredJob<T extends Job>(
 }
 
 async function acquireMemory(
-  { jobMemory }: JobDependencies,
+  { jobMemory }: JobDeps,
   { bytes, requests }: StoredJob,
   runs: readonly RequestRun[],
 ): Promise<BudgetShare> {
@@ -49,16 +49,16 @@ async function acquireMemory(
   const [{ signal }] = runs as [RequestRun];
   if (runs.every((run) => run.signal.aborted)) throw signal.reason;
   return await jobMemory.acquire(accountId, bytes * memoryPerByte, {
-    // Of several one may leave, and the others wait on.
+    // If one of several callers leaves, the others keep waiting.
     ...(runs.length === 1 && { signal }),
     waitMs: Math.max(0, deadlineAtMs - Date.now()),
     refuse: () => new AppError('deadline_exceeded'),
   });
 }
 
-/** No model was asked: nobody pays, and whoever waits is told. */
+/** Ends the requests of a job that was not read. No model was called, so nobody is charged. */
 async function endUnread(
-  { redis }: JobDependencies,
+  { redis }: JobDeps,
   { requests }: StoredJob,
   runs: readonly RequestRun[],
   error: unknown,
@@ -68,4 +68,14 @@ async function endUnread(
     await releaseReservation(redis, requests[i]!);
     run.reply.error(describeFailure(run.signal.aborted ? run.signal.reason : error));
   }
+}
+
+/**
+ * Deletes the stored body in the background. It expires anyway, so the job neither waits for this nor fails
+ * with it.
+ */
+export function dropPayload({ payloads, log }: JobDeps, stored: string): void {
+  payloads.drop(stored).catch((error: unknown) => {
+    log.debug({ stored, err: error }, 'the body of a job could not be deleted');
+  });
 }

@@ -8,13 +8,13 @@ import type { JobRun } from './job-run.ts';
 export interface Renewal {
   readonly redis: RedisClient;
   readonly turns: Pick<JobTurns, 'renewed'>;
-  /** What this worker has taken, by job. */
+  /** The runs that this worker has taken, by job ID. */
   readonly active: ReadonlyMap<string, Pick<JobRun, 'line' | 'taken' | 'hasBegun'>>;
   readonly log: Logger;
 }
 
 /**
- * Says of the jobs that a worker has taken that it still runs them, and stops those that it must not run.
+ * Renews the leases of the jobs that this worker runs, and stops jobs that it must not run.
  * @param stop ends a run with this reason
  */
 export async function renewRuns(
@@ -28,12 +28,12 @@ export async function renewRuns(
       redis,
       before.map(({ taken }) => taken),
     );
-    // A run may have ended meanwhile, and the worker may have taken the same job anew.
+    // A run may have ended meanwhile, and the worker may have taken the same job again.
     for (const run of before.filter(({ taken }) => stopped.has(taken.id))) {
       if (active.get(run.taken.id) !== run) continue;
       stop(run.taken.id, stopped.get(run.taken.id) === 'cancelled' ? new JobCancelled() : new RunReplaced());
     }
-    // Looked at anew: a run that ended meanwhile would count as running again, until its lease has run out.
+    // Reads the active runs again: a run that ended meanwhile would count as running until its lease expires.
     const running = [...active.values()].filter(({ hasBegun }) => hasBegun);
     await turns.renewed(
       running.map(({ line, taken }) => ({ line, jobId: taken.id })),

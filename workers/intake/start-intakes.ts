@@ -1,38 +1,38 @@
-import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
+import type { BanWatch } from '../../shared/account-changes/ban-watch.ts';
 import { countQueuedRuns } from '../../shared/queue/fair-share.ts';
 import { bullQueues, type QueueName } from '../../shared/queue/job-kinds.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type { ReplyPublisher } from '../../shared/reply/reply-channel.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
-import type { JobDependencies } from '../jobs/job-context.ts';
+import type { JobDeps } from '../jobs/job-context.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { startQueuedIntake } from './take-queued.ts';
 import { startReadyIntake } from './take-ready.ts';
 
 export interface IntakesOptions {
-  readonly dependencies: JobDependencies;
+  readonly dependencies: JobDeps;
   readonly publisher: ReplyPublisher;
   readonly bans: BanWatch;
   readonly runsByQueue: ReadonlyMap<QueueName, ActiveRuns>;
-  /** Requests that run at once, of each queue. */
+  /** Requests of each queue that run at once. */
   readonly concurrency: number;
-  readonly connectBlocking: () => Promise<RedisClient>;
+  readonly connect: (purpose: 'blocking' | 'bullmq') => Promise<RedisClient>;
 }
 
-/** Takes what callers wait for, off all queues that the worker serves. */
+/** Takes interactive work off all queues that the worker serves. */
 export async function startIntakes(options: IntakesOptions): Promise<Running[]> {
-  const { dependencies, publisher, bans, runsByQueue, concurrency, connectBlocking } = options;
+  const { dependencies, publisher, bans, runsByQueue, concurrency, connect } = options;
   const intakes: Running[] = [];
   for (const [queue, runs] of runsByQueue) {
     const common = { dependencies, publisher, runs, bans };
     if (queue === 'chat') {
-      intakes.push(startReadyIntake({ ...common, blocking: await connectBlocking(), concurrency }));
+      intakes.push(startReadyIntake({ ...common, blocking: await connect('blocking'), concurrency }));
       continue;
     }
     for (const bullQueue of bullQueues[queue]) {
-      const blocking = await connectBlocking();
+      const bullmq = await connect('bullmq');
       const runsAtOnce = countQueuedRuns(bullQueue, concurrency);
-      intakes.push(startQueuedIntake({ ...common, blocking, queue: bullQueue, concurrency: runsAtOnce }));
+      intakes.push(startQueuedIntake({ ...common, bullmq, queue: bullQueue, concurrency: runsAtOnce }));
     }
   }
   return intakes;

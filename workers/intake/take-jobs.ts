@@ -17,7 +17,7 @@ import {
   isReplaced,
   JobCancelled,
   RunReplaced,
-  type JobDependencies,
+  type JobDeps,
   type RequestRun,
 } from '../jobs/job-context.ts';
 import { runChat } from '../jobs/run-chat.ts';
@@ -28,23 +28,26 @@ import { JobRun } from './job-run.ts';
 import { readJobBody } from './read-job-body.ts';
 import { renewRuns } from './renew-runs.ts';
 
-/** Jobs that a worker runs at once, of each queue, beside what somebody waits for. */
+/** Durable jobs of each queue that a worker runs at once, in addition to interactive requests. */
 const mostRuns: Readonly<Record<QueueName, number>> = { chat: 64, image: 64, embedding: 256 };
 /**
- * Of one model, jobs that a worker has taken and that wait for a slot at its vendor: few, so that a slow model does not keep
- * others from running. Inputs of embeddings wait together, and fill calls. An account has half of them at the most: another's
- * job is taken at once, and waits for what runs and one more.
+ * Jobs per model that a worker has taken and that wait for a vendor's slot. Few, so that a slow model does not
+ * keep others from running. Embedding inputs wait together and fill calls. An account gets at most half of
+ * them, so that another account's job is taken at once and waits for the running job and one more.
  */
 const mostUnbegun: Readonly<Record<QueueName, number>> = { chat: 2, image: 2, embedding: 128 };
 const maxTurns = 32;
-/** Where nothing is to be taken, it is looked for again after so long, if nobody says earlier that there is something. */
+/**
+ * How long to wait before looking for jobs again when there is nothing to take, unless a notification comes
+ * first.
+ */
 const idleMs = 1_000;
-/** After turns that found nothing: the index counted jobs that are gone, or none may be taken for the moment. */
+/** After turns that found nothing: the index counted jobs that are gone, or none may be taken at the moment. */
 const emptyTurnsMs = 50;
 const failurePauseMs = 500;
 
 export interface JobIntakeOptions {
-  readonly dependencies: JobDependencies;
+  readonly dependencies: JobDeps;
   readonly turns: JobTurns;
   readonly publisher: ReplyPublisher;
   readonly runs: ActiveRuns;
@@ -52,7 +55,7 @@ export interface JobIntakeOptions {
   readonly concurrency: number;
 }
 
-/** Takes durable jobs, whose callers come back for the answer, as accounts take turns; and runs them. */
+/** Takes durable jobs, whose callers fetch the response later, and runs them. Accounts take turns. */
 export class JobIntake implements Running {
   readonly #options: JobIntakeOptions;
   readonly #active = new Map<string, JobRun>();
@@ -72,17 +75,17 @@ export class JobIntake implements Running {
     }, renewIntervalMs);
   }
 
-  /** There may be something to take. */
+  /** Looks for jobs to take. */
   wake(queue: QueueName): void {
     this.#wakes.get(queue)?.();
   }
 
-  /** The job's account has cancelled it. */
+  /** Cancels the job on behalf of its account. */
   cancel(jobId: string): void {
     if (this.#active.has(jobId)) this.#options.runs.fail(jobId, new JobCancelled());
   }
 
-  /** Takes no more, gives back what has not begun, and waits for what has. */
+  /** Takes no more jobs, hands back those that have not begun, and waits for those that have. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     for (const wake of this.#wakes.values()) wake();
@@ -92,7 +95,10 @@ export class JobIntake implements Running {
     clearInterval(this.#renewing);
   }
 
-  /** The process ends now: what runs waits again, at its old place. What was cancelled is settled by what came of it. */
+  /**
+   * Hands back all jobs because the process exits now; they return to their old place in the queue. Cancelled
+   * jobs are settled with the output they have.
+   */
   async handBack(): Promise<void> {
     const { runs } = this.#options;
     clearInterval(this.#renewing);
@@ -110,7 +116,7 @@ export class JobIntake implements Running {
           runs.fail(taken.id, outcome === 'cancelled' ? new JobCancelled() : new RunReplaced());
           if (typeof outcome === 'number') await turns.add(line, taken.accountId, outcome);
         } catch (error) {
-          // Its lease runs out, and then another worker takes it.
+          // Its lease expires, and then another worker takes it.
           runs.fail(taken.id, new RunReplaced());
           dependencies.log.debug({ requestId: taken.id, err: error }, 'a job could not be handed back');
         }
@@ -135,14 +141,14 @@ export class JobIntake implements Running {
       if ((taken ?? 0) > 0 || signal.aborted) continue;
       const pauseMs = taken === null ? idleMs : emptyTurnsMs;
       const pause = new AbortController();
-      // Its only rejection is the end of the pause.
+      // Rejects only when the pause is aborted.
       const timer = delay(pauseMs, undefined, { signal: pause.signal }).catch(() => undefined);
       await Promise.race([woken, timer]);
       pause.abort();
     }
   }
 
-  /** @returns how many jobs were taken; null where there were no turns */
+  /** @returns how many jobs were taken; null if there were no turns */
   async #takeTurns(queue: QueueName, count: number): Promise<number | null> {
     const { turns, dependencies } = this.#options;
     // Jobs of a model that this worker's catalog lacks wait for a worker that knows it.
@@ -181,7 +187,7 @@ export class JobIntake implements Running {
   #start(line: JobLine, taken: TakenJob): void {
     const { log } = this.#options.dependencies;
     const running = this.#run(line, taken).catch((error: unknown) => {
-      // Its lease runs out, and then it is taken again.
+      // Its lease expires, and then it is taken again.
       log.error({ requestId: taken.id, err: error }, 'a job could not be run');
     });
     runInBackground(running, 'running a job', log);
@@ -255,12 +261,12 @@ const bodyLost = {
 } as const;
 
 async function runJob(
-  dependencies: JobDependencies,
+  dependencies: JobDeps,
   job: Job,
   { attempt, free }: TakenJob,
   run: RequestRun,
 ): Promise<void> {
-  // Its deadline is kept by its record, until it begins for the first time.
+  // The job's record enforces the deadline until the job begins for the first time.
   const ofAttempt = { jobAttempt: attempt, isFree: free, deadlineAtMs: Number.MAX_SAFE_INTEGER };
   switch (job.kind) {
     case 'chat':

@@ -1,63 +1,54 @@
-import { Worker, type Job as BullJob } from 'bullmq';
-import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
+import type { Job as BullJob } from 'bullmq';
+import type { BanWatch } from '../../shared/account-changes/ban-watch.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import {
   listRequests,
-  type AdmittedRequest,
   type BullQueueName,
   type EmbeddingJob,
   type ImageJob,
   type QueueItem,
   type StoredJob,
 } from '../../shared/queue/job-kinds.ts';
-import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { releaseReservation } from '../../shared/settlement/settle-script.ts';
 import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
-import { bullPrefix } from '../../shared/redis/redis-keys.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { ReplyWriter, type ReplyPublisher } from '../../shared/reply/reply-channel.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
-import type { JobDependencies, RequestRun } from '../jobs/job-context.ts';
+import type { JobDeps, RequestRun } from '../jobs/job-context.ts';
 import { runEmbedding } from '../jobs/run-embedding.ts';
 import { runImage } from '../jobs/run-image.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { closeBullWorker } from './close-bull-worker.ts';
-import { readStoredJob } from './read-stored-job.ts';
+import { createBullWorker } from './create-bull-worker.ts';
+import { dropPayload, readStoredJob } from './read-stored-job.ts';
 
-/** A job whose worker went silent for so long is given to another. */
+/** A job whose worker is silent for this long is given to another worker. */
 const lockMs = 10_000;
-const stalledCheckMs = 5_000;
-/** How many workers may die under one job before it is taken for the cause. */
+/** How many workers may die while running one job before the job is presumed to be the cause. */
 const maxStalled = 2;
 
 type QueuedJob = EmbeddingJob | ImageJob;
 
 export interface QueuedIntakeOptions {
-  readonly dependencies: JobDependencies;
+  readonly dependencies: JobDeps;
   readonly queue: BullQueueName;
-  /** A connection without a bound on retries, as BullMQ's workers want it. */
-  readonly blocking: RedisClient;
+  readonly bullmq: RedisClient;
   readonly publisher: ReplyPublisher;
   readonly runs: ActiveRuns;
   readonly bans: Pick<BanWatch, 'checkStarted'>;
   readonly concurrency: number;
 }
 
-/** Takes jobs off one of BullMQ's queues and runs them. A job that ran has answered and settled by itself. */
+/** Takes jobs off a BullMQ queue and runs them. A job that ran has replied and settled itself. */
 export function startQueuedIntake(options: QueuedIntakeOptions): Running {
   const { dependencies, queue } = options;
-  const worker = new Worker<QueuedItem>(
+  const worker = createBullWorker<QueuedItem>(
     queue,
     async (job) => {
       await runItem(options, job);
     },
-    {
-      connection: options.blocking,
-      prefix: bullPrefix,
-      concurrency: options.concurrency,
-      lockDuration: lockMs,
-      stalledInterval: stalledCheckMs,
-      maxStalledCount: maxStalled,
-    },
+    { redis: options.bullmq, concurrency: options.concurrency, lockMs, maxStalled },
   );
   worker.on('error', (error) => dependencies.log.debug({ queue, err: error }, 'waiting for Redis'));
   worker.on('failed', (job, error) => {
@@ -70,7 +61,9 @@ export function startQueuedIntake(options: QueuedIntakeOptions): Running {
   });
   return {
     async stop() {
-      await closeBullWorker(worker, options.blocking);
+      await closeBullWorker(worker, options.bullmq);
+      // Without Redis, BullMQ does not wait for running jobs.
+      await options.runs.drained();
     },
   };
 }
@@ -83,14 +76,15 @@ const requestsOf = (item: QueuedItem): readonly AdmittedRequest[] =>
 async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
   const item = bullJob.data;
   const opened = openRuns(options, item, bullJob.attemptsStarted);
-  // Both are asked before a vendor's slot is. One server answers in that order, and so before anything is paid for.
+  // Both commands are sent before a vendor's slot is requested. A single server handles them in that order, so
+  // both take effect before anything costs money.
   options.publisher.flush();
   const absent = cancelAbsent(options, item);
   if (options.dependencies.redis.isCluster) await Promise.all([options.publisher.sent(), absent]);
   try {
     if ('stored' in item) await runStored(options, item, opened, absent);
     else await runJob(options, item, opened);
-    // A worker that dies once the job is done has nobody to run it again, and its callers would wait for ever.
+    // If the worker dies once the job is done, nothing runs it again and its callers would wait forever.
     await options.publisher.sent();
   } finally {
     for (const run of opened) run.end();
@@ -120,10 +114,10 @@ async function runStored(
   } finally {
     read?.memory.release();
   }
-  await dependencies.payloads.drop(item.stored);
+  dropPayload(dependencies, item.stored);
 }
 
-/** A run for each request; one whose deadline passed while it was queued is over already. */
+/** Opens a run for each request. A request whose deadline passed while it was queued fails at once. */
 function openRuns(
   { dependencies, publisher, runs, bans }: QueuedIntakeOptions,
   item: QueuedItem,
@@ -134,7 +128,7 @@ function openRuns(
     const { requestId, deadlineAtMs } = request;
     const reply = new ReplyWriter(publisher, item.replyChannel, request, attempt);
     const run = runs.start(request, item.replyChannel, attempt);
-    // Whoever waits for it has not left: it is no cancelled one.
+    // The caller still waits, so the request counts as overdue and not as cancelled.
     if (nowMs > deadlineAtMs) runs.fail(requestId, new AppError('deadline_exceeded'));
     else reply.accepted(dependencies.workerId);
     bans.checkStarted(request);
@@ -142,7 +136,7 @@ function openRuns(
   });
 }
 
-/** Ends the runs of those who left while the job was queued. */
+/** Ends the runs of callers who left while the job was queued. */
 async function cancelAbsent({ dependencies, runs }: QueuedIntakeOptions, item: QueuedItem): Promise<void> {
   const requestIds = requestsOf(item).map(({ requestId }) => requestId);
   try {
@@ -151,12 +145,12 @@ async function cancelAbsent({ dependencies, runs }: QueuedIntakeOptions, item: Q
       if (cancelled[i] === true) runs.control({ action: 'cancel', requestId });
     }
   } catch (error) {
-    // Their process hears that they were accepted, and has them cancelled.
+    // Their api process sees that the requests were accepted, and cancels them.
     dependencies.log.debug({ err: error }, 'it is not known who left while the job was queued');
   }
 }
 
-/** Ends what a job left open that killed its workers: nobody pays, and whoever waits is told. */
+/** Ends the requests of a job that killed its workers. Nobody is charged, and the callers get an error. */
 async function abandon(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
   const { dependencies, publisher } = options;
   const item = bullJob.data;

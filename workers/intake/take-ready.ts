@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
+import type { BanWatch } from '../../shared/account-changes/ban-watch.ts';
 import { countBulkRuns, lanes } from '../../shared/queue/fair-share.ts';
 import type { ChatItem, ChatJob, StoredChat } from '../../shared/queue/job-kinds.ts';
 import { takeReady } from '../../shared/queue/ready-queue.ts';
@@ -7,23 +7,23 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { ReplyWriter, type ReplyPublisher } from '../../shared/reply/reply-channel.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
-import { notSettled, type JobDependencies, type RequestRun } from '../jobs/job-context.ts';
+import { notSettled, type JobDeps, type RequestRun } from '../jobs/job-context.ts';
 import { runChat } from '../jobs/run-chat.ts';
 import type { ActiveRuns } from './active-runs.ts';
-import { readStoredJob } from './read-stored-job.ts';
+import { dropPayload, readStoredJob } from './read-stored-job.ts';
 
-/** How long one wait for work lasts: also how long stopping may take to be noticed. */
+/** How long one wait for work lasts. Stopping may take as long to be noticed. */
 const waitSeconds = 1;
 const failurePauseMs = 500;
-/** Below the 28 s that a process has to stop: the rest is for settling what was read on until then. */
+/** Below the 28 s that a process has to stop. The rest is for settling the streams that were read until then. */
 const readOnWhileStoppingMs = 22_000;
-/** Without a run left for those, a worker looks for others again after so long. */
+/** How long a worker waits before looking again when only the slots for quick chats are free. */
 const lookAgainMs = 50;
-/** Taken at once at the most, so that one worker does not empty the list while another is idle. */
+/** Limit per take, so that one worker does not empty the list while another is idle. */
 const maxTaken = 64;
 
 export interface ReadyIntakeOptions {
-  readonly dependencies: JobDependencies;
+  readonly dependencies: JobDeps;
   readonly blocking: RedisClient;
   readonly publisher: ReplyPublisher;
   readonly runs: ActiveRuns;
@@ -59,7 +59,7 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
 
   const mostOfBulk = countBulkRuns('chat', concurrency);
 
-  /** @returns whether there was room for any chat that may come */
+  /** @returns whether there was capacity for any chat that may come */
   const take = async (): Promise<boolean> => {
     const hasRoom = active < mostOfBulk;
     const count = Math.min(maxTaken, (hasRoom ? mostOfBulk : concurrency) - active);
@@ -67,8 +67,8 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
       ? await takeReady(blocking, lanes, count, waitSeconds)
       : await takeReady(blocking, ['quick'], count, 0);
     for (const item of items) runInBackground(run(item), 'running a chat', dependencies.log);
-    // Before a vendor's slot is asked for: one server answers in that order, so if nobody listens any more, it is known before
-    // anything is paid for.
+    // Sent before a vendor's slot is requested. A single server handles both in that order, so a missing
+    // listener is known before anything costs money.
     options.publisher.flush();
     return hasRoom || items.length > 0;
   };
@@ -91,13 +91,13 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
   return {
     async stop() {
       stopping.abort();
-      // Without Redis the wait for work ends only when Redis is back, and nothing can be taken meanwhile.
+      const timer = setTimeout(() => runs.stopReadingOn(), readOnWhileStoppingMs);
+      // Without Redis the blocking wait ends only when Redis is back, and nothing can be taken meanwhile.
       const cut = new Promise<void>((resolve) => {
         if (blocking.status === 'ready') blocking.once('close', resolve);
         else resolve();
       });
       await Promise.race([loop, cut]);
-      const timer = setTimeout(() => runs.stopReadingOn(), readOnWhileStoppingMs);
       await runs.drained();
       clearTimeout(timer);
     },
@@ -110,16 +110,17 @@ async function runItem(options: ReadyIntakeOptions, text: string): Promise<void>
   const { replyChannel, attempt } = item;
   const request = 'stored' in item ? item.requests[0] : item.request;
   const { requestId, deadlineAtMs } = request;
-  // Whoever waits for a request past its deadline has answered its caller and released its reservation.
+  // The api process has already responded to the caller and released the reservation.
   if (Date.now() > deadlineAtMs) return;
   const reply = new ReplyWriter(publisher, replyChannel, request, attempt);
   const run = { ...runs.start(request, replyChannel, attempt), reply };
   const log = dependencies.log.child({ requestId });
-  // Before a large one is read, which takes turns with others: it is not to be taken for lost meanwhile.
+  // Accept before reading a large body, which waits its turn, so that the request is not presumed lost
+  // meanwhile.
   reply.accepted(dependencies.workerId);
   bans.checkStarted(request);
   if (dependencies.redis.isCluster) {
-    // What is taken together is accepted in one message.
+    // Lets requests that were taken together be accepted in one message.
     await Promise.resolve();
     await publisher.sent();
   }
@@ -127,7 +128,7 @@ async function runItem(options: ReadyIntakeOptions, text: string): Promise<void>
     if ('stored' in item) await runStored(dependencies, item, { ...run, log });
     else await runChat(dependencies, item, { ...run, log });
   } catch (error) {
-    // What cannot be settled must still be answered: its owner waits for as long as this worker lives.
+    // A request that cannot be settled still needs a reply: its caller waits for as long as this worker lives.
     log.error({ err: error }, 'a chat could not be settled');
     reply.error(notSettled);
   } finally {
@@ -135,10 +136,10 @@ async function runItem(options: ReadyIntakeOptions, text: string): Promise<void>
   }
 }
 
-async function runStored(dependencies: JobDependencies, item: StoredChat, run: RequestRun): Promise<void> {
+async function runStored(dependencies: JobDeps, item: StoredChat, run: RequestRun): Promise<void> {
   const read = await readStoredJob<ChatJob>(dependencies, item, [run]);
-  // If this worker dies it is stored anew.
-  await dependencies.payloads.drop(item.stored);
+  // If this worker dies, the body is stored again.
+  dropPayload(dependencies, item.stored);
   if (read === null) return;
   try {
     await runChat(dependencies, read.job, run);

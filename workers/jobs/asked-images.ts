@@ -1,10 +1,13 @@
-/** What a vendor was asked for and may charge: what a job costs that is cancelled before its images are there. */
+/**
+ * The images that a vendor was asked for and may charge. They are the cost of a job that is cancelled before
+ * its images arrive.
+ */
 export class AskedImages {
   #imagesPerCall = 0;
   #calls = 0;
   #sinceMs: number | null = null;
 
-  /** A route was chosen. */
+  /** Starts counting for the chosen route. */
   begin(imagesPerCall: number): void {
     this.#imagesPerCall = imagesPerCall;
     this.#calls = 0;
@@ -15,12 +18,12 @@ export class AskedImages {
     this.#calls += 1;
   }
 
-  /** The vendor charges nothing for this call. */
+  /** Takes back one call, because the vendor does not charge for it. */
   noteRefused(): void {
     this.#calls -= 1;
   }
 
-  /** All calls by the route have failed, and none of them goes on. */
+  /** Records that all calls through the route have failed, and none still runs at the vendor. */
   noteFailed(): void {
     this.#calls = 0;
   }
@@ -37,7 +40,7 @@ export class AskedImages {
     return this.#calls * this.#imagesPerCall;
   }
 
-  /** How long the route has been at it by now. */
+  /** How long the route has been working so far. */
   get elapsedMs(): number {
     return this.#sinceMs === null ? 0 : performance.now() - this.#sinceMs;
   }

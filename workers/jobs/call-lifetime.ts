@@ -9,22 +9,26 @@ interface CallTerms {
 }
 
 /**
- * How long one call of a vendor goes on after its caller left. A vendor bills what it generated, whether anybody reads it
- * or not, and mostly says how much that was at the very end: a stream is therefore read on for a moment, or to its end
- * where the route drains. Of a whole answer nothing is known before its end, not even that the vendor is at work, so it
- * is read to that. A request that was not sent yet, and one that ends for another reason than its caller, ends at
- * once. So does one that is read on when the process stops, as nobody else knows of it to settle it.
+ * Decides how long a vendor call goes on after its caller has left. The vendor bills what it generated whether
+ * or not anyone reads it, and usually reports how much only at the very end. So a stream is read for a grace
+ * period, or to its end if the route drains. A response that is not streamed gives no sign before its end, not
+ * even that the vendor is at work, so it is read to the end. A request not sent yet ends at once, and so does
+ * one that ends for a reason other than its caller having left. A call still being read when the process stops
+ * also ends at once, because no other process could settle it.
  */
 export class CallLifetime {
   readonly #caller: AbortSignal;
   readonly #stopping: AbortSignal;
-  /** Null where the call is read to its end. */
+  /** Null if the call is read to its end. */
   readonly #graceMs: number | null;
   readonly #isCovered: () => boolean;
   readonly #abort = new AbortController();
   readonly #isPaused: () => boolean;
   #isSent = false;
-  /** The caller left while the call was not read: what is known does not cover what the vendor said meanwhile. */
+  /**
+   * Whether the caller left while reading was paused. The usage known so far then misses what the vendor sent
+   * meanwhile.
+   */
   #isBehind = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -43,7 +47,7 @@ export class CallLifetime {
     else caller.addEventListener('abort', this.#onCallerAbort, { once: true });
   }
 
-  /** For the call: aborted with the reason of the caller's signal. */
+  /** Signal for the call; aborted with the reason of the caller's signal. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
@@ -56,13 +60,16 @@ export class CallLifetime {
     this.#isSent = true;
   }
 
-  /** Ends a call that is only read on for its usage as soon as that is known. @returns whether the call has ended */
+  /**
+   * Ends a call that is only read for its usage as soon as the usage is known.
+   * @returns whether the call has ended
+   */
   endIfCovered(): boolean {
     if (this.#caller.aborted && this.#graceMs !== null && !this.#isBehind && this.#isCovered()) this.#end();
     return this.signal.aborted;
   }
 
-  /** The call is over, however it went. */
+  /** Stops watching the caller once the call has ended, however it went. */
   close(): void {
     clearTimeout(this.#timer);
     this.#caller.removeEventListener('abort', this.#onCallerAbort);

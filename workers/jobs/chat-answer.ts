@@ -2,7 +2,7 @@ import type { ChatResponse, ChatUsage } from '../../shared/contract/chat-respons
 import type { ChatEvent } from '../upstreams/upstream.ts';
 
 export interface ToolCall {
-  /** What a vendor adds of its own, such as Gemini's signature in `extra_content`. */
+  /** Vendor extensions, such as Gemini's signature in `extra_content`. */
   [other: string]: unknown;
   id: string;
   type: string;
@@ -13,7 +13,7 @@ interface Choice {
   readonly content: string[];
   readonly reasoning: string[];
   readonly refusal: string[];
-  /** What vendors add of their own: `annotations`, `reasoning`, `images`, the legacy `function_call`. */
+  /** Vendor extensions: `annotations`, `reasoning`, `images`, the legacy `function_call`. */
   readonly others: Record<string, unknown>;
   readonly toolCalls: Map<number, ToolCall>;
   readonly logprobs: { content: unknown[]; refusal: unknown[] };
@@ -21,7 +21,7 @@ interface Choice {
   nativeFinishReason: string | null;
 }
 
-/** Gathers the events of a chat into the one answer of a call that is not streamed. */
+/** Collects the events of a chat into the response of a call that is not streamed. */
 export class ChatAnswer {
   readonly #choices = new Map<number, Choice>();
 
@@ -111,10 +111,10 @@ export function mergeToolCall(calls: Map<number, ToolCall>, part: ToolCallDelta)
   call.function.arguments += part.function?.arguments ?? '';
 }
 
-/** As a client that reads the stream would: texts are added up, lists too, objects field by field. */
+/** Merges as a client reading the stream would: concatenates strings and lists, and merges objects field by field. */
 function mergeOthers(into: Record<string, unknown>, from: Readonly<Record<string, unknown>>): void {
   for (const [key, value] of Object.entries(from)) {
-    // A vendor's text is not trusted with anybody's prototype.
+    // Prevents prototype pollution by a vendor's response.
     if (key === '__proto__') continue;
     const before = into[key];
     if (typeof before === 'string' && typeof value === 'string') into[key] = before + value;

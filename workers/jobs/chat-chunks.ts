@@ -5,8 +5,8 @@ type Delta = Extract<ChatEvent, { type: 'delta' }>;
 type Finish = Extract<ChatEvent, { type: 'finish' }>;
 
 /**
- * Writes a streamed answer as the bytes that go to the socket: `data: <chat.completion.chunk>` events with one id and
- * creation time throughout, and the role in the first delta of each choice.
+ * Writes a streamed response as the bytes that go to the socket: `data: <chat.completion.chunk>` events with
+ * one ID and creation time throughout, and the role in the first delta of each choice.
  */
 export class ChatChunks {
   readonly #head: string;
@@ -16,11 +16,11 @@ export class ChatChunks {
   constructor(id: string, created: number, model: string, includeUsage: boolean) {
     const common = JSON.stringify({ id, object: 'chat.completion.chunk', created, model });
     this.#head = `data: ${common.slice(0, -1)},"choices":[`;
-    // Whoever asks for usage finds the field in every chunk, null but for the last.
+    // With `include_usage`, every chunk has the usage field, null except in the last one.
     this.#tail = includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
   }
 
-  /** Begins again, for an answer of which nothing has been sent. */
+  /** Starts over for a response of which nothing has been sent. */
   restart(): void {
     this.#started.clear();
   }
@@ -51,7 +51,7 @@ export class ChatChunks {
     return role + chunk;
   }
 
-  /** The last bytes: the usage where it was asked for, and the end mark. */
+  /** Returns the last bytes: the usage if it was requested, and the end mark. */
   end(usage: ChatUsage | null): string {
     const chunk = usage === null ? '' : `${this.#head}],"usage":${JSON.stringify(usage)}}\n\n`;
     return `${chunk}data: [DONE]\n\n`;

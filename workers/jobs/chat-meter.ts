@@ -1,6 +1,6 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { allowForSearch, maySearch } from '../../shared/pricing/search-allowance.ts';
-import { isBounded } from '../../shared/pricing/usage-bounds.ts';
+import { allowForSearch, maySearch } from '../../shared/catalog/search-allowance.ts';
+import { isBounded } from '../../shared/catalog/usage-bounds.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ChatEvent, UpstreamUsage } from '../upstreams/upstream.ts';
@@ -10,8 +10,8 @@ import { countDelta, isReasoningItself } from './count-delta.ts';
 import { UnseenGeneration, type ChoiceDelta } from './unseen-generation.ts';
 
 /**
- * How a call of a vendor ended. `complete`: it came to its end, whoever read it. `left`: it was sent, and its caller left
- * before its end. `broken`: it failed, at the vendor or here.
+ * How a vendor call ended. `complete`: it came to its end, whether or not anyone read it. `left`: it was sent,
+ * and its caller left before its end. `broken`: it failed, at the vendor or here.
  */
 export type CallEnding = 'complete' | 'left' | 'broken';
 
@@ -29,23 +29,23 @@ export interface MeteredChat {
   readonly billedMs: number;
 }
 
-/** Counts what a chat uses: as the vendor reports it, and by our own count where it does not. */
+/** Counts what a chat uses: as the vendor reports it, or by our own count if it reports nothing. */
 export class ChatMeter {
   readonly #job: ChatJob;
   #model: CatalogModel | null = null;
   #route: CatalogRoute | null = null;
   #reports: ChatReportFilter | null = null;
-  /** The last report, without counts that cannot be. */
+  /** The last report, without implausible counts. */
   #reported: UpstreamUsage | null = null;
-  /** The highest count of completion tokens of all reports. */
+  /** The highest count of completion tokens in any report. */
   #mostReported = 0;
-  /** Whether the last report held everything generated until then, and nothing was seen since. */
+  /** Whether the last report covered everything generated until then, and nothing came since. */
   #isCovered = false;
-  /** Completion tokens of the last report that held everything until then. */
+  /** Completion tokens of the last report that covered everything until then. */
   #covered = 0;
   #unseen: UnseenGeneration | null = null;
   #counted = 0;
-  /** As `#counted`, beyond what was reserved as well. */
+  /** Like `#counted`, but not capped at the reservation. */
   #seen = 0;
   #showsReasoning = false;
   #calls = 0;
@@ -58,7 +58,7 @@ export class ChatMeter {
     this.#nowMs = nowMs;
   }
 
-  /** Since the call began. */
+  /** Milliseconds since the call began. */
   get elapsedMs(): number {
     return this.#nowMs() - this.#startedAtMs;
   }
@@ -68,9 +68,10 @@ export class ChatMeter {
     return this.#isCovered && this.#unseen?.isPossible !== true;
   }
 
-  /** Whether the answer that was asked for may take as long as a call may. A vendor that takes so long for less hangs. */
+  /** Whether the requested response may take as long as a call may. If not, a vendor that takes that long hangs. */
   get mayFillTime(): boolean {
-    // Where the bound does not hold for all that is generated, a short answer may be thought about for as long.
+    // If the token limit does not cover everything that is generated, even a short response may take that long
+    // to reason about.
     if (this.#route === null || !isBounded(this.#route)) return true;
     const seconds = this.#route.upstream.timeoutMs / 1_000;
     return (readMaxTokens(this.#job.body) ?? Infinity) >= seconds * fewestTokensPerSecond;
@@ -81,7 +82,7 @@ export class ChatMeter {
     return Math.max(this.#mostReported, this.#counted);
   }
 
-  /** A call begins; one before it came to nothing. */
+  /** Starts a call. Discards the counts of an earlier call that failed. */
   start(model: CatalogModel, route: CatalogRoute, log: Logger): void {
     this.#model = model;
     this.#route = route;
@@ -98,14 +99,14 @@ export class ChatMeter {
     this.#startedAtMs = this.#nowMs();
   }
 
-  /** A request was written to the vendor; a search may take several. */
+  /** Records that a request was written to the vendor. A search may take several. */
   markSent(): void {
     this.#calls += 1;
     if (this.#calls === 1 || this.#isCovered) this.#unseen?.restart();
     this.#isCovered = false;
   }
 
-  /** One of the answers came to its end. */
+  /** Records that one of the choices came to its end. */
   finish(index: number): void {
     this.#unseen?.finish(index);
   }
@@ -115,14 +116,14 @@ export class ChatMeter {
     this.#unseen?.end();
   }
 
-  /** The vendor went on while nobody read what it said. */
+  /** Records that the vendor went on generating while nobody read it. */
   markUnread(): void {
     this.#isCovered = false;
   }
 
   takeDelta({ index, delta }: ChoiceDelta): void {
     const tokens = countDelta(delta, this.#model?.tokenizer);
-    // Our own count may be wrong, and never charges for more than was reserved.
+    // Our own count may be wrong, so it never charges for more than was reserved.
     this.#counted = Math.min(countReserved(this.#job, this.#route), this.#counted + tokens);
     this.#seen += tokens;
     this.#showsReasoning ||= isReasoningItself(delta, this.#route);
@@ -155,12 +156,12 @@ export class ChatMeter {
     };
   }
 
-  /** As the vendor reported it; null where that is unknown. */
+  /** Returns the vendor's report; null if it is unknown. */
   #findPrompt(ending: CallEnding): number | null {
     // No prompt is empty: a zero stands for a count that was to follow.
     const prompt = this.#reported?.promptTokens || null;
     if (ending === 'complete') return prompt;
-    // Of a search the results are counted at its end.
+    // The results of a search are counted only at its end.
     const isFinal = this.isCovered || !this.#maySearch;
     return isFinal ? prompt : null;
   }
@@ -168,8 +169,8 @@ export class ChatMeter {
   #findCompletion(ending: CallEnding): number | null {
     const reported = this.#reported?.completionTokens ?? null;
     if (reported === null) return null;
-    // What is told ahead of an answer and never again is as good as our own count, where it is more; no answer is empty
-    // that was seen.
+    // A report that comes before the response and is never repeated is as good as our own count if it is
+    // higher. A response that was seen is not empty.
     const isKnown = ending === 'complete' ? this.#isCovered || reported >= this.#counted : this.isCovered;
     return isKnown && (reported > 0 || this.#seen === 0) ? reported : null;
   }
@@ -184,9 +185,9 @@ export class ChatMeter {
   }
 
   /**
-   * What was seen or reported so far, and no more where the vendor or we failed. A caller who left pays for what the vendor
-   * may have generated unseen as well: as much as fits the time, within the reservation. So does one whose answer came to
-   * its end without a count, for reasoning that was not shown.
+   * Counts what was seen or reported so far, and no more if the vendor or we failed. A caller who left also
+   * pays for what the vendor may have generated unseen: as much as fits the elapsed time, within the
+   * reservation. The same applies to hidden reasoning in a complete response without a report.
    */
   #countCompletion(ending: CallEnding): number {
     const known = ending === 'complete' ? this.#counted : this.completionTokens;
@@ -201,7 +202,8 @@ export class ChatMeter {
 
   #mayMissTokens(ending: CallEnding): boolean {
     if (ending !== 'complete') return ending === 'left';
-    // A server of one's own that reports nothing mostly streams what it reasons; without any, it was told not to.
+    // A self-hosted server that reports nothing usually streams its reasoning; if none came, it was told not to
+    // reason.
     return (
       !this.#showsReasoning &&
       this.#job.body.reasoning_effort !== 'none' &&

@@ -1,5 +1,5 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { allowForSearch, countSearchCalls, maySearch } from '../../shared/pricing/search-allowance.ts';
+import { allowForSearch, countSearchCalls, maySearch } from '../../shared/catalog/search-allowance.ts';
 import {
   allowOverrun,
   findUsageBounds,
@@ -7,21 +7,21 @@ import {
   mostTokensPerSecond,
   type ChatUsageBounds,
   type UsageBounds,
-} from '../../shared/pricing/usage-bounds.ts';
+} from '../../shared/catalog/usage-bounds.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { countChoices } from '../../shared/routing/chat-needs.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { UpstreamUsage } from '../upstreams/upstream.ts';
 import { leaveOutImplausible, logImplausible, logOverrun } from './plausible-usage.ts';
 
-/** Leaves out of one call's reports what cannot be. */
+/** Removes implausible counts from the usage reports of one call. */
 export class ChatReportFilter {
   readonly #job: ChatJob;
   readonly #model: CatalogModel;
   readonly #route: CatalogRoute;
   readonly #log: Logger;
   readonly #bounds: ChatUsageBounds;
-  /** Continuous reports would repeat their lines with every chunk. */
+  /** Logs each message once, because continuous reports would repeat it with every chunk. */
   readonly #logged = new Set<typeof logImplausible>();
 
   constructor(job: ChatJob, model: CatalogModel, route: CatalogRoute, log: Logger) {
@@ -32,7 +32,7 @@ export class ChatReportFilter {
     this.#bounds = findChatBounds(job, model, route);
   }
 
-  /** @param seen the tokens of the answer that were seen so far, by our own count, and how long that took */
+  /** @param seen the response tokens seen so far, by our own count, and how long they took */
   take(usage: UpstreamUsage, seen: { readonly tokens: number; readonly elapsedMs: number }): UpstreamUsage {
     const choices = countChoices(this.#route, this.#job.body);
     const reasons = mayReason(this.#job, this.#model) || (usage.reasoningTokens ?? 0) > 0;
@@ -68,7 +68,7 @@ export function mayReason(
   return published.reasoning === true || (effort !== null && effort !== 'none');
 }
 
-/** Completion tokens that were reserved for. */
+/** Returns the completion tokens that were reserved. */
 export function countReserved({ body, reservedTokens }: ChatJob, route: CatalogRoute | null): number {
   if (route === null) return reservedTokens ?? Infinity;
   const asked = (readMaxTokens(body) ?? Infinity) * countChoices(route, body);
@@ -93,7 +93,7 @@ function findChatBounds(job: ChatJob, model: CatalogModel, route: CatalogRoute):
     searchTokens: searches ? allowForSearch(model, request.promptTokens, calls) : 0,
     choices: countChoices(route, body),
     maxTokens: isBounded(route) ? readMaxTokens(body) : null,
-    // A token is a character at least, as near as it matters here.
+    // A token has at least one character, which is precise enough here.
     predictedTokens: body.prediction ? JSON.stringify(body.prediction).length : 0,
     mayDraw: (model.published.output_modalities ?? []).includes('image'),
   });

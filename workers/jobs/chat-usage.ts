@@ -1,5 +1,5 @@
 import type { ChatUsage } from '../../shared/contract/chat-response.ts';
-import type { Receipt } from '../../shared/billing/finish-request.ts';
+import type { Receipt } from '../../shared/settlement/finish-request.ts';
 import { noUsage, type Usage } from '../../shared/pricing/cost.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';
 import type { MeteredChat } from './chat-meter.ts';

@@ -1,35 +1,41 @@
-/** Hosted models generate at least so many; reasoning that comes slower is a summary of what was generated. */
+/**
+ * Hosted models generate at least this many tokens per second. Slower reasoning is a summary of what was
+ * generated.
+ */
 export const fewestTokensPerSecond = 10;
-/** Between two words that are said a model has no time to generate anything else. */
+/** A shorter gap between two deltas leaves a model no time to generate anything hidden. */
 export const longestStepMs = 500;
 
-/** What one choice said. */
+/** What a delta of one choice contained. */
 export interface Said {
   readonly isCall: boolean;
-  /** Null where it is no reasoning, and so all that was generated for it. */
+  /** Null if it is not reasoning, and therefore everything that was generated for it. */
   readonly reasoningTokens: number | null;
 }
 
-/** For how long one choice of a chat may have generated what nobody saw. */
+/** Measures for how long one choice of a chat may have generated hidden tokens. */
 export class ChoiceSilence {
   readonly #hidesAnywhere: boolean;
-  /** A tool call has begun. Its arguments may come late: Anthropic, for one, gathers them until a value is whole. */
+  /**
+   * Whether a tool call has begun. Its arguments may arrive late: Anthropic, for one, buffers them until a
+   * value is complete.
+   */
   #isCalling = false;
-  /** In which nothing was said, up to `#saidAtMs`. */
+  /** Total silence, up to `#saidAtMs`. */
   #silentMs = 0;
   #saidAtMs: number;
-  /** For so long the reasoning that was said last explains that nothing follows it. */
+  /** How much of the following silence the last reasoning explains. */
   #explainedMs = 0;
   #isFinished = false;
   #endedAtMs: number | null = null;
 
-  /** @param hidesAnywhere whether it may generate what nobody sees at any time, whatever it said last */
+  /** @param hidesAnywhere whether it may generate hidden tokens at any time, whatever it sent last */
   constructor(hidesAnywhere: boolean, nowMs: number) {
     this.#hidesAnywhere = hidesAnywhere;
     this.#saidAtMs = nowMs;
   }
 
-  /** All of the silence so far is accounted for. */
+  /** Resets the silence, because it is accounted for so far. */
   restart(nowMs: number): void {
     this.#saidAtMs = this.#endedAtMs ?? nowMs;
     this.#silentMs = 0;
@@ -42,13 +48,13 @@ export class ChoiceSilence {
     this.#isCalling = isCall;
   }
 
-  /** It came to its end, and generates nothing more. */
+  /** Records that the choice came to its end and generates nothing more. */
   finish(nowMs: number): void {
     this.#endedAtMs ??= nowMs;
     this.#isFinished = true;
   }
 
-  /** The call is over. */
+  /** Records that the call has ended. */
   end(nowMs: number): void {
     if (!this.#isFinished) this.#endedAtMs = nowMs;
   }

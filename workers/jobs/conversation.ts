@@ -1,8 +1,8 @@
-import type { AfterSettlement, Receipt } from '../../shared/billing/finish-request.ts';
+import type { AfterSettlement, Receipt } from '../../shared/settlement/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
-import { encodeJson } from '../../shared/runtime/json-pieces.ts';
+import { encodeJson } from '../../shared/encoding/json-pieces.ts';
 import { findServingRoutes } from '../../shared/routing/chat-needs.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { createImageFinder } from '../upstreams/collect-media.ts';
@@ -13,23 +13,26 @@ import { ChatChunks } from './chat-chunks.ts';
 import { ChatMeter, type CallEnding, type MeteredChat } from './chat-meter.ts';
 import { presentUsage } from './chat-usage.ts';
 import { isOutput } from './count-delta.ts';
-import { createCallContext, hasCallerLeft, type JobDependencies, type RequestRun } from './job-context.ts';
+import { createCallContext, hasCallerLeft, type JobDeps, type RequestRun } from './job-context.ts';
 import { isReadAsStream } from './read-as-stream.ts';
 import { ReasoningSaver } from './reasoning-saver.ts';
 import type { ResponseMemory } from './response-memory.ts';
 import { sendResult } from './send-result.ts';
-import { toRecalled } from './to-recalled.ts';
+import { toLoadedReasoning } from './to-loaded-reasoning.ts';
 import { waitForReader } from './wait-for-reader.ts';
 import { chooseSourcesMode, WebSources, type SourcesMode } from './web-sources.ts';
 
-/** A breaker's first pause is waited for; through a longer one a caller at a keyboard would rather be told. */
-const patience = { keyMs: 15_000, breakerMs: 1_500 };
-/** Nobody sits at a keyboard for a durable job. */
-const durablePatience = { keyMs: 120_000, breakerMs: 120_000 };
+/**
+ * In milliseconds. Waits for the first pause of a circuit breaker, but not for longer ones, because an
+ * interactive caller is better off with an error.
+ */
+const waitLimits = { keyMs: 15_000, breakerMs: 1_500 };
+/** Durable jobs have no interactive caller. */
+const durableWaitLimits = { keyMs: 120_000, breakerMs: 120_000 };
 
 type Said = Extract<ChatEvent, { type: 'delta' | 'finish' }>;
 
-/** One chat as it is asked, sent on and metered. */
+/** One chat: calls the model, forwards its output and meters it. */
 export class Conversation {
   readonly #job: ChatJob;
   readonly #run: RequestRun;
@@ -66,13 +69,13 @@ export class Conversation {
     this.#sourcesMode = chooseSourcesMode(body);
   }
 
-  /** What the answer may have at the most, of all choices together. */
+  /** The most tokens that the response may have, over all choices. */
   get #mostTokens(): number {
     const { body, reservedTokens } = this.#job;
     return Math.max(1, reservedTokens ?? body.max_completion_tokens ?? body.max_tokens ?? 1);
   }
 
-  /** Whether the model generated anything: from then on it cannot be asked again elsewhere. */
+  /** Whether the model generated anything. From then on it cannot be retried elsewhere. */
   get hasOutput(): boolean {
     return this.#hasOutput;
   }
@@ -81,22 +84,22 @@ export class Conversation {
     return this.#hasReachedModel;
   }
 
-  /** Whether what was used is paid for: always where the vendor was asked, unless it failed before any output. */
+  /** Whether the usage is charged: always if the vendor was called, unless it failed before any output. */
   get isCharged(): boolean {
     return this.#ending !== 'broken' || this.#hasOutput;
   }
 
-  async ask(dependencies: JobDependencies, model: CatalogModel): Promise<void> {
+  async ask(dependencies: JobDeps, model: CatalogModel): Promise<void> {
     const { signal, log } = this.#run;
     const { request, body } = this.#job;
-    const recalled = toRecalled(this.#job.reasoning ?? []);
+    const recalled = toLoadedReasoning(this.#job.reasoning ?? []);
     const context = { ...createCallContext(dependencies, request, this.#run), recalled };
     const asked = body as unknown as ChatBody;
     const isDurable = request.jobAttempt !== undefined;
     await callRoute(dependencies.routing, {
       accountIds: () => [request.accountId],
       routes: findServingRoutes(model.routes, body),
-      patience: isDurable ? durablePatience : patience,
+      waitLimits: isDurable ? durableWaitLimits : waitLimits,
       isBackground: isDurable,
       outlastsLimits: isDurable,
       outlastsTimeouts: true,
@@ -123,7 +126,7 @@ export class Conversation {
           this.#meter.markSent();
         };
         let unreadMs = 0;
-        // A vendor that keeps a connection alive and says nothing may hang.
+        // A vendor that keeps a connection alive without sending anything may hang.
         let hasBegun = false;
         try {
           const ofCall = { ...context, signal: call.signal, onSent };
@@ -132,7 +135,7 @@ export class Conversation {
             this.#take(event, dependencies);
             if (this.hasOutput) onAlive();
             if (call.endIfCovered()) break;
-            // After the caller left nothing is sent.
+            // Nothing is sent after the caller has left.
             const room = signal.aborted ? null : this.#run.reply.whenRoom();
             if (room !== null) await room;
             if (this.#run.whenWanted() === null) continue;
@@ -140,7 +143,7 @@ export class Conversation {
             await waitForReader(this.#run, isContested);
             unreadMs += performance.now() - pausedAtMs;
           }
-          // One choice has ended, or its usage is still to come, where a call is ended that is read on.
+          // A call whose caller left may end early, after one choice has ended or before its usage arrives.
           call.signal.throwIfAborted();
           if (this.#finished) this.#ending = 'complete';
         } catch (error) {
@@ -152,8 +155,9 @@ export class Conversation {
           if (!(error instanceof UpstreamError) || error.failure !== 'timeout') throw error;
           const isUnread = unreadMs * 2 > this.#meter.elapsedMs;
           if (isUnread) this.#meter.markUnread();
-          // A vendor whose time went by while the caller did not read, or with all that he asked for, has not failed:
-          // nothing of it is said of the route, and it is not asked again.
+          // If the time passed while the caller did not read, or with a response as long as the caller
+          // requested, the vendor has not failed. The route's circuit breaker does not count it, and the call
+          // is not retried.
           const isLong = error.isOfRequest && call.isSent && hasBegun && this.#meter.mayFillTime;
           if (!isUnread && !isLong) throw error;
           this.#ending = 'left';
@@ -166,7 +170,7 @@ export class Conversation {
         if (!this.#finished) throw new UpstreamError('unavailable', 'The upstream stopped without an end.');
       },
     }).finally(() => context.media.release());
-    // It was read to its end, and settled by what the vendor reports; but nobody was there to take it.
+    // The response was read to its end and is settled by the vendor's report, but its caller has left.
     signal.throwIfAborted();
   }
 
@@ -175,7 +179,7 @@ export class Conversation {
   }
 
   async conclude(
-    dependencies: JobDependencies,
+    dependencies: JobDeps,
     metered: MeteredChat,
     receipt: Receipt,
     memory: Pick<ResponseMemory, 'hold'>,
@@ -195,7 +199,7 @@ export class Conversation {
     return await sendResult(dependencies, request, this.#run, parts);
   }
 
-  /** Another try begins: nothing of one that came to nothing is in the answer. */
+  /** Discards everything from a failed attempt before the next one. */
   #restart(): void {
     this.#held = '';
     this.#finished = false;
@@ -207,11 +211,11 @@ export class Conversation {
     if (this.#answer !== null) this.#answer = new ChatAnswer();
   }
 
-  #take(event: ChatEvent, { reasoning }: JobDependencies): void {
+  #take(event: ChatEvent, { reasoning }: JobDeps): void {
     switch (event.type) {
       case 'usage':
         this.#meter.takeUsage(event);
-        // A worker that dies now is settled by what its last frame says.
+        // If this worker dies now, the request is settled by the counts in its last frame.
         if (this.#hasOutput && !this.#finished) this.#tell('');
         break;
       case 'sources':
@@ -249,7 +253,7 @@ export class Conversation {
   #finish(event: Extract<ChatEvent, { type: 'finish' }>): void {
     const { index, finishReason } = event;
     const isAnswer = finishReason === 'stop' || finishReason === 'length';
-    // Our own words, which nobody pays for.
+    // This text is ours and is not charged.
     const told = isAnswer
       ? (this.#sources.get(index)?.conclude(this.#sourcesMode, this.#annotated.has(index)) ?? null)
       : null;
@@ -260,12 +264,13 @@ export class Conversation {
   }
 
   #send(event: Said): void {
-    // After the caller left it is only counted.
+    // After the caller has left, output is only counted.
     if (this.#run.signal.aborted) return;
     this.#answer?.add(event);
     if (this.#chunks === null) return;
     this.#held += event.type === 'finish' ? this.#chunks.finish(event) : this.#chunks.delta(event);
-    // A role without a word is held back: until the model has said something, a failure is a plain error.
+    // Hold back the opening role-only delta so that a failure before the first token can still be a plain HTTP
+    // error.
     if (!this.#finished && !this.hasOutput) return;
     this.#tell(this.#held);
     this.#held = '';

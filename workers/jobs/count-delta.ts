@@ -1,17 +1,21 @@
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { countTokens, defaultEncoding, type EncodingName } from '../../shared/pricing/count-tokens.ts';
-import { tokensPerOutputImage } from '../../shared/pricing/usage-bounds.ts';
+import { tokensPerOutputImage } from '../../shared/catalog/usage-bounds.ts';
 
-/** Counted in a turn of the worker's loop; the rest of a longer text is taken to have as many to the letter. */
+/**
+ * Characters counted exactly, to bound the time on the event loop. The rest of a longer text is assumed to have
+ * the same ratio of tokens to characters.
+ */
 const countedLetters = 8_192;
-/** A word as long as this is no word: pictures and sound come as text like that. */
+/** A longer word is not text but media: images and audio arrive as base64. */
 const longestWord = 1_000;
 
 type Delta = Readonly<Record<string, unknown>>;
 
 /**
- * Tokens of all that one delta adds: text, reasoning, tool names and arguments, whatever the fields are called. An image
- * counts a flat number. Sound counts nothing: what it costs only its vendor can report.
+ * Counts the tokens of everything in one delta: text, reasoning, tool names and arguments, whatever the fields
+ * are called. An image counts as a flat number. Audio counts as nothing, because only the vendor can report
+ * what it costs.
  */
 export function countDelta(delta: Delta, encoding: EncodingName = defaultEncoding): number {
   let tokens = 0;
@@ -31,8 +35,8 @@ export function countDelta(delta: Delta, encoding: EncodingName = defaultEncodin
 }
 
 /**
- * Whether a delta may be reasoning itself, as servers of OpenAI's form mostly send it. Anthropic and Gemini send
- * summaries.
+ * Whether a delta may be the reasoning itself, as OpenAI-compatible servers usually send it. Anthropic and
+ * Gemini send summaries.
  */
 export function isReasoningItself(
   { reasoning_content: reasoning, reasoning: newer }: Delta,
@@ -41,7 +45,7 @@ export function isReasoningItself(
   return Boolean(reasoning || newer) && route?.upstream.kind === 'openai';
 }
 
-/** Whether a delta holds anything that a model said, beyond the role that opens its answer. */
+/** Whether a delta holds any model output besides the opening role. */
 export function isOutput(delta: Delta): boolean {
   return Object.entries(delta).some(([key, value]) => key !== 'role' && value !== null && value !== '');
 }

@@ -1,4 +1,4 @@
-import type { Receipt } from '../../shared/billing/finish-request.ts';
+import type { Receipt } from '../../shared/settlement/finish-request.ts';
 import type { ImageEvent, ImageEventKind, ImageStreamUsage } from '../../shared/contract/image-stream.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
@@ -12,10 +12,10 @@ const eventKinds: Record<ImageJob['operation'], ImageEventKind> = {
   editImage: 'image_edit',
 };
 
-/** Three bytes are four characters; so many bytes are one frame, whose characters are all ASCII. */
+/** Three bytes become four base64 characters. This many bytes fill one frame, because base64 is all ASCII. */
 const bytesPerFrame = (maxInlineBytes / 4) * 3;
 
-/** Writes the events of one streamed image, as OpenAI's clients read them. */
+/** Writes the events of one streamed image in OpenAI's format. */
 export class ImageStream {
   readonly #job: ImageJob;
   readonly #run: RequestRun;
@@ -26,13 +26,13 @@ export class ImageStream {
     this.#run = run;
   }
 
-  /** Whether a preview was shown: from then on the image cannot be asked for again elsewhere. */
+  /** Whether a preview was sent. From then on the image cannot be retried elsewhere. */
   get hasOutput(): boolean {
     return this.#hasOutput;
   }
 
   /**
-   * Shows a preview. Resolves once the caller has taken it, or has gone.
+   * Sends a preview. Resolves once the caller has read it or has left.
    * @param isContested whether another account waits for the slot that the call holds
    */
   async show(partial: PartialImage, isContested: () => Promise<boolean>): Promise<void> {
@@ -41,14 +41,14 @@ export class ImageStream {
     await this.#send('partial_image', partial, more, isContested);
   }
 
-  /** Sends the image, which is paid for, and ends the stream. */
+  /** Sends the final image, which is already settled, and ends the stream. */
   async complete(image: GeneratedImage, usage: UpstreamUsage | null, receipt: Receipt): Promise<void> {
     const more = { revised_prompt: image.revisedPrompt, usage: presentUsage(usage, receipt) };
-    // Its slot was given back.
+    // Its slot has been released.
     await this.#send('completed', image, more, () => Promise.resolve(false));
     const { signal, reply } = this.#run;
     if (!signal.aborted) reply.result(Buffer.alloc(0));
-    // Its process waits on where it was not that one which ended the run.
+    // The api process still waits, unless it ended the run itself.
     else if (!isReplaced(this.#run)) reply.error(describeFailure(signal.reason));
   }
 
@@ -70,7 +70,7 @@ export class ImageStream {
       output_format: contentType.slice('image/'.length),
       ...more,
     };
-    // Base64 needs no escaping, so that the text of a large image is made piece by piece, as its reader takes it.
+    // Base64 needs no escaping, so the text of a large image can be made in pieces, as the caller reads it.
     await this.#tell(
       `event: ${type}\ndata: ${JSON.stringify(fields).slice(0, -1)},"b64_json":"`,
       isContested,
@@ -83,7 +83,7 @@ export class ImageStream {
 
   async #tell(text: string, isContested: () => Promise<boolean>): Promise<void> {
     const { signal, reply } = this.#run;
-    // After the caller left nothing is sent.
+    // Nothing is sent after the caller has left.
     if (signal.aborted) return;
     reply.delta(text, 0);
     await reply.whenRoom();

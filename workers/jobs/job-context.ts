@@ -1,72 +1,75 @@
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
+import type { FinishDeps } from '../../shared/settlement/finish-request.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
-import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
-import type { AnswerStore } from '../../shared/reply/answer-store.ts';
+import type { ResponseStore } from '../../shared/reply/response-store.ts';
 import type { ErrorPayload } from '../../shared/reply/error-payload.ts';
 import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
-import type { EmbeddingLines } from '../embeddings/embedding-lines.ts';
+import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
 import { createMediaLoader, type MediaSources, type RequestMedia } from '../media/media-loader.ts';
 import type { RemakeImage } from '../media/remake-image.ts';
 import type { Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
 import type { KeptAnswerMover } from './kept-answer-mover.ts';
 
-/** What every job function is handed. */
-export interface JobDependencies extends FinishDependencies {
+/** What every job function needs. */
+export interface JobDeps extends FinishDeps {
   readonly catalog: CatalogStore;
   readonly routing: Routing;
-  readonly embeddings: EmbeddingLines;
+  readonly embeddings: EmbeddingSchedulers;
   readonly reasoning: ReasoningStore;
   readonly payloads: PayloadStore;
-  /** What large jobs hold from before they are read until they are done, by account. */
+  /** Memory that large jobs hold from before they are read until they are done, by account. */
   readonly jobMemory: FairBudget;
-  readonly answers: AnswerStore;
+  readonly answers: ResponseStore;
   readonly mover: KeptAnswerMover;
   readonly objects: ObjectStore;
   readonly media: MediaSources;
   readonly remakeImage: RemakeImage;
-  /** Bytes that whole answers hold of this process until they have been sent. */
+  /** Memory that whole responses hold in this process until they have been sent. */
   readonly responseMemory: FairBudget;
   readonly log: Logger;
   readonly workerId: string;
 }
 
-/** One request's run: how it answers, and how its caller reaches it. */
+/** One request's run: how it replies, and how its caller reaches it. */
 export interface RequestRun {
   readonly reply: ReplyWriter;
-  /** Aborted when nobody waits any more, the account was banned, or another run has taken this one's place. */
+  /** Aborted when nobody waits any more, the account was banned, or another run replaced this one. */
   readonly signal: AbortSignal;
-  /** Aborted when the process is about to end: what is read on for callers who left must be settled now. */
+  /** Aborted when the process is about to exit: streams still being read for callers who left must be settled now. */
   readonly stopping: AbortSignal;
-  /** Null while the caller keeps up, else what resolves when it has caught up. */
+  /** Null while the caller keeps up; otherwise a promise that resolves when it has caught up. */
   readonly whenWanted: () => Promise<void> | null;
   /** Ends the run because its caller does not read. */
   readonly endStalled: () => void;
   /**
-   * Up to which byte the result that was offered is asked for, once that is more than this.
+   * Resolves with the byte up to which the offered result was requested, once that is beyond the given byte.
    * @throws the signal's reason
    */
   readonly whenAsked: (beyondByte: number) => Promise<number>;
   readonly log: Logger;
   /**
-   * Of a durable job: called when a vendor is about to be asked for it, which it must wait for. From then on it is active.
-   * @throws the signal's reason where the job must not run: it has ended, or another worker has it
+   * For durable jobs: marks the job as active. Await it before calling a vendor.
+   * @throws the signal's reason if the job must not run because it has ended or another worker has it
    */
   readonly begin?: () => Promise<void>;
-  /** Of a durable job: how much of it is done, from 0 to 1. */
+  /** For durable jobs: how much of the job is done, from 0 to 1. */
   readonly progress?: (done: number) => void;
 }
 
-/** What the calls of one request's run share. Whoever has pictures loaded releases them at its end. */
+/**
+ * Creates the context that the calls of one request's run share. The caller must release loaded images at the
+ * end.
+ */
 export function createCallContext(
-  { media }: JobDependencies,
+  { media }: JobDeps,
   request: AdmittedRequest,
   { signal, log }: Pick<RequestRun, 'signal' | 'log'>,
 ): CallContext & { readonly media: RequestMedia } {
@@ -79,10 +82,10 @@ export function createCallContext(
   };
 }
 
-/** The reason of a run's signal when its caller has gone. */
+/** The reason of a run's signal when its caller is gone. */
 export class CallerGone extends Error {
   override readonly name = 'CallerGone';
-  /** The caller did not leave: its answer cannot reach it any more, by a fault of ours. */
+  /** The caller did not leave, but the response cannot reach it because of an internal fault. */
   readonly isOurFault: boolean;
 
   constructor(isOurFault = false) {
@@ -91,23 +94,23 @@ export class CallerGone extends Error {
   }
 }
 
-/** The reason of a run's signal when its caller did not read: charged as one who left. */
+/** The reason of a run's signal when its caller did not read. Charged like a caller who left. */
 export class CallerStalled extends CallerGone {}
 
-/** The reason of a run's signal when its durable job was cancelled: charged as a caller who left. */
+/** The reason of a run's signal when its durable job was cancelled. Charged like a caller who left. */
 export class JobCancelled extends CallerGone {}
 
-/** Whether a run ended because its caller left, and not by a fault of ours. */
+/** Whether a run ended because its caller left, and not because of an internal fault. */
 export function hasCallerLeft({ reason }: AbortSignal): boolean {
   return reason instanceof CallerGone && !reason.isOurFault;
 }
 
-/** The reason of a run's signal when another run of the same request has begun here: that one settles and answers. */
+/** The reason of a run's signal when another run of the same request has begun here. That one settles and replies. */
 export class RunReplaced extends Error {
   override readonly name = 'RunReplaced';
 }
 
-/** The reason of a run's signal when its account was banned: the run ends as a broken one does, and at once. */
+/** The reason of a run's signal when its account was banned. The run ends at once, like a failed one. */
 export class AccountBanned extends AppError {
   constructor() {
     super('account_banned');
@@ -119,8 +122,9 @@ export function isReplaced({ signal }: Pick<RequestRun, 'signal'>): boolean {
 }
 
 /**
- * For the vendor's call of a request that costs the same whether or not its caller waits for it: a caller who leaves does
- * not end it, nor, where it is shared with others, does one who cancels his durable job. A ban does, and so does another run of the request, which asks anew.
+ * Creates the signal for a vendor call that costs the same whether or not its caller waits for it. The call
+ * goes on when the caller leaves, and with `outlastsCancelling`, for a call shared with others, also when a
+ * durable job is cancelled. A ban aborts it, and so does another run of the request, which makes a new call.
  */
 export function createVendorSignal(
   { signal }: Pick<RequestRun, 'signal'>,
@@ -137,13 +141,13 @@ export function createVendorSignal(
   return stop.signal;
 }
 
-/** What a caller is told whose request ran and could not be settled: whoever waits for it must hear of its end. */
+/** The error for a request that ran but could not be settled, so that its caller does not wait forever. */
 export const notSettled = {
   code: 'service_unavailable',
   message: 'The request could not be settled.',
 } as const;
 
-/** The code and the text under which a failure is told and logged, and the fields that were at fault. */
+/** Returns the code and message of a failure for the caller and the log, and the fields at fault. */
 export function describeFailure(error: unknown): ErrorPayload {
   if (error instanceof AppError) {
     const { code, publicMessage: message, issues } = error;
@@ -165,8 +169,9 @@ function describeCaller(error: CallerGone): string {
 }
 
 /**
- * The api that admitted the request knows its model, and this worker does not: the file changed in between, or the two
- * read different ones, which an operator must hear of. Sent again, the request is served or refused for good.
+ * The error for a model that the api process knows and this worker does not: the catalog changed in between, or
+ * the two read different ones. It is logged, because the operator must fix the latter. A retry is served or
+ * rejected for good.
  */
 export function missingModel({ model }: AdmittedRequest, { log }: RequestRun): AppError {
   log.error({ model }, 'a request is for a model that is not in the catalog of this worker');
@@ -174,8 +179,8 @@ export function missingModel({ model }: AdmittedRequest, { log }: RequestRun): A
 }
 
 /**
- * Whether a request is one that its model failed: also where no call was made, since no upstream of the model could be
- * called just then. Such a request is told of in logs and figures.
+ * Whether a request failed because of its model, including when no call was made because no upstream was
+ * available. Such failures are counted in logs and stats.
  */
 export function isModelsFailure(failure: { readonly code: ErrorCode } | null): boolean {
   return failure?.code === 'upstream_error';

@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { FairQueue } from '../../shared/fairness/fair-queue.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
-import type { AnswerStore } from '../../shared/reply/answer-store.ts';
+import type { ResponseStore } from '../../shared/reply/response-store.ts';
 import type { KeptPart, KeptRequest, KeptSize } from '../../shared/reply/kept-frames-store.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
-/** What is left behind of an answer takes nearly as much as one that is smaller. */
+/** Moving a smaller response saves little, because what stays behind in Redis is nearly as large. */
 const leastMovedBytes = 1_024;
 const maxConcurrentMoves = 4;
-/** More of one account are left in Redis until they expire. */
+/** Further responses of one account stay in Redis until they expire. */
 const maxWaitingPerAccount = 1_000;
 const maxWaiting = 100_000;
 const retryMs = { first: 1_000, most: 30_000 };
@@ -22,11 +22,12 @@ interface Move {
 }
 
 /**
- * Moves kept answers that have ended from Redis to the object store, off their callers' path. While the object store is
- * away they wait here, and accounts take turns; those of a worker that dies stay in Redis until they expire.
+ * Moves complete kept responses from Redis to the object store in the background, so that callers do not wait.
+ * While the object store is unavailable, they queue here and accounts take turns. If the worker dies, they stay
+ * in Redis until they expire.
  */
 export class KeptAnswerMover implements Running {
-  readonly #answers: Pick<AnswerStore, 'move'>;
+  readonly #answers: Pick<ResponseStore, 'move'>;
   readonly #log: Logger;
   readonly #waiting = new FairQueue<Move>();
   readonly #lanes = new Set<Promise<void>>();
@@ -34,23 +35,23 @@ export class KeptAnswerMover implements Running {
   #running = 0;
   #pauseMs = 0;
 
-  constructor(answers: Pick<AnswerStore, 'move'>, log: Logger) {
+  constructor(answers: Pick<ResponseStore, 'move'>, log: Logger) {
     this.#answers = answers;
     this.#log = log;
   }
 
-  /** The frames of this request are complete. Those of short answers stay in Redis, unless their account has many. */
+  /** Queues the complete frames of a request. Short responses stay in Redis, unless their account has many. */
   frames(request: KeptRequest, { bytes, isCrowded }: KeptSize): void {
     const least = isCrowded ? leastMovedBytes : maxInlineBytes;
     if (bytes > least) this.#add({ part: 'frames', request, bytes });
   }
 
-  /** A whole answer is in Redis because the object store did not take it. */
+  /** Queues a whole response that is in Redis because the object store did not accept it. */
   answer(request: KeptRequest, bytes: number): void {
     this.#add({ part: 'answer', request, bytes });
   }
 
-  /** Finishes the copies under way. */
+  /** Stops after the copies in progress. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#lanes);

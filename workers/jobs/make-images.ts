@@ -1,6 +1,6 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
-import { findImageBounds } from '../../shared/pricing/usage-bounds.ts';
+import { findImageBounds } from '../../shared/catalog/usage-bounds.ts';
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import {
   countImageCalls,
@@ -9,10 +9,10 @@ import {
   toImageAsk,
 } from '../../shared/routing/image-needs.ts';
 import { loadInputImages, type LoadedInputs } from '../media/load-input-images.ts';
-import { callRoute, type Chance } from '../routing/call-route.ts';
+import { callRoute, type GrantedCall } from '../routing/call-route.ts';
 import {
   UpstreamError,
-  type ImageAnswer,
+  type ImageResponse,
   type ImageCall,
   type PartialImage,
   type UpstreamUsage,
@@ -23,33 +23,33 @@ import {
   createCallContext,
   createVendorSignal,
   missingModel,
-  type JobDependencies,
+  type JobDeps,
   type RequestRun,
 } from './job-context.ts';
 import { leaveOutImplausible, logImplausible } from './plausible-usage.ts';
 import { remakeOutput, remakeOutputs } from './remake-outputs.ts';
 
-/** Whoever asks for images would rather queue than fail. */
-const patience = { keyMs: 120_000, breakerMs: 120_000 };
+/** In milliseconds. Image requests prefer waiting to failing. */
+const waitLimits = { keyMs: 120_000, breakerMs: 120_000 };
 
-export interface MadeImages extends ImageAnswer {
+export interface MadeImages extends ImageResponse {
   /** The vendor's part of the time. */
   readonly billedMs: number;
 }
 
 export interface MakeImagesOptions {
-  /** Shows previews; null where the answer is not streamed. */
+  /** Sends previews; null if the response is not streamed. */
   readonly stream: ImageStream | null;
-  /** Told what vendors are asked for. */
+  /** Records what vendors are asked for. */
   readonly asked: AskedImages;
 }
 
 /**
- * Loads what the model is given, asks it, and makes anew what it answers.
- * @throws AppError what the caller is told; the signal's reason
+ * Loads the input images, calls the model, and re-encodes the images it returns.
+ * @throws AppError the error for the caller; the signal's reason
  */
 export async function makeImages(
-  dependencies: JobDependencies,
+  dependencies: JobDeps,
   job: ImageJob,
   run: RequestRun,
   options: MakeImagesOptions,
@@ -72,7 +72,7 @@ export async function makeImages(
 }
 
 async function ask(
-  dependencies: JobDependencies,
+  dependencies: JobDeps,
   job: ImageJob,
   run: RequestRun,
   { model, loaded, stream, asked }: MakeImagesOptions & { model: CatalogModel; loaded: LoadedInputs },
@@ -82,7 +82,7 @@ async function ask(
   return await callRoute(dependencies.routing, {
     accountIds: () => [job.request.accountId],
     routes: findRoutes(model, job, loaded),
-    patience,
+    waitLimits,
     isBackground: job.request.jobAttempt !== undefined,
     outlastsLimits: true,
     // Each call is another set of images that a vendor charges.
@@ -91,13 +91,13 @@ async function ask(
     log: run.log,
     deadlineAtMs: job.request.deadlineAtMs,
     hasOutput: () => stream?.hasOutput ?? false,
-    attempt: async (upstream, target, { route, isContested, enterAgain }: Chance) => {
+    attempt: async (upstream, target, { route, isContested, acquireFurther }: GrantedCall) => {
       if (upstream.generateImages === undefined) {
         throw new UpstreamError('rejected', 'This upstream has no image models.');
       }
       const onPartial = async (partial: PartialImage): Promise<void> => {
         const remade = await remakeOutput(remaking, partial.bytes);
-        // The image itself may be well.
+        // The final image may still be fine.
         if ('fault' in remade) run.log.warn({ model: model.id, fault: remade.fault }, 'preview left out');
         else await stream?.show({ ...partial, ...remade }, isContested);
       };
@@ -112,7 +112,7 @@ async function ask(
           {
             ...context,
             awaited: run.signal,
-            enterAgain,
+            acquireFurther,
             onSent: () => asked.noteSent(),
             onRefused: () => asked.noteRefused(),
             ...(run.progress && { onProgress: run.progress }),
@@ -128,7 +128,7 @@ async function ask(
   });
 }
 
-/** @throws AppError where the inputs, now that they are loaded, are more than any route takes */
+/** @throws AppError if the loaded inputs are more than any route accepts */
 function findRoutes(
   { id, routes }: CatalogModel,
   job: ImageJob,

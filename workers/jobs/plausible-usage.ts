@@ -1,8 +1,8 @@
-import type { UsageBounds } from '../../shared/pricing/usage-bounds.ts';
+import type { UsageBounds } from '../../shared/catalog/usage-bounds.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { UpstreamUsage } from '../upstreams/upstream.ts';
 
-/** A report without the counts that are beyond what the request can have: the same object where none is. */
+/** Removes counts that exceed what the request can have used. Returns the same object if there are none. */
 export function leaveOutImplausible(usage: UpstreamUsage, bounds: UsageBounds): UpstreamUsage {
   const isPromptOver = (usage.promptTokens ?? 0) > bounds.promptTokens;
   const isCompletionOver = (usage.completionTokens ?? 0) > bounds.completionTokens;
@@ -19,7 +19,7 @@ export function leaveOutImplausible(usage: UpstreamUsage, bounds: UsageBounds): 
   };
 }
 
-/** An operator must hear of it: what the vendor bills beyond our count is the operator's. */
+/** Logs at error level, because the operator bears what the vendor bills beyond our count. */
 export function logImplausible(
   log: Logger,
   where: { readonly model: string; readonly route?: string | undefined },
@@ -33,7 +33,10 @@ export function logImplausible(
   );
 }
 
-/** The report is charged, but for what is beyond twice the reservation: an operator can have more reserved. */
+/**
+ * Logs a report above the reservation. It is charged up to twice the reservation; an operator can raise the
+ * reservation.
+ */
 export function logOverrun(
   ...[log, where, { completionTokens }, most]: Parameters<typeof logImplausible>
 ): void {

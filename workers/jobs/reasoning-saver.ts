@@ -10,10 +10,10 @@ import { mergeToolCall, type ToolCall, type ToolCallDelta } from './chat-answer.
 
 type Remember = Extract<ChatEvent, { type: 'remember' }>;
 
-/** Saves what vendors want back with the tool calls of an answer, each under the call that it came with. */
+/** Saves the reasoning that vendors require back with a response's tool calls, each under its tool call. */
 export class ReasoningSaver {
   readonly #job: ChatJob;
-  /** The tool calls so far, by choice: some vendors give the calls of each choice the same ids. */
+  /** The tool calls so far, by choice. Some vendors reuse the same IDs in every choice. */
   readonly #calls = new Map<number, Map<number, ToolCall>>();
   #unsaved: Remember[] = [];
   readonly #saving: Promise<void>[] = [];
@@ -23,7 +23,7 @@ export class ReasoningSaver {
     this.#job = job;
   }
 
-  /** Another try begins, of which nothing has come yet. */
+  /** Starts over for another attempt. */
   restart(): void {
     this.#calls.clear();
     this.#unsaved = [];
@@ -41,7 +41,7 @@ export class ReasoningSaver {
     this.#unsaved.push(event);
   }
 
-  /** A choice has come to its end: its calls are whole. */
+  /** Saves the reasoning of a finished choice, whose tool calls are complete. */
   saveChoice(index: number, store: ReasoningStore): void {
     const ofChoice = this.#unsaved.filter((event) => event.index === index);
     if (ofChoice.length === 0) return;
@@ -63,12 +63,12 @@ export class ReasoningSaver {
     this.#saving.push(store.save(request.accountId, saved));
   }
 
-  /** Resolves when everything is saved: whoever answers the calls of this answer finds it. */
+  /** Resolves when everything is saved, so that the next request with these tool results finds it. */
   async whenSaved(): Promise<void> {
     await Promise.all(this.#saving);
   }
 
-  /** Of calls of one id the first. */
+  /** Keeps the first of several calls with the same ID. */
   #listById(index: number): ReadonlyMap<string, ToolCall> {
     const calls = [...(this.#calls.get(index)?.values() ?? [])];
     return new Map(calls.toReversed().map((call) => [call.id, call]));

@@ -1,7 +1,7 @@
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import type { ImageFault } from '../media/decoders.ts';
 import type { RemadeImage, RemakeImage } from '../media/remake-image.ts';
-import { UpstreamError, type GeneratedImage, type ImageAnswer } from '../upstreams/upstream.ts';
+import { UpstreamError, type GeneratedImage, type ImageResponse } from '../upstreams/upstream.ts';
 
 export interface OutputRemaking {
   readonly remakeImage: RemakeImage;
@@ -10,15 +10,15 @@ export interface OutputRemaking {
 }
 
 /**
- * Makes anew what a vendor answered: it is an image then, in the format that was asked for. What is none is missing from the
- * answer, and is not paid for.
- * @throws UpstreamError where there were images, and none of them is one
+ * Re-encodes the images that a vendor returned, in the requested format. Anything that is not an image is left
+ * out of the response and not charged.
+ * @throws UpstreamError if there were images and none of them is valid
  */
-export async function remakeOutputs(remaking: OutputRemaking, answer: ImageAnswer): Promise<ImageAnswer> {
+export async function remakeOutputs(remaking: OutputRemaking, answer: ImageResponse): Promise<ImageResponse> {
   if (answer.images.length === 0) return answer;
   const images: GeneratedImage[] = [];
   let { missing } = answer;
-  // One after the other, as the decoders of a process are few.
+  // One at a time, because a process has few decoders.
   for (const { bytes, revisedPrompt } of answer.images) {
     const remade = await remakeOutput(remaking, bytes);
     if ('fault' in remade) missing ??= notAnImage(remade);
@@ -34,7 +34,7 @@ export async function remakeOutput(
 ): Promise<RemadeImage | ImageFault> {
   const { outputFormat: format, outputCompression: quality } = job.options;
   const { accountId } = job.request;
-  // The vendor was asked, and is paid: however many wait for a decoder, this is waited for.
+  // The vendor was called and is paid, so this waits for a decoder however long the queue is.
   return await remakeImage(bytes, { accountId, signal, waitMs: Infinity, format, quality });
 }
 

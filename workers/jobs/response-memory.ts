@@ -1,18 +1,19 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairBudget, type BudgetShare } from '../../shared/fairness/fair-budget.ts';
-import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 
-/** Of all whole answers that are made, or wait to be sent. */
+/** Total for all whole responses that are being made or wait to be sent. */
 const defaultResponseMemoryBytes = 512_000_000;
 
-/** What whole answers hold of a process. Nobody knows how much that will be before a vendor has made them. */
+/** Creates the memory budget for whole responses. Their size is unknown until a vendor has made them. */
 export function createResponseBudget(capacity = defaultResponseMemoryBytes): FairBudget {
   return new FairBudget({ capacity, mayOverrun: true, maxWaitingPerHolder: Infinity });
 }
 
 /**
- * What one whole answer holds of the process until it has been sent. An account whose answers hold its share waits before
- * it has more of them made; what a vendor has made is held, however much it is, for it is paid for.
+ * The memory that one whole response holds until it has been sent. An account whose responses use up its share
+ * waits before it gets more of them made. A response that a vendor has made is held whatever its size, because
+ * it is paid for.
  */
 export class ResponseMemory {
   readonly #budget: FairBudget;
@@ -25,8 +26,8 @@ export class ResponseMemory {
   }
 
   /**
-   * Waits until the account may have another answer made.
-   * @param expectedBytes what answers like it mostly are
+   * Waits until the account may have another response made.
+   * @param expectedBytes the typical size of such responses
    * @throws AppError `deadline_exceeded`; the signal's reason
    */
   async acquire(expectedBytes: number, signal: AbortSignal): Promise<void> {
@@ -38,7 +39,7 @@ export class ResponseMemory {
     });
   }
 
-  /** The answer is there. */
+  /** Adjusts the share to the actual size of the response. */
   hold(bytes: number): void {
     this.#share?.changeTo(bytes);
   }
@@ -48,7 +49,7 @@ export class ResponseMemory {
   }
 }
 
-/** Makes and sends one whole answer. What that holds is given back at its end, however it ends. */
+/** Makes and sends one whole response, and releases its memory at the end, however it ends. */
 export async function withResponseMemory(
   budget: FairBudget,
   request: Pick<AdmittedRequest, 'accountId' | 'deadlineAtMs'>,
@@ -64,10 +65,10 @@ export async function withResponseMemory(
 
 const defaultPixels = 1024 * 1024;
 const mostPixels = 4096 * 4096;
-/** Of a PNG of a photograph or a painting; plain pictures have less, and noise has twice as much. */
+/** For a PNG of a photograph or a painting. Flat images have less, and noise has twice as much. */
 const bytesPerPixel = 2;
 
-/** What so many images of a size (`1024x1536`) mostly are. */
+/** Returns the typical size of this many images of a size (`1024x1536`), in bytes. */
 export function expectImageBytes(count: number, size: string | null): number {
   const [, width, height] = /^(\d+)x(\d+)$/.exec(size ?? '') ?? [];
   const pixels = width === undefined ? defaultPixels : Number(width) * Number(height);

@@ -1,4 +1,4 @@
-import { finishRequest } from '../../shared/billing/finish-request.ts';
+import { finishRequest } from '../../shared/settlement/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { toUsage } from './chat-usage.ts';
@@ -8,22 +8,22 @@ import {
   isModelsFailure,
   isReplaced,
   missingModel,
-  type JobDependencies,
+  type JobDeps,
   type RequestRun,
 } from './job-context.ts';
 import { expectImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
 
 /**
- * Runs one chat: asks the model, sends what it says as it comes, settles, and only then tells the caller
- * what it cost. Never rejects: every way it can go is settled and told.
+ * Runs one chat: calls the model, forwards its output as it arrives, settles, and only then tells the caller
+ * what it cost. Never rejects: every outcome is settled and reported.
  */
-export async function runChat(dependencies: JobDependencies, job: ChatJob, run: RequestRun): Promise<void> {
+export async function runChat(dependencies: JobDeps, job: ChatJob, run: RequestRun): Promise<void> {
   const { responseMemory } = dependencies;
   await withResponseMemory(responseMemory, job.request, (memory) => answer(dependencies, job, run, memory));
 }
 
 async function answer(
-  dependencies: JobDependencies,
+  dependencies: JobDeps,
   job: ChatJob,
   run: RequestRun,
   memory: ResponseMemory,
@@ -54,7 +54,7 @@ async function answer(
   if (failure !== null) run.reply.error(failure);
 }
 
-/** Words are few bytes for what they cost; pictures are not. */
+/** Text takes few bytes for what it costs; images do not. */
 function expectChatBytes({ body }: ChatJob, { published }: CatalogModel): number {
   const modalities = body.modalities ?? published.output_modalities ?? [];
   return modalities.includes('image') ? expectImageBytes(body.n ?? 1, null) : 0;

@@ -1,14 +1,15 @@
-import { finishRequest } from '../../shared/billing/finish-request.ts';
+import { finishRequest } from '../../shared/settlement/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
-import { findEmbeddingBounds } from '../../shared/pricing/usage-bounds.ts';
-import type { AdmittedRequest, EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
+import { findEmbeddingBounds } from '../../shared/catalog/usage-bounds.ts';
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type EmbeddingResultHeader } from '../../shared/reply/result.ts';
 import {
   dropVectors,
   isRefusal,
   type EmbeddedInput,
-  type EmbeddingAnswerOfAsk,
+  type EmbeddingOutcomes,
   type FailedInput,
   type InputOutcome,
 } from '../embeddings/embedding-work.ts';
@@ -18,19 +19,19 @@ import {
   isModelsFailure,
   isReplaced,
   notSettled,
-  type JobDependencies,
+  type JobDeps,
   type RequestRun,
 } from './job-context.ts';
 import { logImplausible } from './plausible-usage.ts';
 import { sendResult } from './send-result.ts';
 
 /**
- * Runs a batch: the inputs of its parts wait in line with those of all other batches here, and each part is settled and
- * answered for itself, as soon as it has its vectors. Never rejects.
+ * Runs a batch. The inputs of its parts wait in the scheduler with those of all other batches here. Each part
+ * is settled and gets its response separately, as soon as it has its vectors. Never rejects.
  * @param runs one for each part, in order
  */
 export async function runEmbedding(
-  dependencies: JobDependencies,
+  dependencies: JobDeps,
   { model, parts }: EmbeddingJob,
   runs: readonly RequestRun[],
 ): Promise<void> {
@@ -39,10 +40,10 @@ export async function runEmbedding(
       const { request, dimensions, inputs, inputTokens } = part;
       const run = runs[i]!;
       const { signal, stopping, log, begin, progress } = run;
-      // Listens before the request itself does: what must end at once has not left.
+      // Subscribes before the request does: a request that must end at once is not one whose caller left.
       const stopSignal = createVendorSignal(run, { outlastsCancelling: true });
       const { accountId, user, deadlineAtMs } = request;
-      // By the price that it was admitted at: the catalog may have another by now.
+      // By the price at admission; the catalog may have changed since.
       const isPaidByTime = request.pricing.type === 'time';
       const whose = { accountId, user, isPaidByTime };
       const ask = {
@@ -63,11 +64,11 @@ export async function runEmbedding(
         try {
           await answerPart(dependencies, part, run, answer);
         } finally {
-          // What was sent was copied on its way.
+          // The vectors were copied when they were sent.
           dropVectors(answer);
         }
       } catch (error) {
-        // The others of the batch go on.
+        // A failure in one part does not affect the others.
         log.error({ err: error }, 'an embedding could not be settled');
         run.reply.error(notSettled);
       }
@@ -76,17 +77,17 @@ export async function runEmbedding(
 }
 
 /**
- * Vectors of different lengths make no answer. It takes a vendor that changed its model, or routes to different ones, for
- * one request to be given such.
+ * Rejects vectors of different lengths within one request. They occur if a vendor changed its model, or if
+ * routes lead to different models.
  */
 function findMixture(outcomes: readonly InputOutcome[]): FailedInput | undefined {
   const lengths = new Set(outcomes.map((one) => ('error' in one ? null : one.dimensions)));
   return lengths.size > 1 ? { error: new AppError('upstream_error') } : undefined;
 }
 
-/** Whether the vendor can have counted so many tokens: each input has at most the model's context. */
+/** Whether the vendor can have counted that many tokens: each input has at most the model's context. */
 function checkPlausible(
-  { catalog }: JobDependencies,
+  { catalog }: JobDeps,
   { model }: AdmittedRequest,
   { log }: RequestRun,
   { reported, inputs }: { readonly reported: number; readonly inputs: number },
@@ -99,15 +100,15 @@ function checkPlausible(
   return false;
 }
 
-/** How a request ended: null where it has all of its vectors. */
+/** How a request failed. */
 interface Failure {
   readonly error: unknown;
-  /** Whether it is the caller's doing, so that what a model did for the request is paid for all the same. */
+  /** Whether the caller caused it. If so, the work that a model did for the request is still charged. */
   readonly isCallers: boolean;
 }
 
-/** Of several failures a refusal is told: the others would have been worth another try, and this one is not. */
-function findFailure({ outcomes, hasLeft }: EmbeddingAnswerOfAsk, { signal }: RequestRun): Failure | null {
+/** Prefers a rejection over other failures: those would suggest a retry, and a rejection rules it out. */
+function findFailure({ outcomes, hasLeft }: EmbeddingOutcomes, { signal }: RequestRun): Failure | null {
   if (hasLeft) return { error: signal.reason as unknown, isCallers: true };
   const failed = outcomes.filter((outcome) => 'error' in outcome);
   const refused = failed.find(({ error }) => isRefusal(error));
@@ -116,7 +117,7 @@ function findFailure({ outcomes, hasLeft }: EmbeddingAnswerOfAsk, { signal }: Re
   return other === undefined ? null : { ...other, isCallers: false };
 }
 
-/** What the caller is told, and of a refused request what it paid for. */
+/** Returns the error for the caller, including what was charged if the request was rejected. */
 function describePart({ error }: Failure, embedded: number, all: number): ReturnType<typeof describeFailure> {
   const { code, message } = describeFailure(error);
   if (!isRefusal(error) || embedded === 0) return { code, message };
@@ -125,10 +126,10 @@ function describePart({ error }: Failure, embedded: number, all: number): Return
 }
 
 async function answerPart(
-  dependencies: JobDependencies,
+  dependencies: JobDeps,
   { request, inputs, inputTokens }: EmbeddingPart,
   run: RequestRun,
-  answer: EmbeddingAnswerOfAsk,
+  answer: EmbeddingOutcomes,
 ): Promise<void> {
   const { outcomes, reachedModel } = answer;
   const failure = findFailure(answer, run);
@@ -138,7 +139,7 @@ async function answerPart(
   if (error?.code === 'internal_error') run.log.error({ err: failure?.error }, 'embedding failed');
   const sum = (of: (one: EmbeddedInput) => number): number =>
     embedded.reduce((total, one) => total + of(one), 0);
-  // A failure of others costs nothing, whatever was embedded before it.
+  // Failures that the caller did not cause cost nothing, whatever was embedded before.
   const charged = failure === null || (failure.isCallers && embedded.length > 0);
   const paid = inputs.flatMap((_, i) => (!charged || 'vector' in outcomes[i]! ? [i] : []));
   const reported = sum((one) => one.tokens);

@@ -1,13 +1,13 @@
-import { finishRequest, type AfterSettlement, type Receipt } from '../../shared/billing/finish-request.ts';
+import { finishRequest, type AfterSettlement, type Receipt } from '../../shared/settlement/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
-import { tokensPerOutputImage } from '../../shared/pricing/usage-bounds.ts';
+import { tokensPerOutputImage } from '../../shared/catalog/usage-bounds.ts';
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
 import { createFileKey } from '../../shared/storage/file-name.ts';
-import { UpstreamError, type GeneratedImage, type ImageAnswer } from '../upstreams/upstream.ts';
+import { UpstreamError, type GeneratedImage, type ImageResponse } from '../upstreams/upstream.ts';
 import { AskedImages } from './asked-images.ts';
 import { ImageStream } from './image-stream.ts';
 import {
@@ -15,7 +15,7 @@ import {
   isModelsFailure,
   isReplaced,
   JobCancelled,
-  type JobDependencies,
+  type JobDeps,
   type RequestRun,
 } from './job-context.ts';
 import { makeImages, type MadeImages } from './make-images.ts';
@@ -24,22 +24,22 @@ import { sendResult } from './send-result.ts';
 
 interface ToSend {
   readonly images: readonly GeneratedImage[];
-  /** Of those that are kept behind links. */
+  /** The object keys of images delivered by URL. */
   readonly keys: readonly (string | null)[];
   readonly receipt: Receipt;
 }
 
 /**
- * Runs one image request: generates, keeps the files where links were asked for, settles, answers. A caller who leaves
- * once a model was asked pays for the images, which are not kept. Never rejects.
+ * Runs one image request: generates, stores the files if URLs were requested, settles, responds. A caller who
+ * leaves once a model was called pays for the images, which are not kept. Never rejects.
  */
-export async function runImage(dependencies: JobDependencies, job: ImageJob, run: RequestRun): Promise<void> {
+export async function runImage(dependencies: JobDeps, job: ImageJob, run: RequestRun): Promise<void> {
   const { responseMemory } = dependencies;
   await withResponseMemory(responseMemory, job.request, (memory) => answer(dependencies, job, run, memory));
 }
 
 async function answer(
-  dependencies: JobDependencies,
+  dependencies: JobDeps,
   job: ImageJob,
   run: RequestRun,
   memory: ResponseMemory,
@@ -50,7 +50,7 @@ async function answer(
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
   let charged = false;
-  /** For how long a vendor was asked, where the job was cancelled before its images came. */
+  /** How long a vendor was working, if the job was cancelled before its images arrived. */
   let abandonedMs: number | null = null;
   try {
     await memory.acquire(expectImageBytes(job.n, job.size), run.signal);
@@ -62,9 +62,9 @@ async function answer(
     else keys = await keepImages(dependencies, job, generated.images);
   } catch (error) {
     if (isReplaced(run)) return;
-    // Images that could not be stored are not charged; those that nobody waits for are.
+    // Images that could not be stored are not charged. Those whose caller has left are.
     if (error !== run.signal.reason) charged = false;
-    // A vendor that was asked charges for its images, also where the call is ended.
+    // A vendor charges for the images it was asked for, even if the call is cancelled.
     if (error instanceof JobCancelled && asked.hasBegun && generated.images.length === 0) {
       abandonedMs = Math.round(asked.elapsedMs);
       charged = asked.calls > 0;
@@ -101,7 +101,7 @@ async function answer(
 }
 
 async function sendWhole(
-  dependencies: JobDependencies,
+  dependencies: JobDeps,
   job: ImageJob,
   run: RequestRun,
   { images, keys, receipt }: ToSend,
@@ -121,7 +121,10 @@ async function sendWhole(
   return await sendResult(dependencies, job.request, run, encodeResult(header, bodies));
 }
 
-/** Whether a vendor was asked and took longer than we wait: what it draws is the operator's to pay, as where it hangs. */
+/**
+ * Whether a vendor was called and exceeded our timeout. The operator pays for what it still makes, as for one
+ * that hangs.
+ */
 const isTimeout = (cause: unknown): boolean =>
   cause instanceof UpstreamError && cause.mayGoOn && cause.failure === 'timeout';
 
@@ -140,12 +143,15 @@ function describeLate({ n }: ImageJob): ReturnType<typeof describeFailure> {
   };
 }
 
-/** What a model did that ended without a picture is paid for as its price says; pictures that are not there cost nothing. */
-function isPaid({ request }: ImageJob, { images }: ImageAnswer): boolean {
+/**
+ * Whether the response is charged. A call without images is charged by its tokens or time, but missing images
+ * cost nothing.
+ */
+function isPaid({ request }: ImageJob, { images }: ImageResponse): boolean {
   return images.length > 0 || request.pricing.type !== 'image';
 }
 
-function describeNone({ missing }: ImageAnswer, charged: boolean): ReturnType<typeof describeFailure> {
+function describeNone({ missing }: ImageResponse, charged: boolean): ReturnType<typeof describeFailure> {
   const why = missing?.message ?? 'The model returned no image.';
   return {
     code: 'upstream_rejected',
@@ -153,25 +159,28 @@ function describeNone({ missing }: ImageAnswer, charged: boolean): ReturnType<ty
   };
 }
 
-/** What its row says of a request that was given fewer images than it asked for: the vendor's words where it refused. */
-function describeMissing({ n }: ImageJob, { images, missing }: ImageAnswer): string | null {
+/**
+ * Returns the usage event's note for a request that got fewer images than it asked for. Includes the vendor's
+ * message if it refused.
+ */
+function describeMissing({ n }: ImageJob, { images, missing }: ImageResponse): string | null {
   if (images.length >= n) return null;
   const why = missing?.failure === 'rejected' ? `: ${missing.message}` : '';
   return `${images.length} of ${n} images were made${why}`;
 }
 
 /**
- * Tokens of images whose vendor reported none, within what was reserved for them. None for a model that is not paid by
- * tokens, as most image APIs count none.
+ * Returns the tokens of images whose vendor reported none, within the reservation. Returns 0 for models not
+ * priced by tokens, because most image APIs count none.
  */
 function countImages({ request }: ImageJob, images: number, model: CatalogModel | undefined): number {
   if (request.pricing.type !== 'tokens') return 0;
   return images * Math.min(tokensPerOutputImage, model?.maxOutputTokens ?? Infinity);
 }
 
-/** Keeps the files whose links were asked for, each under a name that nobody can guess. */
+/** Stores the files requested by URL, each under an unguessable key. */
 async function keepImages(
-  { objects }: JobDependencies,
+  { objects }: JobDeps,
   job: ImageJob,
   images: readonly GeneratedImage[],
 ): Promise<(string | null)[]> {

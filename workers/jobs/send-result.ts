@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
-import type { AfterSettlement } from '../../shared/billing/finish-request.ts';
+import type { AfterSettlement } from '../../shared/settlement/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import { throughOutage } from '../../shared/redis/through-outage.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
-import type { KeptJob } from '../../shared/reply/answer-store.ts';
-import type { JobDependencies, RequestRun } from './job-context.ts';
+import type { KeptJob } from '../../shared/reply/response-store.ts';
+import type { JobDeps, RequestRun } from './job-context.ts';
 
 /**
- * Sends a whole answer: in a frame where it fits into one, else by way of the answer store where it is kept, else in
- * pieces as they are asked for. Resolves when it has left, or when nobody waits for it any more.
- * @param parts the answer's bytes, one after the other
+ * Sends a whole response: in one frame if it fits, otherwise through the response store if it is kept,
+ * otherwise in pieces as they are requested. Resolves when it is sent, or when nobody waits for it any more.
+ * @param parts the bytes of the response, in order
  */
 export async function sendResult(
-  dependencies: Pick<JobDependencies, 'answers' | 'mover'>,
+  dependencies: Pick<JobDeps, 'answers' | 'mover'>,
   request: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'jobAttempt'>,
   run: RequestRun,
   parts: readonly Buffer[],
@@ -23,26 +23,26 @@ export async function sendResult(
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const { jobAttempt } = request;
   if (jobAttempt !== undefined)
-    return await keepAnswer(dependencies, { ...request, jobAttempt }, Buffer.concat(parts, length));
+    return await keepResponse(dependencies, { ...request, jobAttempt }, Buffer.concat(parts, length));
   if (length <= maxInlineBytes) run.reply.result(Buffer.concat(parts, length));
   else if (request.claimHash === null) await sendPieces(run, parts, length);
-  else await storeAnswer(dependencies, request, run, Buffer.concat(parts, length));
+  else await storeResponse(dependencies, request, run, Buffer.concat(parts, length));
 }
 
 /**
- * Resolves once the answer of a durable job can be read: only then is the job said to have succeeded.
- * @returns what is left to do once it is settled: of an attempt that is not, nothing may move
- * @throws AppError `too_many_jobs` where no store takes it
+ * Resolves once the response of a durable job can be read. Only then is the job reported as succeeded.
+ * @returns the work to do after settlement; an attempt that does not settle must not move anything
+ * @throws AppError `too_many_jobs` if no store accepts it
  */
-async function keepAnswer(
-  { answers, mover }: Pick<JobDependencies, 'answers' | 'mover'>,
+async function keepResponse(
+  { answers, mover }: Pick<JobDeps, 'answers' | 'mover'>,
   { requestId, accountId, jobAttempt }: KeptJob,
   bytes: Buffer,
 ): Promise<AfterSettlement> {
   const request = { requestId, accountId, jobAttempt };
-  // The vendor was paid for the answer, and the settlement that comes next waits for Redis as well. A frame that is kept
-  // twice, because the reply to the first try was lost, is read once. Nothing ends the wait early: the settlement decides
-  // whether the job is still this worker's.
+  // The vendor was paid for the response, and the settlement that follows waits for Redis as well. A frame
+  // stored twice because the first reply was lost is read once. Nothing cuts the wait short: the settlement
+  // decides whether the job is still this worker's.
   const kept = await throughOutage(() => answers.keep(request, bytes));
   return () => {
     if ('size' in kept) mover.frames(request, kept.size);
@@ -50,8 +50,8 @@ async function keepAnswer(
   };
 }
 
-async function storeAnswer(
-  { answers, mover }: Pick<JobDependencies, 'answers' | 'mover'>,
+async function storeResponse(
+  { answers, mover }: Pick<JobDeps, 'answers' | 'mover'>,
   request: HeldRequest,
   { reply, log }: RequestRun,
   bytes: Buffer,
@@ -61,7 +61,7 @@ async function storeAnswer(
     if (stored.in === 'redis') mover.answer(request, stored.bytes);
     reply.stored(stored);
   } catch (error) {
-    // The request is settled; its callers would wait for as long as this worker lives.
+    // The request is settled; without a reply its callers would wait for as long as this worker lives.
     log.error({ err: error }, 'an answer could not be stored');
     const { code, publicMessage } = error instanceof AppError ? error : new AppError('service_unavailable');
     reply.error({ code, message: publicMessage });
@@ -82,17 +82,21 @@ async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: num
     }
   } catch (error) {
     if (signal.aborted) return;
-    // The request is settled; its caller would wait for the rest of its answer as long as this worker lives.
+    // The request is settled; without a reply its caller would wait for the rest for as long as this worker
+    // lives.
     log.warn({ err: error }, 'an answer could not be sent');
     reply.error({ code: 'service_unavailable', message: 'The answer was lost on its way.' });
   }
 }
 
-/** A cut connection is back within a second or two; this is long enough for a Redis that starts anew. */
+/** A lost connection is back within a second or two. This is long enough for a Redis restart. */
 const maxInsistingMs = 30_000;
 const againMs = { first: 100, most: 2_000 };
 
-/** What is paid for is not lost with a connection. @throws the last error, when nothing leaves for too long */
+/**
+ * Retries, so that a lost connection does not lose a response that is paid for.
+ * @throws the last error, if sending keeps failing for too long
+ */
 async function insist(send: () => Promise<void>, { signal }: RequestRun): Promise<void> {
   const startedAtMs = performance.now();
   for (let pauseMs = againMs.first; ; pauseMs = Math.min(againMs.most, 2 * pauseMs)) {
@@ -107,7 +111,7 @@ async function insist(send: () => Promise<void>, { signal }: RequestRun): Promis
   }
 }
 
-/** Views of the parts, gathered into pieces of exactly `pieceBytes`, but for the last. */
+/** Yields views of the parts, gathered into pieces of exactly `pieceBytes` except the last. */
 export function* cutPieces(parts: readonly Buffer[], size = pieceBytes): Generator<Buffer[]> {
   let piece: Buffer[] = [];
   let room = size;

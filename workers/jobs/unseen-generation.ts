@@ -1,6 +1,6 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { maySearch } from '../../shared/pricing/search-allowance.ts';
-import { mostTokensPerSecond } from '../../shared/pricing/usage-bounds.ts';
+import { maySearch } from '../../shared/catalog/search-allowance.ts';
+import { mostTokensPerSecond } from '../../shared/catalog/usage-bounds.ts';
 import { countChoices } from '../../shared/routing/chat-needs.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
 import { mayReason } from './chat-report-filter.ts';
@@ -8,16 +8,15 @@ import { ChoiceSilence, longestStepMs } from './choice-silence.ts';
 import { isReasoningItself } from './count-delta.ts';
 import { isReadAsStream, type AskedChat } from './read-as-stream.ts';
 
-/** What one choice says. */
 export type ChoiceDelta = Pick<Extract<ChatEvent, { type: 'delta' }>, 'index' | 'delta'>;
 
-/** An upper count of what a vendor may have generated for a chat since it last reported all of it. */
+/** Upper bound on what a vendor may have generated for a chat since it last reported all of it. */
 export class UnseenGeneration {
   readonly #route: CatalogRoute;
   readonly #isStreamed: boolean;
-  /** One for each choice: of several one may be silent while another speaks. */
+  /** One for each choice, because one may be silent while another sends output. */
   readonly #silences: readonly ChoiceSilence[];
-  /** By the numbers that the vendor gives its choices, in the order in which they came. */
+  /** By the vendor's choice index, in order of arrival. */
   readonly #byIndex = new Map<number, ChoiceSilence>();
   readonly #nowMs: () => number;
   /** Since the last report. */
@@ -41,7 +40,7 @@ export class UnseenGeneration {
     this.#nowMs = nowMs;
   }
 
-  /** Everything so far is reported, or there is nothing yet: what is generated from now on is not. */
+  /** Starts over: everything so far is reported, or nothing was generated yet. */
   restart(): void {
     for (const silence of this.#silences) silence.restart(this.#nowMs());
     this.#seenTokens = 0;
@@ -52,28 +51,28 @@ export class UnseenGeneration {
     const isReasoning = !delta['content'] && isReasoningItself(delta, this.#route);
     const isCall = Array.isArray(delta['tool_calls']);
     if (!isReasoning && !isCall && !delta['content']) return;
-    // What is said of a whole answer tells nothing of when it was generated.
+    // A response that is not streamed does not show when its parts were generated.
     if (!this.#isStreamed) return;
     this.#find(index).take(this.#nowMs(), { isCall, reasoningTokens: isReasoning ? tokens : null });
   }
 
-  /** A choice came to its end. */
+  /** Records that a choice came to its end. */
   finish(index: number): void {
     this.#find(index).finish(this.#nowMs());
   }
 
-  /** The call is over. */
+  /** Records that the call has ended. */
   end(): void {
     for (const silence of this.#silences) silence.end(this.#nowMs());
   }
 
-  /** Whether there was time to generate anything that nobody saw. */
+  /** Whether there was time to generate anything unseen. */
   get isPossible(): boolean {
     const nowMs = this.#nowMs();
     return this.#silences.some((silence) => silence.countMs(nowMs) > longestStepMs);
   }
 
-  /** What was seen, and what may have been generated beside it. */
+  /** The tokens that were seen, plus what may have been generated unseen. */
   countTokens(): number {
     const nowMs = this.#nowMs();
     const unseen = this.#silences.map((silence) =>
@@ -85,7 +84,7 @@ export class UnseenGeneration {
   #find(index: number): ChoiceSilence {
     let silence = this.#byIndex.get(index);
     if (silence === undefined) {
-      // Should a vendor make more choices than it was asked for, the last share one.
+      // If a vendor makes more choices than requested, the surplus ones share the last entry.
       silence = this.#silences[Math.min(this.#byIndex.size, this.#silences.length - 1)]!;
       this.#byIndex.set(index, silence);
     }
@@ -93,7 +92,7 @@ export class UnseenGeneration {
   }
 }
 
-/** Whether the model may generate what nobody sees at any time, whatever it said last. */
+/** Whether the model may generate unseen tokens at any time, whatever it sent last. */
 function hidesAnywhere(
   job: AskedChat,
   model: Pick<CatalogModel, 'published' | 'searchesUnasked'>,

@@ -2,24 +2,24 @@ import type { ChatRequest } from '../../shared/contract/chat.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import type { WebSource } from '../upstreams/upstream.ts';
 
-/** A longer list helps nobody. */
+/** A longer list is not useful. */
 const maxSources = 20;
 const maxTitle = 200;
 
 /**
- * Whether an answer's sources are told, and how: `listed` at the end of its text and as annotations, `annotated` as
- * OpenAI does it for who asked in OpenAI's own way, `hidden` where they are not wanted.
+ * How the sources of a response are shown: `listed` at the end of its text and as annotations; `annotated` as
+ * OpenAI does it, for callers that use OpenAI's own parameters; `hidden` if they are not wanted.
  */
 export type SourcesMode = 'listed' | 'annotated' | 'hidden';
 
 export function chooseSourcesMode({ web_search: search, response_format: format }: ChatRequest): SourcesMode {
   if (search === 'no-links') return 'hidden';
-  // A list after JSON would spoil it.
+  // A list after JSON would make it invalid.
   const isText = (format?.type ?? 'text') === 'text';
   return Boolean(search) && isText ? 'listed' : 'annotated';
 }
 
-/** The pages one answer rests on, each once. */
+/** The web pages that one response is based on, without duplicates. */
 export class WebSources {
   readonly #sources = new Map<string, WebSource>();
 
@@ -31,8 +31,8 @@ export class WebSources {
   }
 
   /**
-   * What is said of them at the end of an answer, as a delta; null where there is nothing to say.
-   * @param isAnnotated whether the vendor's own annotations have told them already
+   * Returns the delta that shows the sources at the end of a response; null if there is nothing to show.
+   * @param isAnnotated whether the vendor's own annotations have already shown them
    */
   conclude(mode: SourcesMode, isAnnotated: boolean): Record<string, unknown> | null {
     if (mode === 'hidden' || this.#sources.size === 0) return null;
@@ -49,7 +49,10 @@ export class WebSources {
     return `\n\nSources:\n${lines.join('\n')}`;
   }
 
-  /** Where in the text a page is cited only some vendors tell, and in units of their own: it stands for all of it. */
+  /**
+   * Only some vendors say where in the text a page is cited, and in units that differ, so each annotation
+   * covers the whole text.
+   */
   #annotate(): object[] {
     return [...this.#sources.values()].map(({ url, title }) => ({
       type: 'url_citation',
@@ -62,7 +65,7 @@ function isWebAddress(url: string): boolean {
   return /^https?:\/\//i.test(url) && URL.canParse(url);
 }
 
-/** A title must not break out of its brackets, nor a URL out of its parentheses. */
+/** Keeps a title from breaking out of its brackets, and a URL out of its parentheses. */
 function cleanTitle(title: string | null, url: string): string {
   const text = (title ?? '').replaceAll(/[[\]\s]+/g, ' ').trim();
   return text === '' ? new URL(url).hostname : shorten(text, maxTitle);

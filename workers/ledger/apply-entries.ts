@@ -8,13 +8,13 @@ import {
 import { firstStreamId, isAfter, type LedgerEntry, type StreamId } from '../../shared/ledger/usage-event.ts';
 
 /**
- * Writes one batch of a shard's stream, in an order that makes every step repeatable: rows by their own ids first,
- * then the documents that sum, each told by the last entry it sums what is new to it. A crash between any two steps,
- * or a second reader that believes to hold the lease, repeats work and changes nothing.
- *
- * @returns accounts of entries that were there before, from another place of the stream: Redis had forgotten them and
- * moved the money again. They count once here, and those accounts are to be restored. Who applies the batch again is told
- * of them again.
+ * Writes one batch of a shard's stream in an order that makes every step repeatable. Rows come first, keyed by
+ * their own IDs. The documents that hold sums follow; each knows the last entry it includes and adds only newer
+ * ones. A crash between two steps, or a second reader that believes it holds the lease, repeats work and
+ * changes nothing.
+ * @returns the accounts of entries that already existed from another place in the stream: Redis lost them and
+ * moved the money again. They count once here, and those accounts must be restored. Applying the batch again
+ * returns the same accounts.
  */
 export async function applyEntries(
   store: LedgerStore,
@@ -33,7 +33,10 @@ export async function applyEntries(
   return new Set([...isRepeated].map(({ event }) => event.accountId));
 }
 
-/** Repeated entries add nothing, and are applied all the same: else who restores the account adds them from the stream. */
+/**
+ * Repeated entries add nothing but are still marked as applied; otherwise restoring the account would add them
+ * from the stream.
+ */
 async function applyToAccounts(
   store: LedgerStore,
   entries: readonly LedgerEntry[],
@@ -43,7 +46,7 @@ async function applyToAccounts(
   const applied = await store.findAccountsApplied([...byAccount.keys()]);
   const changes = [...byAccount].flatMap(([id, own]) => {
     const from = applied.get(id);
-    // Entries of an account that is not there have no balance to move; `ledger verify` names them.
+    // Entries of a missing account have no balance to move; `ledger verify` reports them.
     if (from === undefined) return [];
     const fresh = own.filter((entry) => isAfter(entry.streamId, from));
     if (fresh.length === 0) return [];

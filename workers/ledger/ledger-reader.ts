@@ -4,27 +4,28 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
 import { shardCount } from '../../shared/redis/redis-keys.ts';
-import type { RestoreForgottenDependencies } from './restore-forgotten.ts';
+import type { RestoreForgottenDeps } from './restore-forgotten.ts';
 import { batchSize, ShardLedger } from './shard-ledger.ts';
 import type { ShardLeases } from './shard-leases.ts';
 
-/** How soon a settled request is in MongoDB while little happens; a full batch is followed by the next at once. */
+/** How soon a settled request is in MongoDB under low load. After a full batch the next one follows at once. */
 const idlePollMs = 200;
 const failurePauseMs = 1_000;
-/** Far above what a batch takes: a driver's command that never ends must not end a shard's ledger. */
+/** Far above what a batch takes. A driver command that never ends must not stop a shard's ledger. */
 const patienceMs = 60_000;
 
-export interface LedgerReaderDependencies extends RestoreForgottenDependencies {
+export interface LedgerReaderDeps extends RestoreForgottenDeps {
   readonly leases: ShardLeases;
 }
 
 /**
- * Moves every shard's stream into MongoDB: one reader a shard, whoever holds its lease. The lease only saves double
- * work; that nothing counts twice is in what applyEntries writes, which is conditional on what was applied before.
+ * Moves every shard's stream into MongoDB, with one reader per shard, which holds the shard's lease. The lease
+ * only saves duplicate work. applyEntries ensures that nothing counts twice, because its writes are conditional
+ * on what was applied before.
  */
-export function startLedgerReader(dependencies: LedgerReaderDependencies): Running {
+export function startLedgerReader(dependencies: LedgerReaderDeps): Running {
   const stopping = new AbortController();
-  // One pause a shard waits on it; Node would take so many listeners for a leak.
+  // One pause per shard listens to it; Node would report that many listeners as a leak.
   setMaxListeners(shardCount + 1, stopping.signal);
   const outage = new Outage(dependencies.log);
   const loops = Array.from({ length: shardCount }, (_, shard) =>
@@ -38,7 +39,7 @@ export function startLedgerReader(dependencies: LedgerReaderDependencies): Runni
   };
 }
 
-/** Tells of an outage once, whichever shards it stops, and of its end. */
+/** Logs an outage once, however many shards it stops, and its end. */
 class Outage {
   readonly #log: Logger;
   readonly #shards = new Set<number>();
@@ -61,7 +62,7 @@ class Outage {
 }
 
 async function readShard(
-  dependencies: LedgerReaderDependencies,
+  dependencies: LedgerReaderDeps,
   shard: number,
   outage: Outage,
   signal: AbortSignal,
@@ -75,11 +76,11 @@ async function readShard(
       else if ((await within(patienceMs, ledger.moveBatch(), failLate)) === batchSize) pauseMs = 0;
       outage.end(shard);
     } catch (error) {
-      // What hangs may still go on: it shares nothing with what comes after it.
+      // A batch that hangs may still go on. The new instance shares no state with it.
       ledger = new ShardLedger(dependencies, shard);
       if (error instanceof LedgerConflict) continue;
-      // The stream keeps what MongoDB cannot take; admission stops at the stream's bound. It may be this worker alone
-      // that does not reach MongoDB: another one may have the shard meanwhile.
+      // The stream keeps what MongoDB cannot accept; admission stops at the stream's limit. Perhaps only this
+      // worker cannot reach MongoDB, so another one may take the shard meanwhile.
       outage.begin(shard, error);
       await giveUp(leases, shard, log);
       pauseMs = failurePauseMs;
@@ -102,7 +103,7 @@ async function giveUp(leases: ShardLeases, shard: number, log: Logger): Promise<
   }
 }
 
-/** What hangs is left to itself: whoever moves the batch again changes nothing. */
+/** Abandons a batch that hangs. Moving it again changes nothing. */
 function failLate(): never {
   throw new Error(`a batch was not moved within ${patienceMs} ms`);
 }

@@ -8,10 +8,10 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 
-/** Accounts that Redis is asked for at once. */
+/** Accounts requested from Redis at once. */
 const idsPerRead = 1_000;
 
-export interface RestoreForgottenDependencies {
+export interface RestoreForgottenDeps {
   readonly redis: RedisClient;
   readonly store: LedgerStore;
   readonly accounts: AccountStore;
@@ -20,17 +20,16 @@ export interface RestoreForgottenDependencies {
 }
 
 /**
- * A Redis that came back without its last moments has accounts that are richer, or poorer, than MongoDB, which had been
- * told of charges and refills since. Those accounts are restored from MongoDB, and it is said. Two kinds of entries may be
- * forgotten: those up to the checkpoint, which the sums hold, and those of a batch that was not written to its end,
- * which are rows and may be in no sum.
- *
- * @param trimmed id of the last entry that Redis remembers to have trimmed
- * @param intent accounts that may have rows behind the checkpoint
- * @returns whether anything was forgotten
+ * Restores accounts from MongoDB after Redis has come back without its last writes, and logs it. The balances
+ * in Redis are then too high or too low, because MongoDB recorded charges and refills that Redis lost. Two
+ * kinds of entries may be lost: those up to the checkpoint, which the sums include, and those of a batch that
+ * was not written completely, which exist as rows and may be missing from the sums.
+ * @param trimmed ID of the last entry that Redis recorded as trimmed
+ * @param intent accounts that may have rows after the checkpoint
+ * @returns whether anything was lost
  */
 export async function restoreForgotten(
-  dependencies: RestoreForgottenDependencies,
+  dependencies: RestoreForgottenDeps,
   shard: number,
   trimmed: string,
   intent: ReadonlySet<string>,
@@ -41,20 +40,20 @@ export async function restoreForgotten(
     isAfter(checkpoint, parseStreamId(trimmed)) && (await hasForgotten(redis, shard, checkpoint));
   const missing = await findMissing(redis, shard, await store.findAfter([...intent], checkpoint));
   if (!isMissing && missing.length === 0) return false;
-  // Read after the stream: another reader may have come to the end of a batch meanwhile, and trimmed it.
+  // Read after the stream, because another reader may have finished and trimmed a batch meanwhile.
   const known = parseStreamId((await redis.get(redisKeys.ledgerTrimmed(shard))) ?? '0-0');
   const isBehind = isMissing && isAfter(checkpoint, known);
   const rows = missing.filter((row) => isAfter(placeOf(row), known));
   if (!isBehind && rows.length === 0) return false;
   const summed = isBehind ? await accounts.findAppliedSince(known.ms) : new Map<string, StreamId>();
   const held = await findHeld(redis, shard, [...summed.keys()]);
-  // Entries of an account that is not there have no balance to move; `ledger verify` names them.
+  // Entries of a missing account have no balance to move; `ledger verify` reports them.
   const touched = await store.findAccountsApplied(rows.map(({ accountId }) => accountId));
   const ends = new Map([...held.map((id) => [id, summed.get(id)!] as const), ...touched]);
   const last = findLatest([checkpoint, ...rows.map(placeOf)]);
   await wakeShard(redis, shard, findLatest([last, ...ends.values()]));
   for (const id of ends.keys()) await hotAccounts.reload(id);
-  // Last: a reader that takes over before this restores them all again.
+  // Comes last: if a reader takes over before this, it restores all of them again.
   await rememberCheckpoint(redis, shard, last);
   log.error(
     { shard, redisHas: formatStreamId(known), mongodbHas: formatStreamId(last), restored: ends.size },
@@ -66,7 +65,7 @@ export async function restoreForgotten(
 const findLatest = (places: readonly StreamId[]): StreamId =>
   places.reduce((latest, place) => (isAfter(place, latest) ? place : latest));
 
-/** Accounts of the shard that Redis holds; any other is restored by its first use. */
+/** Returns the accounts of the shard that are in Redis. Any other account is restored on its first use. */
 async function findHeld(redis: RedisClient, shard: number, ids: readonly string[]): Promise<string[]> {
   const own = ids.filter((id) => shardOf(id) === shard);
   const held: string[] = [];

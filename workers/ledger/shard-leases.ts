@@ -2,7 +2,7 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { shardCount } from '../../shared/redis/redis-keys.ts';
 import { Lease } from './lease.ts';
 
-/** Which shards this worker looks after: one worker a shard. */
+/** The shards that this worker looks after; each shard has one worker. */
 export class ShardLeases {
   readonly #leases: readonly Lease[];
 
@@ -11,7 +11,7 @@ export class ShardLeases {
     this.#leases = Array.from({ length: shardCount }, (_, shard) => new Lease(redis, workerId, keyOf(shard)));
   }
 
-  /** @returns whether the lease is this worker's now */
+  /** @returns whether this worker holds the lease now */
   async take(shard: number): Promise<boolean> {
     return await this.#leases[shard]!.take();
   }

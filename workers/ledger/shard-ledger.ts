@@ -8,17 +8,17 @@ import { isLaterId } from '../../shared/ledger/wake-stream.ts';
 import { RedisScript } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { applyEntries } from './apply-entries.ts';
-import { restoreForgotten, type RestoreForgottenDependencies } from './restore-forgotten.ts';
+import { restoreForgotten, type RestoreForgottenDeps } from './restore-forgotten.ts';
 
 export const batchSize = 1_000;
-/** An intent names no more accounts than this, unless one batch has more. */
+/** The most accounts that an intent names, unless a single batch has more. */
 const maxIntent = batchSize;
 
 /**
- * Trims what is at rest, and remembers up to where, as restoring an account from MongoDB needs to know. A reader that was
- * paused and goes on where another has been further moves nothing back, and has to look at what the other left. A stream
- * without the last entry of what was read from it is one that forgot: then nothing is trimmed, so that what Redis remembers
- * says so.
+ * Trims entries that are safely in MongoDB, and records up to where, because restoring an account from MongoDB
+ * needs that. A reader that was paused and resumes after another one went further moves nothing back, and must
+ * check what the other left. If the stream lacks the last entry that was read from it, Redis lost data. Then
+ * nothing is trimmed, so that the recorded position shows the loss.
  */
 const trimScript = new RedisScript(`${isLaterId}
 local isFurther = isLaterId(ARGV[1], redis.call('GET', KEYS[2]) or '0-0')
@@ -31,37 +31,38 @@ return isFurther and ARGV[1]
 `);
 
 /**
- * Moves the stream of one shard to MongoDB, batch by batch, as long as nobody else does and nothing fails: what it knows
- * then holds no longer, and another one takes its place.
+ * Moves the stream of one shard to MongoDB, batch by batch, as long as no other reader does and nothing fails.
+ * After that its state is invalid, and a new instance must replace it.
  *
- * Redis may come back with less than it had at any moment. Each batch is read together with what Redis remembers to have
- * trimmed, and is trimmed only if Redis still has it; so a loss shows before the next batch is applied, and what MongoDB
- * has of forgotten entries is summed before any later one is.
+ * Redis may come back at any moment with less than it had. Each batch is read together with the trim position
+ * that Redis recorded, and is trimmed only if Redis still has it. So a loss shows before the next batch is
+ * applied, and lost entries that MongoDB has are summed before any later one.
  */
 export class ShardLedger {
-  readonly #dependencies: RestoreForgottenDependencies;
+  readonly #dependencies: RestoreForgottenDeps;
   readonly #shard: number;
-  /** Up to where Redis is known to remember what MongoDB has; null where that has to be looked for. */
+  /** Up to where Redis is known to have what MongoDB has; null if that must be checked. */
   #remembered: string | null = null;
-  /** Accounts that MongoDB has been told of: a batch of others is announced first. */
+  /** Accounts announced to MongoDB. A batch with other accounts is announced first. */
   #intent: ReadonlySet<string> = new Set();
 
-  constructor(dependencies: RestoreForgottenDependencies, shard: number) {
+  constructor(dependencies: RestoreForgottenDeps, shard: number) {
     this.#dependencies = dependencies;
     this.#shard = shard;
   }
 
   /**
+   * Moves one batch.
    * @returns how many entries were moved
-   * @throws LedgerConflict where another reader was faster
+   * @throws LedgerConflict if another reader was faster
    */
   async moveBatch(most = batchSize): Promise<number> {
     const { trimmed, entries } = await this.#read(most);
-    // Whatever was not written here may be what a Redis remembers that came back with less than it had.
+    // A trim position that was not written here may come from a Redis that lost data.
     if (trimmed !== this.#remembered) {
       this.#intent = await this.#dependencies.store.intents.read(this.#shard);
       this.#remembered = null;
-      // What was read may be of before it: the next look reads it again.
+      // The batch may date from before the restore, so the next call reads it again.
       if (await restoreForgotten(this.#dependencies, this.#shard, trimmed, this.#intent)) return 0;
       this.#remembered = trimmed;
     }
@@ -71,7 +72,10 @@ export class ShardLedger {
     return entries.length;
   }
 
-  /** What is in the stream is not yet at rest: it is trimmed only after the checkpoint, so it is read from its start. */
+  /**
+   * Reads from the start of the stream. Entries are trimmed only after the checkpoint, so everything in it is
+   * still to be moved.
+   */
   async #read(most: number): Promise<{ readonly trimmed: string; readonly entries: LedgerEntry[] }> {
     const answers = await this.#dependencies.redis
       .multi()
@@ -85,7 +89,7 @@ export class ShardLedger {
     return { trimmed: trimmed ?? '0-0', entries: raw.map(([id, fields]) => parseLedgerEntry(id, fields)) };
   }
 
-  /** Most batches are of accounts that were announced already, and cost no write. */
+  /** Most batches hold only accounts that were already announced, and cost no write. */
   async #announce(entries: readonly LedgerEntry[]): Promise<void> {
     const own = new Set(entries.map((entry) => entry.event.accountId));
     const added = [...own].filter((id) => !this.#intent.has(id));
@@ -104,7 +108,7 @@ export class ShardLedger {
     const { redis, store } = this.#dependencies;
     const shard = this.#shard;
     const repeated = await applyEntries(store, entries);
-    // Before anything is trimmed: where this fails, the batch is read again, and its repeated entries are found again.
+    // Comes before trimming: if it fails, the batch is read again and its repeated entries are found again.
     await this.#restoreRepeated(repeated);
     const last = entries[entries.length - 1]!.streamId;
     await store.writeCheckpoint(shard, last);
@@ -116,7 +120,7 @@ export class ShardLedger {
   async #restoreRepeated(accountIds: ReadonlySet<string>): Promise<void> {
     if (accountIds.size === 0) return;
     const { store, hotAccounts, log } = this.#dependencies;
-    // Entries of an account that is not there have no balance to move; `ledger verify` names them.
+    // Entries of a missing account have no balance to move; `ledger verify` reports them.
     for (const accountId of (await store.findAccountsApplied([...accountIds])).keys()) {
       await hotAccounts.reload(accountId);
       log.error(

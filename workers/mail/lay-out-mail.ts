@@ -1,6 +1,6 @@
 import { html, Html } from '../../shared/runtime/html.ts';
 
-/** What a mail says, in the order in which it says it. Plain text: both forms are made of this. */
+/** The contents of a mail, in reading order. Plain text: both the text and the HTML form are made from it. */
 export interface MailContent {
   readonly language: string;
   readonly service: string;
@@ -13,7 +13,7 @@ export interface MailContent {
   readonly footer: readonly string[];
 }
 
-/** The code stands on a line of its own, so that it is easily copied and found. */
+/** Lays out the text form. The code is on a separate line, so that it is easy to find and copy. */
 export function layOutText({ heading, lead, code, facts, advice, footer }: MailContent): string {
   const paragraphs = [
     heading,
@@ -29,7 +29,7 @@ export function layOutText({ heading, lead, code, facts, advice, footer }: MailC
 const fonts = "-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
 const monospace = "ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono','DejaVu Sans Mono',monospace";
 
-/** A layout of tables with inline styles: many mail programs know nothing else. */
+/** Tables with inline styles, because many mail programs support nothing else. */
 const table = new Html('table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"');
 
 const styles = {
@@ -42,7 +42,7 @@ const styles = {
     'margin:0 0 12px;font-size:24px;line-height:31px;font-weight:700;letter-spacing:-0.2px;color:#141a26;',
   lead: 'margin:0;font-size:16px;line-height:25px;color:#3d4657;word-break:break-word;',
   code:
-    // The spacing after the last digit is outweighed by the padding on the left.
+    // The left padding balances the letter spacing after the last digit.
     'padding:20px 8px 20px 18px;background:#f1f4fd;border:1px solid #d8e0f8;border-radius:10px;' +
     `font-family:${monospace};font-size:36px;line-height:42px;font-weight:700;letter-spacing:10px;color:#141a26;`,
   validity: 'margin:0;font-size:14px;line-height:21px;color:#6a7384;text-align:center;',
@@ -55,7 +55,7 @@ const styles = {
   footer: 'padding:18px 4px 0;font-size:12px;line-height:18px;color:#7a8394;word-break:break-word;',
 } as const;
 
-/** For programs that ask for them. Others leave the colours, or turn them round by themselves. */
+/** For mail programs that support them. Others keep the colours or invert them. */
 const darkStyles = new Html(`@media (prefers-color-scheme: dark) {
 .page { background: #0f1115 !important; }
 .card { background: #1a1d24 !important; border-color: #2b303b !important; }
@@ -66,7 +66,7 @@ const darkStyles = new Html(`@media (prefers-color-scheme: dark) {
 .line { border-color: #2b303b !important; }
 }`);
 
-/** The service's name above, one card, what is small beneath. Nothing is loaded from anywhere. */
+/** Lays out the HTML form: the service's name, one card, and the small print below. It loads nothing external. */
 export function layOutHtml(content: MailContent): string {
   const { language, service, heading, lead, code, facts, advice, footer } = content;
   const page = html`<!doctype html>
@@ -100,7 +100,7 @@ ${code === null ? null : layOutCode(code)}${facts.length === 0 ? null : layOutFa
   return page.text;
 }
 
-/** The code is one text, so that a double click selects it. */
+/** The code is a single text node, so that a double click selects it. */
 function layOutCode({ digits, validity }: NonNullable<MailContent['code']>): Html {
   return html`<${table} style="margin:24px 0 10px;">
 <tr><td class="code strong" align="center" style="${styles.code}">${digits}</td></tr>

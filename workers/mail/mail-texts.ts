@@ -1,9 +1,9 @@
 import type { ConfirmedAction, NoticeEvent } from '../../shared/web/mail.ts';
 
-/** Which mail with a sign-in code goes out, by its purpose and by whether the address has a user. */
+/** Which mail with a sign-in code is sent, depending on its purpose and on whether the address has a user. */
 export type SignInCase = 'login' | 'signup' | 'signup-of-known';
 
-/** The words of one mail. Values in them are not escaped; the layout does that. */
+/** The texts of one mail. Values in them are not escaped; the layout does that. */
 export interface Words {
   readonly subject: string;
   readonly heading: string;
@@ -12,21 +12,21 @@ export interface Words {
   readonly advice: string;
 }
 
-/** All words of a language. `service` is the service's name, `label` the name that its user gave an account. */
+/** All texts of a language. `service` is the service's name, `label` is the name that the user gave an account. */
 export interface MailTexts {
   signIn(signInCase: SignInCase, service: string): Words;
   noProfile(email: string, service: string, isSignUpOpen: boolean): Words;
   confirmation(action: ConfirmedAction, label: string): Words;
   notice(event: NoticeEvent, label: string, service: string): Words;
-  /** How long a code holds. */
+  /** How long a code is valid. */
   validity(minutes: number): string;
   readonly neverShare: string;
-  /** Of a notice about something that may not have been completed. */
+  /** For a notice about an action that may not have completed. */
   readonly uncertain: string;
   readonly when: string;
-  /** Of a notice: where the action came from. */
+  /** For a notice: where the action came from. */
   readonly address: string;
-  /** Of a code: the address that asked for it. */
+  /** For a code: the address that requested it. */
   readonly requestedFrom: string;
   readonly device: string;
   /** In UTC. */

@@ -11,41 +11,44 @@ export interface RenderedMail {
   readonly html: string;
 }
 
-/** What a mail says of the service, and what it depends on beside its own data. */
+/** What a mail says about the service, and what it depends on besides its own data. */
 export interface RenderContext {
   readonly service: string;
   readonly supportEmail: string | null;
   readonly isSignUpOpen: boolean;
-  /** Whether a user has the address; of use to sign-in codes alone. */
+  /** Whether the address has a user. Only used for sign-in codes. */
   readonly isKnown: boolean;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
 const textsByLanguage: Record<MailLanguage, MailTexts> = { ru: textsRu, en: textsEn };
 
-/** Devices are of somebody's choosing: no mail is longer for them than this. */
+/** Limits values such as device names, which an attacker can choose. */
 const maxValueLength = 100;
 /** RFC 5321, 4.5.3.1. */
 const maxEmailLength = 254;
 
-/** A value as one short line: in a header or a text part a line's end would begin something else. */
+/** Turns a value into one short line. A line break would start something new in a header or in the text part. */
 function toLine(value: string, maxLength = maxValueLength): string {
   return shorten(value.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim(), maxLength);
 }
 
-/** What mail programs make links of. */
+/** Text that mail programs turn into links. */
 const likeALink = /\S*(?::\/\/|www\.|@|[\p{L}\p{N}]\.\p{L}{2})\S*/giu;
-/** Room for a name, and none for a sentence. */
+/** Long enough for a name, too short for a sentence. */
 const maxLabelLength = 40;
 
 /**
- * An account's label. A thief with a session may have chosen it to have the owner do something: it leads nowhere, and is no
- * longer than a name.
+ * Sanitizes an account's label. A thief with a session may have chosen it to make the owner do something, so
+ * links are removed and it is no longer than a name.
  */
 const toName = (label: string): string => toLine(toLine(label).replaceAll(likeALink, '…'), maxLabelLength);
 
-/** Subject, text and HTML of a mail. A code for which there is no user, and none may be made, is left out. */
+/**
+ * Renders subject, text and HTML of a mail. Leaves out the code if there is no user for it and none may be
+ * created.
+ */
 export function renderMail(mail: Mail, context: RenderContext): RenderedMail {
   const { service: name, supportEmail, now } = context;
   const texts = textsByLanguage[mail.language];
@@ -91,7 +94,7 @@ function findCode(mail: Mail, { isKnown, isSignUpOpen }: RenderContext): string 
   return hasCode(mail.purpose, isKnown, isSignUpOpen) ? mail.code : null;
 }
 
-/** Seconds that the mail has waited are no reason to say 9 instead of 10. */
+/** Rounds, so that a few seconds of delay do not turn 10 minutes into 9. */
 function countMinutes(mail: Mail, now: number): number {
   return mail.kind === 'notice' ? 0 : Math.max(1, Math.round((mail.expiresAt - now) / 60_000));
 }

@@ -1,33 +1,34 @@
 import { UnrecoverableError, type Job as BullJob } from 'bullmq';
 import { decryptSecret } from '../../shared/accounts/credentials.ts';
-import { nameService, type MailSender } from '../../shared/runtime/mail-sender.ts';
+import { nameService, type MailSender } from '../../shared/config/mail-sender.ts';
 import type { Mail } from '../../shared/web/mail.ts';
 import type { SealedMail } from '../../shared/web/mail-queue.ts';
 import { renderMail } from './render-mail.ts';
 import { SendingFailed, type SmtpClient } from './smtp-client.ts';
 
-export interface MailDependencies {
+export interface MailDeps {
   readonly client: SmtpClient;
   readonly masterKey: string;
   readonly from: MailSender;
   readonly supportEmail: string | null;
   readonly isSignUpOpen: boolean;
-  /** Whether a user has the address. */
+  /** Whether the address has a user. */
   readonly isKnown: (email: string) => Promise<boolean>;
 }
 
-/** The mail will not be sent: it is too late, or it was refused for good. */
+/** Thrown when the mail will not be sent: it is too late, or the server rejected it for good. */
 export class MailDropped extends UnrecoverableError {}
 
 /**
- * Processes a job of BullMQ: one attempt to send a mail. What it throws is kept in Redis, so it names nobody.
+ * Processes a BullMQ job: makes one attempt to send a mail. Its errors are stored in Redis, so they contain no
+ * address.
  * @throws MailDropped if no attempt follows; any other error if one does
  */
-export async function sendMail(dependencies: MailDependencies, job: BullJob<SealedMail>): Promise<void> {
+export async function sendMail(dependencies: MailDeps, job: BullJob<SealedMail>): Promise<void> {
   const { client, masterKey, from, supportEmail, isSignUpOpen, isKnown } = dependencies;
   const now = Date.now();
   if (now >= job.data.expiresAt) throw new MailDropped('It could not be sent in time.');
-  // Under another MASTER_KEY this fails, and a worker with the right one may be next.
+  // This fails under a different MASTER_KEY. A worker with the right key may take the next attempt.
   const mail = JSON.parse(decryptSecret(job.data.sealed, masterKey)) as Mail;
   const rendered = renderMail(mail, {
     service: nameService(from),

@@ -1,22 +1,22 @@
 import { domainToASCII } from 'node:url';
 import { createTransport } from 'nodemailer';
-import { isMailAddress, type MailSender } from '../../shared/runtime/mail-sender.ts';
+import { isMailAddress, type MailSender } from '../../shared/config/mail-sender.ts';
 
 export interface SmtpTimeouts {
   readonly connectMs: number;
-  /** Without a word from the server. */
+  /** Without any data from the server. */
   readonly silenceMs: number;
-  /** For a mail in all: a server that sends a byte now and then is never silent. */
+  /** For a whole mail, because a server that sends a byte now and then is never silent. */
   readonly totalMs: number;
 }
 
 const defaultTimeouts: SmtpTimeouts = { connectMs: 10_000, silenceMs: 20_000, totalMs: 60_000 };
 
-/** Many servers limit the mails of one connection, and a new connection costs little. */
+/** Many servers limit the mails per connection, and a new connection costs little. */
 const maxMailsPerConnection = 100;
 
 export interface SmtpClientOptions {
-  /** As `SMTP_URL` has it. */
+  /** In the format of `SMTP_URL`. */
   readonly url: string;
   readonly maxConnections: number;
   readonly timeouts?: SmtpTimeouts;
@@ -25,17 +25,20 @@ export interface SmtpClientOptions {
 export interface OutgoingMail {
   readonly from: MailSender;
   readonly to: string;
-  /** The same at every attempt, so that programs that read mail show one that came twice once. Without angle brackets. */
+  /**
+   * The same for every attempt, so that mail programs show a mail that arrived twice only once. Without angle
+   * brackets.
+   */
   readonly messageId: string;
   readonly subject: string;
   readonly text: string;
   readonly html: string;
 }
 
-/** The mail did not get through. The message holds nothing that the server said: it may repeat the address. */
+/** The mail was not sent. The message contains nothing that the server said, because that may repeat the address. */
 export class SendingFailed extends Error {
   override readonly name = 'SendingFailed';
-  /** Whether the server refused this recipient or this mail for good. */
+  /** Whether the server rejected this recipient or this mail for good. */
   readonly isPermanent: boolean;
 
   constructor(message: string, isPermanent: boolean, cause?: unknown) {
@@ -45,13 +48,16 @@ export class SendingFailed extends Error {
 }
 
 export interface SmtpClient {
-  /** Resolves when the server has taken the mail. @throws SendingFailed */
+  /**
+   * Resolves when the server has accepted the mail.
+   * @throws SendingFailed
+   */
   send(mail: OutgoingMail): Promise<void>;
-  /** Mails that are being sent fail. */
+  /** Closes all connections. Mails in progress fail. */
   close(): void;
 }
 
-/** Keeps a few connections to the mail server open, each for a mail at a time. */
+/** Creates a client that keeps a few connections to the mail server open, each for one mail at a time. */
 export function createSmtpClient({
   url,
   maxConnections,
@@ -107,7 +113,8 @@ export function readServer(text: string) {
     host,
     port: port === '' ? (isSecure ? 465 : 587) : Number(port),
     secure: isSecure,
-    // Without this, a password is sent in clear when the server, or somebody in between, offers no STARTTLS.
+    // Without this, the password is sent in clear text if the server, or a man in the middle, offers no
+    // STARTTLS.
     requireTLS: !isSecure && username !== '' && !isLoopback,
     ...(username === ''
       ? {}
@@ -116,8 +123,8 @@ export function readServer(text: string) {
 }
 
 /**
- * An address as mail servers know it: with the domain in punycode.
- * @throws SendingFailed where it could be read as anything but one address
+ * Returns an address in the form that mail servers use, with the domain in punycode.
+ * @throws SendingFailed if it could be read as anything but one address
  */
 function toWireAddress(address: string): string {
   if (!isMailAddress(address))
@@ -136,7 +143,7 @@ interface SmtpFault {
 
 function explainFailure(error: unknown): SendingFailed {
   const { code, command, responseCode, permanent } = error as SmtpFault;
-  // A refused login or sender is a matter of configuration, which the operator can mend.
+  // A rejected login or sender is a configuration problem that the operator can fix.
   const isOfMail = command === 'RCPT TO' || command === 'DATA';
   const what = [command, responseCode ?? code].filter((word) => word !== undefined).join(', ');
   return new SendingFailed(

@@ -1,31 +1,29 @@
-import { Worker } from 'bullmq';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
 import type { Mail } from '../../shared/web/mail.ts';
 import { mailQueueName, type SealedMail } from '../../shared/web/mail-queue.ts';
-import { createBullWorkerOptions } from '../intake/bull-worker-options.ts';
 import { closeBullWorker } from '../intake/close-bull-worker.ts';
+import { createBullWorker } from '../intake/create-bull-worker.ts';
 import { computeMailRetryMs } from './retry-delay.ts';
-import { MailDropped, sendMail, type MailDependencies } from './send-mail.ts';
+import { MailDropped, sendMail, type MailDeps } from './send-mail.ts';
 import { createSmtpClient, type SmtpTimeouts } from './smtp-client.ts';
 
-/** Mails that a process sends at once, each over a connection of its own: mail servers often allow ten or twenty. */
+/** Mails that a process sends at once, each over a separate connection. Mail servers often allow ten or twenty. */
 const defaultConcurrency = 5;
 
 /** A mail whose worker has been silent for this long is taken over by another worker. */
 const defaultLockMs = 10_000;
 
-/** When the process stops, mails under way have this long; what is cut then is sent again by another worker. */
+/** How long mails in progress have when the process stops. Another worker sends the interrupted ones again. */
 const stopGraceMs = 5_000;
 
-export interface MailIntakeOptions extends Omit<MailDependencies, 'client'> {
+export interface MailIntakeOptions extends Omit<MailDeps, 'client'> {
   readonly smtpUrl: string;
-  /** A connection without a bound on retries, as BullMQ's workers want it. */
-  readonly blocking: RedisClient;
+  readonly bullmq: RedisClient;
   readonly log: Logger;
-  /** All that follow are for tests, which cannot wait for minutes. */
+  /** All of the following are for tests, which cannot wait for minutes. */
   readonly concurrency?: number;
   readonly computeRetryMs?: typeof computeMailRetryMs;
   readonly lockMs?: number;
@@ -34,7 +32,7 @@ export interface MailIntakeOptions extends Omit<MailDependencies, 'client'> {
 
 /** Takes mails off their queue and hands each to the mail server at least once. */
 export function startMailIntake(options: MailIntakeOptions): Running {
-  const { smtpUrl, blocking, log, timeouts } = options;
+  const { smtpUrl, bullmq, log, timeouts } = options;
   const { concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
   const { computeRetryMs = computeMailRetryMs } = options;
   const client = createSmtpClient({
@@ -42,14 +40,14 @@ export function startMailIntake(options: MailIntakeOptions): Running {
     maxConnections: concurrency,
     ...(timeouts === undefined ? {} : { timeouts }),
   });
-  const worker = new Worker<SealedMail>(mailQueueName, (job) => sendMail({ ...options, client }, job), {
-    ...createBullWorkerOptions({ blocking, concurrency, lockMs }),
-    settings: {
-      backoffStrategy: (attempts, _type, _error, job) => computeRetryMs(attempts, job!.name as Mail['kind']),
-    },
+  const worker = createBullWorker<SealedMail>(mailQueueName, (job) => sendMail({ ...options, client }, job), {
+    redis: bullmq,
+    concurrency,
+    lockMs,
+    backoffStrategy: (attempts, _type, _error, job) => computeRetryMs(attempts, job!.name as Mail['kind']),
   });
   worker.on('error', (error) => log.debug({ queue: mailQueueName, err: error }, 'waiting for Redis'));
-  // While the mail server is away every mail fails, again and again.
+  // While the mail server is down, every mail fails again and again.
   const warnOfRetry = createThrottledWarning((line, facts: object) => log.warn(facts, line));
   worker.on('failed', (job, error) => {
     const facts = { mailId: job?.id, kind: job?.name, attempts: job?.attemptsMade, reason: error.message };
@@ -59,7 +57,7 @@ export function startMailIntake(options: MailIntakeOptions): Running {
   return {
     async stop() {
       const grace = setTimeout(() => client.close(), stopGraceMs);
-      await closeBullWorker(worker, blocking);
+      await closeBullWorker(worker, bullmq);
       clearTimeout(grace);
       client.close();
     },

@@ -11,16 +11,16 @@ import {
   type Sharp,
 } from './decoders.ts';
 
-/** Decodes ahead of a waiting picture end within seconds. */
+/** How long to wait for a decoder. Decodes ahead in the queue end within seconds. */
 const maxWaitMs = 60_000;
 
 export interface CheckedImage {
   readonly mediaType: ImageType;
-  /** In all frames. */
+  /** Over all frames. */
   readonly pixels: number;
 }
 
-/** Rejects with the signal's reason, or with AppError `deadline_exceeded` where no decoder is free in time. */
+/** Rejects with the signal's reason, or with AppError `deadline_exceeded` if no decoder is free in time. */
 export type CheckImage = (
   bytes: Buffer,
   accountId: string,
@@ -28,13 +28,13 @@ export type CheckImage = (
 ) => Promise<CheckedImage | ImageFault>;
 
 /**
- * One process's check of strangers' pictures: that they are PNG, JPEG, WebP or GIF, of a bearable size, and can be
- * decoded to the last pixel; of an animated GIF that is cut off, the frames that are there. Bytes after the end of a
- * picture do no harm to who knows it for a picture, and stay.
+ * Creates the check for untrusted images: they must be PNG, JPEG, WebP or GIF, of a reasonable size, and fully
+ * decodable. A truncated animated GIF passes with the frames it has. Bytes after the end of an image are kept;
+ * they cannot harm a reader that treats the file as an image.
  */
 export function createImageChecker(decoders = new Decoders()): CheckImage {
   return async (bytes, accountId, signal) => {
-    // The first bytes decide which decoder may see a picture at all: none of SVG, PDF or the like ever does.
+    // The first bytes decide whether a decoder sees the file at all, so SVG, PDF and the like never reach one.
     const mediaType = sniffImageType(bytes);
     if (mediaType === null) return unknownImageType;
     return await decoders.use({ accountId, signal, waitMs: maxWaitMs }, (sharp) =>
@@ -47,7 +47,8 @@ async function decode(sharp: Sharp, bytes: Buffer, mediaType: ImageType): Promis
   try {
     const head = await inspectHead(sharp, bytes, { format: mediaType, countsFrames: true });
     if ('fault' in head) return head;
-    // A single pixel of each frame is wanted, but of all of it: `fill` crops nothing, so no row is left undecoded.
+    // Needs only a single pixel of each frame, but must decode all of it: `fill` crops nothing, so every row is
+    // decoded.
     await sharp(bytes, { ...decodeOptions, limitInputPixels: maxPixels, pages: -1 })
       .resize(1, 1, { fit: 'fill' })
       .timeout({ seconds: maxDecodeSeconds })
@@ -55,7 +56,7 @@ async function decode(sharp: Sharp, bytes: Buffer, mediaType: ImageType): Promis
       .toBuffer();
     return { mediaType, pixels: head.pixels };
   } catch {
-    // What the decoder says is of no use to a caller.
+    // The decoder's message does not help a caller.
     return undecodable;
   }
 }

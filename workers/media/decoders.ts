@@ -2,37 +2,37 @@ import type sharp from 'sharp';
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairBudget } from '../../shared/fairness/fair-budget.ts';
 
-/** Of one image; an animation's frames count together. */
+/** Per image; the frames of an animation count together. */
 export const maxPixels = 50_000_000;
-/** Each frame costs more than its pixels: a file of a few megabytes can hold a million of one pixel. */
+/** Each frame costs more than its pixels: a file of a few megabytes can hold a million one-pixel frames. */
 export const maxFrames = 1_000;
-/** A decoder that is at it for so long is being led by the nose. */
+/** A decoder that takes longer is under attack by a crafted file. */
 export const maxDecodeSeconds = 10;
-/** An interlaced image of the most pixels takes 400 MB for a second; there are two cores on a small machine. */
+/** An interlaced image of the maximum size takes 400 MB for a second, and small machines have two cores. */
 const maxDecodes = 2;
 
-/** What is wrong with bytes that should be an image, to be read after "an image". */
+/** What is wrong with an image, phrased to follow "an image". */
 export interface ImageFault {
   readonly fault: string;
 }
 
 export const unknownImageType: ImageFault = { fault: 'is not a PNG, JPEG, WebP or GIF' };
-/** Whatever the decoder's words are, they speak of its insides; to a caller they all mean this. */
+/** Decoder messages describe internals; to a caller they all mean this. */
 export const undecodable: ImageFault = { fault: 'cannot be decoded: it is damaged or cut off' };
 
 /**
- * Cameras write JPEGs that make the decoder warn and that everybody shows: only what ends too early, or cannot be read at
- * all, is refused. Colour profiles are left alone, for they are programs of a kind.
+ * Cameras write JPEGs that make the decoder warn although every program shows them. So only truncated or
+ * unreadable images are rejected. Colour profiles are ignored, because they are a kind of program.
  */
 export const decodeOptions = { failOn: 'error', ignoreIcc: true } as const;
 
-/** The decoders of one process. Accounts take turns, and one alone never has all of them. */
+/** The decoders of one process. Accounts take turns, and one account never holds all of them. */
 export class Decoders {
   readonly #slots = new FairBudget({ capacity: maxDecodes, maxWaitingPerHolder: Infinity });
 
   /**
-   * Runs some work with sharp, once there is a decoder for it.
-   * @throws AppError `deadline_exceeded` where none is free in time; the signal's reason
+   * Runs work with sharp once a decoder is free.
+   * @throws AppError `deadline_exceeded` if none is free in time; the signal's reason
    */
   async use<T>(
     { accountId, signal, waitMs }: { accountId: string; signal: AbortSignal; waitMs: number },
@@ -50,7 +50,7 @@ export class Decoders {
 
 export type Sharp = typeof sharp;
 
-/** Loaded when it is first needed: api processes and most workers never are. */
+/** Loads sharp on first use: api processes and most workers never need it. */
 async function loadSharp(): Promise<Sharp> {
   const { default: sharp } = await import('sharp');
   sharp.concurrency(1);
@@ -59,10 +59,10 @@ async function loadSharp(): Promise<Sharp> {
 }
 
 /**
- * Reads no further than the head, whatever number of pixels that promises.
- * @param format what the first bytes say
- * @param countsFrames whether the pixels of all frames are decoded, and not of the first alone
- * @throws what sharp throws where it cannot be read
+ * Reads only the header, whatever number of pixels it claims.
+ * @param format the format that the first bytes indicate
+ * @param countsFrames whether the pixels of all frames are decoded, and not just those of the first
+ * @throws sharp's error if the header cannot be read
  */
 export async function inspectHead(
   sharp: Sharp,

@@ -3,7 +3,7 @@ import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { sniffImageType } from '../../shared/contract/image-type.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
-import { decodeBase64 } from '../../shared/runtime/base64.ts';
+import { decodeBase64 } from '../../shared/encoding/base64.ts';
 import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
 import type { InputImage } from '../upstreams/upstream.ts';
 import {
@@ -15,27 +15,28 @@ import {
 } from './media-memory.ts';
 import type { RemadeImage, RemakeImage } from './remake-image.ts';
 
-/** OpenAI's bound. */
+/** OpenAI's limit. */
 const maxMaskBytes = 4_000_000;
 /**
- * Written anew so well that nobody sees a difference, a photograph has up to two and a half times its bytes. Where that is
- * too much it is written about as well as cameras and web pages write theirs: as large as it came, or a little smaller.
+ * Re-encoded without visible loss, a photograph may take up to two and a half times its bytes. If that is too
+ * much, it is encoded at the usual quality of cameras and web pages, which makes it as large as before or a
+ * little smaller.
  */
 const usualQuality = 75;
-/** While they are sent, images are in memory as they are, and once more as base64 or as a form. */
+/** While they are sent, images are in memory as they are, and once more as base64 or as form data. */
 const memoryPerByte = 7 / 3;
 
 export interface InputImageSources {
   readonly fetchClient: SafeFetchClient;
   readonly remakeImage: RemakeImage;
-  /** Bytes that callers' images hold, from before they come until their request has ended. */
+  /** Bytes that callers' images hold, from before they arrive until their request has ended. */
   readonly memory: FairBudget;
 }
 
 export interface LoadedInputs {
   readonly inputs: readonly InputImage[];
   readonly mask: InputImage | null;
-  /** The request has ended, and nothing refers to its images any more. */
+  /** Releases the memory once the request has ended and nothing refers to its images any more. */
   release(): void;
 }
 
@@ -44,9 +45,10 @@ const noInputs: LoadedInputs = { inputs: [], mask: null, release: () => undefine
 type Location = readonly (string | number)[];
 
 /**
- * Loads what a request gives its model to edit, one image after the other: links through the guard against requests into
- * our own network, data URIs as they are. All of them are made anew from their pixels.
- * @throws AppError `unsafe_url` or `validation_failed`, which name the field; `deadline_exceeded`; the signal's reason
+ * Loads the images that a request gives its model to edit, one after another. URLs go through the SSRF guard;
+ * data URIs are used as they are. All images are re-encoded from their pixels.
+ * @throws AppError `unsafe_url` or `validation_failed`, which name the field; `deadline_exceeded`; the signal's
+ * reason
  */
 export async function loadInputImages(
   sources: InputImageSources,
@@ -63,7 +65,7 @@ export async function loadInputImages(
   }
 }
 
-/** The file that is being made anew, and all that were. */
+/** Counts the file that is being re-encoded, and all that already were. */
 function countNeededBytes({ inputs, mask }: ImageJob): number {
   const count = inputs.length + (mask === null ? 0 : 1);
   return Math.min(count * maxImageBytes, maxRequestBytes) + maxImageBytes;
@@ -132,7 +134,7 @@ class InputLoad {
       const limits = { maxBytes: maxImageBytes, accountId, signal: this.#signal };
       return (await this.#sources.fetchClient.fetchBytes(url, limits)).bytes;
     } catch (error) {
-      // What fetches knows no field.
+      // The fetch client does not know the field.
       const [issue] = error instanceof AppError ? error.issues : [];
       if (!(error instanceof AppError) || issue === undefined) throw error;
       throw invalidField(loc, issue.msg, { code: error.code, type: issue.type });

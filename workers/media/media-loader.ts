@@ -7,40 +7,43 @@ import type { CheckImage } from './check-image.ts';
 import { acquireMediaMemory, maxImageBytes, maxRequestBytes, type MediaHolder } from './media-memory.ts';
 import { Slots } from './slots.ts';
 import { countBase64Bytes, isDataUri, splitDataUri } from '../../shared/contract/data-uri.ts';
-import { decodeBase64, encodeBase64 } from '../../shared/runtime/base64.ts';
+import { decodeBase64, encodeBase64 } from '../../shared/encoding/base64.ts';
 
-/** Of one request's pictures together. */
+/** For all images of one request. */
 const maxRequestPixels = 300_000_000;
 const maxRequestPictures = 500;
-/** Of one request at once: a crowd of slow URLs leaves room for other requests. */
+/** Concurrent fetches of one request, so that many slow URLs leave capacity for other requests. */
 const maxRequestFetches = 4;
-/** From a request's first picture on; later ones are not begun any more. */
+/** Counted from a request's first image. No image is started after this. */
 const maxRequestMs = 60_000;
 
-/** What a process has one of, for all of its requests. */
+/** Shared by all requests of a process. */
 export interface MediaSources {
   readonly fetchClient: SafeFetchClient;
   readonly checkImage: CheckImage;
-  /** Bytes that fetched pictures hold, from before they come until their request has ended. */
+  /** Bytes that fetched images hold, from before they arrive until their request has ended. */
   readonly memory: FairBudget;
 }
 
 export interface RequestMedia extends MediaLoader {
-  /** The request has ended, and nothing refers to its pictures any more. */
+  /** Releases the memory once the request has ended and nothing refers to its images any more. */
   release(): void;
 }
 
-/** One request's: what its messages point at, each loaded once. It keeps what it loaded until it is released. */
+/**
+ * Creates the loader for the media in one request's messages. It loads each URL once and keeps the result until
+ * released.
+ */
 export function createMediaLoader(sources: MediaSources, request: MediaHolder): RequestMedia {
   return new RequestMediaLoader(sources, request);
 }
 
-/** Memory for some links of a request. */
+/** Memory for some URLs of a request. */
 interface Reservation {
   readonly share: BudgetShare;
   /** How many are not loaded yet. */
   left: number;
-  /** What those hold that are. */
+  /** Bytes held by those that are loaded. */
   loadedBytes: number;
 }
 
@@ -49,11 +52,11 @@ class RequestMediaLoader implements RequestMedia {
   readonly #request: MediaHolder;
   readonly #loads = new Map<string, Promise<LoadedMedia>>();
   readonly #fetchSlots = new Slots(maxRequestFetches);
-  /** One after another, so that the sums are right and a request of many pictures holds up no other. */
+  /** One at a time, so that the sums are right and a request with many images does not delay others. */
   readonly #checkSlots = new Slots(1);
-  /** Aborted by the first failure: a request without one of its pictures cannot be answered, so the others may stop. */
+  /** Aborted by the first failure. The request cannot succeed without all of its images, so the others may stop. */
   readonly #failed = new AbortController();
-  /** By link. */
+  /** By URL. */
   readonly #reservations = new Map<string, Reservation>();
   #isReleased = false;
   #deadlineAtMs: number | null = null;
@@ -69,12 +72,13 @@ class RequestMediaLoader implements RequestMedia {
   async reserve(urls: readonly string[], signal: AbortSignal): Promise<void> {
     const links = urls.filter((url) => !isDataUri(url) && !this.#reservations.has(url));
     if (links.length === 0) return;
-    // A link of a few bytes makes a worker hold megabytes, for as long as its request waits for a slot of a route.
+    // A URL of a few bytes makes a worker hold megabytes for as long as its request waits for a slot of a
+    // route.
     const needed = countMostBytes(links.length);
     const share = await acquireMediaMemory(this.#sources.memory, this.#request, needed, signal);
     const reservation = { share, left: links.length, loadedBytes: 0 };
     for (const url of links) this.#reservations.set(url, reservation);
-    // The request may have ended in the moment in which it was granted.
+    // The request may have ended at the moment the memory was granted.
     if (this.#isReleased) this.release();
   }
 
@@ -85,7 +89,7 @@ class RequestMediaLoader implements RequestMedia {
     const load = this.#load(url, AbortSignal.any([signal, this.#failed.signal]));
     this.#loads.set(url, load);
     load.catch((error: unknown) => {
-      // Being told to stop says nothing about the picture.
+      // An abort says nothing about the image.
       if (signal.aborted) this.#loads.delete(url);
       else this.#failed.abort(error);
     });
@@ -98,7 +102,7 @@ class RequestMediaLoader implements RequestMedia {
   }
 
   async #load(url: string, signal: AbortSignal): Promise<LoadedMedia> {
-    // The request has failed already.
+    // The request has already failed.
     signal.throwIfAborted();
     this.#pictures += 1;
     if (this.#pictures > maxRequestPictures)
@@ -125,7 +129,7 @@ class RequestMediaLoader implements RequestMedia {
   }
 
   async #fetch(url: string, signal: AbortSignal): Promise<Buffer> {
-    // All that are loaded together have reserved already; this is for one that is asked for alone.
+    // Images loaded together are already reserved. This is for a single one.
     await this.reserve([url], signal);
     const release = await this.#fetchSlots.acquire(signal, this.#readDeadline());
     try {
@@ -141,7 +145,7 @@ class RequestMediaLoader implements RequestMedia {
 
   #noteFetched(url: string, bytes: number): void {
     const reservation = this.#reservations.get(url)!;
-    // One that was given up once its bytes were there is fetched again.
+    // A URL that was aborted after its bytes arrived is fetched again.
     reservation.left = Math.max(0, reservation.left - 1);
     reservation.loadedBytes += countBase64(bytes);
     reservation.share.shrink(reservation.loadedBytes + countMostBytes(reservation.left));
@@ -163,7 +167,7 @@ class RequestMediaLoader implements RequestMedia {
   }
 }
 
-/** Of so many links: those that are loaded, and those that are on their way when there are too many of them. */
+/** The most bytes for this many URLs: those loaded, and those in flight when there are too many. */
 function countMostBytes(links: number): number {
   return countBase64(Math.min(links * maxImageBytes, maxRequestBytes + maxRequestFetches * maxImageBytes));
 }

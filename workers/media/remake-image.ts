@@ -12,7 +12,7 @@ import {
   type Sharp,
 } from './decoders.ts';
 
-/** Formats that images are written in. */
+/** Formats that images are encoded in. */
 export type OutputFormat = NonNullable<ImageOptions['outputFormat']>;
 
 export interface RemadeImage {
@@ -26,18 +26,18 @@ export interface RemadeImage {
 export interface RemakeOptions {
   readonly accountId: string;
   readonly signal: AbortSignal;
-  /** For a decoder. */
+  /** How long to wait for a decoder. */
   readonly waitMs: number;
-  /** The image's own format where it is null; PNG for one that is never written, a GIF. */
+  /** Null for the image's own format, or PNG if that cannot be written (GIF). */
   readonly format: OutputFormat | null;
-  /** 1 to 100, of JPEG and WebP; null leaves as little to be seen of writing it anew as is sensible. */
+  /** 1 to 100, for JPEG and WebP. Null re-encodes with as little visible loss as is sensible. */
   readonly quality: number | null;
 }
 
 /**
- * Makes an image anew from its pixels, so that nothing is left of the file: no EXIF with its place, no profile, no text, no
- * bytes behind the end. It is turned first as EXIF says that it is to be shown. Of an animation the first frame is taken.
- * Rejects with the signal's reason, or with AppError `deadline_exceeded` where no decoder is free in time.
+ * Re-encodes an image from its pixels, so that nothing else of the file remains: no EXIF location, colour
+ * profile, text or trailing bytes. Applies the EXIF orientation first. Uses the first frame of an animation.
+ * Rejects with the signal's reason, or with AppError `deadline_exceeded` if no decoder is free in time.
  */
 export type RemakeImage = (bytes: Buffer, options: RemakeOptions) => Promise<RemadeImage | ImageFault>;
 
@@ -49,9 +49,12 @@ export function createImageRemaker(decoders: Decoders): RemakeImage {
   };
 }
 
-/** Where a photograph is written a second time, this loses nothing that anybody sees. */
+/** Re-encodes a photograph without visible loss. */
 const fineQuality = 95;
-/** From here on JPEGs keep the colours of each pixel; below it their files would be larger than those of other programs. */
+/**
+ * From this quality on, JPEGs keep full colour resolution. Below it, that would make files larger than other
+ * programs' files.
+ */
 const leastFullColourQuality = 90;
 
 async function remake(
@@ -71,14 +74,14 @@ async function remake(
       .timeout({ seconds: maxDecodeSeconds });
     if (format === 'png') image.png({ adaptiveFiltering: true });
     else if (format === 'webp') image.webp({ quality });
-    // JPEG knows no transparency; without a background it would turn black.
+    // JPEG has no transparency; without a background it would turn black.
     else image.flatten({ background: 'white' }).jpeg({ quality, chromaSubsampling });
     const { data, info } = await image.toBuffer({ resolveWithObject: true });
     const { width, height, channels } = info;
     const hasAlpha = channels === 2 || channels === 4;
     return { bytes: data, contentType: `image/${format}`, width, height, hasAlpha };
   } catch {
-    // What the decoder says is of no use to a caller.
+    // The decoder's message does not help a caller.
     return undecodable;
   }
 }

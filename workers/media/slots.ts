@@ -1,6 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 
-/** A counting lock whose waiters are served in the order they came. */
+/** A FIFO counting semaphore. */
 export class Slots {
   #free: number;
   readonly #waiters: (() => void)[] = [];
@@ -10,7 +10,7 @@ export class Slots {
   }
 
   /**
-   * Waits for a slot and returns what gives it back. Rejects with the signal's reason.
+   * Waits for a slot and returns a function that releases it. Rejects with the signal's reason.
    * @throws AppError `deadline_exceeded`
    */
   async acquire(signal: AbortSignal, deadlineAtMs: number): Promise<() => void> {

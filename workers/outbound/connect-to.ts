@@ -1,21 +1,21 @@
 import type { LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 
-/** Addresses that are tried, one after another, before a host counts as not answering. */
+/** Addresses that are tried, one after another, before a host counts as unreachable. */
 const maxAddresses = 4;
 
 export interface ConnectOptions {
-  /** Destroys the socket, in whatever phase it is. */
+  /** Destroys the socket at any stage. */
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   readonly isPublic: (address: string) => boolean;
-  /** In place of the roots that Node trusts. */
+  /** Replaces the root certificates that Node trusts. */
   readonly ca: string | undefined;
 }
 
 /**
- * Makes TLS connections to these addresses and to no others, whatever name is asked for: a name that is resolved
- * again between check and connection could mean another host by then.
+ * Creates a connector that makes TLS connections only to these addresses, whatever host name is requested.
+ * Resolving a name again between check and connection could lead to another host.
  */
 export function connectTo(
   addresses: readonly string[],
@@ -27,7 +27,7 @@ export function connectTo(
     autoSelectFamilyAttemptTimeout: 1_000,
     timeout: timeoutMs,
     signal,
-    // Said here because a variable of the environment turns it off for whoever does not.
+    // Set explicitly, because an environment variable can turn off the default.
     rejectUnauthorized: true,
     maxCachedSessions: 0,
     allowH2: false,
@@ -36,7 +36,7 @@ export function connectTo(
   return (options, callback) => {
     connect(options, (...[error, socket]) => {
       if (error !== null) return callback(error, null);
-      // The lock behind the lock: nothing is asked of a host that the check did not let pass.
+      // Defence in depth: no request goes to an address that is not public.
       if (!isPublic(socket.remoteAddress ?? '')) {
         socket.destroy();
         return callback(new Error('the connection leads elsewhere than was checked'), null);

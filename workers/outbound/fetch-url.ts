@@ -4,7 +4,10 @@ import { shorten } from '../../shared/runtime/shorten.ts';
 
 const maxShownLength = 120;
 
-/** A URL as error texts show it: without its query and user, which can hold secrets, and not at any length. */
+/**
+ * Returns a URL as error messages show it: shortened, and without its query and user info, which can hold
+ * secrets.
+ */
 export function showUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const shown = url === null || url.host === '' ? '' : `${url.protocol}//${url.host}${url.pathname}`;
@@ -12,7 +15,7 @@ export function showUrl(text: string): string {
   return shorten(shown, maxShownLength);
 }
 
-/** The URL, or one that it redirects to, must not be fetched. */
+/** Creates the error for a URL that must not be fetched, or that redirects to one. */
 export function refuseUrl(text: string, fault: UrlFault, isRedirected: boolean): AppError {
   const subject = isRedirected ? `${showUrl(text)} redirects to one that` : showUrl(text);
   return invalidField(['body', 'messages'], `The URL ${subject} ${fault}, so it is not fetched.`, {
@@ -20,7 +23,7 @@ export function refuseUrl(text: string, fault: UrlFault, isRedirected: boolean):
   });
 }
 
-/** The URL may be fetched, and that failed. */
+/** Creates the error for a failed fetch of a permitted URL. */
 export function failFetch(text: string, why: string, cause?: unknown): AppError {
   const msg = `The URL ${showUrl(text)} could not be fetched: ${why}.`;
   const { message, issues } = invalidField(['body', 'messages'], msg);

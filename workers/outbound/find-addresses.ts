@@ -4,7 +4,7 @@ import { isPublicAddress } from '../../shared/runtime/address-class.ts';
 import { publicPorts, readHost } from '../../shared/runtime/public-url.ts';
 import { createHostResolver, type ResolveHost } from './resolve-host.ts';
 
-/** What counts as the public internet. Only tests set these: they have no public hosts. */
+/** Defines the public internet. Only tests set these, because they have no public hosts. */
 export interface PublicInternetOptions {
   readonly resolveHost?: ResolveHost;
   readonly isPublic?: (address: string) => boolean;
@@ -30,10 +30,10 @@ export function readPublicInternet(options: PublicInternetOptions): PublicIntern
 }
 
 /**
- * Resolves all addresses of a URL's host. A single address that is not public rules out the host: with both kinds it would be
- * chance which one is used. A name that does not exist gives the same result after the same delay as an internal one, so that
- * callers cannot find out which internal names exist.
- * @param refusalStepMs the result null comes at a multiple of this, however fast the look-up was
+ * Resolves all addresses of a URL's host. A single address that is not public rules out the host, because with
+ * both kinds it would be random which one is used. A name that does not exist gives the same result after the
+ * same delay as an internal one, so that callers cannot find out which internal names exist.
+ * @param refusalStepMs a null result comes at a multiple of this, however fast the lookup was
  * @returns null if the host has no address, or one that is not public
  */
 export async function findPublicAddresses(

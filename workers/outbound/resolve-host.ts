@@ -1,31 +1,34 @@
 import { promises as dns } from 'node:dns';
 
-/** All addresses of a name, IPv4 first; none where there are none or nobody told. Rejects with the signal's reason. */
+/**
+ * Resolves a name to all of its addresses, IPv4 first; empty if there are none or the lookup failed. Rejects
+ * with the signal's reason.
+ */
 export type ResolveHost = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 export interface HostResolverOptions {
-  /** `address:port`; the machine's own otherwise. */
+  /** `address:port`; the machine's own if omitted. */
   readonly servers?: readonly string[];
-  /** For a name, all tries with all servers together. */
+  /** Per name, for all attempts with all servers. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Asks name servers, not the operating system: that has few threads for it, and callers' names that nobody answers
- * would keep the vendors' names waiting. It also leaves out the names that only this machine knows, of its hosts file
- * and its search domains, which are internal ones.
+ * Creates a resolver that queries name servers instead of the operating system. The operating system has few
+ * threads for lookups, so callers' names that do not resolve would delay the vendors' names. This also excludes
+ * names that only this machine knows, from its hosts file and search domains, which are internal.
  */
 export function createHostResolver({ servers, timeoutMs = 5_000 }: HostResolverOptions = {}): ResolveHost {
   return async (host, signal) => {
     signal.throwIfAborted();
-    // One for each name, for cancelling ends all queries of a resolver.
+    // One resolver per name, because cancelling ends all queries of a resolver.
     const resolver = new dns.Resolver({ timeout: Math.ceil(timeoutMs / 3), tries: 2 });
     if (servers !== undefined) resolver.setServers(servers);
     const cancel = (): void => resolver.cancel();
     const timer = setTimeout(cancel, timeoutMs);
     signal.addEventListener('abort', cancel, { once: true });
     try {
-      // A name often has addresses of one family only; the other's query then fails, which says nothing.
+      // A name often has addresses of one family only. The query for the other then fails, which means nothing.
       const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
       signal.throwIfAborted();
       return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));

@@ -13,11 +13,11 @@ import {
 import { readBoundedBody } from './read-bounded-body.ts';
 
 /**
- * Callers name the hosts: without a bound they could make a worker open thousands of connections. Accounts share them
- * fairly, so that links that hang hold up the account that sent them.
+ * Callers choose the hosts, so without a limit they could make a worker open thousands of connections. Accounts
+ * share the limit fairly, so that hanging URLs only delay the account that sent them.
  */
 const maxFetches = 16;
-/** For one of those; a fetch takes 15 s at most, so that whoever waits longer waits behind a crowd. */
+/** How long to wait for one of them. A fetch takes 15 s at most, so a longer wait means a long queue. */
 const maxWaitMs = 30_000;
 const maxRedirects = 3;
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -25,13 +25,13 @@ const defaultTimeouts: FetchTimeouts = { connectMs: 5_000, totalMs: 15_000, refu
 
 export interface FetchTimeouts {
   readonly connectMs: number;
-  /** One URL with its redirects, from the first look-up to the last byte. */
+  /** One URL with its redirects, from the first lookup to the last byte. */
   readonly totalMs: number;
-  /** A name without public addresses is refused at a multiple of this, however fast or slowly it was looked up. */
+  /** A name without public addresses is rejected at a multiple of this, however fast the lookup was. */
   readonly refusalStepMs: number;
 }
 
-/** All but the defaults are for tests. */
+/** Only tests set these. */
 export interface SafeFetchOptions extends PublicInternetOptions {
   readonly timeouts?: FetchTimeouts;
 }
@@ -45,25 +45,29 @@ export interface FetchLimits {
   readonly signal: AbortSignal;
 }
 
-/** All that leaves of an answer; its status is 200. `contentType` is what the server says, which nobody checked. */
+/**
+ * The parts of a response with status 200 that are used. `contentType` is the server's claim, which is not
+ * verified.
+ */
 export interface FetchedBytes {
   readonly bytes: Buffer;
   readonly contentType: string | null;
 }
 
-/** One process's way to the URLs that callers sent. It holds nothing open between fetches. */
+/** Fetches URLs that callers sent. Connections are not reused. */
 export interface SafeFetchClient {
   /**
-   * GETs an https URL of the public internet, following redirects within it.
-   * Rejects with AppError `unsafe_url`, `validation_failed` or `deadline_exceeded`, or with the signal's reason.
+   * GETs an https URL on the public internet, following redirects within it. Rejects with AppError
+   * `unsafe_url`, `validation_failed` or `deadline_exceeded`, or with the signal's reason.
    */
   fetchBytes(url: string, limits: FetchLimits): Promise<FetchedBytes>;
 }
 
 /**
- * Fetches what strangers point at. Each URL, redirects included, is checked as text, then by all addresses of its host;
- * the connection goes to just those addresses. There is a connection for each fetch and none is kept: hosts hardly
- * repeat, and a kept connection would outlive its check. No proxy, cookie or key is ever involved.
+ * Creates the client for untrusted URLs. Each URL, including redirects, is checked as text and then by all
+ * addresses of its host, and the connection goes only to those addresses. Each fetch uses a new connection:
+ * hosts rarely repeat, and a reused connection would outlive its check. Proxies, cookies and keys are never
+ * used.
  */
 export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetchClient {
   const connections = new FairBudget({ capacity: maxFetches });
@@ -94,7 +98,7 @@ export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetch
   };
 }
 
-/** One URL with what it redirects to. */
+/** Fetches one URL, following its redirects. */
 class SafeFetch {
   readonly #text: string;
   readonly #limits: Omit<FetchLimits, 'accountId'>;
@@ -139,14 +143,14 @@ class SafeFetch {
     const { isPublic, ca, connectMs: timeoutMs } = this.#settings;
     const client = new Client(url.origin, {
       connect: connectTo(addresses, { signal, timeoutMs, isPublic, ca }),
-      // The whole fetch is timed.
+      // The timer limits the whole fetch.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
     try {
       const answer = await this.#request(client, url);
       const { statusCode, headers, body } = answer;
-      // Whatever is left of the body is cut off below; that is no error of anybody's.
+      // The rest of the body is cut off below. That is not an error.
       body.on('error', () => undefined);
       const location = headers['location'];
       if (redirectStatuses.has(statusCode) && typeof location === 'string') return { location };

@@ -2,84 +2,96 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { modelDisabled } from '../../shared/contract/model-errors.ts';
-import type { RouteGrant } from '../../shared/routing/grant-script.ts';
-import { findWays, type RouteWay } from '../../shared/routing/route-way.ts';
+import type { CallSlot } from '../../shared/routing/acquire-script.ts';
+import { listCandidates, type RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import { UpstreamError, type EnterAgain, type Upstream, type UpstreamTarget } from '../upstreams/upstream.ts';
-import { enterAgain, leaveFailed } from './further-slot.ts';
-import { orderWays } from './order-ways.ts';
+import {
+  UpstreamError,
+  type AcquireFurther,
+  type Upstream,
+  type UpstreamTarget,
+} from '../upstreams/upstream.ts';
+import { acquireFurther, releaseFailed } from './further-slot.ts';
+import { orderCandidates } from './order-candidates.ts';
 import { chooseBackoffMs, isOfKey, mayRetry } from './retry-policy.ts';
-import type { Patience } from './gate-queue.ts';
-import type { RouteGate } from './route-gate.ts';
+import type { WaitLimits } from './wait-queue.ts';
+import type { RouteLimiter } from './route-limiter.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 
-/** What calls are made with; one for each worker process. */
+/** Everything that calls are made with. One per worker process. */
 export interface Routing {
   readonly upstreams: UpstreamPool;
-  readonly gate: RouteGate;
+  readonly limiter: RouteLimiter;
 }
 
-/** A route's upstream, and how it is called there. */
+/** A route's upstream and the target to call there. */
 export interface RouteTarget {
   readonly upstream: Upstream;
   readonly target: UpstreamTarget;
 }
 
-/** The moment in which a call may be made. */
-export interface Chance {
+/** What an attempt gets along with its call slot. */
+export interface GrantedCall {
   /** The account that the slot was granted to. */
   readonly accountId: string;
-  /** The route that is called. */
   readonly route: CatalogRoute;
-  /** How many further calls could be made beside it. */
+  /** How many more calls could run in parallel with this one. */
   readonly spareSlots: number;
-  /** How many calls there may be at once. */
+  /** The number of calls that may run at once. */
   readonly slots: number;
-  /** To be called once the vendor has begun to answer well, where the answer takes its time. */
+  /** Call this once the vendor starts to respond successfully, if the response takes a while. */
   readonly onAlive: () => void;
-  /** Whether another account waits for the slot that this call holds. One trip to Redis. */
+  /** Whether another account waits for the slot that this call holds. Takes one round trip to Redis. */
   readonly isContested: () => Promise<boolean>;
-  /** Waits for a further slot of the same way, for a call beside this one. */
-  readonly enterAgain: EnterAgain;
-  /** To be told of a call that is made for other accounts than that one: how it ends speaks for all of them. */
+  /** Waits for another slot of the same candidate, for a call in parallel with this one. */
+  readonly acquireFurther: AcquireFurther;
+  /** Reports that the call also serves these other accounts, so its outcome applies to all of them. */
   readonly onShared: (accountIds: Iterable<string>) => void;
 }
 
 export interface RouteCall<T> {
-  /** The accounts that it may be made for, in the order of their turns: one where it is one request's. */
+  /**
+   * The accounts that the call may be made for, in the order of their turns. One account if it serves one
+   * request.
+   */
   readonly accountIds: () => Iterable<string>;
-  /** Those of the model's that can serve this request. */
+  /** The routes of the model that can serve this request. */
   readonly routes: readonly CatalogRoute[];
   readonly signal: AbortSignal;
-  /** A call that got no slot of its upstream by then is given up; milliseconds of the epoch. */
+  /** The call fails if it has no slot of its upstream by then; milliseconds since the epoch. */
   readonly deadlineAtMs: number;
-  readonly patience: Patience;
-  /** Nobody waits at a socket for it: calls that somebody waits for go first. */
+  readonly waitLimits: WaitLimits;
+  /** No client waits at a socket for this call. Calls that a client waits for go first. */
   readonly isBackground?: boolean;
-  /** A durable job rather waits than fails: vendors at their limits are asked again for as long as calls may take. */
+  /**
+   * A durable job waits instead of failing: vendors at their rate limits are retried for as long as calls may
+   * take.
+   */
   readonly outlastsLimits: boolean;
-  /** Whether another call is made where a vendor that was asked took too long: it may go on, and charges for either. */
+  /** Whether to retry after a vendor timed out. The vendor may still finish the first call, and charges for both. */
   readonly outlastsTimeouts: boolean;
   readonly log: Logger;
-  /** Once anything went out to the caller, a second try would repeat it. */
+  /** Once any output went out to the caller, a retry would repeat it. */
   readonly hasOutput: () => boolean;
   /**
-   * Answers what loads whatever a call needs by all of these routes and that is not there yet; null where that is
-   * nothing. It is loaded while no slot is held, for who sent the request says how long that takes.
+   * Returns a function that loads whatever a call through these routes needs and is not loaded yet, or null if
+   * there is nothing to load. It runs while no slot is held, because the sender of the request controls how
+   * long it takes.
    */
   readonly findMissing?: (targets: readonly RouteTarget[]) => (() => Promise<void>) | null;
-  readonly attempt: (upstream: Upstream, target: UpstreamTarget, chance: Chance) => Promise<T>;
+  readonly attempt: (upstream: Upstream, target: UpstreamTarget, granted: GrantedCall) => Promise<T>;
 }
 
 /**
- * Makes one call through the routes: load what it needs, wait until one may be called, call, and on failure choose
- * again, until an answer, a refusal of the request itself, output, or the end of the tries.
- * @throws AppError what the caller is told; the signal's reason where it was aborted
+ * Makes one call through the routes: loads what the call needs, acquires a slot, calls, and retries with
+ * another candidate on failure. Ends with a response, a rejection of the request itself, a failure after output
+ * has started, or when the retries are used up.
+ * @throws AppError the error for the caller; the signal's reason if it was aborted
  */
 export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promise<T> {
   if (call.routes.length === 0) throw modelDisabled();
   await findMissingOfAll(routing, call)?.();
-  const failed: RouteWay[] = [];
+  const failed: RouteCandidate[] = [];
   const budgetMs = 2 * Math.max(0, ...call.routes.map((route) => route.upstream.timeoutMs));
   let startedAtMs: number | null = null;
   let attempts = 0;
@@ -87,33 +99,33 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
   let last: UpstreamError | null = null;
   for (;;) {
     const leftMs = startedAtMs === null ? Infinity : budgetMs - (performance.now() - startedAtMs);
-    const grant = await enterGate(routing.gate, call, failed, leftMs);
-    if (grant === null) throw last === null ? nothingToCall() : toCallerError(last);
+    const slot = await acquireSlot(routing.limiter, call, failed, leftMs);
+    if (slot === null) throw last === null ? nothingToCall() : toCallerError(last);
     startedAtMs ??= performance.now();
     try {
-      const outcome = await callOnce(routing, call, grant);
+      const outcome = await callOnce(routing, call, slot);
       if ('answer' in outcome) return outcome.answer;
       await outcome.loadMissing();
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason;
       if (!(error instanceof UpstreamError)) throw error;
       last = error;
-      // A route that leads nowhere does so with every key.
-      failed.push(...(error.failure === 'missing' ? findWays(grant.way.route) : [grant.way]));
-      const isLast = orderWays(call.routes, failed, Math.random).length === 0;
+      // A missing model or address is missing for every key of the route.
+      failed.push(...(error.failure === 'missing' ? listCandidates(slot.candidate.route) : [slot.candidate]));
+      const isLast = orderCandidates(call.routes, failed, Math.random).length === 0;
       if (!call.outlastsLimits || error.failure !== 'rate_limited') {
         calls += 1;
-        // A key at fault is tried past while there are others.
+        // A failing key does not count as an attempt while there are other keys to try.
         if (!isOfKey(error) || isLast) attempts += 1;
       }
-      tellFailure(call.log, grant.way, error, calls);
+      logFailure(call.log, slot.candidate, error, calls);
       const elapsedMs = performance.now() - startedAtMs;
       const hasOutput = call.hasOutput();
       const { outlastsTimeouts } = call;
       const tries = { calls, attempts, elapsedMs, budgetMs };
       const history = { ...tries, hasOutput, hasOtherRoute: !isLast, outlastsTimeouts };
       if (!mayRetry(error, history)) throw toCallerError(error);
-      // The delay rejects with an error of its own; what follows tells the signal's reason.
+      // The delay rejects with its own error; `throwIfAborted` throws the signal's reason instead.
       const backoffMs = chooseBackoffMs(error, attempts, Math.random());
       if (backoffMs > 0) await delay(backoffMs, undefined, { signal: call.signal }).catch(() => undefined);
       call.signal.throwIfAborted();
@@ -121,85 +133,85 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
   }
 }
 
-/** How long the ways that did not fail are waited for where those that did may be called again. */
+/** How long to wait for candidates that have not failed yet before retrying those that have. */
 const othersPauseMs = 1_500;
 
 /**
- * Ways that failed for this call are tried again only where none of the others will be open shortly.
- * @param leftMs after so long no call is to begin any more
+ * Retries candidates that failed for this call only if no other candidate becomes available shortly.
+ * @param leftMs no call may begin after this many milliseconds
  */
-async function enterGate<T>(
-  gate: RouteGate,
+async function acquireSlot<T>(
+  limiter: RouteLimiter,
   call: RouteCall<T>,
-  failed: readonly RouteWay[],
+  failed: readonly RouteCandidate[],
   leftMs: number,
-): Promise<RouteGrant | null> {
-  const fresh = orderWays(call.routes, failed, Math.random);
-  if (failed.length === 0) return await gate.enter(fresh, call);
+): Promise<CallSlot | null> {
+  const fresh = orderCandidates(call.routes, failed, Math.random);
+  if (failed.length === 0) return await limiter.acquire(fresh, call);
   const deadlineAtMs = Math.min(call.deadlineAtMs, Date.now() + leftMs);
-  const enter = async (ways: readonly RouteWay[], mostMs: number): Promise<RouteGrant | null> => {
-    const patience = {
-      keyMs: Math.min(call.patience.keyMs, mostMs),
-      breakerMs: Math.min(call.patience.breakerMs, mostMs),
+  const acquire = async (candidates: readonly RouteCandidate[], mostMs: number): Promise<CallSlot | null> => {
+    const waitLimits = {
+      keyMs: Math.min(call.waitLimits.keyMs, mostMs),
+      breakerMs: Math.min(call.waitLimits.breakerMs, mostMs),
     };
-    return await gate.enter(ways, {
+    return await limiter.acquire(candidates, {
       accountIds: call.accountIds,
       signal: call.signal,
       deadlineAtMs,
-      patience,
+      waitLimits,
       ...(call.isBackground === true && { isBackground: true }),
     });
   };
   try {
-    const grant = fresh.length === 0 ? null : await enter(fresh, Math.min(othersPauseMs, leftMs));
-    return grant ?? (await enter(orderWays(call.routes, [], Math.random), leftMs));
+    const slot = fresh.length === 0 ? null : await acquire(fresh, Math.min(othersPauseMs, leftMs));
+    return slot ?? (await acquire(orderCandidates(call.routes, [], Math.random), leftMs));
   } catch (error) {
-    // What it was that failed says more than that its time is up.
+    // The vendor's failure tells the caller more than the expired deadline does.
     if (error instanceof AppError && error.code === 'deadline_exceeded') return null;
     throw error;
   }
 }
 
-/** What whichever route is called needs is loaded ahead of the gate, so that its slot is waited for once. */
+/** Loads what any of the routes may need before acquiring a slot, so that the call waits for its slot only once. */
 function findMissingOfAll<T>({ upstreams }: Routing, call: RouteCall<T>): (() => Promise<void>) | null {
   const { findMissing, routes } = call;
   if (findMissing === undefined) return null;
   return findMissing(routes.map((route) => findTarget(upstreams, route, null)));
 }
 
-/** The answer, or what is to be loaded before the route can be called: its slot has been given back for that long. */
-type CallOutcome<T> = { readonly answer: T } | { readonly loadMissing: () => Promise<void> };
+/** The response, or what to load before the route can be called. The slot is released while that loads. */
+type CallResult<T> = { readonly answer: T } | { readonly loadMissing: () => Promise<void> };
 
 async function callOnce<T>(
-  { upstreams, gate }: Routing,
+  { upstreams, limiter }: Routing,
   call: RouteCall<T>,
-  grant: RouteGrant,
-): Promise<CallOutcome<T>> {
-  const { route, apiKey } = grant.way;
-  let accountIds: readonly string[] = [grant.accountId];
+  slot: CallSlot,
+): Promise<CallResult<T>> {
+  const { route, apiKey } = slot.candidate;
+  let accountIds: readonly string[] = [slot.accountId];
   try {
     const { upstream, target } = findTarget(upstreams, route, apiKey);
     const loadMissing = call.findMissing?.([{ upstream, target }]) ?? null;
     if (loadMissing !== null) {
-      gate.leave(grant, 'none');
+      limiter.release(slot, 'none');
       return { loadMissing };
     }
     const answer = await call.attempt(upstream, target, {
-      accountId: grant.accountId,
+      accountId: slot.accountId,
       route,
-      spareSlots: grant.spareSlots,
-      slots: grant.slots,
-      onAlive: () => gate.confirm(grant),
-      isContested: () => gate.isContested(grant),
-      enterAgain: (signal) => enterAgain(gate, call, grant, signal),
+      spareSlots: slot.spareSlots,
+      slots: slot.slots,
+      onAlive: () => limiter.confirm(slot),
+      isContested: () => limiter.isContested(slot),
+      acquireFurther: (signal) => acquireFurther(limiter, call, slot, signal),
       onShared: (shared) => {
         accountIds = [...shared];
       },
     });
-    gate.leave(grant, 'ok', null, accountIds);
+    limiter.release(slot, 'ok', null, accountIds);
     return { answer };
   } catch (error) {
-    leaveFailed(gate, grant, error, accountIds);
+    releaseFailed(limiter, slot, error, accountIds);
     throw error;
   }
 }
@@ -212,10 +224,10 @@ function findTarget(upstreams: UpstreamPool, route: CatalogRoute, apiKey: string
   };
 }
 
-/** A route that leads nowhere is a mistake of the catalog, or a model that its vendor took away. */
-function tellFailure(
+/** A missing model or address is a mistake in the catalog, or the vendor retired the model. */
+function logFailure(
   log: Logger,
-  { route, fingerprint }: RouteWay,
+  { route, fingerprint }: RouteCandidate,
   error: UpstreamError,
   call: number,
 ): void {
@@ -240,14 +252,17 @@ function nothingToCall(): AppError {
   });
 }
 
-/** What a caller is told of a vendor's failure: its own words only where it refused the caller's own request. */
+/**
+ * Maps a vendor's failure to the error for the caller. The vendor's message is passed on only if it rejected
+ * the caller's request.
+ */
 function toCallerError(error: UpstreamError): AppError {
   switch (error.failure) {
     case 'rejected':
     case 'missing':
       return new AppError('upstream_rejected', { message: error.message, cause: error });
     case 'too_large':
-      // The vendor's own words name the operator's account.
+      // The vendor's message names the operator's account.
       return new AppError('upstream_rejected', {
         message:
           'The request has more tokens than the vendors of this model take in a minute. Send fewer at once.',

@@ -1,41 +1,45 @@
 import { AppError } from '../../shared/contract/errors.ts';
-import type { RouteGrant } from '../../shared/routing/grant-script.ts';
-import { UpstreamError, type EnterAgain } from '../upstreams/upstream.ts';
-import type { GateLimits } from './gate-queue.ts';
-import { findSetAside, judgeFailure } from './retry-policy.ts';
-import type { RouteGate } from './route-gate.ts';
+import type { CallSlot } from '../../shared/routing/acquire-script.ts';
+import { UpstreamError, type AcquireFurther } from '../upstreams/upstream.ts';
+import type { AcquireOptions } from './wait-queue.ts';
+import { findCooldown, classifyFailure } from './retry-policy.ts';
+import type { RouteLimiter } from './route-limiter.ts';
 
-/** Gives back the slot of a call that failed. */
-export function leaveFailed(
-  gate: RouteGate,
-  grant: RouteGrant,
+/** Releases the slot of a failed call. */
+export function releaseFailed(
+  limiter: RouteLimiter,
+  slot: CallSlot,
   error: unknown,
   accountIds?: readonly string[],
 ): void {
-  // A call that was ended because its caller left, and a fault of ours, say nothing of the route.
-  if (error instanceof UpstreamError) gate.leave(grant, judgeFailure(error), findSetAside(error), accountIds);
-  else gate.leave(grant, 'none');
+  // A call cancelled by its caller, or an internal error, says nothing about the route.
+  if (error instanceof UpstreamError)
+    limiter.release(slot, classifyFailure(error), findCooldown(error), accountIds);
+  else limiter.release(slot, 'none');
 }
 
-/** Waits for a further slot of the way that a call has one of. Null where none is to be had: that call goes on alone. */
-export async function enterAgain(
-  gate: RouteGate,
+/**
+ * Waits for another slot of the candidate that a call already has one of. Returns null if there is none to be
+ * had; the call then goes on alone.
+ */
+export async function acquireFurther(
+  limiter: RouteLimiter,
   {
-    patience,
+    waitLimits,
     deadlineAtMs,
     isBackground = false,
-  }: Pick<GateLimits, 'patience' | 'deadlineAtMs' | 'isBackground'>,
-  { way, accountId }: RouteGrant,
+  }: Pick<AcquireOptions, 'waitLimits' | 'deadlineAtMs' | 'isBackground'>,
+  { candidate, accountId }: CallSlot,
   signal: AbortSignal,
-): ReturnType<EnterAgain> {
-  const limits = { accountIds: () => [accountId], signal, patience, deadlineAtMs, isBackground };
+): ReturnType<AcquireFurther> {
+  const limits = { accountIds: () => [accountId], signal, waitLimits, deadlineAtMs, isBackground };
   try {
-    const grant = await gate.enter([way], limits);
-    if (grant === null) return null;
+    const slot = await limiter.acquire([candidate], limits);
+    if (slot === null) return null;
     return {
-      leave: (outcome) => {
-        if (outcome?.status === 'rejected') leaveFailed(gate, grant, outcome.reason);
-        else gate.leave(grant, outcome === null ? 'none' : 'ok');
+      release: (outcome) => {
+        if (outcome?.status === 'rejected') releaseFailed(limiter, slot, outcome.reason);
+        else limiter.release(slot, outcome === null ? 'none' : 'ok');
       },
     };
   } catch (error) {

@@ -1,48 +1,54 @@
-import type { RouteVerdict, SetAside } from '../../shared/routing/outcome-script.ts';
+import type { CallOutcome, KeyCooldown } from '../../shared/routing/outcome-script.ts';
 import type { UpstreamError } from '../upstreams/upstream.ts';
 
-/** Calls for one request that may fail, but for those that failed by their key while there were others to try. */
+/**
+ * Failed calls per request. Calls that failed because of their key do not count while there are other keys to
+ * try.
+ */
 export const maxAttempts = 3;
-/** All calls for one request: keys that turn out to be at fault are tried past, but not without end. */
+/** All calls per request. Failing keys are skipped, but not indefinitely. */
 const maxCalls = 8;
 
-/** Full jitter below a bound that doubles. */
+/** Full jitter below a bound that doubles with every attempt. */
 const firstBackoffMs = 100;
 const longestBackoffMs = 2_000;
 
-/** A key out of money or forbidden is looked at again so often; an operator can have it looked at sooner. */
+/** How long a key without credit or permission stays on cooldown. An operator can end it sooner. */
 const faultyKeyMs = 10 * 60_000;
-/** Where it may be what one account asked that it is refused for, that account is soon let try something else, and a chat does not wait for it. */
+/**
+ * The refusal may be due to what one account asked for. That account may soon try something else, and a chat
+ * does not wait for the full cooldown.
+ */
 const faultyKeyOfAccountMs = 20_000;
 /** After a 429 that names no time. */
 const limitedKeyMs = 1_000;
-/** Whoever says 0 is asked again, and not in a circle. */
+/** A vendor that says 0 is retried, but not in a busy loop. */
 const shortestLimitMs = 100;
 const longestLimitMs = 60 * 60_000;
 
 export interface CallHistory {
-  /** Failed calls, this one included. */
+  /** Failed calls, including this one. */
   readonly calls: number;
-  /** Those of them that count as tries. */
+  /** Those of the failed calls that count as attempts. */
   readonly attempts: number;
   readonly elapsedMs: number;
-  /** After so long no further call begins: twice the longest that one call may take, so that one may hang. */
+  /** No further call begins after this. It is twice the longest timeout of a call, so that one call may hang. */
   readonly budgetMs: number;
   readonly hasOutput: boolean;
-  /** Whether a route or key is left that this one's failure says nothing of. */
+  /** Whether a route or key is left that this failure says nothing about. */
   readonly hasOtherRoute: boolean;
-  /** Whether a vendor may be asked while another, or the same, may still be at it. */
+  /** Whether to make a new call while a vendor may still be working on the previous one. */
   readonly outlastsTimeouts: boolean;
 }
 
 /**
- * Whether the request may be sent once more: never what was refused, never once anything went out to the caller, and not
- * while a vendor may go on with what is too dear to be made twice.
+ * Whether the request may be retried. A rejected request is never retried, nor is one that has sent output to
+ * the caller, nor one that is too expensive to run twice while a vendor may still be working on it.
  */
 export function mayRetry(error: UpstreamError, history: CallHistory): boolean {
   return (
     error.failure !== 'rejected' &&
-    (!isOfWay(error) || history.hasOtherRoute) &&
+    (!isOfCandidate(error) || history.hasOtherRoute) &&
     !history.hasOutput &&
     (!error.mayGoOn || history.outlastsTimeouts) &&
     history.attempts < maxAttempts &&
@@ -52,7 +58,8 @@ export function mayRetry(error: UpstreamError, history: CallHistory): boolean {
 }
 
 /**
- * How long to wait before the next call. Another key than one at its limit or at fault is tried at once.
+ * Returns how long to wait before the next call, in milliseconds. If a key is rate limited or at fault, the
+ * next key is tried at once.
  * @param random in [0, 1)
  */
 export function chooseBackoffMs(error: UpstreamError, attempts: number, random: number): number {
@@ -64,16 +71,16 @@ export function isOfKey({ failure }: UpstreamError): boolean {
   return failure === 'auth' || failure === 'rate_limited' || failure === 'too_large';
 }
 
-/** A failure that the same way has again, and another perhaps not. */
-function isOfWay({ failure }: UpstreamError): boolean {
+/** A failure that the same candidate would repeat but another one might not. */
+function isOfCandidate({ failure }: UpstreamError): boolean {
   return failure === 'missing' || failure === 'too_large';
 }
 
 /**
- * What a failure says of the route's server: a vendor's refusal of the request is an answer like another. What the request
- * itself brought about, and what we refused to send, say nothing.
+ * Classifies what a failure says about the route's server. A rejection by the vendor counts as a response.
+ * Failures caused by the request itself, and requests that we refused to send, say nothing about the server.
  */
-export function judgeFailure({ failure, status, isOfRequest }: UpstreamError): RouteVerdict {
+export function classifyFailure({ failure, status, isOfRequest }: UpstreamError): CallOutcome {
   if (isOfRequest) return 'none';
   switch (failure) {
     case 'rejected':
@@ -93,10 +100,16 @@ export function judgeFailure({ failure, status, isOfRequest }: UpstreamError): R
 }
 
 /**
- * For how long a failure takes its key out of use. A 403 and a limit are often of one model alone, and perhaps of what was
- * asked: a word, an option, a size. So is a 402 of vendors that ask for as much money as the answer may cost.
+ * Returns the key's cooldown after a failure, or null if there is none. A 403 or a rate limit often applies to
+ * one model, and may depend on the request: a word, an option, a size. The same holds for a 402 from vendors
+ * that require a balance as high as the response may cost.
  */
-export function findSetAside({ failure, status, retryAfterMs, vendorCode }: UpstreamError): SetAside | null {
+export function findCooldown({
+  failure,
+  status,
+  retryAfterMs,
+  vendorCode,
+}: UpstreamError): KeyCooldown | null {
   switch (failure) {
     case 'auth':
       return {

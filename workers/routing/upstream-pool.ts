@@ -6,7 +6,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 interface Entry {
   readonly upstream: Upstream;
   readonly settings: string;
-  /** The catalog's entry that these settings were last found in: most calls come with the same one. */
+  /** The catalog entry that these settings were last found in. Most calls come with the same one. */
   config: CatalogUpstream;
 }
 
@@ -16,12 +16,12 @@ interface Replaced {
 }
 
 /**
- * A replaced upstream's sockets stay open for as long as a call that began on them may take, and serve requests that
- * waited through the change.
+ * How long the sockets of a replaced upstream stay open: as long as a call that began on them may take. They
+ * also serve requests that were waiting when the catalog changed.
  */
 const closeDelayMs = 10 * 60_000;
 
-/** The upstreams of the catalog as it stands now, made on first use and kept while their settings stay the same. */
+/** The upstreams of the current catalog, created on first use and kept while their settings stay the same. */
 export class UpstreamPool {
   readonly #entries = new Map<string, Entry>();
   /** By name and settings. */
@@ -47,7 +47,7 @@ export class UpstreamPool {
     return upstream;
   }
 
-  /** Lets go of what a reloaded catalog no longer names. */
+  /** Closes upstreams that a reloaded catalog no longer contains, after a delay. */
   forgetMissing(catalog: Catalog): void {
     const names = new Set(catalog.upstreams.map((upstream) => upstream.name));
     for (const [name, entry] of this.#entries) {

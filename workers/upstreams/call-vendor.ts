@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { giveInTurns } from '../../shared/fairness/work-turns.ts';
-import { readJson } from '../../shared/runtime/read-json.ts';
-import type { HttpAnswer, HttpClient } from './http-client.ts';
+import { readJson } from '../../shared/encoding/read-json.ts';
+import type { HttpResponse, HttpClient } from './http-client.ts';
 import { type HttpHeaders, readHeader } from './http-failure.ts';
 import { type JsonRecord, toRecord } from './json-value.ts';
 import { encodeJsonBody, RequestBody } from './request-body.ts';
@@ -10,32 +10,32 @@ import { type CallContext, UpstreamError } from './upstream.ts';
 const MAX_ERROR_BYTES = 16 * 1024;
 
 export interface VendorCall {
-  /** Added to the path of the upstream's address; begins with a slash, and may end with a query. */
+  /** Appended to the path of the upstream's address. Starts with a slash, and may end with a query. */
   readonly path: string;
-  /** What the dialect asks for beside the body's type: the key above all. */
+  /** Headers that the dialect needs in addition to the content type, above all the key. */
   readonly headers: Readonly<Record<string, string>>;
   /** Sent as JSON unless it is encoded already. */
   readonly body: object;
-  /** Whether the answer is to come as it is made, and so should begin before long. */
+  /** Whether the response is streamed, and so should begin soon. */
   readonly isStream: boolean;
-  /** Whether each part of the answer may take as long as a whole one. */
+  /** Whether each part of the response may take as long as a whole one. */
   readonly isSlowStream?: boolean;
 }
 
-/** An answer whose status is not 2xx. `body` is the beginning of what came with it. */
+/** A response whose status is not 2xx. `body` is the beginning of its body. */
 export interface Refusal {
   readonly status: number;
   readonly headers: HttpHeaders;
   readonly body: Buffer;
 }
 
-/** Sends one request. Resolves with an answer of status 2xx; any other becomes what `toError` makes of it. */
+/** Sends one request. Resolves with a 2xx response; any other status rejects with what `toError` makes of it. */
 export async function callVendor(
   client: HttpClient,
   call: VendorCall,
   context: CallContext,
   toError: (refusal: Refusal) => UpstreamError,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const body =
     call.body instanceof RequestBody ? call.body : await encodeJsonBody(call.body, context.accountId);
   const { contentType, length, pieces } = body;
@@ -47,7 +47,7 @@ export async function callVendor(
       'user-agent': 'model-gateway',
       ...call.headers,
     },
-    // Encrypting a large body in one go would hold up the event loop as well.
+    // Encrypting a large body at once would block the event loop as well.
     body: pieces.length === 1 ? pieces[0]! : Readable.from(giveInTurns(pieces, context.accountId)),
     signal: context.signal,
     isStream: call.isStream,
@@ -65,14 +65,14 @@ export async function callVendor(
   });
 }
 
-/** Whether the answer is one JSON value rather than a stream of events. */
-export function isJson(answer: HttpAnswer): boolean {
+/** Whether the response is one JSON value, as opposed to a stream of events. */
+export function isJson(answer: HttpResponse): boolean {
   return (readHeader(answer.headers, 'content-type') ?? '').startsWith('application/json');
 }
 
-/** Reads a body that is one JSON object, in turns where it is large: nothing of it is held but what it says. */
+/** Reads a body that is one JSON object, in turns if it is large. Holds only the parsed value, not the body. */
 export async function readRecord(
-  answer: HttpAnswer,
+  answer: HttpResponse,
   maxBytes: number,
   what: string,
   { accountId }: CallContext,
@@ -82,7 +82,7 @@ export async function readRecord(
   return toRecord(read.value, what);
 }
 
-async function* readChunks(answer: HttpAnswer, maxBytes: number): AsyncGenerator<Buffer> {
+async function* readChunks(answer: HttpResponse, maxBytes: number): AsyncGenerator<Buffer> {
   let length = 0;
   try {
     for (let chunk = await answer.next(); chunk !== null; chunk = await answer.next()) {
@@ -94,18 +94,21 @@ async function* readChunks(answer: HttpAnswer, maxBytes: number): AsyncGenerator
       yield chunk;
     }
   } finally {
-    // Of what turned out to be no JSON the rest is not read.
+    // The rest of a body that is not JSON is not read.
     answer.release();
   }
 }
 
-export async function readText(answer: HttpAnswer, maxBytes: number): Promise<string> {
+export async function readText(answer: HttpResponse, maxBytes: number): Promise<string> {
   const body = await answer.readAll(maxBytes);
   return body.toString('utf8');
 }
 
-/** The status decides; a refusal whose body is cut or never comes is a refusal all the same. */
-async function readErrorBody(answer: HttpAnswer, context: CallContext): Promise<Buffer> {
+/**
+ * Reads the beginning of an error body. If the body is cut off or missing, the status alone describes the
+ * rejection.
+ */
+async function readErrorBody(answer: HttpResponse, context: CallContext): Promise<Buffer> {
   try {
     return await answer.readStart(MAX_ERROR_BYTES);
   } catch (error) {

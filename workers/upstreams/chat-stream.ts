@@ -1,21 +1,24 @@
-import type { HttpAnswer } from './http-client.ts';
+import type { HttpResponse } from './http-client.ts';
 import { type CallContext, type ChatEvent, UpstreamError } from './upstream.ts';
 
 /** The state machine of a dialect's chat stream: bytes in, events out. Pure; throws UpstreamError. */
 export interface ChatStreamTranslator {
-  /** Takes the next bytes of the body, split anywhere. Gives what was said before it throws. */
+  /** Takes the next bytes of the body, split anywhere. Yields all complete events before it throws. */
   push(bytes: Uint8Array): Iterable<ChatEvent>;
-  /** The body ended, or was cut: gives what is left to say, or throws where the stream had not come to its end. */
+  /**
+   * Called when the body ended or was cut off. Returns the remaining events, or throws if the stream was
+   * incomplete.
+   */
   end(): ChatEvent[];
-  /** The dialect's end mark has come: nothing that follows counts. */
+  /** The dialect's end mark has arrived; anything after it is ignored. */
   readonly isDone: boolean;
-  /** All that was to be said has been: a connection cut from here on takes nothing away. */
+  /** The response is complete: a connection that breaks from here on loses nothing. */
   readonly isFinished: boolean;
 }
 
-/** Reads a streamed answer to its end, or until nobody listens any more. */
+/** Reads a streamed response to its end, or until the consumer stops. */
 export async function* readChatStream(
-  answer: HttpAnswer,
+  answer: HttpResponse,
   translator: ChatStreamTranslator,
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
@@ -24,7 +27,7 @@ export async function* readChatStream(
     yield* translate(answer, translator, context);
     isOver = true;
   } finally {
-    // Who stops listening stops the vendor at once; after the end the connection is worth keeping.
+    // A consumer that stops early aborts the vendor at once. After the end, the connection is worth keeping.
     if (isOver) {
       answer.release();
     } else {
@@ -34,7 +37,7 @@ export async function* readChatStream(
 }
 
 async function* translate(
-  answer: HttpAnswer,
+  answer: HttpResponse,
   translator: ChatStreamTranslator,
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
@@ -49,7 +52,7 @@ async function* translate(
 }
 
 async function readNext(
-  answer: HttpAnswer,
+  answer: HttpResponse,
   isFinished: boolean,
   context: CallContext,
 ): Promise<Buffer | null> {

@@ -1,18 +1,21 @@
 import { isRecord, readArray, readText } from './json-value.ts';
 import type { CallContext, ChatBody, LoadedMedia, Upstream, UpstreamTarget } from './upstream.ts';
 
-/** Of one request at once: enough that pictures do not queue, few enough that one caller fills no worker's memory. */
+/**
+ * Concurrent loads per request: enough that images do not queue, few enough that one caller does not fill a
+ * worker's memory.
+ */
 const MAX_AT_ONCE = 4;
 
-/** Who a chat may be sent to. */
+/** A candidate that a chat may be sent to. */
 export interface ImageTaker {
   readonly upstream: Pick<Upstream, 'wantsImageBytes'>;
   readonly target: UpstreamTarget;
 }
 
 /**
- * Of one chat: answers what loads the pictures that all of the takers are given as bytes and that were not loaded
- * before; null where that is none.
+ * For one chat: returns a function that loads the images that all of the candidates take as bytes and that are
+ * not loaded yet, or null if there are none.
  */
 export function createImageFinder(
   body: ChatBody,
@@ -32,7 +35,7 @@ export function createImageFinder(
   };
 }
 
-/** The pictures of a chat that the dialect wants as bytes, so that its translation itself does no I/O. */
+/** Loads the images of a chat that the dialect sends as bytes, so that its translation does no I/O. */
 export async function collectImages(
   body: ChatBody,
   context: CallContext,
@@ -41,7 +44,7 @@ export async function collectImages(
   return await loadImages(listImageUrls(body).filter(wants), context);
 }
 
-/** Rejects with the first failure; what is still being loaded then is given up. */
+/** Rejects with the first failure, and aborts the remaining loads. */
 async function loadImages(
   urls: readonly string[],
   context: CallContext,
@@ -68,7 +71,7 @@ async function loadImages(
   return loaded;
 }
 
-/** Each once, in the order in which they come. */
+/** Lists each URL once, in order of appearance. */
 function listImageUrls(body: ChatBody): string[] {
   return [...new Set(findImageUrls(body))];
 }
@@ -82,7 +85,7 @@ function* findImageUrls(body: ChatBody): Generator<string> {
   }
 }
 
-/** The URL of a content part that is a picture; null for any other part. */
+/** Returns the URL of an image part; null for any other part. */
 export function readImageUrl(part: Readonly<Record<string, unknown>>): string | null {
   return isRecord(part['image_url']) ? readText(part['image_url']['url']) : null;
 }

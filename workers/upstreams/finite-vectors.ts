@@ -1,6 +1,6 @@
 import { endianness } from 'node:os';
 
-/** The places of the vectors that are not all finite numbers. */
+/** Returns the indices of the vectors that contain non-finite numbers. */
 export function findBroken(vectors: Buffer, dimensions: number): number[] {
   const size = dimensions * 4;
   const count = vectors.length / size;
@@ -9,8 +9,8 @@ export function findBroken(vectors: Buffer, dimensions: number): number[] {
 }
 
 /**
- * Whether float32 numbers are all finite: infinities and NaN are those whose exponent has all bits set. Asked as soon as a
- * vector is written, it costs a third of what it does later, when the processor must fetch it anew.
+ * Whether all float32 numbers are finite: infinities and NaN have all exponent bits set. Checking a vector
+ * right after it is written costs a third of checking it later, because it is still in the processor's cache.
  * @param vector little-endian
  */
 export function isFiniteVector(vector: Uint8Array): boolean {
@@ -19,7 +19,7 @@ export function isFiniteVector(vector: Uint8Array): boolean {
 
 const isLittleEndian = endianness() === 'LE';
 
-/** Adding one to an exponent that has all bits set carries into the sign, which is looked at once for all. */
+/** Adding one to an exponent with all bits set carries into the sign bit, which is checked once for all numbers. */
 function areWordsFinite({ buffer, byteOffset, length }: Uint8Array): boolean {
   const words = new Int32Array(buffer, byteOffset, length / 4);
   let carried = 0;
@@ -27,7 +27,7 @@ function areWordsFinite({ buffer, byteOffset, length }: Uint8Array): boolean {
   return carried >= 0;
 }
 
-/** Looks at the two bytes of an exponent, so that it matters neither where a vector begins nor how this machine orders bytes. */
+/** Checks the two bytes of each exponent, so it works at any alignment and byte order. */
 function areBytesFinite(vector: Uint8Array): boolean {
   const length = vector.length;
   for (let at = 3; at < length; at += 4) {

@@ -6,15 +6,15 @@ import type { HttpHeaders } from './http-failure.ts';
 import { HttpExchange } from './http-exchange.ts';
 
 export interface HttpTimeouts {
-  /** Until the TCP and TLS handshakes are done; kept by undici's clock, which may be up to a second late. */
+  /** Until the TCP and TLS handshakes are done. Measured by undici's clock, which may be up to a second late. */
   readonly connectMs: number;
-  /** From the moment the request is written until the first byte of the answer's body. */
+  /** From when the request is written until the first byte of the response's body. */
   readonly firstByteMs: number;
-  /** The same for answers that are streamed; `firstByteMs` unless given. */
+  /** The same for streamed responses; defaults to `firstByteMs`. */
   readonly streamFirstByteMs?: number;
   /** Silence of the vendor within a body, while we are ready to read. */
   readonly betweenChunksMs: number;
-  /** The whole call, waiting for a free connection included. */
+  /** The whole call, including the wait for a free connection. */
   readonly totalMs: number;
 }
 
@@ -26,7 +26,7 @@ export const DEFAULT_HTTP_TIMEOUTS: HttpTimeouts = {
 };
 
 export interface HttpClientOptions {
-  /** With its path, e.g. `https://api.example.com/v1`; a query is added to every call. */
+  /** Includes its path, e.g. `https://api.example.com/v1`. A query is added to every call. */
   readonly baseUrl: string;
   readonly timeouts?: HttpTimeouts;
   /** The most sockets held open; further calls wait for one. */
@@ -34,58 +34,58 @@ export interface HttpClientOptions {
 }
 
 export interface HttpPost {
-  /** Added to the base URL's path; begins with a slash, and may end with a query of the call's own. */
+  /** Appended to the base URL's path. Starts with a slash, and may end with its own query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** What comes piece by piece has its `content-length` among the headers. */
+  /** A body sent in pieces has its `content-length` among the headers. */
   readonly body: Buffer | string | Readable;
   readonly signal: AbortSignal;
   readonly isStream?: boolean;
-  /** A stream whose parts are images: the pause before each of them may be as long as before a whole answer. */
+  /** A stream whose parts are images: the pause before each part may be as long as before a whole response. */
   readonly isSlowStream?: boolean;
   /** Called when the request is written to a connection. */
   readonly onSent?: (() => void) | undefined;
 }
 
 /**
- * An answer whose head has come. Its body has one reader, by one of these ways. All reject with UpstreamError, or
- * with the signal's reason once that has fired.
+ * A response whose headers have arrived. Its body has one reader, which uses one of these methods. All reject
+ * with UpstreamError, or with the signal's reason once it has fired.
  */
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: HttpHeaders;
-  /** The whole body; a longer one is an UpstreamError, and no more than that is ever held. */
+  /** Reads the whole body. A longer one is an UpstreamError, and no more than `maxBytes` is ever held. */
   readAll(maxBytes: number): Promise<Buffer>;
   /**
-   * What `read` makes of the whole body, which is there only until then: nothing that it returns may refer to it. For
-   * bodies that are large and many.
+   * Returns what `read` makes of the whole body. The body is only valid during that call, so the result must
+   * not refer to it. For bodies that are large and frequent.
    */
   readLarge<T>(maxBytes: number, read: (body: Buffer) => T): Promise<T>;
-  /** At most that many first bytes; the rest is let go. */
+  /** Reads at most this many first bytes and releases the rest. */
   readStart(maxBytes: number): Promise<Buffer>;
-  /** Chunk by chunk: null is the end. Reading from the socket stops while more than a little is waiting here. */
+  /** Reads chunk by chunk; null is the end. The socket is paused while more than a little is unread. */
   next(): Promise<Buffer | null>;
   /**
-   * Nothing more of the body is wanted. A body that ends by itself within a moment leaves its connection usable;
-   * another is cut off. Safe to call at any time, also after the end.
+   * Stops reading the body. If the body ends within a moment, its connection is reused; otherwise it is closed.
+   * Safe to call at any time, also after the end.
    */
   release(): void;
-  /** Cuts the call off at once. Safe to call at any time. */
+  /** Aborts the call at once. Safe to call at any time. */
   abort(): void;
 }
 
 export interface HttpClient {
-  /** Resolves when the answer's head has come, whatever its status. */
-  post(request: HttpPost): Promise<HttpAnswer>;
-  /** Waits for the calls under way, then closes the sockets. */
+  /** Resolves when the response's headers have arrived, whatever its status. */
+  post(request: HttpPost): Promise<HttpResponse>;
+  /** Waits for the calls in progress, then closes the sockets. */
   close(): Promise<void>;
 }
 
 const DEFAULT_CONNECTIONS = 256;
 
 /**
- * One pool of kept-alive HTTP/1.1 connections to one server, one call a connection at a time. Redirects are not
- * followed: a vendor's API has none, and a key must not travel to another host.
+ * Creates a pool of keep-alive HTTP/1.1 connections to one server, with one call per connection at a time. It
+ * does not follow redirects: a vendor's API has none, and a key must not go to another host.
  */
 export function createHttpClient({
   baseUrl,
@@ -104,9 +104,9 @@ export function createHttpClient({
   };
   const pool = new Pool(base.origin, {
     connections,
-    // One request a connection at a time: undici's name for "pipelining off" that still keeps connections alive.
+    // One request per connection at a time: undici's setting for no pipelining with keep-alive.
     pipelining: 1,
-    // The exchange times the answer itself: undici's own timers are half a second coarse.
+    // The exchange times the response itself, because undici's timers are only accurate to half a second.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: timeouts.connectMs },

@@ -5,17 +5,20 @@ import type { Dispatcher } from 'undici';
 import { BufferPool } from '../../shared/runtime/buffer-pool.ts';
 import { ChunkList } from '../../shared/runtime/chunk-list.ts';
 
-import type { HttpAnswer, HttpTimeouts } from './http-client.ts';
+import type { HttpResponse, HttpTimeouts } from './http-client.ts';
 import { type HttpHeaders, readHeader } from './http-failure.ts';
 import { UpstreamError } from './upstream.ts';
 
-/** Above this many unread bytes the socket is no longer read, so a slow reader slows the vendor and fills nothing. */
+/**
+ * Above this many unread bytes the socket is paused, so that a slow reader slows the vendor and does not fill
+ * memory.
+ */
 const MAX_UNREAD_BYTES = 64 * 1024;
-/** What a released body may still bring before its connection is not worth keeping. */
+/** How much a released body may still send before its connection is closed. */
 const MAX_RELEASED_BYTES = 64 * 1024;
 const MAX_RELEASED_MS = 1000;
 
-/** Below this a body is cheap to hold in a buffer of its own. */
+/** Below this, a body is cheap to hold in a buffer allocated for it. */
 const smallestLargeBody = 64 * 1024;
 const bodies = new BufferPool(64 * 1024 * 1024);
 
@@ -25,11 +28,11 @@ interface Reader {
 }
 
 /**
- * One call: undici's handler on one side, the answer's reader on the other. Whatever comes first of end, error,
- * timeout and abort decides how it went; the rest is ignored.
+ * One call: undici's handler on one side, the response's reader on the other. The first of end, error, timeout
+ * and abort decides the outcome; the rest is ignored.
  */
-export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
-  readonly answer: Promise<HttpAnswer>;
+export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
+  readonly answer: Promise<HttpResponse>;
   status = 0;
   headers: HttpHeaders = {};
 
@@ -39,7 +42,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
   readonly #totalTimer: NodeJS.Timeout;
   readonly #onAbort: () => void;
   readonly #onSent: (() => void) | undefined;
-  #answered!: { resolve(answer: HttpAnswer): void; reject(error: unknown): void };
+  #answered!: { resolve(answer: HttpResponse): void; reject(error: unknown): void };
   #controller: Dispatcher.DispatchController | null = null;
   /** Runs until the first byte of the body, then between chunks while a reader waits. */
   #silenceTimer: NodeJS.Timeout | undefined;
@@ -61,16 +64,16 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
       this.#answered = { resolve, reject };
     });
     this.#onAbort = () => this.#fail(signal.reason);
-    // A large request is many calls under one signal: that is no leak for Node to warn of.
+    // One signal covers the many calls of a large request; Node must not warn of a leak.
     setMaxListeners(0, signal);
     signal.addEventListener('abort', this.#onAbort, { once: true });
     this.#totalTimer = setTimeout(() => {
-      // A vendor that was answering has not failed: more was asked of it than we wait for.
+      // A vendor that was responding has not failed: the request took longer than we wait.
       this.#fail(this.#timeout(`the call took over ${timeouts.totalMs} ms`, this.#hasBody));
     }, timeouts.totalMs);
   }
 
-  // What undici calls.
+  // Called by undici.
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
@@ -131,7 +134,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
     this.#fail(this.#describe(error));
   }
 
-  // What the reader calls.
+  // Called by the reader.
 
   next(): Promise<Buffer | null> {
     const chunk = this.#unread.shift();
@@ -164,7 +167,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
       return first ?? Buffer.alloc(0);
     }
     if (declared > first.length) {
-      // The length is known: chunks go to their place at once, so the body is never in memory twice.
+      // The length is known, so chunks are copied straight into place and the body is never in memory twice.
       const whole = Buffer.allocUnsafe(declared);
       let length = 0;
       for (let chunk: Buffer | null = first; chunk !== null; chunk = await this.next()) {
@@ -225,9 +228,9 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
     this.#fail(new UpstreamError('unavailable', `the call to ${this.#host} was given up`));
   }
 
-  // The rest is bookkeeping.
+  // Bookkeeping.
 
-  /** NaN where the head does not tell. */
+  /** NaN if the headers do not say. */
   #readDeclaredLength(maxBytes: number): number {
     const declared = Number(readHeader(this.headers, 'content-length') ?? Number.NaN);
     if (declared > maxBytes) {
@@ -259,7 +262,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
   }
 
   #timeout(what: string, isOfRequest = false): UpstreamError {
-    // Undici gives the controller when it writes the request.
+    // undici passes the controller when it writes the request.
     const mayGoOn = this.#controller !== null;
     return new UpstreamError('timeout', `${this.#host}: ${what}`, { isOfRequest, mayGoOn });
   }
@@ -307,7 +310,7 @@ function toError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('aborted');
 }
 
-/** Node's or undici's code; of several addresses tried in turn, the first one's. */
+/** Returns Node's or undici's error code; the first one if several addresses were tried. */
 function readErrorCode(error: Error): string {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   const code = first instanceof Error && 'code' in first ? first.code : null;

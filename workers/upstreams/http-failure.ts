@@ -1,13 +1,19 @@
-/** What every dialect needs to tell of a refused call: how long to wait, and the vendor's words without secrets. */
+/**
+ * Helpers that every dialect needs to describe a rejected call: how long to wait, and the vendor's message
+ * without secrets.
+ */
 
 const MAX_MESSAGE_CHARS = 500;
 const REDACTED = '[redacted]';
-/** Vendors echo a key shortened (`sk-abc***xyz`): whatever shares this many first characters with it goes too. */
+/**
+ * Vendors echo a shortened key (`sk-abc***xyz`). Anything that shares this many first characters with the key
+ * is redacted too.
+ */
 const SHARED_PREFIX_CHARS = 8;
 
 export type HttpHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** `retry-after-ms`, else `retry-after` as seconds or a date; null where the vendor named no time it meant. */
+/** Reads `retry-after-ms`, or `retry-after` as seconds or a date. Returns null if the vendor gave no valid time. */
 export function readRetryAfterMs(headers: HttpHeaders, nowMs: number): number | null {
   const milliseconds = parseNumber(readHeader(headers, 'retry-after-ms'));
   if (milliseconds !== null) {
@@ -18,7 +24,7 @@ export function readRetryAfterMs(headers: HttpHeaders, nowMs: number): number | 
   if (seconds !== null) {
     return Math.ceil(seconds * 1000);
   }
-  // Date.parse takes almost any number for a date; an HTTP date always has letters.
+  // Date.parse accepts almost any number as a date; an HTTP date always has letters.
   const dateMs = text !== null && /[A-Za-z]/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(dateMs) ? null : Math.max(0, dateMs - nowMs);
 }
@@ -35,7 +41,10 @@ function parseNumber(text: string | null): number | null {
   return Number(text);
 }
 
-/** The vendor's text as it may be logged or shown: one line, bounded, without the key however it was echoed. */
+/**
+ * Makes the vendor's text safe to log or show: one line, bounded, and with the key redacted however it was
+ * echoed.
+ */
 export function cleanVendorText(text: string, apiKey: string | null): string {
   const flat = redactKey(text, apiKey)
     .replaceAll(/[\p{Cc}\s]+/gu, ' ')

@@ -1,12 +1,12 @@
-import { decodeBase64 } from '../../shared/runtime/base64.ts';
+import { decodeBase64 } from '../../shared/encoding/base64.ts';
 import { type GeneratedImage, UpstreamError } from './upstream.ts';
 
-/** The bytes of a picture in a vendor's answer. Some break base64 into lines, which Node passes over. */
+/** Decodes an image in a vendor's response. Some vendors break base64 into lines, which Node skips. */
 export async function decodePicture(base64: string, accountId: string): Promise<Buffer> {
   return (await decodeBase64(base64, accountId)) ?? Buffer.from(base64, 'base64');
 }
 
-/** The first bytes tell what a picture is; what a vendor says it is does not count. */
+/** Determines the image type from the first bytes. The vendor's claim does not count. */
 export function sniffImageType(bytes: Buffer): GeneratedImage['contentType'] {
   if (bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex'))) {
     return 'image/png';

@@ -1,8 +1,8 @@
 import type { ImageCall } from './upstream.ts';
 
 /**
- * The prompt for a vendor that knows no `negative_prompt`, and perhaps no `style`: each becomes a sentence of its own
- * after the caller's words, the style first, then what to avoid.
+ * Writes the prompt for a vendor without `negative_prompt`, and perhaps without `style`. Each becomes a
+ * separate sentence after the caller's prompt: first the style, then what to avoid.
  */
 export function writeImagePrompt(call: ImageCall, { withStyle }: { readonly withStyle: boolean }): string {
   const sentences = [call.prompt];

@@ -1,7 +1,7 @@
-import { maxJsonDepth } from '../../shared/runtime/json-reader.ts';
+import { maxJsonDepth } from '../../shared/encoding/json-reader.ts';
 import { UpstreamError } from './upstream.ts';
 
-/** Narrowing of what vendors send: everything of theirs is unknown until one of these has looked at it. */
+/** Type narrowing for vendors' JSON, which is unknown until one of these functions has checked it. */
 
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
@@ -9,7 +9,7 @@ export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What a table of ours says of a word of others; the names that every object has by its nature are no entries. */
+/** Looks up an external word in one of our tables. Names that every object inherits are not entries. */
 export function lookUp<T>(
   table: Readonly<Record<string, T>>,
   word: string | null | undefined,
@@ -21,10 +21,10 @@ export function readText(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-/** Above it no vendor counts right: at the dearest price it comes to more roubles than a ledger's row can hold. */
+/** No correct vendor count is higher. At the highest price, it would exceed what a ledger row can hold in roubles. */
 const highestCount = 100_000_000;
 
-/** A count of something: a whole number from zero on, else null. Zero is a value, not a lack of one. */
+/** Reads a count: an integer from zero on, otherwise null. Zero is a value, not a missing one. */
 export function readCount(value: unknown): number | null {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= highestCount
     ? (value as number)
@@ -36,8 +36,8 @@ export function readArray(value: unknown): readonly unknown[] {
 }
 
 /**
- * Whether a value that came as a text within a body is nested deeper than a body may be: JSON.parse reads any depth, and
- * JSON.stringify, which writes the vendor's request, does not.
+ * Whether JSON that arrived as text within a body is nested deeper than a body may be. JSON.parse reads any
+ * depth, but JSON.stringify, which writes the vendor's request, does not.
  */
 export function isTooDeep(value: unknown): boolean {
   let level = [value];
@@ -48,7 +48,10 @@ export function isTooDeep(value: unknown): boolean {
   return false;
 }
 
-/** Parses a body or a chunk that must be a JSON object; the text itself stays out of the error, it may be anything. */
+/**
+ * Parses a body or chunk that must be a JSON object. The error does not contain the text, because it may be
+ * anything.
+ */
 export function parseRecord(text: string, what: string): JsonRecord {
   let value: unknown;
   try {
@@ -59,7 +62,7 @@ export function parseRecord(text: string, what: string): JsonRecord {
   return toRecord(value, what);
 }
 
-/** What a body or a chunk holds, which must be an object. */
+/** Checks that a parsed body or chunk is an object. */
 export function toRecord(value: unknown, what: string): JsonRecord {
   if (!isRecord(value)) {
     throw new UpstreamError('unavailable', `the upstream sent ${what} that is not a JSON object`);

@@ -1,31 +1,31 @@
 import {
   type CallContext,
-  type EnterAgain,
-  type ImageAnswer,
+  type AcquireFurther,
+  type ImageResponse,
   UpstreamError,
   type UpstreamUsage,
 } from './upstream.ts';
 
-type OneAnswer = PromiseSettledResult<ImageAnswer>;
+type OneAnswer = PromiseSettledResult<ImageResponse>;
 
-const enterFreely: EnterAgain = () => Promise.resolve({ leave: () => undefined });
+const acquireFreely: AcquireFurther = () => Promise.resolve({ release: () => undefined });
 
 /**
- * Makes `n` images by as many calls, for models that make one a call: at once as far as slots are free, and the rest one
- * after the other in the slot that the request has. The vendor charges for each image that is made, so a call that fails
- * does not end the others; no further one is begun where it would fail as well.
+ * Makes `n` images with as many calls, for models that make one image per call. Calls run in parallel as far as
+ * slots are free, and the rest one after another in the request's own slot. The vendor charges for each image,
+ * so a failed call does not end the others. No further call begins if it would fail in the same way.
  */
 export async function makeOneACall(
   n: number,
   {
     signal,
     awaited = signal,
-    enterAgain = enterFreely,
+    acquireFurther = acquireFreely,
     onProgress,
     log,
-  }: Pick<CallContext, 'signal' | 'awaited' | 'enterAgain' | 'onProgress' | 'log'>,
-  makeOne: () => Promise<ImageAnswer>,
-): Promise<ImageAnswer> {
+  }: Pick<CallContext, 'signal' | 'awaited' | 'acquireFurther' | 'onProgress' | 'log'>,
+  makeOne: () => Promise<ImageResponse>,
+): Promise<ImageResponse> {
   const calls: Promise<OneAnswer>[] = [];
   let ended = 0;
   const enough = new AbortController();
@@ -36,7 +36,7 @@ export async function makeOneACall(
     if (calls.length === n) enough.abort();
     return call;
   };
-  const settle = async (call: Promise<ImageAnswer>): Promise<OneAnswer> => {
+  const settle = async (call: Promise<ImageResponse>): Promise<OneAnswer> => {
     const [settled] = await Promise.allSettled([call]);
     if (settled.status === 'rejected' && !mayOthersSucceed(settled.reason)) enough.abort();
     ended += 1;
@@ -44,12 +44,13 @@ export async function makeOneACall(
     return settled;
   };
   const beginBeside = async (): Promise<void> => {
-    const slot = await enterAgain(over);
-    slot?.leave(over.aborted ? null : await begin());
+    const slot = await acquireFurther(over);
+    slot?.release(over.aborted ? null : await begin());
   };
 
   const own = begin();
-  // One that still waits when no further call is to be begun is not waited for. What it fails with is no call's failure.
+  // A slot request that is still waiting when no further call is to begin is abandoned. Its failure is not a
+  // failed call.
   for (let i = 1; i < n; i++)
     beginBeside().catch((error: unknown) => log.warn({ err: error }, 'no further slot could be had'));
   await own;
@@ -59,19 +60,23 @@ export async function makeOneACall(
   return joinImageAnswers(made);
 }
 
-/** A refused request is refused again, a limit or a key at fault lasts, and who did not answer in time may still be at it. */
+/**
+ * A rejected request would be rejected again, a rate limit or a bad key lasts, and a vendor that timed out may
+ * still be working.
+ */
 const mayOthersSucceed = (error: unknown): boolean =>
   error instanceof UpstreamError && error.failure === 'unavailable' && !error.mayGoOn;
 
 /**
- * The answers of several calls as one, without those that failed. A count that any of them lacks is unknown in all.
- * @throws the failure where all failed: a refusal if there is one, as sending a refused request again is useless, else
- * one whose image the vendor may still make and charge
+ * Merges the responses of several calls into one, without those that failed. A count that is missing in any of
+ * them is unknown in total.
+ * @throws the failure if all failed: preferably a rejection, because retrying a rejected request is useless,
+ * otherwise one whose image the vendor may still make and charge
  */
-export function joinImageAnswers(made: readonly PromiseSettledResult<ImageAnswer>[]): ImageAnswer {
+export function joinImageAnswers(made: readonly PromiseSettledResult<ImageResponse>[]): ImageResponse {
   const answers = made.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
   const errors = made.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []));
-  // A fault of ours is no missing image.
+  // An internal error is not a missing image.
   const ours = errors.find((error) => !(error instanceof UpstreamError));
   if (ours !== undefined) throw ours;
   const failures = [...answers.flatMap((one) => one.missing ?? []), ...(errors as UpstreamError[])];

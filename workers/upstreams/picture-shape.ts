@@ -1,22 +1,22 @@
-/** Those that every model of Google's that draws knows; others take them from there. */
+/** Ratios that every Google image model supports; other vendors took theirs from there. */
 const RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'];
 const SIZE = /^(\d+)x(\d+)$/;
 const SIZE_CLASS = /^\d+k$/i;
 
-/** A picture as models know it that take no pixels: its shape (`3:2`), and its class of size (`2K`). */
+/** The format of an image for models that take no pixels: its aspect ratio (`3:2`) and its size class (`2K`). */
 export interface PictureShape {
   readonly aspectRatio: string | null;
   readonly sizeClass: string | null;
 }
 
-/** The shape nearest to a size such as `1024x1536`; the class of a quality that reads like one. */
+/** Reads the nearest aspect ratio of a size such as `1024x1536`, and the size class if the quality looks like one. */
 export function readPictureShape(size: unknown, quality: unknown): PictureShape {
   const [, width, height] = (typeof size === 'string' ? SIZE.exec(size) : null) ?? [];
   const sizeClass = typeof quality === 'string' && SIZE_CLASS.test(quality) ? quality.toUpperCase() : null;
   return { aspectRatio: findRatio(Number(width) / Number(height)), sizeClass };
 }
 
-/** The nearest ratio, by how many times one is wider than the other. */
+/** Finds the nearest ratio, by the quotient of the two. */
 function findRatio(wanted: number): string | null {
   if (!Number.isFinite(wanted) || wanted <= 0) {
     return null;

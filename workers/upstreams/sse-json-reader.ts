@@ -1,11 +1,11 @@
-import { readJson } from '../../shared/runtime/read-json.ts';
-import type { HttpAnswer } from './http-client.ts';
+import { readJson } from '../../shared/encoding/read-json.ts';
+import type { HttpResponse } from './http-client.ts';
 import { isRecord, type JsonRecord } from './json-value.ts';
 import { UpstreamError } from './upstream.ts';
 
 /** An event of a stream whose data is a JSON object. */
 export interface SseJsonEvent {
-  /** The `event:` field; empty where the stream names none. */
+  /** The `event:` field; empty if the stream names none. */
   readonly name: string;
   readonly data: JsonRecord;
 }
@@ -15,20 +15,21 @@ const carriageReturn = 13;
 const colon = 58;
 /** As latin1. */
 const byteOrderMark = '\u00ef\u00bb\u00bf';
-/** Of names of fields and of events; what is longer is none that we know. */
+/** Limit for field and event names. Longer ones are unknown to us. */
 const maxNameBytes = 64;
 const endMark = '[DONE]';
 
 /**
- * Server-sent events (WHATWG HTML, section 9.2.6) whose data may be tens of megabytes, such as images in base64. The data
- * goes to the JSON reader as it arrives, in turns of the account: an event is never held as bytes, and the work grows
- * with its length, however it is cut into chunks. `createSseParser` is simpler, and holds an event whole.
+ * Reads server-sent events (WHATWG HTML, section 9.2.6) whose data may be tens of megabytes, such as images in
+ * base64. The data goes to the JSON reader as it arrives, in turns of the account: an event is never held as
+ * bytes, and the work is linear in its length, however it is split into chunks. `createSseParser` is simpler,
+ * and holds an event whole.
  */
 export class SseJsonReader {
-  readonly #answer: HttpAnswer;
+  readonly #answer: HttpResponse;
   readonly #maxEventBytes: number;
   readonly #accountId: string;
-  /** What was received and not looked at yet. */
+  /** Received but not processed yet. */
   #rest: Buffer = Buffer.alloc(0);
   #isEnded = false;
   #isFirstLine = true;
@@ -39,16 +40,16 @@ export class SseJsonReader {
   #dataStart = '';
 
   /** @param maxEventBytes a longer event is an UpstreamError */
-  constructor(answer: HttpAnswer, maxEventBytes: number, accountId: string) {
+  constructor(answer: HttpResponse, maxEventBytes: number, accountId: string) {
     this.#answer = answer;
     this.#maxEventBytes = maxEventBytes;
     this.#accountId = accountId;
   }
 
   /**
-   * The next event; null where the body ended or said `[DONE]`. Many servers leave out the blank line after their last
-   * event, so what is pending at the end counts.
-   * @throws UpstreamError where an event is too long or is not a JSON object
+   * Returns the next event; null if the body ended or sent `[DONE]`. Many servers leave out the blank line
+   * after their last event, so an event pending at the end counts.
+   * @throws UpstreamError if an event is too long or is not a JSON object
    */
   async next(): Promise<SseJsonEvent | null> {
     this.#name = '';
@@ -59,7 +60,7 @@ export class SseJsonReader {
     throw new UpstreamError('unavailable', 'the upstream sent an event that is not a JSON object');
   }
 
-  /** The data of one event, piece by piece; nothing where the body has ended. */
+  /** Yields the data of one event, piece by piece; nothing if the body has ended. */
   async *#readData(): AsyncGenerator<Buffer> {
     let hasData = false;
     let length = 0;
@@ -67,14 +68,14 @@ export class SseJsonReader {
       const field = await this.#readFieldName();
       const isBlank = field === '' && !this.#isInLine;
       if (field === null || (isBlank && hasData)) return;
-      // An event without data is none, and its name is not the next one's.
+      // An event without data is ignored, and its name does not carry over.
       if (isBlank) this.#name = '';
       if (field === 'event') this.#name = await this.#readShortValue();
       if (field !== 'data') {
         await this.#skipLine();
         continue;
       }
-      // Several lines of data are one text; between the parts of a JSON text a line feed means nothing.
+      // Several data lines form one text. Between the parts of a JSON text, a line feed has no meaning.
       if (hasData) yield Buffer.from('\n');
       hasData = true;
       for await (const piece of this.#readLine()) {
@@ -89,14 +90,14 @@ export class SseJsonReader {
     }
   }
 
-  /** One character more than the end mark tells it from what only begins like it. */
+  /** Keeps one character more than the end mark has, to tell it from data that only starts like it. */
   #keepStart(piece: Buffer): void {
     const length = endMark.length + 1;
     if (this.#dataStart.length >= length) return;
     this.#dataStart = (this.#dataStart + piece.toString('latin1', 0, length + 1)).trim().slice(0, length);
   }
 
-  /** Null at the end of the body; empty for a comment, and for a blank line. */
+  /** Returns null at the end of the body; an empty name for a comment and for a blank line. */
   async #readFieldName(): Promise<string | null> {
     let name = '';
     while (await this.#fill()) {
@@ -132,7 +133,7 @@ export class SseJsonReader {
     while ((await line.next()).done !== true);
   }
 
-  /** What is left of a line, without its end. */
+  /** Yields the rest of a line, without its line end. */
   async *#readLine(): AsyncGenerator<Buffer> {
     while (this.#isInLine && (await this.#fill())) {
       const end = findLineEnd(this.#rest);
@@ -149,7 +150,7 @@ export class SseJsonReader {
     this.#rest = this.#rest.subarray(end + 1);
   }
 
-  /** @returns whether there is anything to look at */
+  /** @returns whether there are bytes to process */
   async #fill(): Promise<boolean> {
     for (;;) {
       if (this.#skipsLineFeed && this.#rest.length > 0) {
@@ -165,7 +166,7 @@ export class SseJsonReader {
   }
 }
 
-/** The place of the first line feed or carriage return; the length where there is none. */
+/** Returns the index of the first line feed or carriage return; the length if there is none. */
 function findLineEnd(bytes: Buffer): number {
   const feed = bytes.indexOf(lineFeed);
   const line = feed === -1 ? bytes : bytes.subarray(0, feed);

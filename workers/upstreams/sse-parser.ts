@@ -1,16 +1,22 @@
 import { UpstreamError } from './upstream.ts';
 
 export interface SseEvent {
-  /** The `event:` field; `message` where the stream names none. */
+  /** The `event:` field; `message` if the stream names none. */
   readonly event: string;
   /** The `data:` lines of the event, joined with a line feed. */
   readonly data: string;
 }
 
 export interface SseParser {
-  /** Takes the next bytes, split anywhere, and returns the events they complete. Throws UpstreamError past a bound. */
+  /**
+   * Takes the next bytes, split anywhere, and returns the events they complete. Throws UpstreamError beyond the
+   * limit.
+   */
   push(bytes: Uint8Array): SseEvent[];
-  /** The body ended. Many servers leave out the blank line after their last event, so what is pending counts. */
+  /**
+   * Called when the body ended. Many servers leave out the blank line after their last event, so a pending
+   * event counts.
+   */
   end(): SseEvent[];
 }
 
@@ -19,16 +25,19 @@ const CR = 13;
 const COLON = 58;
 const SPACE = 32;
 const DEFAULT_MAX_LINE_BYTES = 1024 * 1024;
-/** Room for an unfinished line that is kept from one line to the next. */
+/** Capacity for an unfinished line that is kept from one line to the next. */
 const KEPT_BYTES = 64 * 1024;
 
 /**
- * Server-sent events as the WHATWG HTML standard defines them (section 9.2.6), but for the pending event at the end.
- * Lines are cut from bytes and decoded whole, so a character split between two chunks needs no care. The bound holds
- * for a line and for all data of an event.
+ * Parses server-sent events as the WHATWG HTML standard defines them (section 9.2.6), except that an event
+ * pending at the end counts. Lines are cut as bytes and decoded whole, so a character split between two chunks
+ * needs no care. The limit applies to a line and to all data of an event.
  */
 export function createSseParser({ maxLineBytes = DEFAULT_MAX_LINE_BYTES } = {}): SseParser {
-  /** An unfinished line: copied into room that doubles, for a list of its pieces outweighs them where they are small. */
+  /**
+   * An unfinished line, copied into a buffer that doubles. A list of small pieces would take more memory than
+   * the pieces.
+   */
   let room: Buffer = Buffer.alloc(0);
   let pendingBytes = 0;
   let isFirstLine = true;
@@ -91,7 +100,7 @@ export function createSseParser({ maxLineBytes = DEFAULT_MAX_LINE_BYTES } = {}):
     pendingBytes = length;
   }
 
-  /** The line is read before anything else is kept in its room. */
+  /** The returned line must be read before anything else is stored in the buffer. */
   function endLine(last: Buffer): Buffer {
     if (pendingBytes === 0) {
       return last;

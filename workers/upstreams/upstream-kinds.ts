@@ -7,7 +7,7 @@ import type { HttpClientOptions } from './http-client.ts';
 import { createOpenAiUpstream } from './openai/openai-upstream.ts';
 import type { Upstream } from './upstream.ts';
 
-/** How each kind of the catalog becomes an upstream: the whole list in one place. */
+/** Creates the upstream for each kind in the catalog. This is the complete list. */
 const kinds = {
   anthropic: (config) => createAnthropicUpstream(toHttpOptions(config)),
   builtin: (_, log) =>

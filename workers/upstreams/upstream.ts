@@ -1,70 +1,73 @@
 import type { ImageOptions } from '../../shared/queue/job-kinds.ts';
 
 /**
- * What every dialect implements. An upstream translates one request and its answer; it knows no money
- * and no Redis. It never retries: the routing above decides that.
+ * The interface that every dialect implements. An upstream translates one request and its response. It knows
+ * nothing of money or Redis, and never retries: routing decides that.
  */
 
-/** One chosen way to serve a call: the model's name at the upstream, and the key to use there. */
+/** The candidate chosen for a call: the model's name at the upstream, and the key to use there. */
 export interface UpstreamTarget {
   /** The model's name as the upstream knows it. */
   readonly model: string;
   readonly apiKey: string | null;
-  /** Request fields this route or upstream does not take; they are left out. */
+  /** Request fields that this route or upstream does not accept; they are left out. */
   readonly drops: ReadonlySet<string>;
   /**
-   * How the vendor's model is told to reason: by a `budget` of tokens, or by an `effort`. Null leaves it to the dialect,
-   * which goes by the model's name.
+   * How the vendor's model is told to reason: by a `budget` of tokens, or by an `effort`. Null leaves it to the
+   * dialect, which decides by the model's name.
    */
   readonly thinking: 'budget' | 'effort' | null;
-  /** Whether the vendor is given the links of pictures, or their bytes, which we fetch. */
+  /** Whether the vendor gets image URLs, or the image bytes, which we fetch. */
   readonly imageUrls: 'pass' | 'fetch';
 }
 
 export interface CallContext {
   readonly signal: AbortSignal;
-  /** Whose turns are taken where a large call would hold up the event loop; no more is known of the account. */
+  /**
+   * The account whose turns are used when a large call would block the event loop. Upstreams know nothing else
+   * about it.
+   */
   readonly accountId: string;
   readonly log: UpstreamLogger;
-  /** What the caller's messages point at. */
+  /** Loads the media that the caller's messages refer to. */
   readonly media: MediaLoader;
-  /** What is kept of earlier turns of this very conversation (`remember` events), as it was counted at admission. */
+  /** The reasoning saved from earlier turns of this conversation (`remember` events), as counted at admission. */
   readonly recalled: Recalled;
-  /** Called when a request is written to the vendor: from then on the vendor may charge for it. */
+  /** Called when a request is written to the vendor. From then on the vendor may charge for it. */
   readonly onSent?: () => void;
-  /** Called when a vendor refuses a request that was written to it: it charges nothing for that. */
+  /** Called when a vendor rejects a request that was written to it. The vendor does not charge for that. */
   readonly onRefused?: () => void;
-  /** Aborted when nobody waits for the answer any more: calls under way go on, and no further one is begun. */
+  /** Aborted when nobody waits for the response any more. Calls in progress go on, and no further one begins. */
   readonly awaited?: AbortSignal;
-  /** For a further call beside the one under way; where it is left out, such calls need no slot. */
-  readonly enterAgain?: EnterAgain;
-  /** Called when one of several calls has ended: how much is done, from 0 to 1. */
+  /** Acquires a slot for a call in parallel with the one in progress. If omitted, such calls need no slot. */
+  readonly acquireFurther?: AcquireFurther;
+  /** Called when one of several calls has ended, with the progress from 0 to 1. */
   readonly onProgress?: (done: number) => void;
 }
 
 /**
- * Waits for another slot of the way that is being called.
- * @returns null where there is none in time, or the signal is aborted
+ * Waits for another slot of the candidate that is being called.
+ * @returns null if there is none in time, or if the signal is aborted
  */
-export type EnterAgain = (signal: AbortSignal) => Promise<FurtherSlot | null>;
+export type AcquireFurther = (signal: AbortSignal) => Promise<FurtherSlot | null>;
 
 export interface FurtherSlot {
   /**
-   * Gives it back.
-   * @param outcome of its call; null where none was made
+   * Releases the slot.
+   * @param outcome of its call; null if none was made
    */
-  leave(outcome: PromiseSettledResult<unknown> | null): void;
+  release(outcome: PromiseSettledResult<unknown> | null): void;
 }
 
-/** By `nameCall`, the JSON value that was remembered. */
+/** The saved JSON values, by `nameCall`. */
 export type Recalled = ReadonlyMap<string, unknown>;
 
-/** Names a tool call of a conversation: some vendors give the same id again in every answer. */
+/** Names a tool call within a conversation, because some vendors reuse the same ID in every response. */
 export function nameCall(messageIndex: number, toolCallId: string): string {
   return `${messageIndex}:${toolCallId}`;
 }
 
-/** Bytes of a caller's that have been looked at: `mediaType` is what they are, not what they were said to be. */
+/** Bytes from a caller that have been inspected: `mediaType` is the detected type, not the claimed one. */
 export interface LoadedMedia {
   readonly mediaType: string;
   readonly base64: string;
@@ -72,13 +75,14 @@ export interface LoadedMedia {
 
 export interface MediaLoader {
   /**
-   * Waits until there is memory for all of these pictures, by the request's deadline; to be called before several are loaded.
-   * Rejects with AppError `deadline_exceeded`, or with the signal's reason.
+   * Waits until there is memory for all of these images, at most until the request's deadline. Call this before
+   * loading several. Rejects with AppError `deadline_exceeded`, or with the signal's reason.
    */
   reserve(urls: readonly string[], signal: AbortSignal): Promise<void>;
   /**
-   * A picture, from an https URL (fetched) or a data URI, checked to be one: PNG, JPEG, WebP or GIF. The same URL is
-   * loaded once a request. Rejects with AppError `unsafe_url` or `validation_failed`, or with the signal's reason.
+   * Loads an image from an https URL (fetched) or a data URI, and checks that it is PNG, JPEG, WebP or GIF.
+   * Each URL is loaded once per request. Rejects with AppError `unsafe_url` or `validation_failed`, or with the
+   * signal's reason.
    */
   loadImage(url: string, signal: AbortSignal): Promise<LoadedMedia>;
 }
@@ -88,7 +92,10 @@ export interface UpstreamLogger {
   debug(fields: object, message: string): void;
 }
 
-/** Tokens as the vendor reported them; null where it reported nothing. `details` are parts, never additions. */
+/**
+ * Tokens as the vendor reported them; null if it reported nothing. `details` are parts of the totals, never
+ * additions.
+ */
 export interface UpstreamUsage {
   readonly promptTokens: number | null;
   readonly completionTokens: number | null;
@@ -109,7 +116,7 @@ export const noUpstreamUsage: UpstreamUsage = {
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
-/** A chat request in OpenAI's shape, as the caller sent it after validation, with `max_tokens` already bounded. */
+/** A chat request in OpenAI's format, as the caller sent it after validation, with `max_tokens` already bounded. */
 export type ChatBody = Readonly<Record<string, unknown>> & {
   readonly messages: readonly ChatMessage[];
 };
@@ -122,8 +129,8 @@ export interface ChatMessage {
 }
 
 /**
- * One step of a chat answer, streamed or not: `delta` objects have OpenAI's `choices[].delta` shape. Every chat call
- * is consumed as a stream of these; an upstream that answered whole yields one delta a choice.
+ * One step of a chat response, streamed or not. `delta` objects have OpenAI's `choices[].delta` format. Every
+ * chat call is consumed as a stream of these; an upstream with a whole response yields one delta per choice.
  */
 export type ChatEvent =
   | {
@@ -138,20 +145,21 @@ export type ChatEvent =
       readonly finishReason: FinishReason;
       readonly nativeFinishReason: string | null;
     }
-  /** Pages that the answer rests on, in the order in which it names them; may come several times. */
+  /** Pages that the response is based on, in the order in which it names them; may come several times. */
   | { readonly type: 'sources'; readonly index: number; readonly sources: readonly WebSource[] }
   /**
-   * What the vendor will want back with the conversation and clients drop, by the id of a tool call of this choice: other
-   * choices may have the same one. It comes ahead of the choice's end.
+   * What the vendor requires back with the conversation but clients drop, by the ID of a tool call of this
+   * choice. Other choices may use the same ID. It comes before the end of the choice.
    */
   | { readonly type: 'remember'; readonly index: number; readonly toolCallId: string; readonly value: object }
   /**
-   * Reported as soon as any count is known and again when one changes; the last event counts. A partial report does not
-   * cover everything generated before it, such as Anthropic's first one, which says `output_tokens: 1`.
+   * Reported as soon as any count is known, and again when one changes; the last event counts. A partial report
+   * does not cover everything generated before it, such as Anthropic's first one, which says `output_tokens:
+   * 1`.
    */
   | { readonly type: 'usage'; readonly usage: UpstreamUsage; readonly isPartial?: true };
 
-/** A page of the web that a search found. */
+/** A web page that a search found. */
 export interface WebSource {
   readonly url: string;
   readonly title: string | null;
@@ -159,9 +167,9 @@ export interface WebSource {
 
 export interface EmbeddingCall {
   readonly inputs: readonly string[];
-  /** Set only where the caller asked for other than the model's default. */
+  /** Set only if the caller asked for something other than the model's default. */
   readonly dimensions: number | null;
-  /** Given only when all inputs of the call are of one caller. */
+  /** Set only if all inputs of the call are from one caller. */
   readonly user: string | null;
 }
 
@@ -169,14 +177,17 @@ export interface EmbeddingAnswer {
   /** Float32 little-endian, inputs in order, `dimensions * 4` bytes each. */
   readonly vectors: Buffer;
   readonly dimensions: number;
-  /** Places of the vectors that are not all finite numbers: no answer to their inputs. */
+  /** Indices of the vectors that contain non-finite numbers. Their inputs have no valid response. */
   readonly broken: readonly number[];
   readonly promptTokens: number | null;
-  /** To be called once nothing refers to the vectors any more; null where they are nobody's but the answer's. */
+  /**
+   * Returns the buffer to its pool. Call it once nothing refers to the vectors any more. Null if the buffer is
+   * not pooled.
+   */
   readonly giveBack: (() => void) | null;
 }
 
-/** A caller's image, made anew from its pixels: nothing but the image is left in it. */
+/** A caller's image, re-encoded from its pixels, so that it contains nothing but the image. */
 export interface InputImage {
   readonly bytes: Buffer;
   readonly contentType: 'image/png' | 'image/jpeg' | 'image/webp';
@@ -198,19 +209,22 @@ export interface ImageCall {
   readonly n: number;
   /** `WIDTHxHEIGHT`, one of the model's sizes. */
   readonly size: string;
-  /** Whether the caller named that size, as against the catalog's default. */
+  /** Whether the caller named that size, as opposed to the catalog's default. */
   readonly isSizeAsked: boolean;
   readonly quality: string | null;
   readonly style: string | null;
   readonly user: string | null;
-  /** Images to edit or to go by, in the caller's order; none for words alone. */
+  /** Images to edit or to use as references, in the caller's order; empty for a prompt alone. */
   readonly inputs: readonly InputImage[];
   /** A PNG as large as the first input, whose transparent part may change. */
   readonly mask: InputImage | null;
   readonly options: ImageOptions;
-  /** Previews that are wanted; null where the answer is not streamed. A vendor that has none answers whole. */
+  /**
+   * Number of previews requested; null if the response is not streamed. A vendor without previews sends only
+   * the final image.
+   */
   readonly partialImages: number | null;
-  /** Takes the previews of a streamed answer; resolves once the caller has taken enough of them to go on. */
+  /** Receives the previews of a streamed response. Resolves once the caller has read enough of them to go on. */
   readonly onPartial?: (partial: PartialImage) => Promise<void>;
 }
 
@@ -220,25 +234,25 @@ export interface GeneratedImage {
   readonly revisedPrompt: string | null;
 }
 
-export interface ImageAnswer {
+export interface ImageResponse {
   /**
-   * Fewer than were asked for where the vendor failed to make the others; none only where the model ended without one by its
-   * own word and the vendor counted what that took.
+   * Fewer than requested if the vendor failed to make the others. Empty only if the model ended without an
+   * image, said so, and the vendor counted the usage.
    */
   readonly images: readonly GeneratedImage[];
-  /** Why there are fewer, where it is known; always where there is none. */
+  /** Why there are fewer, if known; always set if there are none. */
   readonly missing?: UpstreamError;
-  /** How often the vendor read the prompt: the calls that it answered. */
+  /** How often the vendor read the prompt: the number of calls that got a response. */
   readonly calls: number;
-  /** For models that are paid by tokens, of all calls that were answered; null where the vendor told none. */
+  /** For models priced by tokens, over all calls that got a response; null if the vendor reported none. */
   readonly usage: UpstreamUsage | null;
 }
 
-/** Each method is there only where the kind can do it. All reject with UpstreamError, or with the signal's reason. */
+/** Each method exists only if the kind supports it. All reject with UpstreamError, or with the signal's reason. */
 export interface Upstream {
   /**
-   * Yields what the model says. Returning without at least one `finish` event is an upstream error of the caller's
-   * to raise: a stream that stops without an end never counts as success.
+   * Yields the model's output. If it returns without at least one `finish` event, the caller must raise an
+   * upstream error: a stream that stops without an end never counts as success.
    */
   chat?(
     target: UpstreamTarget,
@@ -246,22 +260,22 @@ export interface Upstream {
     stream: boolean,
     context: CallContext,
   ): AsyncIterable<ChatEvent>;
-  /** Whether `chat` gives the vendor the bytes of the picture at this URL. What it does not load goes as it is. */
+  /** Whether `chat` sends the vendor the bytes of the image at this URL. Other URLs are sent as they are. */
   wantsImageBytes?(target: UpstreamTarget, url: string): boolean;
   embed?(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer>;
-  generateImages?(target: UpstreamTarget, call: ImageCall, context: CallContext): Promise<ImageAnswer>;
+  generateImages?(target: UpstreamTarget, call: ImageCall, context: CallContext): Promise<ImageResponse>;
   /** Releases sockets and threads. */
   close(): Promise<void>;
 }
 
 /**
- * How a call failed, in terms routing can act on.
- * - `rejected`: the vendor refused this very request (its 400, 413, 422): trying elsewhere is pointless
- * - `missing`: the vendor knows no such model or address (its 404): another route may
- * - `auth`: the key is wrong, blocked or out of money (401, 402, 403)
- * - `rate_limited`: 429; `retryAfterMs` where the vendor said it
- * - `too_large`: the request is more than may be sent with this key in a minute, however long one waits: another key may
- * - `unavailable`: 5xx, connection refused or cut, garbage instead of an answer
+ * How a call failed, in terms that routing can act on.
+ * - `rejected`: the vendor rejected this very request (its 400, 413, 422); trying elsewhere is pointless
+ * - `missing`: the vendor does not know the model or address (its 404); another route may
+ * - `auth`: the key is wrong, blocked or out of credit (401, 402, 403)
+ * - `rate_limited`: 429; `retryAfterMs` if the vendor said it
+ * - `too_large`: the request exceeds what this key may send per minute, however long one waits; another key may
+ * - `unavailable`: 5xx, connection refused or cut off, invalid response
  * - `timeout`: one of our timeouts passed
  */
 export type UpstreamFailure =
@@ -270,14 +284,17 @@ export type UpstreamFailure =
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';
   readonly failure: UpstreamFailure;
-  /** HTTP status of the vendor, where there was one. */
+  /** HTTP status of the vendor, if there was one. */
   readonly status: number | null;
   readonly retryAfterMs: number | null;
-  /** The vendor's own word for it, such as `insufficient_quota`; operators read it. */
+  /** The vendor's own error code, such as `insufficient_quota`, for operators. */
   readonly vendorCode: string | null;
-  /** What was asked brought it about, and the server did as it should: it says nothing of how others will fare. */
+  /**
+   * The request caused the failure, and the server worked correctly. The failure says nothing about other
+   * requests.
+   */
   readonly isOfRequest: boolean;
-  /** We stopped waiting for a vendor that had been asked: it may go on to the end, and charge for it. */
+  /** We stopped waiting for a vendor that had been called. It may finish the call and charge for it. */
   readonly mayGoOn: boolean;
 
   constructor(

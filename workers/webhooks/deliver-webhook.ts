@@ -17,7 +17,7 @@ import { signWebhook } from './sign-webhook.ts';
 import type { WaitingDeliveries } from './waiting-deliveries.ts';
 import type { WebhookClient, WebhookResponse } from './webhook-client.ts';
 
-export interface DeliveryDependencies {
+export interface DeliveryDeps {
   readonly redis: RedisClient;
   readonly client: WebhookClient;
   readonly secrets: Pick<WebhookSecretStore, 'listSigning'>;
@@ -29,7 +29,7 @@ export interface DeliveryDependencies {
   readonly log: Logger;
 }
 
-/** An attempt failed and another one follows after `retryDelayMs`. */
+/** Thrown when an attempt failed and another one follows after `retryDelayMs`. */
 export class AttemptFailed extends Error {
   override readonly name = 'AttemptFailed';
   readonly retryDelayMs: number;
@@ -40,13 +40,13 @@ export class AttemptFailed extends Error {
   }
 }
 
-/** The delivery failed for good, and has been reported as failed. */
+/** Thrown when the delivery failed for good and has been reported as failed. */
 export class DeliveryFailed extends UnrecoverableError {}
 
 /** The receiver does not want this webhook any more. */
 const goneStatus = 410;
 
-/** After how long a delivery looks for a turn by itself, in case nobody wakes it. */
+/** How long a delivery waits before it tries to get a turn again, in case nothing wakes it. */
 const turnPauseMs = 60_000;
 /** Pause after a failure on our side, which does not count as an attempt. */
 const ownTroublePauseMs = 10_000;
@@ -54,12 +54,12 @@ const ownTroublePauseMs = 10_000;
 const maxAgeMs = 48 * 60 * 60 * 1_000;
 
 /**
- * Processes a job of BullMQ: makes one attempt, and resolves when the receiver has accepted the webhook.
- * @throws AttemptFailed if another attempt follows; DeliveryFailed if none does; DelayedError if the delivery went back to the
- *   queue without an attempt
+ * Processes a BullMQ job: makes one attempt, and resolves when the receiver has accepted the webhook.
+ * @throws AttemptFailed if another attempt follows; DeliveryFailed if none does; DelayedError if the delivery
+ * went back to the queue without an attempt
  */
 export async function deliverWebhook(
-  dependencies: DeliveryDependencies,
+  dependencies: DeliveryDeps,
   bullJob: BullJob<WebhookDelivery>,
   token: string | undefined,
 ): Promise<void> {
@@ -79,34 +79,37 @@ export async function deliverWebhook(
     await conclude(dependencies, bullJob, response);
   } finally {
     endTurn();
-    // The next one would meet the same trouble, and so all that wait would be moved again and again.
+    // The next delivery would fail in the same way, so all waiting deliveries would be moved again and again.
     if (!isOwnTrouble) await wakeNext(dependencies, delivery);
   }
 }
 
-/** The account is at its limit. */
+/** Puts the delivery back because the account is at its limit. */
 async function waitForTurn(
-  dependencies: DeliveryDependencies,
+  dependencies: DeliveryDeps,
   bullJob: BullJob<WebhookDelivery>,
   token: string | undefined,
 ): Promise<never> {
   try {
     return await putBack(dependencies, bullJob, token, turnPauseMs);
   } finally {
-    // The attempts may have ended before it had joined, and woken nobody.
+    // All attempts may have ended before this delivery joined the wait queue, without waking it.
     if (dependencies.turns.isFree(bullJob.data.accountId)) await wakeNext(dependencies, bullJob.data);
   }
 }
 
-/** The delivery is delayed, and waits to be woken. @param leastPauseMs its delay, where only a few wait */
+/**
+ * Delays the delivery until it is woken.
+ * @param leastPauseMs its delay if only a few wait
+ */
 async function putBack(
-  { waiting, log }: DeliveryDependencies,
+  { waiting, log }: DeliveryDeps,
   bullJob: BullJob<WebhookDelivery>,
   token: string | undefined,
   leastPauseMs: number,
 ): Promise<never> {
   const { accountId, jobId } = bullJob.data;
-  // The queue has a connection of its own: it may be reached where this cannot.
+  // BullMQ uses a separate connection, which may work when this one does not.
   const pauseMs = await waiting.readPauseMs(accountId, leastPauseMs).catch(() => leastPauseMs);
   await bullJob.moveToDelayed(Date.now() + pauseMs, token);
   try {
@@ -117,11 +120,11 @@ async function putBack(
   throw new DelayedError();
 }
 
-/** A failure is logged: those that wait come back after their delays, and the attempt keeps its outcome. */
-async function wakeNext(
-  { waiting, log }: DeliveryDependencies,
-  { accountId }: WebhookDelivery,
-): Promise<void> {
+/**
+ * Wakes the next waiting delivery. A failure is only logged: waiting deliveries come back after their delays,
+ * and the attempt keeps its outcome.
+ */
+async function wakeNext({ waiting, log }: DeliveryDeps, { accountId }: WebhookDelivery): Promise<void> {
   try {
     await waiting.wakeNext(accountId);
   } catch (error) {
@@ -134,9 +137,12 @@ interface Unsendable {
   readonly fault: string;
 }
 
-/** Builds the request of this attempt. @returns null if that fails on our side for now */
+/**
+ * Builds the request of this attempt.
+ * @returns null if that fails on our side for now
+ */
 async function prepare(
-  { secrets, loadPayload, waiting, log }: DeliveryDependencies,
+  { secrets, loadPayload, waiting, log }: DeliveryDeps,
   bullJob: BullJob<WebhookDelivery>,
 ): Promise<{ readonly headers: Record<string, string>; readonly body: string } | Unsendable | null> {
   const delivery = bullJob.data;
@@ -162,7 +168,7 @@ async function prepare(
 
 /** Reports the outcome of the attempt, and throws if it failed. */
 async function conclude(
-  dependencies: DeliveryDependencies,
+  dependencies: DeliveryDeps,
   bullJob: BullJob<WebhookDelivery>,
   response: WebhookResponse | Unsendable,
 ): Promise<void> {
@@ -192,9 +198,12 @@ function describeFailure({ status, error }: WebhookResponse): string | null {
   return `The server responded with status ${status}${isRedirect ? '; redirects are not followed' : ''}.`;
 }
 
-/** Logs a failure to report and goes on: the receiver must not get the webhook again because of it. */
+/**
+ * Reports a delivery's state. A failure is only logged, because it must not make the receiver get the webhook
+ * again.
+ */
 export async function reportState(
-  { redis, reporter, log }: Pick<DeliveryDependencies, 'redis' | 'reporter' | 'log'>,
+  { redis, reporter, log }: Pick<DeliveryDeps, 'redis' | 'reporter' | 'log'>,
   delivery: WebhookDelivery,
   state: WebhookState,
 ): Promise<void> {

@@ -1,7 +1,10 @@
-/** Attempts that a process makes at once for one account. */
+/** Concurrent attempts per process and account. */
 const maxPerAccount = 2;
 
-/** Limits concurrent attempts per account, so that a receiver that does not respond delays only its own account's deliveries. */
+/**
+ * Limits concurrent attempts per account, so that a receiver that does not respond delays only its own
+ * account's deliveries.
+ */
 export class DeliveryTurns {
   readonly #active = new Map<string, number>();
 

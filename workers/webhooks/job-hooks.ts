@@ -12,7 +12,7 @@ import type {
 } from '../../shared/webhooks/webhook-delivery.ts';
 import type { WebhookQueue } from '../../shared/webhooks/webhook-queue.ts';
 
-/** Webhooks of durable jobs: puts them on their queue, says what is in them, and notes on the job what became of them. */
+/** Queues the webhooks of durable jobs, builds their payloads, and records their outcome on the job. */
 export class JobHooks implements WebhookReporter {
   readonly #jobs: JobStore;
   readonly #queue: WebhookQueue;
@@ -22,7 +22,7 @@ export class JobHooks implements WebhookReporter {
     this.#queue = queue;
   }
 
-  /** @throws AppError `service_unavailable` while Redis is away */
+  /** @throws AppError `service_unavailable` while Redis is unavailable */
   async queue({ accountId, jobId, url, status }: DueHook): Promise<void> {
     const event = `job.${status}` as WebhookEvent;
     const delivery: WebhookDelivery = { v: 1, jobId, accountId, url, event };
@@ -30,7 +30,7 @@ export class JobHooks implements WebhookReporter {
     await this.report(delivery, tooManyUndelivered);
   }
 
-  /** Null where the job is forgotten. */
+  /** Returns null if the job has been deleted. */
   async loadPayload({ accountId, jobId, event }: WebhookDelivery): Promise<WebhookPayload | null> {
     const found = await this.#jobs.find(accountId, jobId);
     if (found === null) return null;

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 
-/** The headers that Standard Webhooks requires, with one signature per secret. */
+/** Returns the headers that Standard Webhooks requires, with one signature per secret. */
 export function signWebhook(
   deliveryId: string,
   body: string,

@@ -1,62 +1,61 @@
-import { ErrorCode, Worker, type Job as BullJob, type Queue } from 'bullmq';
+import { ErrorCode, type Job as BullJob, type Queue } from 'bullmq';
 import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { WebhookDelivery } from '../../shared/webhooks/webhook-delivery.ts';
 import { webhookQueueName } from '../../shared/webhooks/webhook-queue.ts';
-import { createBullWorkerOptions } from '../intake/bull-worker-options.ts';
 import { closeBullWorker } from '../intake/close-bull-worker.ts';
+import { createBullWorker } from '../intake/create-bull-worker.ts';
 import {
   AttemptFailed,
   DeliveryFailed,
   deliverWebhook,
   reportState,
-  type DeliveryDependencies,
+  type DeliveryDeps,
 } from './deliver-webhook.ts';
 import { DeliveryTurns } from './delivery-turns.ts';
 import { computeRetryDelayMs } from './retry-delay.ts';
 import { WaitingDeliveries } from './waiting-deliveries.ts';
 
-/** Concurrent attempts of a process, over all accounts. */
+/** Concurrent attempts per process, over all accounts. */
 const defaultConcurrency = 32;
 
 /** A delivery whose worker has been silent for this long is taken over by another worker. */
 const defaultLockMs = 10_000;
 
 export interface WebhookIntakeOptions extends Omit<
-  DeliveryDependencies,
+  DeliveryDeps,
   'turns' | 'waiting' | 'computeRetryDelayMs'
 > {
-  /** A connection without a bound on retries, as BullMQ's workers want it. */
-  readonly blocking: RedisClient;
+  readonly bullmq: RedisClient;
   readonly concurrency?: number;
   /** For tests, which cannot wait for hours. */
-  readonly computeRetryDelayMs?: DeliveryDependencies['computeRetryDelayMs'];
+  readonly computeRetryDelayMs?: DeliveryDeps['computeRetryDelayMs'];
   readonly lockMs?: number;
 }
 
 /** Takes webhooks off their queue and delivers each at least once. */
 export function startWebhookIntake(options: WebhookIntakeOptions): Running {
-  const { redis, log, blocking, concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
+  const { redis, log, bullmq, concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
   const queue = openBullQueue<WebhookDelivery>(webhookQueueName, redis);
-  const dependencies: DeliveryDependencies = {
+  const dependencies: DeliveryDeps = {
     ...options,
     turns: new DeliveryTurns(),
     waiting: new WaitingDeliveries(redis, (deliveryId) => wakeDelivery(queue, deliveryId)),
     computeRetryDelayMs: options.computeRetryDelayMs ?? computeRetryDelayMs,
   };
-  const worker = new Worker<WebhookDelivery>(
+  const worker = createBullWorker<WebhookDelivery>(
     webhookQueueName,
     async (job, token) => await deliverWebhook(dependencies, job, token),
     {
-      ...createBullWorkerOptions({ blocking, concurrency, lockMs }),
-      settings: {
-        backoffStrategy: (attempts, _type, error) =>
-          error instanceof AttemptFailed
-            ? error.retryDelayMs
-            : dependencies.computeRetryDelayMs(attempts, null),
-      },
+      redis: bullmq,
+      concurrency,
+      lockMs,
+      backoffStrategy: (attempts, _type, error) =>
+        error instanceof AttemptFailed
+          ? error.retryDelayMs
+          : dependencies.computeRetryDelayMs(attempts, null),
     },
   );
   worker.on('error', (error) => log.debug({ queue: webhookQueueName, err: error }, 'waiting for Redis'));
@@ -68,13 +67,13 @@ export function startWebhookIntake(options: WebhookIntakeOptions): Running {
   });
   return {
     async stop() {
-      await closeBullWorker(worker, blocking);
+      await closeBullWorker(worker, bullmq);
       await queue.close();
     },
   };
 }
 
-/** @returns false if it is not delayed any more, or gone */
+/** @returns false if the delivery is no longer delayed, or is gone */
 async function wakeDelivery(queue: Queue<WebhookDelivery>, deliveryId: string): Promise<boolean> {
   const job = await callRedis(() => queue.getJob(deliveryId));
   if (job === undefined) return false;
@@ -87,9 +86,9 @@ async function wakeDelivery(queue: Queue<WebhookDelivery>, deliveryId: string): 
   }
 }
 
-/** BullMQ gave up by itself, for example after too many workers died during the delivery. */
+/** Reports deliveries that BullMQ gave up on, for example after too many workers died during one. */
 async function reportGivenUp(
-  dependencies: DeliveryDependencies,
+  dependencies: DeliveryDeps,
   { data, attemptsMade }: BullJob<WebhookDelivery>,
 ): Promise<void> {
   const lastError = 'The delivery was interrupted too often.';

@@ -9,8 +9,9 @@ const lifetimeSeconds = 48 * 60 * 60;
 const pausePerWaitingMs = 1_000;
 
 /**
- * After how long a delivery comes back by itself: its worker may die, or Redis fail, between the end of an attempt and the
- * wake. It grows with how many wait, so that at most one of an account does so a second.
+ * Returns after how long a waiting delivery comes back without a wake, because its worker may die or Redis fail
+ * between the end of an attempt and the wake. The delay grows with the number of waiting deliveries, so that at
+ * most one per account comes back each second.
  */
 export function computePauseMs(waiting: number, leastMs: number): number {
   return Math.max(leastMs, waiting * pausePerWaitingMs);
@@ -21,12 +22,15 @@ redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 `);
 
-/** Puts a delivery back among those that are due. @returns false if it is not delayed any more, or gone */
+/**
+ * Makes a delayed delivery due.
+ * @returns false if it is no longer delayed, or is gone
+ */
 export type WakeDelivery = (deliveryId: string) => Promise<boolean>;
 
 /**
- * The deliveries of each account that found it at its limit, the oldest first. Each end of an attempt wakes the next one, so
- * that what a waiting delivery costs Redis does not grow with how long it waits.
+ * The deliveries of each account that is at its limit, oldest first. The end of each attempt wakes the next
+ * one, so what a waiting delivery costs Redis does not grow with its wait.
  */
 export class WaitingDeliveries {
   readonly #redis: RedisClient;
@@ -37,19 +41,22 @@ export class WaitingDeliveries {
     this.#wake = wake;
   }
 
-  /** How long the next delivery that joins is to be delayed. */
+  /** Returns the delay for the next delivery that joins. */
   async readPauseMs(accountId: string, leastMs: number): Promise<number> {
     const key = redisKeys.waitingWebhooks(accountId);
     return computePauseMs((await callRedis(() => this.#redis.zcard(key))) + 1, leastMs);
   }
 
-  /** Call when the delivery has been delayed: earlier, whoever wakes it would find it running, and forget it. */
+  /** Call this after the delivery was delayed. Otherwise a wake could find it still running, and drop it. */
   async join({ id, data, timestamp }: BullJob<WebhookDelivery>): Promise<void> {
     const key = redisKeys.waitingWebhooks(data.accountId);
     await callRedis(() => joinScript.run(this.#redis, [key], [timestamp, id!, lifetimeSeconds]));
   }
 
-  /** Its attempt begins: a wake in the pause before the next one would cut that short. */
+  /**
+   * Removes the delivery when its attempt begins. Otherwise a wake would cut short the pause before its next
+   * attempt.
+   */
   async leave({ id, data }: BullJob<WebhookDelivery>): Promise<void> {
     await callRedis(() => this.#redis.zrem(redisKeys.waitingWebhooks(data.accountId), id!));
   }

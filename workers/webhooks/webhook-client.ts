@@ -17,7 +17,7 @@ const defaultTimeouts: FetchTimeouts = { connectMs: 5_000, totalMs: 15_000, refu
 const maxDrainedBytes = 16_384;
 const drainMs = 1_000;
 
-/** All but the defaults are for tests. */
+/** Only tests set these. */
 export interface WebhookClientOptions extends PublicInternetOptions {
   readonly timeouts?: FetchTimeouts;
 }
@@ -32,15 +32,16 @@ export interface WebhookResponse {
 
 const failed = (error: string): WebhookResponse => ({ status: null, error, retryAfterMs: null });
 
-/** Posts webhooks to URLs that callers named. No connection is kept between posts. */
+/** Posts webhooks to URLs that callers named. Connections are not reused. */
 export interface WebhookClient {
-  /** POSTs to an https URL of the public internet, following no redirect. Never rejects. */
+  /** POSTs to an https URL on the public internet, without following redirects. Never rejects. */
   post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<WebhookResponse>;
 }
 
 /**
- * Checks the URL as text, then all addresses of its host, and connects to exactly those addresses. The check at admission is
- * not enough: the host may resolve to a machine of our own network by now.
+ * Creates the client. It checks the URL as text, then all addresses of its host, and connects only to those
+ * addresses. The check at admission is not enough, because the host may now resolve to a machine in our own
+ * network.
  */
 export function createWebhookClient(options: WebhookClientOptions = {}): WebhookClient {
   const internet = readPublicInternet(options);
@@ -52,7 +53,8 @@ export function createWebhookClient(options: WebhookClientOptions = {}): Webhook
       try {
         return await postOnce({ url, headers, body, internet, timeouts, signal: over.signal });
       } catch {
-        // Name, connection, certificate or HTTP: the details are withheld because they could describe our network.
+        // Name, connection, certificate or HTTP: the details are withheld because they could describe our
+        // network.
         return over.signal.aborted
           ? failed(`There was no response within ${timeouts.totalMs / 1_000} s.`)
           : failed('The server did not respond over https with a valid certificate.');
@@ -80,7 +82,7 @@ async function postOnce({ url: text, headers, body, internet, timeouts, signal }
   const { isPublic, ca } = internet;
   const client = new Client(url.origin, {
     connect: connectTo(addresses, { signal, timeoutMs: timeouts.connectMs, isPublic, ca }),
-    // The caller's signal limits the whole post.
+    // The signal limits the whole request.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -102,7 +104,7 @@ async function postOnce({ url: text, headers, body, internet, timeouts, signal }
 }
 
 async function drain(body: Dispatcher.ResponseData['body']): Promise<void> {
-  // Destroying the client cuts off the rest. That is no failure: the status has already arrived.
+  // Destroying the client cuts off the rest. That is not a failure, because the status has already arrived.
   body.on('error', () => undefined);
   const drained = body.dump({ limit: maxDrainedBytes }).catch(() => undefined);
   await within(drainMs, drained, () => undefined);

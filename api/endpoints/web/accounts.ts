@@ -1,42 +1,44 @@
 import { AppError } from '../../../shared/contract/errors.ts';
-import type {
-  CreatedApiAccount,
-  FirstAccountRequest,
-  LabelChange,
-  LinkRequest,
-  WebRedeemRequest,
-} from '../../../shared/contract/web-accounts.ts';
-import { redeemCode } from '../../../shared/accounts/redeem-code.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import type { CreatedApiAccount } from '../../../shared/contract/web-accounts.ts';
+import { redeemCode } from '../../../shared/refills/redeem-code.ts';
 import type { WebLink } from '../../../shared/web/web-models.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
+import { defineEndpoint } from '../../endpoint.ts';
 import { currentSession } from '../../middleware/authenticate-session.ts';
-import type { ApiContext } from '../../middleware/request-context.ts';
+import { limitChanges } from '../../middleware/limit-changes.ts';
+import { parseBody } from '../../middleware/parse-body.ts';
 import { presentApiAccount, presentNewAccount, presentRedeemedCode } from '../../present/web.ts';
+import { inDatabaseTurn } from '../../request/in-database-turn.ts';
 import type { Services } from '../../services.ts';
 import { createFirstAccount } from '../../web/first-account.ts';
 import { findByKey, linkByKey, unknownKeyToLink } from '../../web/link-by-key.ts';
-import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
-import { record, subjectOf } from './record.ts';
-import { accountGone, describeLinks, findLink, noSuchLink, openLink } from './linked-account.ts';
 import { findUser } from './find-user.ts';
+import { accountGone, describeLinks, findLink, noSuchLink, openLink } from './linked-account.ts';
+import { record, subjectOf } from './record.ts';
+import { changeAsUser, readAsUser } from './steps.ts';
 
-export function listApiAccounts(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
+export const listApiAccounts = defineEndpoint(
+  operations.listApiAccounts,
+  readAsUser,
+  (services) => async (context) => {
     context.body = await inDatabaseTurn(services, context, async () => {
       const { userId } = await currentSession(services, context);
       const links = await services.web.links.list(userId);
       return (await describeLinks(services, links, links[0])).map(presentApiAccount);
     });
-  };
-}
+  },
+);
 
-export function getApiAccount(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
+export const getApiAccount = defineEndpoint(
+  operations.getApiAccount,
+  readAsUser,
+  (services) => async (context) => {
     context.body = await inDatabaseTurn(services, context, async () =>
       showLink(services, await findLink(services, context)),
     );
-  };
-}
+  },
+);
 
 async function showLink(services: Services, link: WebLink) {
   const primary = await services.web.links.findOldest(link.userId);
@@ -45,9 +47,11 @@ async function showLink(services: Services, link: WebLink) {
   return presentApiAccount(shown);
 }
 
-export function renameApiAccount(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
-    const { label } = context.state.body as LabelChange;
+export const renameApiAccount = defineEndpoint(
+  operations.renameApiAccount,
+  [...changeAsUser, limitChanges, parseBody],
+  (services) => async (context) => {
+    const { label } = context.state.body;
     context.body = await inDatabaseTurn(services, context, async () => {
       const link = await findLink(services, context);
       if (link.label === label) return await showLink(services, link);
@@ -59,41 +63,45 @@ export function renameApiAccount(services: Services) {
       });
       return await showLink(services, renamed);
     });
-  };
-}
+  },
+);
 
-/** Links an account to the user. Knowing its API key is proof enough. */
-export function linkApiAccount(services: Services) {
-  const { web } = services;
-  return async (context: ApiContext): Promise<void> => {
-    const { api_key: apiKey, label } = context.state.body as LinkRequest;
-    context.body = await inDatabaseTurn(services, context, async () => {
-      const { userId } = await currentSession(services, context);
-      const guesses = [
-        { name: 'wrong-keys-user', who: userId },
-        { name: 'wrong-keys-network', who: callerNetwork(context.ip) },
-      ] as const;
-      await web.limits.check(guesses);
-      const accountId = await findByKey(services, apiKey);
-      if (accountId === null) {
-        await web.limits.count(guesses);
-        throw unknownKeyToLink();
-      }
-      const action = { action: 'account-linked', userId, accountId, label } as const;
-      await refuseIfLinked(services, action);
-      const link = await record(services, context, action, () => linkByKey(services, action, apiKey)).catch(
-        async (error: unknown) => {
-          // A parallel call was first: only now is there somebody whose account it is.
-          if (error instanceof AppError && error.code === 'already_linked')
-            await refuseIfLinked(services, action);
-          throw error;
-        },
-      );
-      return await showLink(services, link);
-    });
-    context.status = 201;
-  };
-}
+/** Links an account to the user. Knowing its API key is sufficient proof. */
+export const linkApiAccount = defineEndpoint(
+  operations.linkApiAccount,
+  [...changeAsUser, limitChanges, parseBody],
+  (services) => {
+    const { web } = services;
+    return async (context) => {
+      const { api_key: apiKey, label } = context.state.body;
+      context.body = await inDatabaseTurn(services, context, async () => {
+        const { userId } = await currentSession(services, context);
+        const guesses = [
+          { name: 'wrong-keys-user', who: userId },
+          { name: 'wrong-keys-network', who: callerNetwork(context.ip) },
+        ] as const;
+        await web.limits.check(guesses);
+        const accountId = await findByKey(services, apiKey);
+        if (accountId === null) {
+          await web.limits.count(guesses);
+          throw unknownKeyToLink();
+        }
+        const action = { action: 'account-linked', userId, accountId, label } as const;
+        await refuseIfLinked(services, action);
+        const link = await record(services, context, action, () => linkByKey(services, action, apiKey)).catch(
+          async (error: unknown) => {
+            // A parallel call linked it first. Check again for the error that names whose link it is.
+            if (error instanceof AppError && error.code === 'already_linked')
+              await refuseIfLinked(services, action);
+            throw error;
+          },
+        );
+        return await showLink(services, link);
+      });
+      context.status = 201;
+    };
+  },
+);
 
 async function refuseIfLinked(
   { web }: Services,
@@ -119,9 +127,11 @@ const alreadyLinked = (isOwn: boolean): AppError =>
         },
   );
 
-export function createFirstApiAccount(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
-    const { label } = context.state.body as FirstAccountRequest;
+export const createFirstApiAccount = defineEndpoint(
+  operations.createFirstApiAccount,
+  [...changeAsUser, limitChanges, parseBody],
+  (services) => async (context) => {
+    const { label } = context.state.body;
     context.body = await inDatabaseTurn(services, context, async () => {
       const user = await findUser(services, context);
       const { _id: userId, reservedAccountId: accountId } = user;
@@ -131,7 +141,7 @@ export function createFirstApiAccount(services: Services) {
       const { link, apiKey } = await record(services, context, action, () =>
         createFirstAccount(services, user, label),
       );
-      // The key is shown this once: an outage after the account was made must not lose it.
+      // The key is shown only this once, so an outage after the account was created must not lose it.
       const account = await showLink(services, link).catch((error: unknown) => {
         services.log.warn({ err: error }, 'a new account could not be read');
         return presentNewAccount(link, apiKey);
@@ -139,12 +149,14 @@ export function createFirstApiAccount(services: Services) {
       return { account, api_key: apiKey } satisfies CreatedApiAccount;
     });
     context.status = 201;
-  };
-}
+  },
+);
 
-export function redeemForApiAccount(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
-    const { code } = context.state.body as WebRedeemRequest;
+export const redeemForApiAccount = defineEndpoint(
+  operations.redeemForApiAccount,
+  [...changeAsUser, limitChanges, parseBody],
+  (services) => async (context) => {
+    const { code } = context.state.body;
     context.body = await inDatabaseTurn(services, context, async () => {
       const link = await findLink(services, context);
       const { id } = await openLink(services, link);
@@ -152,5 +164,5 @@ export function redeemForApiAccount(services: Services) {
       const claim = await record(services, context, action, () => redeemCode(services, id, code));
       return presentRedeemedCode(await services.hotAccounts.get(id), claim);
     });
-  };
-}
+  },
+);

@@ -1,12 +1,12 @@
 import type { AuthResult } from '../../../shared/contract/web-auth.ts';
 import type { SessionWithTokens } from '../../../shared/web/session-store.ts';
 import type { WebUser } from '../../../shared/web/web-models.ts';
-import type { ApiContext } from '../../middleware/request-context.ts';
-import { clearCookies, setCookie } from '../../middleware/session-cookies.ts';
 import { presentWebUser } from '../../present/web.ts';
+import type { ApiContext } from '../../request/context.ts';
+import { clearCookies, setCookie } from '../../request/session-cookies.ts';
 import type { Services } from '../../services.ts';
 
-/** Gives a browser the tokens of a session, new or refreshed: nothing else ever shows them. */
+/** Sends a new or refreshed session's tokens to the browser. No other response contains them. */
 export function answerWithSession(
   { config }: Services,
   context: ApiContext,

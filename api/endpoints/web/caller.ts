@@ -1,8 +1,8 @@
 import type { MailLanguage, MailOrigin } from '../../../shared/web/mail.ts';
 import { describeUserAgent, nameDevice, type DeviceDescription } from '../../../shared/web/user-agent.ts';
-import type { ApiContext } from '../../middleware/request-context.ts';
+import type { ApiContext } from '../../request/context.ts';
 
-/** Longer ones are no browser's, and reading them takes a while. */
+/** No browser sends longer ones, and parsing them is slow. */
 const longestAcceptLanguage = 300;
 
 /** The language of mails to the caller: Russian unless the browser prefers English. */
@@ -15,7 +15,7 @@ export function deviceOf(context: ApiContext): DeviceDescription {
   return describeUserAgent(context.get('user-agent'));
 }
 
-/** Where a call comes from, as mails and the audit log say it. */
+/** Where a call comes from, for mails and the audit log. */
 export function originOf(context: ApiContext): Required<MailOrigin> {
   return { address: context.ip, device: nameDevice(deviceOf(context)) };
 }

@@ -1,17 +1,20 @@
+import { operations } from '../../../shared/contract/operations.ts';
 import type { WebConfig } from '../../../shared/contract/system.ts';
 import { defaultAccountLabel } from '../../../shared/contract/web-accounts.ts';
 import { codeLifetimeSeconds } from '../../../shared/contract/web-auth.ts';
-import { nameService } from '../../../shared/runtime/mail-sender.ts';
+import { nameService } from '../../../shared/config/mail-sender.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import { beginInTurns } from '../../middleware/begin-in-turns.ts';
 import { PreparedBody } from '../../present/prepared-body.ts';
 import type { Services } from '../../services.ts';
 import { servePrepared } from '../send-prepared.ts';
 
-/** It changes with the configuration alone, which takes a new start. */
+/** Changes only with the configuration, which requires a restart. */
 const cacheControl = 'public, max-age=300';
 
-export function getWebConfig(services: Services) {
-  return servePrepared(() => PreparedBody.ofJson(describe(services)), cacheControl);
-}
+export const getWebConfig = defineEndpoint(operations.getWebConfig, [beginInTurns], (services) =>
+  servePrepared(() => PreparedBody.ofJson(describe(services)), cacheControl),
+);
 
 function describe({ config, publicUrl }: Services): WebConfig {
   return {

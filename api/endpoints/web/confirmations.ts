@@ -1,56 +1,64 @@
+import { replaceKey } from '../../../shared/account-changes/replace-key.ts';
+import { maskApiKey } from '../../../shared/accounts/credentials.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { operations } from '../../../shared/contract/operations.ts';
 import type {
   RegeneratedApiKey,
   RevealedApiKey,
   SensitiveActionCodeRequest,
   SensitiveActionConfirm,
 } from '../../../shared/contract/web-confirmations.ts';
-import { maskApiKey } from '../../../shared/accounts/credentials.ts';
-import { replaceKey } from '../../../shared/accounts/replace-key.ts';
 import type { ConfirmedAction } from '../../../shared/web/mail.ts';
 import { unlinkAccount } from '../../../shared/web/unlink-account.ts';
 import type { WebLink } from '../../../shared/web/web-models.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
-import type { ApiContext } from '../../middleware/request-context.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import { limitChanges } from '../../middleware/limit-changes.ts';
+import { parseBody } from '../../middleware/parse-body.ts';
+import { inDatabaseTurn } from '../../request/in-database-turn.ts';
 import type { Services } from '../../services.ts';
-import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { generateKey } from '../generate-key.ts';
-import { record, subjectOf } from './record.ts';
 import { languageOf, originOf } from './caller.ts';
 import { enterCode } from './enter-code.ts';
 import { readEmail, refuseMailedCode } from './fields.ts';
-import { accountGone, findLink, noSuchLink, openLink } from './linked-account.ts';
-import { mailCode } from './mail-code.ts';
 import { findUser } from './find-user.ts';
+import { accountGone, findLink, noSuchLink, openLink, type LinkContext } from './linked-account.ts';
+import { mailCode } from './mail-code.ts';
+import { record, subjectOf } from './record.ts';
+import { changeAsUser } from './steps.ts';
 
-/** What the audit log calls them once they are done. */
+/** The audit log's names for completed actions. */
 const auditActionOf = {
   unlink: 'account-unlinked',
   reveal: 'key-revealed',
   regenerate: 'key-regenerated',
 } as const;
 
-/** What an action is about. */
+/** What an action applies to. */
 interface Target {
   readonly link: WebLink;
-  /** Of the account's key; null where the action is not about the key. */
+  /** Hash of the account's key; null if the action is not about the key. */
   readonly keyHash: string | null;
 }
 
-/** What must hold of the account before a code is mailed, and again before the action is done. */
-type Check<T extends Target> = (services: Services, context: ApiContext) => Promise<T>;
+interface WithBody<B> {
+  readonly state: { readonly body: B };
+}
+
+/** Checks the account before a code is mailed, and again before the action runs. */
+type Check<T extends Target> = (services: Services, context: LinkContext) => Promise<T>;
 
 /**
- * A code is good for one action of one user on one account, and where it is about the key, on the key of the moment: a code
- * that a thief had mailed is good for nothing once the key is replaced.
+ * Binds a code to one action of one user on one account, and for actions on the key to the current key: codes that a thief
+ * requested become useless once the key is replaced.
  */
 const subjectOfCode = ({ link: { userId, _id }, keyHash }: Target): string =>
   [userId, _id, ...(keyHash === null ? [] : [keyHash])].join(':');
 
-function requestConfirmation(services: Services, action: ConfirmedAction, check: Check<Target>) {
+const createRequestConfirmation = (action: ConfirmedAction, check: Check<Target>) => (services: Services) => {
   const { limits } = services.web;
-  return async (context: ApiContext): Promise<void> => {
-    const email = readEmail((context.state.body as SensitiveActionCodeRequest).email);
+  return async (context: LinkContext & WithBody<SensitiveActionCodeRequest>): Promise<void> => {
+    const email = readEmail(context.state.body.email);
     await inDatabaseTurn(services, context, async () => {
       const target = await check(services, context);
       const user = await findUser(services, context);
@@ -60,7 +68,7 @@ function requestConfirmation(services: Services, action: ConfirmedAction, check:
         });
       }
       await limits.take([
-        // Counted by user, so that a stranger who requests sign-in codes for this mailbox cannot block confirmations.
+        // Counted per user, so that a stranger who requests sign-in codes for this mailbox cannot block confirmations.
         { name: 'confirmation-codes-user', who: user._id },
         { name: 'mailed-codes-network', who: callerNetwork(context.ip) },
       ]);
@@ -78,17 +86,17 @@ function requestConfirmation(services: Services, action: ConfirmedAction, check:
     });
     context.status = 201;
   };
-}
+};
 
-/** Does an action once the mailed code says that it is the user who wants it, writes it down and mails a notice. */
+/** Verifies the mailed code, then runs the action, records it and mails a notice. */
 async function confirm<T extends Target, R>(
   services: Services,
-  context: ApiContext,
+  context: LinkContext & WithBody<SensitiveActionConfirm>,
   { action, check }: { readonly action: ConfirmedAction; readonly check: Check<T> },
   work: (target: T, late: AbortSignal) => Promise<R>,
 ): Promise<R> {
   const { links } = services.web;
-  const typed = context.state.body as SensitiveActionConfirm;
+  const typed = context.state.body;
   return await inDatabaseTurn(services, context, async (late) => {
     const target = await check(services, context);
     await enterCode(services, context, typed, { purposes: [action], subject: subjectOfCode(target) });
@@ -98,7 +106,7 @@ async function confirm<T extends Target, R>(
       context,
       { action: auditActionOf[action], ...subjectOf(link) },
       async () => {
-        // MongoDB may have been slow to take the event, and support have taken the account from its user meanwhile.
+        // MongoDB may have been slow to store the event, and support may have removed the account from the user meanwhile.
         if ((await links.find(link.userId, link._id)) === null) throw noSuchLink(link._id);
         return await work(target, late);
       },
@@ -111,7 +119,7 @@ const findOwn: Check<Target> = async (services, context) => ({
   keyHash: null,
 });
 
-/** A target with the key that its account has now. */
+/** A target with its account's current key. */
 interface KeyTarget extends Target {
   readonly keyHash: string;
 }
@@ -122,18 +130,24 @@ async function withKey({ accounts }: Services, link: WebLink): Promise<KeyTarget
   return { link, keyHash: account.keyHash };
 }
 
-export const requestUnlinkCode = (services: Services) => requestConfirmation(services, 'unlink', findOwn);
+export const requestUnlinkCode = defineEndpoint(
+  operations.requestUnlinkCode,
+  [...changeAsUser, limitChanges, parseBody],
+  createRequestConfirmation('unlink', findOwn),
+);
 
-export function unlinkApiAccount(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
+export const unlinkApiAccount = defineEndpoint(
+  operations.unlinkApiAccount,
+  [...changeAsUser, limitChanges, parseBody],
+  (services) => async (context) => {
     await confirm(services, context, { action: 'unlink', check: findOwn }, async ({ link }) => {
       if (!(await unlinkAccount(services.web, link))) throw noSuchLink(link._id);
     });
     context.status = 204;
-  };
-}
+  },
+);
 
-/** Told before a code is mailed as well: it would be good for nothing. */
+/** Also checked before a code is mailed, because the code would be useless. */
 const findRevealable: Check<KeyTarget> = async (services, context) => {
   if (!services.config.revealsKeys) throw noKeyToShow();
   return await withKey(services, await findLink(services, context));
@@ -147,11 +161,16 @@ const noKeyToShow = (): AppError =>
       'Сервис не хранит копию ключа, которую можно показать. Ключ продолжает работать; если он потерян, замените его.',
   });
 
-export const requestRevealCode = (services: Services) =>
-  requestConfirmation(services, 'reveal', findRevealable);
+export const requestRevealCode = defineEndpoint(
+  operations.requestRevealCode,
+  [...changeAsUser, limitChanges, parseBody],
+  createRequestConfirmation('reveal', findRevealable),
+);
 
-export function revealApiKey(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
+export const revealApiKey = defineEndpoint(
+  operations.revealApiKey,
+  [...changeAsUser, limitChanges, parseBody],
+  (services) => async (context) => {
     const apiKey = await confirm(
       services,
       context,
@@ -163,8 +182,8 @@ export function revealApiKey(services: Services) {
       },
     );
     context.body = { api_key: apiKey } satisfies RevealedApiKey;
-  };
-}
+  },
+);
 
 const findUsable: Check<KeyTarget> = async (services, context) => {
   const link = await findLink(services, context);
@@ -172,11 +191,16 @@ const findUsable: Check<KeyTarget> = async (services, context) => {
   return await withKey(services, link);
 };
 
-export const requestRegenerateCode = (services: Services) =>
-  requestConfirmation(services, 'regenerate', findUsable);
+export const requestRegenerateCode = defineEndpoint(
+  operations.requestRegenerateCode,
+  [...changeAsUser, limitChanges, parseBody],
+  createRequestConfirmation('regenerate', findUsable),
+);
 
-export function regenerateKeyOfApiAccount(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
+export const regenerateKeyOfApiAccount = defineEndpoint(
+  operations.regenerateKeyOfApiAccount,
+  [...changeAsUser, limitChanges, parseBody],
+  (services) => async (context) => {
     const apiKey = await confirm(
       services,
       context,
@@ -184,8 +208,8 @@ export function regenerateKeyOfApiAccount(services: Services) {
       (target, late) => regenerate(services, target, late),
     );
     context.body = { api_key: apiKey, key_masked: maskApiKey(apiKey) } satisfies RegeneratedApiKey;
-  };
-}
+  },
+);
 
 async function regenerate(
   services: Services,
@@ -194,7 +218,7 @@ async function regenerate(
 ): Promise<string> {
   const expected = { expectedKeyHash: keyHash };
   const apiKey = await generateKey(() => replaceKey(services, link.accountId, expected, late));
-  // Another call has replaced the key meanwhile, and its caller was given a key that must not die at once.
+  // Another call replaced the key meanwhile, and the key that its caller received must stay valid.
   if (apiKey === null) throw refuseMailedCode();
   return apiKey;
 }

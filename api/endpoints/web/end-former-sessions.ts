@@ -1,13 +1,14 @@
 import { isLastRefreshToken } from '../../../shared/web/session-store.ts';
-import type { ApiContext } from '../../middleware/request-context.ts';
-import { readCookie } from '../../middleware/session-cookies.ts';
+import type { ApiContext } from '../../request/context.ts';
+import { readCookie } from '../../request/session-cookies.ts';
 import type { Services } from '../../services.ts';
 import { record } from './record.ts';
 
 /**
- * Ends the session that the browser had before this sign-in. It would stay open otherwise, and nobody could tell which one it
- * was. The refresh cookie identifies it, because the session cookie expires after a quarter of an hour. A refresh token that
- * was replaced is treated as in a refresh: somebody else has used a copy of it, so the user is told by mail.
+ * Ends the session that the browser had before this sign-in. Otherwise it would stay open without anyone knowing which one
+ * it is. It is identified by the refresh cookie, because the session cookie expires after a quarter of an hour. A refresh
+ * token that was already replaced is treated as in a refresh: a copy of it was used elsewhere, so the user is notified by
+ * mail.
  */
 export async function endFormerSession(services: Services, context: ApiContext): Promise<void> {
   const { sessions } = services.web;
@@ -20,9 +21,9 @@ export async function endFormerSession(services: Services, context: ApiContext):
 }
 
 /**
- * Ends all sessions of a user who signs in, before the new one is started. A request from one of them that is still under
- * way cannot end the new session (`listIdsWhileOpen`), so this shuts out somebody who ends sessions in a loop.
- * @param sessionId of the session that is about to be started
+ * Ends all other sessions of a user who signs in, before the new session starts. Requests of those sessions that are still
+ * running cannot end the new one (`listIdsWhileOpen`), so this locks out an attacker who ends sessions in a loop.
+ * @param sessionId the session that is about to start
  */
 export async function endOtherSessions(
   services: Services,

@@ -1,13 +1,12 @@
 import { callerNetwork } from '../../callers/caller-network.ts';
-import type { ApiContext } from '../../middleware/request-context.ts';
+import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
 import type { AcceptedCode, ExpectedCode } from '../../web/email-code-store.ts';
 import { refuseMailedCode } from './fields.ts';
 
 /**
- * Compares what was typed with the code that was mailed. Only wrong codes count against a network: challenges that were
- * made up, or have ended, give nothing away, and must not lock out everybody behind one address. The response is the same
- * for all of them.
+ * Verifies a typed code against the mailed one. Only wrong codes count against a network: invented or expired challenges
+ * reveal nothing, and must not lock out everyone behind one address. The response is the same for all of them.
  * @throws AppError `invalid_code`, `too_many_attempts`, `service_unavailable`
  */
 export async function enterCode(
@@ -18,7 +17,7 @@ export async function enterCode(
 ): Promise<AcceptedCode> {
   const guesses = [{ name: 'wrong-codes-network', who: callerNetwork(context.ip) }] as const;
   await limits.check(guesses);
-  // The attempt uses the code up, and what it is good for takes MongoDB.
+  // The attempt consumes the code, and the action behind it needs MongoDB.
   await users.checkReachable();
   // Mail programs and people put spaces between the digits.
   const code = typed.code.replaceAll(/\s/g, '');

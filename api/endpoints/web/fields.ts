@@ -2,14 +2,14 @@ import { invalidField, type AppError } from '../../../shared/contract/errors.ts'
 import { normalizeEmail } from '../../../shared/web/email-address.ts';
 import { normalizeTimeZone } from '../../../shared/web/time-zone.ts';
 
-/** An address as it is stored and mailed to. @throws AppError `validation_failed` */
+/** Normalizes an email address for storage and mailing. @throws AppError `validation_failed` */
 export function readEmail(text: string): string {
   const read = normalizeEmail(text);
   if ('fault' in read) throw invalidField(['body', 'email'], read.fault, { msgRu: read.faultRu });
   return read.email;
 }
 
-/** A time zone as the IANA writes it. @throws AppError `validation_failed` */
+/** Normalizes a time zone to its IANA name. @throws AppError `validation_failed` */
 export function readTimeZone(text: string): string {
   const timeZone = normalizeTimeZone(text);
   if (timeZone === null) {
@@ -22,7 +22,7 @@ export function readTimeZone(text: string): string {
   return timeZone;
 }
 
-/** The same for a code that was never mailed, was used, has expired, or was typed too often: none can be told apart. */
+/** Does not reveal whether a code was never mailed, was used, has expired or was mistyped too often. */
 export const refuseMailedCode = (): AppError =>
   invalidField(
     ['body', 'code'],

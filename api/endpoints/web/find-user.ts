@@ -1,9 +1,9 @@
 import type { WebUser } from '../../../shared/web/web-models.ts';
 import { currentSession, unauthenticated } from '../../middleware/authenticate-session.ts';
-import type { ApiContext } from '../../middleware/request-context.ts';
+import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
 
-/** The user of the session. @throws AppError `unauthenticated` where it is banned */
+/** Finds the user of the session. @throws AppError `unauthenticated` if the user is banned */
 export async function findUser(services: Services, context: ApiContext): Promise<WebUser> {
   const { userId } = await currentSession(services, context);
   const user = await services.web.users.findById(userId);

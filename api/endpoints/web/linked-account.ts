@@ -1,18 +1,21 @@
+import type { HotAccount } from '../../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { AccountPath } from '../../../shared/contract/web-accounts.ts';
 import { noSuchLinkText } from '../../../shared/contract/web-errors.ts';
-import type { HotAccount } from '../../../shared/billing/hot-account-store.ts';
+import { waitForLookUp } from '../../../shared/look-ups/wait-for-look-up.ts';
 import { mapBounded } from '../../../shared/runtime/map-bounded.ts';
-import { waitForLookUp } from '../../../shared/runtime/within.ts';
 import type { WebLink } from '../../../shared/web/web-models.ts';
 import { currentSession } from '../../middleware/authenticate-session.ts';
-import type { ApiContext } from '../../middleware/request-context.ts';
 import type { ShownAccount } from '../../present/web.ts';
+import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
 
-/** The link that the address names. @throws AppError `not_found`, also for one of another user */
-export async function findLink(services: Services, context: ApiContext): Promise<WebLink> {
-  const { account_id: linkId } = context.state.path as AccountPath;
+/** A request with a link's id in its path. */
+export type LinkContext = ApiContext & { readonly state: { readonly path: AccountPath } };
+
+/** Finds the link in the path. @throws AppError `not_found`, also for a link of another user */
+export async function findLink(services: Services, context: LinkContext): Promise<WebLink> {
+  const { account_id: linkId } = context.state.path;
   const { userId } = await currentSession(services, context);
   const link = await services.web.links.find(userId, linkId);
   if (link === null) throw noSuchLink(linkId);
@@ -28,8 +31,8 @@ export const accountGone = (): AppError =>
   });
 
 /**
- * The account behind a link, in Redis from here on.
- * @returns null where there is no such account any more
+ * Loads the account behind a link into Redis.
+ * @returns null if the account no longer exists
  * @throws AppError `service_unavailable`
  */
 async function loadAccount(
@@ -39,15 +42,15 @@ async function loadAccount(
   try {
     return await waitForLookUp(accountWaitMs, 'opening an account', hotAccounts.get(accountId));
   } catch (error) {
-    // To a caller with a session, a 401 would say that the session has ended.
+    // A 401 would tell a caller with a session that the session has ended.
     if (error instanceof AppError && error.code === 'invalid_api_key') return null;
     throw error;
   }
 }
 
 /**
- * The account of a link, to be worked with.
- * @throws AppError `account_banned`, `not_found` where it does not exist any more, `service_unavailable`
+ * Opens the account of a link for use.
+ * @throws AppError `account_banned`, `not_found` if it no longer exists, `service_unavailable`
  */
 export async function openLink(services: Services, { accountId }: WebLink): Promise<HotAccount> {
   const account = await loadAccount(services, accountId);
@@ -56,17 +59,17 @@ export async function openLink(services: Services, { accountId }: WebLink): Prom
   return account;
 }
 
-/** The account that the address names. @throws AppError as `findLink` and `openLink` do */
-export async function openLinkedAccount(services: Services, context: ApiContext): Promise<HotAccount> {
+/** Opens the account in the path. @throws AppError as `findLink` and `openLink` */
+export async function openLinkedAccount(services: Services, context: LinkContext): Promise<HotAccount> {
   return await openLink(services, await findLink(services, context));
 }
 
-/** Each may have to be loaded from MongoDB: a list of a hundred must not take all connections of the process. */
+/** Each account may have to be loaded from MongoDB. A list of a hundred must not take all of the process's connections. */
 const openedAtOnce = 8;
 
 /**
- * What is shown of links of one user, in their order. A link whose account does not exist any more is left out: one that
- * an operator has deleted by hand must not hide the others.
+ * Describes links of one user, in their order. Links to accounts that no longer exist are skipped: an account that an
+ * operator deleted by hand must not hide the others.
  * @param primary the user's oldest link
  */
 export async function describeLinks(

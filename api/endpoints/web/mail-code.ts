@@ -4,8 +4,8 @@ import type { Services } from '../../services.ts';
 import type { CodeRequest } from '../../web/email-code-store.ts';
 
 /**
- * Makes a code and queues the mail that brings it.
- * @throws AppError `service_unavailable`: then the code is good for nothing
+ * Creates a code and queues its mail.
+ * @throws AppError `service_unavailable`; the code is invalid then
  */
 export async function mailCode(
   { web: { emailCodes, mails } }: Services,
@@ -17,7 +17,7 @@ export async function mailCode(
     await mails.add(write({ code, expiresAt: expiresAt.getTime() }));
   } catch (error) {
     await emailCodes.discard(challengeId).catch(() => {
-      // It expires by itself, and nobody was told of it.
+      // It expires by itself and was never sent.
     });
     throw error;
   }

@@ -2,15 +2,15 @@ import { runInBackground } from '../../../shared/runtime/run-in-background.ts';
 import type { NewAuditEvent } from '../../../shared/web/audit-store.ts';
 import { recordAction } from '../../../shared/web/record-action.ts';
 import type { WebLink } from '../../../shared/web/web-models.ts';
-import type { ApiContext } from '../../middleware/request-context.ts';
+import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
 import { originOf } from './caller.ts';
 
-/** What is done, and to what. By whom and from where, the request says. */
+/** The action and its subject. Who did it and from where comes from the request. */
 export type WebAction = Pick<NewAuditEvent, 'action' | 'userId'> &
   Partial<Pick<NewAuditEvent, 'linkId' | 'accountId' | 'label' | 'sessionId'>>;
 
-/** What is written down of a link. */
+/** The audit log's fields for a link. */
 export const subjectOf = ({ userId, _id, accountId, label }: WebLink) => ({
   userId,
   linkId: _id,
@@ -18,7 +18,7 @@ export const subjectOf = ({ userId, _id, accountId, label }: WebLink) => ({
   label,
 });
 
-/** Does an action of a user, writes it down, and has the user told by mail where such an action is mailed. */
+/** Runs a user's action, records it, and notifies the user by mail if the action calls for it. */
 export async function record<T>(
   { web, log }: Services,
   context: ApiContext,

@@ -1,22 +1,36 @@
 import { AppError } from '../../../shared/contract/errors.ts';
-import type { WebUserChange } from '../../../shared/contract/web-auth.ts';
-import type { SessionPath } from '../../../shared/contract/web-sessions.ts';
+import { operations } from '../../../shared/contract/operations.ts';
 import { noSuchSessionText } from '../../../shared/contract/web-errors.ts';
-import { currentSession, sessionOf, unauthenticated } from '../../middleware/authenticate-session.ts';
-import type { ApiContext } from '../../middleware/request-context.ts';
-import { clearCookies, readCookie } from '../../middleware/session-cookies.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import {
+  authenticateSession,
+  currentSession,
+  sessionOf,
+  unauthenticated,
+} from '../../middleware/authenticate-session.ts';
+import { checkCsrf } from '../../middleware/check-csrf.ts';
+import { clearDeadCookies } from '../../middleware/clear-dead-cookies.ts';
+import { limitCalls } from '../../middleware/limit-account-calls.ts';
+import { limitChanges } from '../../middleware/limit-changes.ts';
+import { parseBody } from '../../middleware/parse-body.ts';
 import { presentSession, presentWebUser } from '../../present/web.ts';
+import type { ApiContext } from '../../request/context.ts';
+import { inDatabaseTurn } from '../../request/in-database-turn.ts';
+import { clearCookies, readCookie } from '../../request/session-cookies.ts';
 import type { Services } from '../../services.ts';
-import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
-import { record } from './record.ts';
 import { answerWithoutSession, answerWithSession } from './answer-with-session.ts';
 import { readTimeZone } from './fields.ts';
 import { findUser } from './find-user.ts';
+import { record } from './record.ts';
+import { changeAsUser, changeFromPage, readAsUser } from './steps.ts';
 
-/** Goes on with a session. A token that was used before ends it: one of the two who have it has stolen it. */
-export function refreshSession(services: Services) {
+/**
+ * Refreshes a session. A refresh token that was used before ends the session, because one of its two holders has stolen
+ * it.
+ */
+export const refreshSession = defineEndpoint(operations.refreshSession, changeFromPage, (services) => {
   const { web, config } = services;
-  return async (context: ApiContext): Promise<void> => {
+  return async (context) => {
     const token = readCookie(context, config, 'refresh');
     if (token === null)
       throw unauthenticated(
@@ -31,7 +45,8 @@ export function refreshSession(services: Services) {
       const found = await web.sessions.findByRefreshToken(token);
       const user = found === null ? null : await web.users.findById(found.userId);
       if (user !== null && user.bannedAt !== null) await web.sessions.revokeAll(user._id);
-      // The last step that can fail: a token that was replaced, and whose answer was lost, ends the session.
+      // Must be the last step that can fail: if the response is lost after the token was replaced, a retry ends the
+      // session.
       const refreshed =
         found === null || user === null ? null : await web.sessions.refresh(token, context.ip, found, late);
       if (user !== null && refreshed?.kind === 'refreshed') {
@@ -49,22 +64,22 @@ export function refreshSession(services: Services) {
       );
     });
   };
-}
+});
 
 const sessionEnded = (): AppError =>
   unauthenticated('The session has ended. Sign in again.', 'Сессия завершена. Войдите снова.');
 
-export function getWebUser(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
-    context.body = await inDatabaseTurn(services, context, async () =>
-      presentWebUser(await findUser(services, context)),
-    );
-  };
-}
+export const getWebUser = defineEndpoint(operations.getWebUser, readAsUser, (services) => async (context) => {
+  context.body = await inDatabaseTurn(services, context, async () =>
+    presentWebUser(await findUser(services, context)),
+  );
+});
 
-export function updateWebUser(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
-    const timezone = readTimeZone((context.state.body as WebUserChange).timezone);
+export const updateWebUser = defineEndpoint(
+  operations.updateWebUser,
+  [...changeAsUser, limitChanges, parseBody],
+  (services) => async (context) => {
+    const timezone = readTimeZone(context.state.body.timezone);
     context.body = await inDatabaseTurn(services, context, async () => {
       const user = await findUser(services, context);
       if (user.timezone === timezone) return presentWebUser(user);
@@ -73,12 +88,12 @@ export function updateWebUser(services: Services) {
       );
       return presentWebUser({ ...user, timezone });
     });
-  };
-}
+  },
+);
 
 /**
- * Ends sessions, in the user's turn at the database, and writes it down. They are looked for first: where there is nothing
- * to end, nothing is written down, however often it is asked for.
+ * Ends sessions in the user's database turn and records it. Looks them up first, so that repeated calls with nothing to
+ * end record nothing.
  * @returns whether there were any
  */
 async function endSessions(
@@ -100,47 +115,57 @@ async function endSessions(
   });
 }
 
-export function logOut(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
+export const logOut = defineEndpoint(
+  operations.logOut,
+  [...changeFromPage, clearDeadCookies, authenticateSession, limitCalls, checkCsrf],
+  (services) => async (context) => {
     await endSessions(services, context, 'signed-out', (id, ownId) => id === ownId);
     answerWithoutSession(services, context);
-  };
-}
+  },
+);
 
-export function logOutEverywhere(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
+export const logOutEverywhere = defineEndpoint(
+  operations.logOutEverywhere,
+  changeAsUser,
+  (services) => async (context) => {
     await endSessions(services, context, 'sessions-revoked', () => true);
     answerWithoutSession(services, context);
-  };
-}
+  },
+);
 
-export function logOutOthers(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
+export const logOutOthers = defineEndpoint(
+  operations.logOutOthers,
+  changeAsUser,
+  (services) => async (context) => {
     await endSessions(services, context, 'sessions-revoked', (id, ownId) => id !== ownId);
     context.status = 204;
-  };
-}
+  },
+);
 
-export function listSessions(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
+export const listSessions = defineEndpoint(
+  operations.listSessions,
+  readAsUser,
+  (services) => async (context) => {
     context.body = await inDatabaseTurn(services, context, async () => {
       const { userId, _id: currentId } = await currentSession(services, context);
       const sessions = await services.web.sessions.list(userId);
       return sessions.map((session) => presentSession(session, currentId));
     });
-  };
-}
+  },
+);
 
-export function revokeSession(services: Services) {
-  return async (context: ApiContext): Promise<void> => {
-    // A UUID may be written in capitals.
-    const sessionId = (context.state.path as SessionPath).session_id.toLowerCase();
+export const revokeSession = defineEndpoint(
+  operations.revokeSession,
+  changeAsUser,
+  (services) => async (context) => {
+    // A UUID may be written in upper case.
+    const sessionId = context.state.path.session_id.toLowerCase();
     const isFound = await endSessions(services, context, 'sessions-revoked', (id) => id === sessionId);
     if (!isFound) throw noSuchSession(sessionId);
     if (sessionId === sessionOf(context)._id) answerWithoutSession(services, context);
     else context.status = 204;
-  };
-}
+  },
+);
 
 const noSuchSession = (sessionId: string): AppError =>
   new AppError('not_found', noSuchSessionText(sessionId));

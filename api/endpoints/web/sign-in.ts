@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
-import type {
-  CodeRequest,
-  CodeVerification,
-  EmailCodeRequested,
-  SignInPurpose,
-} from '../../../shared/contract/web-auth.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import type { CodeRequest, EmailCodeRequested, SignInPurpose } from '../../../shared/contract/web-auth.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
-import type { ApiContext } from '../../middleware/request-context.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import { parseBody } from '../../middleware/parse-body.ts';
+import { inDatabaseTurn } from '../../request/in-database-turn.ts';
 import type { Services } from '../../services.ts';
-import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { answerWithSession } from './answer-with-session.ts';
 import { deviceOf, languageOf, originOf } from './caller.ts';
 import { endFormerSession, endOtherSessions } from './end-former-sessions.ts';
@@ -17,48 +14,53 @@ import { enterCode } from './enter-code.ts';
 import { readEmail, readTimeZone, refuseMailedCode } from './fields.ts';
 import { mailCode } from './mail-code.ts';
 import { record } from './record.ts';
+import { changeFromPage } from './steps.ts';
 
 /**
- * Has a sign-in code mailed. Whether the address has a user is looked up when the mail is sent, and not here: neither the
- * answer nor the time that it takes can depend on it.
+ * Mails a sign-in code. Whether the address belongs to a user is looked up only when the mail is sent, so that neither the
+ * response nor its timing depends on it.
  */
-export function requestCode(services: Services) {
-  const { limits } = services.web;
-  return async (context: ApiContext): Promise<void> => {
-    const request = context.state.body as CodeRequest;
-    const { purpose } = request;
-    const email = readEmail(request.email);
-    checkPurpose(services, purpose);
-    const network = callerNetwork(context.ip);
-    const usual = [
-      { name: 'mailed-codes-mailbox', who: email },
-      { name: 'mailed-codes-network', who: network },
-    ] as const;
-    // A captcha is not used up for what is refused all the same.
-    await limits.check(usual);
-    const isPerson = await checkCaptcha(services, request, network);
-    await limits.take([
-      ...usual,
-      ...(isPerson
-        ? []
-        : [
-            { name: 'codes-without-captcha-mailbox' as const, who: email },
-            { name: 'codes-without-captcha-network' as const, who: network },
-          ]),
-    ]);
-    const language = languageOf(context);
-    const requested = await mailCode(services, { purpose, email, subject: '' }, (code) => ({
-      kind: 'sign-in-code',
-      email,
-      purpose,
-      language,
-      ...originOf(context),
-      ...code,
-    }));
-    context.status = 201;
-    context.body = requested satisfies EmailCodeRequested;
-  };
-}
+export const requestCode = defineEndpoint(
+  operations.requestCode,
+  [...changeFromPage, parseBody],
+  (services) => {
+    const { limits } = services.web;
+    return async (context) => {
+      const request = context.state.body;
+      const { purpose } = request;
+      const email = readEmail(request.email);
+      checkPurpose(services, purpose);
+      const network = callerNetwork(context.ip);
+      const usual = [
+        { name: 'mailed-codes-mailbox', who: email },
+        { name: 'mailed-codes-network', who: network },
+      ] as const;
+      // Do not consume a captcha for a request that is refused anyway.
+      await limits.check(usual);
+      const isPerson = await checkCaptcha(services, request, network);
+      await limits.take([
+        ...usual,
+        ...(isPerson
+          ? []
+          : [
+              { name: 'codes-without-captcha-mailbox' as const, who: email },
+              { name: 'codes-without-captcha-network' as const, who: network },
+            ]),
+      ]);
+      const language = languageOf(context);
+      const requested = await mailCode(services, { purpose, email, subject: '' }, (code) => ({
+        kind: 'sign-in-code',
+        email,
+        purpose,
+        language,
+        ...originOf(context),
+        ...code,
+      }));
+      context.status = 201;
+      context.body = requested satisfies EmailCodeRequested;
+    };
+  },
+);
 
 function checkPurpose({ config }: Services, purpose: SignInPurpose): void {
   if (purpose === 'login' || config.signup.isOpen) return;
@@ -73,7 +75,7 @@ function checkPurpose({ config }: Services, purpose: SignInPurpose): void {
 }
 
 /**
- * @returns whether the caller counts as a person; one who need not prove it does where captchas are off
+ * @returns whether the caller counts as human; with captchas off, every caller does
  * @throws AppError `captcha_failed`
  */
 async function checkCaptcha(
@@ -101,54 +103,58 @@ async function checkCaptcha(
 const captchaFailed = (msg: string, msgRu: string): AppError =>
   invalidField(['body', 'captcha_token'], msg, { code: 'captcha_failed', type: 'captcha_failed', msgRu });
 
-/** Signs in with a mailed code: the mailbox is all that a user has to prove. */
-export function verifyCode(services: Services) {
-  const { users, sessions } = services.web;
-  return async (context: ApiContext): Promise<void> => {
-    const request = context.state.body as CodeVerification;
-    const { timezone: asked = null } = request;
-    const timezone = asked === null ? undefined : readTimeZone(asked);
-    // In its turn: a code is used up by the attempt, so nothing that may be waited for comes after it.
-    await inDatabaseTurn(services, context, async () => {
-      const expected = { purposes: ['login', 'signup'], subject: '' } as const;
-      const found = await enterCode(services, context, request, expected);
-      const language = languageOf(context);
-      const signsUp = found.purpose === 'signup' && services.config.signup.isOpen;
-      const { user, isNew } = signsUp
-        ? await users.findOrCreate(found.email, { timezone, language })
-        : { user: await users.findByEmail(found.email), isNew: false };
-      // Nobody was mailed a code for a user that does not exist: it was guessed.
-      if (user === null) throw refuseMailedCode();
-      const { _id: userId } = user;
-      if (user.bannedAt !== null) {
-        const action = { action: 'sign-in-refused', userId } as const;
-        throw await record(services, context, action, () => Promise.resolve(userBanned()));
-      }
-      const sessionId = randomUUID();
-      const action = { action: isNew ? 'signed-up' : 'signed-in', userId, sessionId } as const;
-      await record(services, context, action, async () => {
-        await endFormerSession(services, context);
-        if (request.end_other_sessions) await endOtherSessions(services, context, action);
-        const opened = await sessions.start({
-          id: sessionId,
-          userId,
-          rememberMe: request.remember_me,
-          device: deviceOf(context),
-          address: context.ip,
-        });
-        const signedIn = await users.noteSignIn(userId, language);
-        // A ban that came meanwhile may not have seen the session that it should have ended.
-        if (signedIn === null || signedIn.bannedAt !== null) {
-          await sessions.revokeAll(userId);
-          throw userBanned();
+/** Signs in with a mailed code. Access to the mailbox is the only proof a user needs. */
+export const verifyCode = defineEndpoint(
+  operations.verifyCode,
+  [...changeFromPage, parseBody],
+  (services) => {
+    const { users, sessions } = services.web;
+    return async (context) => {
+      const request = context.state.body;
+      const { timezone: asked = null } = request;
+      const timezone = asked === null ? undefined : readTimeZone(asked);
+      // Runs inside the turn: the attempt consumes the code, so nothing after it may have to wait.
+      await inDatabaseTurn(services, context, async () => {
+        const expected = { purposes: ['login', 'signup'], subject: '' } as const;
+        const found = await enterCode(services, context, request, expected);
+        const language = languageOf(context);
+        const signsUp = found.purpose === 'signup' && services.config.signup.isOpen;
+        const { user, isNew } = signsUp
+          ? await users.findOrCreate(found.email, { timezone, language })
+          : { user: await users.findByEmail(found.email), isNew: false };
+        // No code is mailed for a user that does not exist, so this one was guessed.
+        if (user === null) throw refuseMailedCode();
+        const { _id: userId } = user;
+        if (user.bannedAt !== null) {
+          const action = { action: 'sign-in-refused', userId } as const;
+          throw await record(services, context, action, () => Promise.resolve(userBanned()));
         }
-        answerWithSession(services, context, signedIn, opened);
+        const sessionId = randomUUID();
+        const action = { action: isNew ? 'signed-up' : 'signed-in', userId, sessionId } as const;
+        await record(services, context, action, async () => {
+          await endFormerSession(services, context);
+          if (request.end_other_sessions) await endOtherSessions(services, context, action);
+          const opened = await sessions.start({
+            id: sessionId,
+            userId,
+            rememberMe: request.remember_me,
+            device: deviceOf(context),
+            address: context.ip,
+          });
+          const signedIn = await users.noteSignIn(userId, language);
+          // A concurrent ban may have missed the new session.
+          if (signedIn === null || signedIn.bannedAt !== null) {
+            await sessions.revokeAll(userId);
+            throw userBanned();
+          }
+          answerWithSession(services, context, signedIn, opened);
+        });
       });
-    });
-  };
-}
+    };
+  },
+);
 
-/** Reveals the ban only to somebody who can read the user's mail. */
+/** Reveals the ban only to someone who can read the user's mail. */
 const userBanned = (): AppError =>
   new AppError('account_banned', {
     message: 'This user is banned. Ask the support of this service why.',

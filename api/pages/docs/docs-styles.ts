@@ -1,4 +1,4 @@
-/** The style of the page: the system's own fonts, one accent, light or dark as the reader's system is. */
+/** The page's style: system fonts, one accent colour, light or dark as the reader's system is set. */
 export const docsStyles = `
 :root {
   color-scheme: light dark;

@@ -1,9 +1,9 @@
 import { html, type Html } from '../../../shared/runtime/html.ts';
 
-/** A key with its colon, a text, or a number or word of JSON. */
+/** A key with its colon, a string, or a number or word of JSON. */
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(?<![\w.-])(-?\d[\d.eE+-]*|true|false|null)\b/g;
 
-/** JSON, or a text with JSON in it, with its keys and values told apart. */
+/** Highlights keys and values in JSON, or in a text that contains JSON. */
 export function highlightJson(text: string): Html[] {
   const pieces: Html[] = [];
   let end = 0;

@@ -3,28 +3,28 @@ import { resolveSchema } from '../../../shared/contract/openapi/schema-component
 
 export type Schemas = Readonly<Record<string, JsonSchema>>;
 
-/** One line of a table of fields, and the table of what it holds. */
+/** A row of a table of fields, and the table of its inner fields. */
 export interface Field {
   readonly name: string;
   readonly type: string;
   readonly required: boolean;
   /** As JSON. */
   readonly default: string | null;
-  /** The only values there are, as JSON. */
+  /** The only allowed values, as JSON. */
   readonly choices: readonly string[];
   /** Such as `0 to 2` or `at most 255 characters`. */
   readonly bounds: string;
   readonly description: string;
-  /** How the objects in it are reached: `messages[]` for each of a list, `sums{}` for each of a map. */
+  /** Path to the objects in it: `messages[]` for each item of a list, `sums{}` for each entry of a map. */
   readonly path: string;
   /** The fields of those objects. */
   readonly fields: readonly Field[];
 }
 
-/** No schema of the contract is recursive or a tenth as deep; one that is must not hang the page. */
+/** No schema of the contract is recursive or a tenth as deep. A recursive one must not hang the page. */
 const maxDepth = 20;
 
-/** The fields of an object, or of the objects that a list or a map holds. */
+/** Lists the fields of an object, or of the objects in a list or map. */
 export function listFields(schema: JsonSchema, schemas: Schemas, path = '', depth = 0): Field[] {
   const { properties = {}, required = [] } = findObject(schema, schemas, path)?.schema ?? {};
   return Object.entries(properties).map(([name, one]) => {
@@ -57,7 +57,7 @@ interface FoundObject {
   readonly path: string;
 }
 
-/** The object that a field holds, by itself, in a list or a map, or as one of several possibilities. */
+/** Finds the object in a field: directly, in a list or map, or as one of several alternatives. */
 function findObject(schema: JsonSchema, schemas: Schemas, path: string): FoundObject | null {
   const resolved = resolveSchema(schema, schemas) ?? schema;
   if (resolved.properties !== undefined) return { schema: resolved, path };
@@ -103,7 +103,7 @@ function describeBounds(schema: JsonSchema): string {
 }
 
 function describeRange(min: number | undefined, most: number | undefined, unit: string): string {
-  // The largest exact number stands for no bound of the API's own.
+  // The largest exact integer means that the API has no limit.
   const max = most === Number.MAX_SAFE_INTEGER ? undefined : most;
   if (min === undefined && max === undefined) return '';
   const range =

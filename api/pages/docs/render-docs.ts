@@ -9,7 +9,7 @@ import { renderMethod, renderOperation, type Entry } from './render-operation.ts
 
 export interface DocsPage {
   readonly html: string;
-  /** Allows the page its own style and icon, and nothing else. */
+  /** Allows only the page's own style and icon. */
   readonly contentSecurityPolicy: string;
 }
 
@@ -30,12 +30,12 @@ const icon =
   `<rect width='16' height='16' rx='4' fill='%230c6b66'/>` +
   `<path d='M4 5l3 3-3 3M9 11h3' stroke='white' stroke-width='1.6' fill='none'/></svg>`;
 
-/** The description as one page, for people. Pure. */
+/** Renders the API description as one page for people. */
 export function renderDocs(description: Description): DocsPage {
   const chapters = listChapters(description);
   const serverUrl = description.servers[0]?.url ?? '';
   const { schemas } = description.components;
-  // The hash of the style is of exactly these bytes.
+  // The style's hash is of exactly these bytes.
   const style = new Html(`<style>${docsStyles}</style>`);
   const page = html`<!doctype html>
     <html lang="en">

@@ -7,7 +7,7 @@ import { html, type Html } from '../../../shared/runtime/html.ts';
 import { codesOf } from './render-errors.ts';
 import { renderCode } from './render-examples.ts';
 
-/** Answers to calls that reach no operation, and so are described by none. */
+/** Errors of calls that match no operation, so no operation describes them. */
 const codesOfNoOperation = ['not_found', 'method_not_allowed'] as const satisfies readonly ErrorCode[];
 
 const introduction =
@@ -15,7 +15,7 @@ const introduction =
   'it is a list of the faults instead, each with `loc`, `msg` and `type`.\n\n' +
   'A 429 and a 503 say in `retry-after` when to try again. OpenAI’s clients do so by themselves.';
 
-/** The chapter on errors: their form, and every code that a caller can meet. */
+/** Renders the chapter on errors: their format and every code that a caller can receive. */
 export function renderErrorChapter({ paths }: Description): Html {
   const responses = Object.values(paths).flatMap((item) =>
     Object.values(item).flatMap((operation) => Object.values(operation.responses)),
@@ -32,7 +32,7 @@ export function renderErrorChapter({ paths }: Description): Html {
   </section> `;
 }
 
-/** Codes with their texts in both languages. */
+/** Renders error codes with their texts in both languages. */
 function renderErrorTable(codes: readonly ErrorCode[]): Html {
   return html`<table class="errors">
     <thead>

@@ -5,12 +5,12 @@ import { html, type Html } from '../../../shared/runtime/html.ts';
 
 const json = 'application/json';
 
-/** The codes that a response can carry: its examples are named for them. None where it is no error. */
+/** The error codes of a response, which name its examples. Empty for a success. */
 export function codesOf(response: ResponseObject): ErrorCode[] {
   return Object.keys(response.content[json]?.examples ?? {}).filter(isErrorCode);
 }
 
-/** Every error of one operation, folded away behind its statuses. */
+/** Renders all errors of an operation, collapsed under their statuses. */
 export function renderOperationErrors(responses: Readonly<Record<string, ResponseObject>>): Html {
   const failures = Object.entries(responses).filter(([, response]) => codesOf(response).length > 0);
   return html`<details class="more">

@@ -5,7 +5,7 @@ import { writeCurl, type Call } from './write-curl.ts';
 
 const json = 'application/json';
 
-/** @param wrapping `lines` where a long line is scrolled to, because each stands for something */
+/** @param wrapping `lines` makes long lines scroll instead of wrapping, because each line is a unit */
 export function renderCode(
   title: string,
   code: Html | readonly Html[],
@@ -17,7 +17,7 @@ export function renderCode(
   </figure>`;
 }
 
-/** A call and its answer for each form of success that the operation has. */
+/** Renders a request and its response for each form of success of the operation. */
 export function renderExamples(call: Omit<Call, 'body' | 'contentType' | 'respondsAsync'>): Html[] {
   const { operation } = call;
   return Object.entries(operation.responses)
@@ -40,7 +40,7 @@ function titleOfRequest(status: string, contentType: string): string {
   return contentType === 'text/event-stream' ? 'Request of a stream' : 'Request';
 }
 
-/** The example of a body that is answered in this form: it has the form's name, or is the usual one. */
+/** Finds the request example for this response format: the one named after the format, or the usual one. */
 function findBody({ requestBody }: OperationObject, contentType: string): unknown {
   const examples = requestBody?.content[json]?.examples ?? {};
   return (examples[contentType.split('/')[1] ?? ''] ?? examples['usual'])?.value;
@@ -55,7 +55,7 @@ function renderAnswer(status: string, contentType: string, value: unknown): Html
   return renderCode(title, contentType === 'text/html' ? html`${text}` : highlightJson(text));
 }
 
-/** A vector has hundreds of numbers, and people look at a few; programs read all of them in the description. */
+/** A vector has hundreds of numbers, and people look at a few. Programs find all of them in the description. */
 const shownNumbers = 4;
 
 function abridge(_key: string, value: unknown): unknown {

@@ -2,10 +2,10 @@ import { formatLine, formatName } from './format-text.ts';
 import { html, type Html } from '../../../shared/runtime/html.ts';
 import type { Field } from './list-fields.ts';
 
-/** What a caller is told: which fields a request cannot do without, or which an answer may lack. */
+/** Whether to mark required fields, for a request, or optional ones, for a response. */
 export type Direction = 'request' | 'answer';
 
-/** A table of fields or parameters. @param noun what heads its first column */
+/** Renders a table of fields or parameters. @param noun heading of the first column */
 export function renderFields(fields: readonly Field[], noun: string, direction: Direction): Html {
   return html`<table class="fields">
     <thead>
@@ -48,7 +48,7 @@ function renderField(field: Field, direction: Direction): Html {
   </tr> `;
 }
 
-/** What an object holds, folded away unless it is always there. */
+/** Renders an object's fields, collapsed unless the object is always present. */
 function renderInnerFields({ fields, path, required }: Field, direction: Direction): Html[] {
   if (fields.length === 0) return [];
   const summary = html`<summary>Fields of <code>${path}</code></summary>`;

@@ -18,7 +18,7 @@ export function renderMethod(method: string): Html {
   return html`<span class="method ${method}">${method}</span>`;
 }
 
-/** The words on who may call an operation. */
+/** Describes who may call an operation. */
 function describeAccess(path: string, { security }: OperationObject): string {
   const schemes = security.flatMap((requirement) => Object.keys(requirement));
   if (schemes.length === 0) return path.startsWith('/v1/web/') ? 'No key or session needed' : 'No key needed';
@@ -77,7 +77,7 @@ function renderParameters(parameters: readonly ParameterObject[], schemas: Schem
   if (parameters.length === 0) return null;
   const toField = ({ name, in: place, required, description = '', schema }: ParameterObject): Field => {
     const field = describeField(name, schema, schemas, required);
-    // Outside of JSON a text stands without quotes.
+    // Outside JSON, strings have no quotes.
     const choices = field.choices.map((choice) => choice.replaceAll(/^"|"$/g, ''));
     return { ...field, choices, description: `${places[place]}. ${description}` };
   };
@@ -85,7 +85,7 @@ function renderParameters(parameters: readonly ParameterObject[], schemas: Schem
     ${renderFields(parameters.map(toField), 'Name', 'request')}`;
 }
 
-/** What the answers hold, folded away; the words on a stream or a report stay in sight. */
+/** Renders the responses' fields, collapsed. Descriptions longer than two words stay visible. */
 function renderAnswers({ responses }: OperationObject, schemas: Schemas): Html[] {
   return Object.entries(responses)
     .filter(([, response]) => codesOf(response).length === 0)

@@ -4,7 +4,7 @@ import { html, type Html } from '../../../shared/runtime/html.ts';
 import { renderCode } from './render-examples.ts';
 import { cookieFile } from './write-curl.ts';
 
-/** The chapters before the operations: what holds for all of them, the address and the key. */
+/** Renders the chapters before the operations: general rules, the base URL and the key. */
 export function renderOverview({ info, servers }: Description): Html {
   const serverUrl = servers[0]?.url ?? '';
   return html`<section id="overview" class="chapter first">

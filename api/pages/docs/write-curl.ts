@@ -5,18 +5,18 @@ export interface Call {
   readonly method: string;
   readonly path: string;
   readonly operation: OperationObject;
-  /** Undefined where the operation takes none. */
+  /** Undefined if the operation takes no body. */
   readonly body: unknown;
-  /** Of the answer. */
+  /** Media type of the response. */
   readonly contentType: string;
-  /** A job is asked for. */
+  /** Whether to request a job. */
   readonly respondsAsync?: boolean;
 }
 
-/** Where the commands keep the cookies of a session, from one to the next. */
+/** Where the commands keep the session's cookies between calls. */
 export const cookieFile = 'cookies.txt';
 
-/** A curl command of this call, to be pasted into a shell that has `API_KEY` set, or for a session `CSRF_TOKEN`. */
+/** Writes a curl command for this call, for a shell that has `API_KEY` set, or `CSRF_TOKEN` for a session. */
 export function writeCurl(call: Call): string {
   const { serverUrl, method, path, operation, body, contentType, respondsAsync = false } = call;
   const schemes = operation.security.flatMap((requirement) => Object.keys(requirement));
@@ -39,7 +39,7 @@ export function writeCurl(call: Call): string {
 const setsCookies = ({ responses }: OperationObject): boolean =>
   Object.values(responses).some(({ headers }) => 'set-cookie' in headers);
 
-/** The path with the values of its examples; a parameter without one stays in braces. */
+/** Fills the path with its example values. Parameters without an example stay in braces. */
 function fillPath(path: string, { parameters = [] }: OperationObject): string {
   const query: string[] = [];
   let filled = path;
@@ -52,7 +52,7 @@ function fillPath(path: string, { parameters = [] }: OperationObject): string {
   return query.length === 0 ? filled : `${filled}?${query.join('&')}`;
 }
 
-/** A word of a shell's command line, whatever is in it. */
+/** Quotes any text as one shell word. */
 function quote(text: string): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -3,10 +3,10 @@ import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
 import { formatRub } from '../../../shared/pricing/money.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** One thing that is not as it must be. */
+/** One difference that was found. */
 export interface Difference {
   readonly account: string;
-  /** What was compared, in words. */
+  /** Description of what was compared. */
   readonly check: string;
   readonly request_id: string | null;
   /** Roubles as a decimal, or a count. */
@@ -27,7 +27,7 @@ const freeRequestsOf = (entry: LedgerEntry): number => {
 
 /**
  * Compares an account with the entries that it is the sum of. Pure.
- * @param ledger sums of the entries at rest that the account at rest has applied
+ * @param ledger sums of the entries in MongoDB that the account in MongoDB has applied
  */
 export function checkAccount(snapshot: Snapshot, ledger: LedgerSums): Difference[] {
   const { atRest, hot, pending, reservations, jobs } = snapshot;

@@ -5,8 +5,8 @@ import { formatRub } from '../../../shared/pricing/money.ts';
 import type { Difference } from './check-account.ts';
 
 /**
- * Computes a settled request's cost again from what its row keeps. Pure.
- * @param pricing the price it was admitted at; null where it is not kept
+ * Recomputes a settled request's cost from what its row stores. Pure.
+ * @param pricing the pricing at admission; null if it is not stored
  */
 export function checkCost(row: RequestLogDocument, pricing: Pricing | null): Difference | null {
   const common = { account: row.accountId, request_id: row._id };

@@ -5,7 +5,7 @@ import { sumJobHolds } from '../../../shared/jobs/sum-holds-script.ts';
 import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 
-/** What Redis has of an account's money. */
+/** The Redis side of an account's money. */
 export interface HotMoney {
   readonly balanceNano: bigint;
   readonly reservedNano: bigint;
@@ -15,22 +15,22 @@ export interface HotMoney {
   readonly charges: number;
 }
 
-/** An account as it was everywhere at one moment. */
+/** An account in all stores at one moment. */
 export interface Snapshot {
   readonly atRest: AccountDocument;
-  /** Entries in the stream that the account at rest does not have yet, oldest first. */
+  /** Entries in the stream that the account in MongoDB does not include yet, oldest first. */
   readonly pending: readonly LedgerEntry[];
   readonly reservations: readonly Reservation[];
-  /** What the account's durable jobs reserve together. */
+  /** The total that the account's durable jobs reserve. */
   readonly jobs: JobHolds;
-  /** Null where the account was not used since Redis holds accounts. */
+  /** Null if the account has not been used since Redis started to hold accounts. */
   readonly hot: HotMoney | null;
 }
 
 export interface JobHolds {
   readonly costNano: bigint;
   readonly free: number;
-  /** The same, summed over the jobs; null where they are too many to be looked at in one step. */
+  /** The same, summed over the jobs. Null if there are too many to read in one step. */
   readonly summed: { readonly costNano: bigint; readonly free: number } | null;
 }
 
@@ -38,9 +38,9 @@ const fields = ['bal', 'res', 'added', 'free', 'fres', 'charges'] as const;
 const attempts = 50;
 
 /**
- * Accounts of one shard, each as MongoDB and Redis had it at one moment: Redis is read at once, and again where the
- * ledger was trimmed since MongoDB was read.
- * @throws Error where the ledger moves too fast to be read
+ * Takes a snapshot of each account of one shard, as MongoDB and Redis had it at one moment. Redis is read in one
+ * transaction. Everything is read again if the ledger was trimmed after MongoDB was read.
+ * @throws Error if the ledger changes too fast to be read
  */
 export async function takeSnapshots(
   redis: RedisClient,

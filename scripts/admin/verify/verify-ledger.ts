@@ -10,7 +10,7 @@ import { checkAccount, type Difference } from './check-account.ts';
 import { checkCost } from './check-cost.ts';
 import { takeSnapshots } from './snapshot.ts';
 
-export interface VerifyDependencies {
+export interface VerifyDeps {
   readonly redis: RedisClient;
   readonly accounts: AccountStore;
   readonly ledger: LedgerStore;
@@ -19,7 +19,7 @@ export interface VerifyDependencies {
 }
 
 export interface VerifyOptions {
-  /** Only this account; all of them where it is null. */
+  /** Only this account. Null means all of them. */
   readonly account: string | null;
   readonly releaseOrphans: boolean;
   readonly onProgress: (accountsChecked: number) => void;
@@ -29,22 +29,23 @@ export interface Verification {
   readonly accounts: number;
   readonly entries: number;
   readonly differences: Difference[];
-  /** Reservations of requests that are gone, which were released now. */
+  /** Reservations without a request, released by this run. */
   readonly released: { request_id: string; account: string; reserved: string }[];
 }
 
 const chunkSize = 200;
 const rowsAtOnce = 1_000;
 
-/** The sweeper has released an orphan by then; one that is still there is a difference. */
+/** The sweeper releases orphans within this time. One that is older counts as a difference. */
 const sweptByMs = 30_000;
 
 /**
- * Proves for every account that its money is the sum of its ledger, in MongoDB and in Redis. Changes nothing, but for
- * the orphans that it is told to release. Work under way is no difference: what is compared is one moment of both.
+ * Verifies for every account that its money is the sum of its ledger, in MongoDB and in Redis. Changes nothing except
+ * to release orphans if told to. Work in progress does not count as a difference, because both sides are compared at
+ * one moment.
  */
 export async function verifyLedger(
-  dependencies: VerifyDependencies,
+  dependencies: VerifyDeps,
   { account, releaseOrphans, onProgress }: VerifyOptions,
 ): Promise<Verification> {
   const verification: Verification = { accounts: 0, entries: 0, differences: [], released: [] };
@@ -109,7 +110,7 @@ const describeOrphan = ({ requestId, accountId, costNano, free }: Orphan) => ({
 });
 
 async function checkChunk(
-  { redis, accounts, ledger, prices }: VerifyDependencies,
+  { redis, accounts, ledger, prices }: VerifyDeps,
   shard: number,
   ids: readonly string[],
   verification: { entries: number; differences: Difference[] },
@@ -136,7 +137,7 @@ async function checkChunk(
 const idOf = (entry: LedgerEntry): string =>
   entry.kind === 'charge' ? entry.event.requestId : entry.event.refillId;
 
-/** At rest an id is there once by itself; what is on its way must not be there under another place of the stream. */
+/** MongoDB itself keeps ids unique. A pending entry must not also be stored under another place of the stream. */
 async function findRepeated(
   ledger: LedgerStore,
   account: string,

@@ -4,7 +4,7 @@ import type { AttackPlan } from './scenario.ts';
 
 logUncaught('bench-attacker', 2);
 
-/** A process of its own, so that what the attack costs its sender does not slow the innocent caller's clock. */
+/** A separate process, so that the attack's own cost does not slow the innocent caller's clock. */
 process.once('message', (message) => {
   const { scenario, target } = message as AttackPlan;
   const attack = Object.hasOwn(attacks, scenario) ? attacks[scenario] : undefined;
@@ -20,5 +20,5 @@ process.once('message', (message) => {
     },
   );
 });
-// Whoever measures is gone.
+// The measuring process is gone.
 process.once('disconnect', () => process.exit(1));

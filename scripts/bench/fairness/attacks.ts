@@ -14,36 +14,36 @@ import {
 } from './requests.ts';
 import { chatSlots, hangingHost, models, type FairnessTarget } from './scenario.ts';
 
-/** Resolves when the attack is in place; it goes on until its process ends. */
+/** Resolves when the attack is in place. It continues until its process ends. */
 type Attack = (target: FairnessTarget) => Promise<void>;
 
 const never = new AbortController().signal;
 
-/** From the last request that was opened until all buffers on the way are full. */
+/** From the last opened request until all buffers on the way are full. */
 const fillMs = 3_000;
-/** 160 MB, or what of it can be had within this time. */
+/** 160 MB, or as much of it as is possible within this time. */
 const keptStreams = 24;
 const keptStreamsMs = 40_000;
-/** For half a gigabyte to be uploaded. */
+/** Time to upload half a gigabyte. */
 const uploadMs = 20_000;
-/** For a flood to be under way. */
+/** Time for a flood to start. */
 const floodMs = 1_500;
 
 const createChat = (model: string, content: unknown, stream = true): Buffer =>
   toBody({ model, stream, messages: [{ role: 'user', content }] });
 
-/** Of 78 MB: 2048 inputs, each as long as one may be. */
+/** Creates a body of 78 MB: 2048 inputs, each of the maximum length. */
 const createLargeBody = (): Buffer =>
   toBody({ model: models.vectors, input: Array.from({ length: 2_048 }, () => 'bread '.repeat(6_350)) });
 
 const createInputs = (count: number): string[] => Array.from({ length: count }, createText);
 
-/** @param green tells pictures apart, 0 to 255: equal ones of a request are looked at once */
+/** @param green 0 to 255. Makes images different: identical images of a request are checked only once. */
 export async function createLargePicture(green: number): Promise<string> {
   const side = 7_000;
   const background = { r: 51, g: green, b: 153 };
   const options = { width: side, height: side, channels: 3, background } as const;
-  // Interlaced, a picture cannot be decoded row by row, which takes the longest.
+  // An interlaced image cannot be decoded row by row, which makes it the slowest.
   const bytes = await sharp({ create: options }).png({ progressive: true }).toBuffer();
   return `data:image/png;base64,${bytes.toString('base64')}`;
 }
@@ -94,7 +94,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
   async replays(target) {
     const { attacker: apiKey } = target.keys;
     const messages = [{ role: 'user', content: createText() }];
-    // Four answers of 6.5 MB in one.
+    // Four responses of 6.5 MB in one.
     const body = toBody({ model: models.wideChat, n: 4, messages });
     const request = { path: chatPath, apiKey, body, headers: { 'idempotency-key': randomUUID() } };
     const { status, text } = await send(target, request, never);
@@ -106,7 +106,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
 
   async 'slow-bodies'(target) {
     const { attacker: apiKey } = target.keys;
-    // As much as seven can have of the 512 MB that bodies may hold together.
+    // The share of each of seven uploads in the 512 MB that all bodies may take together.
     const body = createLargeBody().subarray(0, Math.floor(512_000_000 / 7));
     const kept = 100;
     const uploads = Array.from({ length: 7 }, async () => {
@@ -138,11 +138,11 @@ export const attacks: Readonly<Record<string, Attack>> = {
         const headers = { 'idempotency-key': randomUUID() };
         const body = createChat(models.wideChat, createText());
         const { status } = await send(target, { path: chatPath, apiKey, body, headers }, deadline);
-        // The account has all that it may have.
+        // The account has reached its limit.
         if (status !== 200) return;
       }
     };
-    // What is not done in time is left.
+    // What is not done in time is skipped.
     await Promise.all(Array.from({ length: 4 }, () => fill().catch(() => undefined)));
   },
 

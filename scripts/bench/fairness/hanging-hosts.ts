@@ -3,9 +3,10 @@ import { createServer, Socket, type AddressInfo } from 'node:net';
 import { hangingHost, refusingHost } from './scenario.ts';
 
 /**
- * Loaded into the worker before its own code, in the links scenario alone. The worker fetches from public addresses and
- * no others, and a measurement has no public host: connections to two such addresses are led to this process instead,
- * where one is accepted and never answered, and the other is refused. The worker's own checks all run as ever.
+ * Loaded into the worker before its own code, only in the links scenario. The worker fetches only from public
+ * addresses, and a measurement has no public host. So connections to two such addresses are redirected to this
+ * process: one is accepted and never gets a response, and the other is refused. All of the worker's own checks run as
+ * usual.
  */
 const hanging = createServer().listen(0, '127.0.0.1');
 hanging.unref();
@@ -20,10 +21,10 @@ type Connect = (this: Socket, ...args: unknown[]) => Socket;
 const prototype = Socket.prototype as unknown as { connect: Connect };
 const connect = prototype.connect;
 
-/** `net.connect` passes its arguments as one array: the options, and what to call then. */
+/** `net.connect` passes its arguments as one array: the options and the callback. */
 function redirect(argument: unknown): unknown {
   if (Array.isArray(argument)) {
-    // Node marks the array that holds arguments it has already sorted, and goes by that mark.
+    // Node marks arrays of arguments that it has already normalized, so change this array in place.
     for (const [i, one] of argument.entries()) argument[i] = redirect(one);
     return argument;
   }

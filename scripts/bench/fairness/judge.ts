@@ -1,6 +1,6 @@
 import type { FairnessResult, Waits } from './scenario.ts';
 
-/** What is allowed beside an attack: so many times what it takes alone, and one call more. */
+/** Allowed latency during an attack: this many times the latency without it, plus one call. */
 const allowedFactor = 3;
 
 export function sumUp(tookMs: readonly number[], failures: Readonly<Record<string, number>>): Waits {
@@ -15,7 +15,7 @@ export function findAllowed({ alone, callMs }: FairnessResult): { p50Ms: number;
   return { p50Ms: allowedFactor * alone.p50Ms + callMs, p99Ms: allowedFactor * alone.p99Ms + callMs };
 }
 
-/** What an attack did to others that it may not do; nothing where all is well. */
+/** Returns the disallowed effects of an attack on others. Empty if there are none. */
 export function findFaults(result: FairnessResult): string[] {
   const { scenario, alone, beside, rssMb } = result;
   const allowed = findAllowed(result);

@@ -9,11 +9,11 @@ import type { AttackPlan, FairnessResult, FairnessScenario, FairnessTarget, Wait
 import { startFairnessStack, type FairnessStack } from './stack.ts';
 
 const warmUpProbes = 5;
-/** Fewer would make the slowest of them the p99. */
+/** With fewer probes, the slowest one would be the p99. */
 const mostProbes = 100;
 const aloneMs = 10_000;
 const besideMs = 30_000;
-/** A probe that has no answer by then is told as one that took this long. */
+/** A probe without a response by then counts as having taken this long. */
 const probeTimeoutMs = 10_000;
 const readyTimeoutMs = 60_000;
 const pauseMs = 20;
@@ -25,7 +25,7 @@ export interface FairnessOptions {
   readonly scenario: FairnessScenario;
 }
 
-/** The same requests of an innocent account, without the attack and then beside it, on a stack of their own. */
+/** Measures the same requests of an innocent account without the attack and then during it, on a separate stack. */
 export async function measureFairness(options: FairnessOptions): Promise<FairnessResult> {
   const { programs, dir, logLevel, scenario } = options;
   const stack = await startFairnessStack(programs, dir, scenario, logLevel);
@@ -47,7 +47,7 @@ const readMemory = ({ pids }: FairnessStack): Record<'api' | 'redis', number> =>
   redis: readRssMb(pids.redis),
 });
 
-/** @returns ends it */
+/** @returns a function that ends the attack */
 async function startAttack(programs: Programs, plan: AttackPlan): Promise<() => Promise<void>> {
   const { child, ended } = programs.start({
     name: 'attacker',
@@ -65,7 +65,7 @@ async function startAttack(programs: Programs, plan: AttackPlan): Promise<() => 
   };
 }
 
-/** One request after the other, as an interactive caller sends them. */
+/** Sends one request after another, like an interactive caller. */
 async function probe(scenario: FairnessScenario, target: FairnessTarget, forMs: number): Promise<Waits> {
   const tookMs: number[] = [];
   const failures: Record<string, number> = {};

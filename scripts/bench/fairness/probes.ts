@@ -4,7 +4,7 @@ import { createLargePicture, createPictureChat } from './attacks.ts';
 import { chatPath, createText, embeddingPath, send, toBody, type BenchRequest } from './requests.ts';
 import { models, refusingHost, type FairnessTarget } from './scenario.ts';
 
-/** A request of the innocent account, and the status that is its right answer. */
+/** A request of the innocent account, and its expected status. */
 interface Probe {
   readonly request: Omit<BenchRequest, 'apiKey'>;
   readonly status: number;
@@ -51,7 +51,7 @@ export const probes: Readonly<Record<string, () => Probe>> = {
   'merged-embeddings': () => embedding(createText()),
 };
 
-/** @throws Error that says how it was answered where that is not as it should be */
+/** @throws Error that describes an unexpected response */
 export async function sendProbe(scenario: string, target: FairnessTarget, timeoutMs: number): Promise<void> {
   const { request, status } = probes[scenario]!();
   const answer = await send(
@@ -65,7 +65,7 @@ export async function sendProbe(scenario: string, target: FairnessTarget, timeou
   throw new Error(`${answer.status} ${code ?? ''}`.trim());
 }
 
-/** What one request of the attacker's takes by itself, in the one scenario where no number is known for it. */
+/** Measures a single request of the attacker, for the one scenario without a known duration. */
 export async function measureAttackersCall(target: FairnessTarget): Promise<number> {
   const body = createPictureChat([await createLargePicture(255)]);
   const request = { path: chatPath, apiKey: target.keys.attacker, body };

@@ -15,7 +15,7 @@ export const embeddingPath = '/embeddings';
 
 export const toBody = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 
-/** No two texts are the same, so that nothing is shared between requests. */
+/** Every text is different, so that requests share nothing. */
 export const createText = (): string => `${randomUUID()} How do I keep bread fresh for two days?`;
 
 const headersOf = ({ apiKey, body, headers }: BenchRequest): Record<string, string> => ({
@@ -25,7 +25,7 @@ const headersOf = ({ apiKey, body, headers }: BenchRequest): Record<string, stri
   ...headers,
 });
 
-/** Sends a request and reads its answer to the end. */
+/** Sends a request and reads its response to the end. */
 export async function send(
   { host, port }: FairnessTarget,
   request: BenchRequest,
@@ -40,7 +40,7 @@ export async function send(
   return { status: response.status, text: await response.text() };
 }
 
-/** Opens a request on a connection of its own; its body is the caller's to write. */
+/** Opens a request on a new connection. The caller must write its body. */
 export function open(target: FairnessTarget, request: BenchRequest): ClientRequest {
   const { host, port } = target;
   const opened = requestHttp({
@@ -51,12 +51,15 @@ export function open(target: FairnessTarget, request: BenchRequest): ClientReque
     headers: headersOf(request),
     agent: false,
   });
-  // The gateway may end whoever behaves so; that is its right, and the measurement's concern alone.
+  // The gateway may close the connection of such a client. The measurement evaluates that.
   opened.on('error', () => undefined);
   return opened;
 }
 
-/** Sends a request whose answer is never read. Resolves when its head has come, or when the gateway ended it. */
+/**
+ * Sends a request without reading its response. Resolves when the head has arrived, or when the gateway has closed
+ * the connection.
+ */
 export async function sendUnread(target: FairnessTarget, request: BenchRequest): Promise<void> {
   const opened = open(target, request);
   await new Promise<void>((resolve) => {
@@ -70,10 +73,10 @@ export async function sendUnread(target: FairnessTarget, request: BenchRequest):
   });
 }
 
-/** Against a gateway that refuses at once: an attacker is bound by the network, not by a loop without a pause. */
+/** For a gateway that refuses at once: a real attacker is limited by the network and does not loop without a pause. */
 const pauseMs = 20;
 
-/** Keeps so many requests under way for ever. What becomes of each is of no interest. */
+/** Keeps this many requests in progress for ever. Their results are ignored. */
 export function keepSending(count: number, create: (index: number) => Promise<unknown>): void {
   const send = (index: number): void => {
     const sendNext = (): void => {

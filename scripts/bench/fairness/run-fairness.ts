@@ -6,7 +6,7 @@ import { measureFairness } from './measure.ts';
 import type { FairnessResult } from './scenario.ts';
 import { fairnessLegend, formatFairness, formatFairnessHead } from './report.ts';
 
-/** Each scenario on fresh processes, so that nothing of one attack is left in the next; printed as they end. */
+/** Runs each scenario on fresh processes, so that one attack does not affect the next. Prints each when it ends. */
 export async function runFairness(
   { fairnessScenarios, logLevel }: Options,
   workshop: Workshop,
@@ -17,7 +17,7 @@ export async function runFairness(
   console.log(formatFairnessHead());
   for (const [i, scenario] of fairnessScenarios.entries()) {
     progress.show(`fairness ${i + 1}/${fairnessScenarios.length}, ${scenario.name}`);
-    // Whatever is under way at the end is the attack's: nobody waits for it.
+    // Work in progress at the end belongs to the attack, so nothing waits for it.
     const result = await workshop.within([], (programs, dir) =>
       measureFairness({ programs, dir, logLevel, scenario }),
     );

@@ -1,50 +1,50 @@
-/** What a process that attacks or is attacked must know of the stack. */
+/** What the attacking and the measuring process must know about the stack. */
 export interface FairnessTarget {
   readonly host: string;
   readonly port: number;
   readonly keys: {
     readonly attacker: string;
     readonly innocent: string;
-    /** Of an account without money. */
+    /** Key of an account without money. */
     readonly penniless: string;
   };
 }
 
-/** Told to the attacking process, which answers `ready` once the attack is in place. */
+/** Sent to the attacking process, which replies `ready` once the attack is in place. */
 export interface AttackPlan {
   readonly scenario: string;
   readonly target: FairnessTarget;
 }
 
-/** The vendor's time, the same in every scenario. */
+/** The vendor's response time, the same in every scenario. */
 export const perCallMs = 50;
 export const perInputMs = 0.2;
 
-/** Calls at once of the upstreams that chats and embeddings go to. */
+/** Concurrent calls of the upstreams for chats and embeddings. */
 export const chatSlots = 64;
 export const vectorSlots = 8;
 
 export const models = {
   chat: 'fair-chat',
-  /** On the same upstream, with answers that fill every buffer on their way. */
+  /** On the same upstream, with responses that fill every buffer on their way. */
   wideChat: 'fair-wide-chat',
-  /** The same, at a pace at which the gateway notices in time that nobody reads. */
+  /** The same, slow enough for the gateway to notice in time that nothing is reading. */
   steadyChat: 'fair-steady-chat',
-  /** Its pictures are fetched and checked by the worker. */
+  /** The worker fetches and checks its images. */
   vision: 'fair-vision',
   vectors: 'fair-vectors',
 } as const;
 
-/** Addresses that lead nowhere: a link to the first hangs, a link to the second is refused at once. */
+/** Unreachable addresses: a connection to the first hangs, one to the second is refused at once. */
 export const hangingHost = '1.2.3.4';
 export const refusingHost = '1.2.3.5';
 
-/** What one request of an innocent account took, again and again. */
+/** Latency of an innocent account's repeated request. */
 export interface Waits {
   readonly probes: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** How often which wrong answer came. */
+  /** Wrong responses, by reason. */
   readonly failures: Readonly<Record<string, number>>;
 }
 
@@ -53,7 +53,7 @@ export interface FairnessResult {
   readonly callMs: number;
   readonly alone: Waits;
   readonly beside: Waits;
-  /** What the processes held before the attack and at its end. */
+  /** Memory of the processes before the attack and at its end. */
   readonly rssMb: Readonly<Record<'api' | 'redis', readonly [before: number, after: number]>>;
 }
 
@@ -63,9 +63,12 @@ export interface FairnessScenario {
   readonly attack: string;
   /** What another account does meanwhile. */
   readonly innocent: string;
-  /** The time of one call, for which a fair turn may have to wait; of one request of the attacker's where null. */
+  /**
+   * Duration of one call, which a fair turn may have to wait for. If null, one request of the attacker is measured
+   * instead.
+   */
   readonly callMs: number | null;
-  /** Most that the api or Redis may grow by, where that is the point. */
+  /** Maximum growth of the api or Redis, in scenarios that test this. */
   readonly mostGrowthMb?: Readonly<Partial<Record<'api' | 'redis', number>>>;
 }
 

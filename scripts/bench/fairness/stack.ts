@@ -18,10 +18,10 @@ export interface FairnessStack {
 }
 
 const startTimeoutMs = 60_000;
-/** Of the vendor's answers that no `max_tokens` cuts; those of a wide model have 6.5 MB then. */
+/** For vendor responses without `max_tokens`. Those of a wide model then have 6.5 MB. */
 const replyWords = 100;
 
-/** The product and a simulated vendor, with three accounts, for one scenario. */
+/** Starts the product and a simulated vendor, with three accounts, for one scenario. */
 export async function startFairnessStack(
   programs: Programs,
   dir: string,
@@ -70,7 +70,7 @@ function createCatalog(vendorUrl: string): object {
     baseUrl: `${vendorUrl}/v1`,
     maxConcurrency,
   });
-  // Of this kind pictures in data URIs are checked as well; to others they go as they are.
+  // With this kind, images in data URIs are checked as well. Other kinds receive them unchanged.
   const vision = {
     kind: 'anthropic',
     baseUrl: vendorUrl,

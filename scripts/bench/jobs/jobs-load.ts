@@ -3,7 +3,7 @@ import type { Waits } from '../fairness/scenario.ts';
 import type { Program, Programs } from '../programs.ts';
 import type { JobsMessage, JobsPhase, JobsPlan, Placed } from './scenario.ts';
 
-/** The process that places jobs and looks them up, as its parent talks to it. */
+/** The parent's handle on the process that places jobs and looks them up. */
 export class JobsLoad {
   readonly #program: Program;
   readonly #placed: Promise<Placed>;
@@ -34,12 +34,15 @@ export class JobsLoad {
     return this.#program.pid;
   }
 
-  /** Resolves once every request has been answered. Its end without an answer is a failure of the programs. */
+  /**
+   * Resolves once every request has a response. If the process ends without reporting, that is a failure of the
+   * programs.
+   */
   async placed(): Promise<Placed> {
     return await this.#placed;
   }
 
-  /** From now on look-ups count for the second phase. */
+  /** From now on, look-ups count for the second phase. */
   enterRunning(): void {
     this.#program.child.send('running');
   }

@@ -3,7 +3,7 @@ import { sumUp } from '../fairness/judge.ts';
 import type { Waits } from '../fairness/scenario.ts';
 import { lookUpsPerSecond, type JobsPhase, type JobsPlan } from './scenario.ts';
 
-/** Of all jobs so far, as many at random are looked up, each as likely as any other. */
+/** At most this many jobs are looked up: a random sample in which each job so far is equally likely. */
 const mostKnown = 1_000;
 const timeoutMs = 10_000;
 
@@ -12,7 +12,7 @@ interface Taken {
   readonly failures: Record<string, number>;
 }
 
-/** Asks for jobs at a steady pace, however long each answer takes: none waits for the one before it. */
+/** Looks up jobs at a steady rate, regardless of response times: no look-up waits for the one before it. */
 export class JobLookUps {
   phase: JobsPhase = 'placing';
   readonly #plan: JobsPlan;
@@ -30,7 +30,7 @@ export class JobLookUps {
     this.#timer = setInterval(() => this.#ask(), 1_000 / lookUpsPerSecond);
   }
 
-  /** @param jobs how many there are with this one */
+  /** @param jobs how many there are, including this one */
   add(id: string, jobs: number): void {
     if (this.#known.length < mostKnown) {
       this.#known.push(id);
@@ -71,7 +71,7 @@ export class JobLookUps {
     asked.then(forget, forget);
   }
 
-  /** @throws Error where the answer is not this job */
+  /** @throws Error if the response is not this job */
   async #get(id: string): Promise<void> {
     const { host, port, apiKey } = this.#plan;
     const headers = { authorization: `Bearer ${apiKey}` };

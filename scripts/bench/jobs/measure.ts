@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { defaultJobSettings } from '../../../shared/accounts/job-settings.ts';
 import { createRedis, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
-import { loadConfig } from '../../../shared/runtime/config.ts';
+import { loadConfig } from '../../../shared/config/config.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { startBenchStack, type BenchStack, type Target } from '../bench-stack.ts';
 import { compareCpu, sampleCpu } from '../cpu-clock.ts';
@@ -24,7 +24,7 @@ export interface MeasureJobsOptions {
   readonly jobs: number;
   readonly callers: number;
   readonly onStep: (text: string) => void;
-  /** @param share of the jobs of this phase that are done */
+  /** @param share of this phase's jobs that are done */
   readonly onShare: (phase: JobsPhase, share: number) => void;
 }
 
@@ -32,12 +32,12 @@ const aloneProbes = 10;
 const mostProbesBehind = 20;
 const probePauseMs = 250;
 const pollMs = 10;
-/** Jobs of which none ends for so long are stuck. */
+/** If no job ends for this long, the jobs are stuck. */
 const stuckMs = 120_000;
 
 /**
- * Places the jobs while no worker is there, so that all of them wait at once; then starts one, and runs them. Another account
- * hands single jobs over, alone and behind them.
+ * Places the jobs while there is no worker, so that all of them wait at once. Then starts a worker, which runs them.
+ * Another account submits single jobs, alone and behind them.
  */
 export async function measureJobs(options: MeasureJobsOptions): Promise<JobsRun> {
   const { programs, dir, logLevel, profileDir, onStep } = options;
@@ -127,7 +127,7 @@ async function placeAndRun(
   };
 }
 
-/** Single jobs, one after the other, from the first start of the others' jobs for as long as some of these wait. */
+/** Runs single jobs one after another, from the first start of the other jobs for as long as some of these wait. */
 async function probeBehind(drain: Drain, target: Target): Promise<SingleJob[]> {
   const jobs: SingleJob[] = [];
   await drain.begun;
@@ -138,7 +138,7 @@ async function probeBehind(drain: Drain, target: Target): Promise<SingleJob[]> {
   return jobs;
 }
 
-/** Watches how the jobs of an account come to their ends. */
+/** Watches how the jobs of an account end. */
 class Drain {
   readonly begun: Promise<void>;
   readonly #redis: RedisClient;
@@ -162,7 +162,7 @@ class Drain {
     return this.#waiting;
   }
 
-  /** @throws Error where they do not end */
+  /** @throws Error if they do not end */
   async end(): Promise<void> {
     let left = Infinity;
     let changedAtMs = performance.now();
@@ -197,7 +197,7 @@ class CpuPhase {
   readonly #before: ReturnType<typeof sampleCpu>;
   readonly #startedAtMs = performance.now();
 
-  /** @param pids 0 for a process that is not there */
+  /** @param pids 0 for a process that does not exist */
   constructor(cpus: number, pids: Readonly<Record<string, number>>) {
     this.#cpus = cpus;
     this.#pids = Object.fromEntries(Object.entries(pids).filter(([, pid]) => pid !== 0));

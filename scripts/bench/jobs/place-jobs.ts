@@ -3,7 +3,7 @@ import { Caller } from '../caller.ts';
 import { uniqueMark } from '../scenario.ts';
 import { jobBody, type JobsPlan, type Placed } from './scenario.ts';
 
-/** A load that gets no answer for so long is stuck. */
+/** A load without a response for this long is stuck. */
 const stuckMs = 60_000;
 const maxReasons = 20;
 const accepted = 202;
@@ -13,7 +13,7 @@ export interface PlaceJobsOptions extends JobsPlan {
   readonly onPlaced: (id: string, jobs: number) => void;
 }
 
-/** Places so many jobs, as fast as so many connections can, each with one request under way. */
+/** Places the jobs as fast as the given number of connections can, each with one request in progress. */
 export async function placeJobs(options: PlaceJobsOptions): Promise<Placed> {
   const { host, port, jobs, onPlaced } = options;
   const tookMs = new Float64Array(jobs);
@@ -61,7 +61,7 @@ export async function placeJobs(options: PlaceJobsOptions): Promise<Placed> {
   return { jobs: placed, measuredMs, p50Ms: atShare(0.5), p99Ms: atShare(0.99), errors };
 }
 
-/** Numbers are as long as their mark, so that all requests are of one length. Null once all are written. */
+/** Numbers are as long as their mark, so that all requests have the same length. Returns null once all are written. */
 function createWriter({ host, port, apiKey, jobs }: JobsPlan): () => string | null {
   const head = [
     'POST /v1/embeddings HTTP/1.1',

@@ -3,12 +3,12 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 
 export interface MemoryReading {
   readonly usedBytes: number;
-  /** Of the account's first job, all of which are alike; 0 where there is none. */
+  /** Of the account's first job. All jobs are alike. 0 if there is none. */
   readonly bodyBytes: number;
   readonly answerBytes: number;
 }
 
-/** What Redis holds in all, and how large the parts of one job are. */
+/** Reads Redis's total memory and the size of the parts of one job. */
 export async function readMemory(redis: RedisClient, accountId: string): Promise<MemoryReading> {
   const [id = ''] = await redis.zrange(redisKeys.jobsList(accountId, 'all'), '0', '0');
   const [info, bodyBytes, answerBytes] = await Promise.all([

@@ -70,7 +70,7 @@ export function countJobFaults(run: JobsRun | null): number {
   return run === null ? 0 : listFaults(run).length;
 }
 
-/** That look-ups are slow is a finding, not an error of the measurement. */
+/** Slow look-ups are a finding, not an error of the measurement. */
 function listFaults({ placed, lookUps, money, faults }: JobsRun): string[] {
   const counts = [placed.errors, lookUps.placing.failures, lookUps.running.failures];
   return [

@@ -8,7 +8,7 @@ import { jobCallers, type JobsRun } from './scenario.ts';
 
 const announcedPercent = 10;
 
-/** On a stack of its own, whose Redis holds nothing else. Null where it is not asked for. */
+/** Runs on a separate stack, whose Redis holds nothing else. Returns null if it was not requested. */
 export async function runJobs(
   options: Options,
   workshop: Workshop,

@@ -4,25 +4,25 @@ import type { MoneyResult } from '../money-check.ts';
 
 export const jobsTitle = 'Durable jobs: placed, then run';
 
-/** An account may have made so many within a day, and one more is no use here. */
+/** An account may create this many jobs within a day, and a second account would not help here. */
 export const mostJobs = 200_000;
 
 /**
- * Connections that place jobs: as many as keep one api process busy. More of them would place no more jobs, and all that is
- * measured beside them would wait in one queue with them.
+ * Connections that place jobs: enough to keep one api process busy. More connections would not place more jobs, and
+ * everything measured next to them would wait in the same queue.
  */
 export const jobCallers = 8;
 
-/** `GET /v1/jobs/{id}` a second, at a steady pace, whatever else happens. */
+/** Rate of `GET /v1/jobs/{id}` requests, whatever else happens. */
 export const lookUpsPerSecond = 50;
-/** What the slowest hundredth of them may take. */
+/** Target for the 99th percentile of these. */
 export const lookUpTargetMs = 20;
 
 const model = 'bench-embedding-instant';
 
 /**
- * Workers merge the inputs of waiting jobs into few calls, and vectors are short: what is measured is the way of a job, not
- * a vendor, and not the stores of large answers.
+ * Workers merge the inputs of waiting jobs into few calls, and vectors are short: this measures the path of a job,
+ * not a vendor, and not the storage of large responses.
  */
 export const jobBody = JSON.stringify({
   model,
@@ -31,12 +31,12 @@ export const jobBody = JSON.stringify({
   encoding_format: 'base64',
 });
 
-/** The list that the jobs wait in. */
+/** The line that the jobs wait in. */
 export const jobLine = { queue: 'embedding', model } as const;
 
 export type JobsPhase = 'placing' | 'running';
 
-/** Told to the process that places jobs and looks them up. */
+/** Sent to the process that places jobs and looks them up. */
 export interface JobsPlan {
   readonly host: string;
   readonly port: number;
@@ -46,7 +46,7 @@ export interface JobsPlan {
 }
 
 export interface Placed {
-  /** Jobs that were answered with 202. */
+  /** Jobs that were accepted with 202. */
   readonly jobs: number;
   readonly measuredMs: number;
   readonly p50Ms: number;
@@ -54,31 +54,31 @@ export interface Placed {
   readonly errors: Readonly<Record<string, number>>;
 }
 
-/** What that process says: how far it is, that all are placed, and at the end how long its look-ups took. */
+/** What that process reports: its progress, that all jobs are placed, and finally how long its look-ups took. */
 export type JobsMessage =
   | { readonly kind: 'progress'; readonly jobs: number }
   | { readonly kind: 'placed'; readonly placed: Placed }
   | { readonly kind: 'looked-up'; readonly lookUps: Readonly<Record<JobsPhase, Waits>> };
 
-/** CPU time of a phase, by process, for each of its jobs. */
+/** CPU time per job in one phase, by process. */
 export interface PhaseCpu {
   readonly cpuMsPerJob: Readonly<Record<string, number>>;
-  /** CPU time that others used of all there was, 0..1. */
+  /** Share of all CPU time used by other processes, 0..1. */
   readonly othersShare: number;
 }
 
-/** Single jobs of another account, one after the other, as their own records tell it. */
+/** Single jobs of another account, one after another, according to their own records. */
 export interface SingleJobs {
   readonly probes: number;
-  /** From its creation to its start. */
+  /** From creation to start. */
   readonly waitMs: { readonly p50: number; readonly most: number };
-  /** From its creation to its end. */
+  /** From creation to end. */
   readonly doneMs: { readonly p50: number; readonly most: number };
-  /** Jobs of the large account that were started between its creation and its start. */
+  /** Jobs of the large account that started between the single job's creation and its start. */
   readonly startedBetween: { readonly p50: number; readonly most: number };
 }
 
-/** All sizes in bytes, for each job. */
+/** Bytes per job. */
 export interface JobMemory {
   readonly waiting: number;
   /** What a worker needs to run it, as JSON. */
@@ -99,6 +99,6 @@ export interface JobsRun {
   /** Jobs that a second worker had to take. */
   readonly retaken: number;
   readonly money: MoneyResult;
-  /** What is not as it must be. */
+  /** Faults that were found. */
   readonly faults: readonly string[];
 }

@@ -3,7 +3,7 @@ import { uniqueMark } from '../scenario.ts';
 import type { Target } from '../bench-stack.ts';
 import { jobBody, type SingleJobs } from './scenario.ts';
 
-/** How often a job is looked at. Its times are those of its own record, so this does not lengthen them. */
+/** Polling interval. A job's times come from its own record, so polling does not lengthen them. */
 const lookMs = 25;
 const patienceMs = 120_000;
 
@@ -22,7 +22,10 @@ interface JobAnswer {
   readonly ended_at: string | null;
 }
 
-/** Hands one job over and waits for its end. @throws Error where it does not succeed */
+/**
+ * Submits one job and waits for its end.
+ * @throws Error if it does not succeed
+ */
 export async function runSingleJob(target: Target, number: number): Promise<SingleJob> {
   const body = jobBody.replace(uniqueMark, `small ${number}`);
   const headers = { prefer: 'respond-async', 'content-type': 'application/json' };
@@ -55,7 +58,7 @@ async function call(
   return JSON.parse(text) as JobAnswer;
 }
 
-/** @param startedBetween of each job, in the same order */
+/** @param startedBetween one value per job, in the same order */
 export function sumUpSingleJobs(jobs: readonly SingleJob[], startedBetween: readonly number[]): SingleJobs {
   return {
     probes: jobs.length,

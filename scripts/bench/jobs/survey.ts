@@ -2,10 +2,10 @@ import { parseJob, findTransition } from '../../../shared/jobs/job-record.ts';
 import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 
-/** Records that are read at once. */
+/** Records read at once. */
 const pageSize = 500;
 
-/** A time in which starts of jobs are counted, both ends included. */
+/** A period in which job starts are counted, both ends included. */
 export interface StartWindow {
   readonly fromMs: number;
   readonly untilMs: number;
@@ -15,13 +15,13 @@ export interface Survey {
   readonly jobs: number;
   readonly firstStartAtMs: number;
   readonly lastEndAtMs: number;
-  /** How many started within each of the windows. */
+  /** How many jobs started in each window. */
   readonly startedWithin: readonly number[];
   readonly retaken: number;
   readonly faults: readonly string[];
 }
 
-/** Reads the records of all jobs of an account that have ended, some at a time. */
+/** Reads the records of all ended jobs of an account, one page at a time. */
 export async function surveyJobs(
   redis: RedisClient,
   accountId: string,

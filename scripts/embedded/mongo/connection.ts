@@ -7,20 +7,20 @@ import type { UnauthenticatedSockets } from '../unauthenticated-sockets.ts';
 import type { Request } from './wire.ts';
 import { MessageSplitter, encodeReply, maxMessageBytes, parseMessage } from './wire.ts';
 
-/** What all connections of a server share. */
+/** Shared by all connections of a server. */
 export type ConnectionSurroundings = Omit<Environment, 'authentication'> & {
   credential: ScramCredential;
   unauthenticated: UnauthenticatedSockets;
-  /** Told, in one line, of what no client can be told of. */
+  /** Called with one line for problems that cannot be reported to a client. */
   warn: (line: string) => void;
 };
 
-/** The commands that authenticate are far smaller. */
+/** Authentication commands are far smaller. */
 const maxUnauthenticatedMessageBytes = 16_384;
-/** Room beside the largest command for what a message adds to it. */
+/** The largest command plus the overhead of a message. */
 const maxBytes = maxMessageBytes + 16_384;
 
-/** One client's socket. Its commands are run one after the other, as drivers expect. */
+/** One client's socket. Its commands run one after another, as drivers expect. */
 export class Connection {
   readonly #surroundings: ConnectionSurroundings;
   readonly #socket: Socket;
@@ -41,12 +41,15 @@ export class Connection {
     surroundings.unauthenticated.add(socket);
     socket.setNoDelay(true);
     socket.once('close', () => status.disconnect());
-    // A client that went away needs no answer; `close` follows.
+    // A disconnected client needs no response. `close` follows.
     socket.on('error', () => socket.destroy());
     socket.on('data', (chunk) => this.#read(chunk));
   }
 
-  /** Answers the commands that have come and ends the connection; one that nobody has authenticated at once. */
+  /**
+   * Responds to the commands received so far, then ends the connection. Ends an unauthenticated connection
+   * immediately.
+   */
   async end(): Promise<void> {
     this.#isEnding = true;
     if (!this.#authentication.isDone) this.#socket.destroy();
@@ -54,7 +57,7 @@ export class Connection {
     this.#socket.destroySoon();
   }
 
-  /** Ends the connection whatever its client still waits for. */
+  /** Ends the connection even if its client still waits for a response. */
   destroy(): void {
     this.#socket.destroy();
   }
@@ -62,12 +65,15 @@ export class Connection {
   #read(chunk: Buffer): void {
     if (this.#isEnding) return;
     this.#splitter.add(chunk);
-    // No driver sends more before it is answered. What somebody else sends is left in the socket meanwhile.
+    // No driver sends more before it gets a response. Data from other clients stays in the socket for now.
     if (this.#isAnswering) this.#socket.pause();
     else this.#answered = this.#answerAll();
   }
 
-  /** Answers what has come. A message is parsed when it is its turn, as it takes far more memory then. */
+  /**
+   * Responds to everything received so far. Each message is parsed only when it is its turn, because it takes far
+   * more memory then.
+   */
   async #answerAll(): Promise<void> {
     const { warn, unauthenticated } = this.#surroundings;
     this.#isAnswering = true;
@@ -96,7 +102,10 @@ export class Connection {
   }
 }
 
-/** Resolves when the client has taken what was written to it, or has gone: the next answer is not made before. */
+/**
+ * Resolves when the client has read what was written to it, or has disconnected. The next response is not created
+ * before that.
+ */
 function waitUntilTaken(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     const finish = (): void => {

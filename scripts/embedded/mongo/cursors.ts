@@ -9,12 +9,12 @@ type Cursor = { namespace: string; rest: Iterator<Buffer>; held: Buffer | undefi
 const idleTimeoutMs = 10 * 60_000;
 const firstBatchSize = 101;
 
-/** Results of which the client has not fetched everything yet. */
+/** Results that the client has not fetched completely yet. */
 export class Cursors {
   readonly #open = new Map<bigint, Cursor>();
   #lastId = 0n;
 
-  /** The reply to a command that returns documents: its first batch, and a cursor where there is more. */
+  /** Builds the reply to a command that returns documents: its first batch, and a cursor if there is more. */
   open(
     namespace: string,
     documents: Iterable<Buffer>,
@@ -65,7 +65,7 @@ export class Cursors {
   }
 }
 
-/** As many documents as fit in a batch by number and size. One is read ahead, to tell whether there are more. */
+/** Takes as many documents as fit in a batch by number and size. One is read ahead, to know whether there are more. */
 function takeBatch(cursor: Cursor, batchSize: number): { batch: Buffer[]; isDone: boolean } {
   const batch: Buffer[] = [];
   let bytes = 0;

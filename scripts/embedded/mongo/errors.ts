@@ -1,4 +1,4 @@
-/** MongoDB's own error codes, by their code names. A `LocationNNNNN` name carries its code in itself. */
+/** MongoDB's error codes, by code name. A `LocationNNNNN` name contains its code. */
 const codes: Record<string, number> = {
   BadValue: 2,
   FailedToParse: 9,
@@ -33,7 +33,7 @@ const codes: Record<string, number> = {
   KeyTooLong: 17280,
 };
 
-/** An error that reaches the client as MongoDB would send it; anything else is a fault of this server. */
+/** An error sent to the client as MongoDB would send it. Any other error is a bug in this server. */
 export class MongoError extends Error {
   readonly codeName: string;
   readonly code: number;
@@ -47,7 +47,7 @@ export class MongoError extends Error {
   }
 }
 
-/** What MongoDB has and this server does not: a loud error, so that no answer is ever approximate. */
+/** Refuses what MongoDB supports and this server does not. A loud error, so that no result is ever approximate. */
 export function refuse(what: string, codeName = 'NotImplemented'): MongoError {
   return new MongoError(codeName, `${what} is not supported by the embedded MongoDB; set MONGODB_URL`);
 }

@@ -11,7 +11,7 @@ import type { Request } from './wire.ts';
 
 export type Environment = Pick<CommandContext, 'store' | 'cursors' | 'status' | 'authentication'>;
 
-/** Runs one command and gives its reply; what the client did wrong is a reply too. */
+/** Runs one command and returns its reply. A client error is also a reply. */
 export async function execute(environment: Environment, request: Request): Promise<Doc | Buffer> {
   try {
     return await run(environment, request);
@@ -21,7 +21,7 @@ export async function execute(environment: Environment, request: Request): Promi
     }
     if (error instanceof BSON.BSONError)
       return { ok: 0, errmsg: error.message, code: 22, codeName: 'InvalidBSON' };
-    // A fault of this server: the client learns of it as such, and whoever runs the server sees where.
+    // A bug in this server: report it to the client, and log where it happened.
     console.error(error);
     return { ok: 0, errmsg: `internal error: ${String(error)}`, code: 1, codeName: 'InternalError' };
   }
@@ -64,7 +64,7 @@ async function run(environment: Environment, { body, rawBody, sequences }: Reque
   });
 }
 
-/** 0 is no bound. */
+/** 0 means no limit. */
 function readMaxTime(value: unknown): number {
   if (value === undefined) return 0;
   const maxTimeMs = toNumber(value);

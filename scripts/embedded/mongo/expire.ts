@@ -4,7 +4,10 @@ import type { Store } from './storage/store.ts';
 
 const batchSize = 500;
 
-/** Removes the documents whose time by a TTL index has passed, and returns how many there were. */
+/**
+ * Removes the documents that have expired by a TTL index.
+ * @returns how many there were
+ */
 export async function expireDocuments(store: Store): Promise<number> {
   let removed = 0;
   const ttlIndexes = Array.from(store.collections.values()).flatMap(({ namespace, indexes }) =>
@@ -22,7 +25,7 @@ export async function expireDocuments(store: Store): Promise<number> {
   return removed;
 }
 
-/** Looks the collection up anew for each batch: between two of them it may be dropped, or read again after a full disk. */
+/** Looks the collection up again for each batch: in between, it may be dropped, or reloaded after a full disk. */
 function removeExpired(store: Store, namespace: string, index: string): number {
   const collection = store.collections.get(namespace);
   const spec = collection?.indexes.find(({ spec: { name } }) => name === index)?.spec;

@@ -6,8 +6,8 @@ import { startEmbeddedMongo } from './server.ts';
 logUncaught('mongodb', 2);
 
 /**
- * `node main.js --dir <path> [--port 0] [--sync off]`: serves until SIGTERM, having printed its address as one JSON line.
- * The password comes on stdin, so that it is in no list of processes.
+ * `node main.js --dir <path> [--port 0] [--sync off]`: prints its address as one JSON line, then serves until
+ * SIGTERM. Reads the password from stdin, so that it is not in process lists.
  */
 async function main(): Promise<void> {
   if (process.env.NODE_ENV === 'production') {

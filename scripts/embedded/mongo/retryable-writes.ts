@@ -8,10 +8,10 @@ import type { Store } from './storage/store.ts';
 const keptMs = 30 * 60_000;
 
 /**
- * The statements of a write, each done once for the number that a session gives the write: told again, because its
- * answer was lost, a statement is answered again and not done again. The answers are written with what they are about,
- * and so survive a crash as that does. To be used inside `Store.write`. Those of one write are kept for a session, for as
- * long as sessions live.
+ * The statements of a write. Each runs once per write number of a session: if it is sent again because its response
+ * was lost, the saved result is returned and it does not run again. Results are stored in the same transaction as the
+ * data they are about, and so survive a crash equally. Use this inside `Store.write`. For each session only the
+ * results of one write are kept, for as long as sessions live.
  */
 export class RetryableStatements {
   readonly #store: Store;
@@ -19,7 +19,7 @@ export class RetryableStatements {
   readonly #number: Long | null = null;
   #results: Record<string, Doc> = {};
 
-  /** @throws MongoError where the session has begun a later write */
+  /** @throws MongoError if the session has started a later write */
   constructor(store: Store, { lsid, txnNumber }: Doc) {
     this.#store = store;
     if (txnNumber === undefined) return;
@@ -38,7 +38,7 @@ export class RetryableStatements {
     if (number.equals(txnNumber)) this.#results = results ?? {};
   }
 
-  /** Runs a statement unless it was done before. MongoDB does not remember those that changed nothing. */
+  /** Runs a statement unless it was done before. Like MongoDB, does not save statements that changed nothing. */
   once(index: number, run: () => Doc): { result: Doc; isRepeated: boolean } {
     const known = this.#results[String(index)];
     if (known !== undefined) return { result: known, isRepeated: true };
@@ -55,7 +55,7 @@ export class RetryableStatements {
   }
 }
 
-/** Forgets the answers to sessions that have ended. To be called inside `Store.write`. */
+/** Deletes the results of sessions that have ended. Call this inside `Store.write`. */
 export function forgetOldAnswers(store: Store): void {
   for (const { key, value } of Array.from(store.sessions.getRange({}))) {
     const { at } = decodeDocument(value) as SavedWrite;

@@ -10,7 +10,7 @@ const counterOf: Record<string, Counter> = {
   getMore: 'getmore',
 };
 
-/** What `hello` and `serverStatus` tell of this process. */
+/** The state of this process that `hello` and `serverStatus` report. */
 export class ServerStatus {
   readonly setName = 'embedded';
   address = '';
@@ -29,7 +29,10 @@ export class ServerStatus {
     this.connections -= 1;
   }
 
-  /** `statements`: how many documents, updates or deletes the command carries, for MongoDB counts those. */
+  /**
+   * Counts a command. `statements` is the number of documents, updates or deletes in it, because MongoDB counts
+   * those.
+   */
   count(command: string, statements: number): void {
     this.#counters[counterOf[command] ?? 'command'] += statements;
   }

@@ -16,36 +16,36 @@ import { Store } from './storage/store.ts';
 import { maxMessageBytes } from './wire.ts';
 
 export type EmbeddedMongoOptions = UnauthenticatedLimits & {
-  /** Where the data lies; made if missing, and used by one process at a time. */
+  /** Data directory. Created if missing, and used by one process at a time. */
   dir: string;
-  /** What opens it, of visible ASCII; made up unless given. */
+  /** Visible ASCII. Random by default. */
   password?: string;
-  /** 0, which is the default, takes a free one. */
+  /** 0, the default, takes a free port. */
   port?: number;
   host?: string;
-  /** False acknowledges writes before they are on disk: for tests. */
+  /** If false, writes are acknowledged before they are on disk. For tests. */
   sync?: boolean;
-  /** Told where the data can be neither read nor written any more before a new start; by default, nobody is. */
+  /** Called when the data can be neither read nor written until a restart. Ignored by default. */
   onBroken?: (error: Error) => void;
-  /** How often TTL indexes are obeyed; a minute unless set. */
+  /** How often TTL indexes are applied. Defaults to a minute. */
   ttlIntervalMs?: number;
 };
 
 export type EmbeddedMongo = {
-  /** With the password, for clients. */
+  /** Includes the password, for clients. */
   url: string;
-  /** Without it, to be printed. */
+  /** Without the password, for printing. */
   endpoint: string;
-  /** Obeys the TTL indexes now, and returns how many documents were removed. */
+  /** Applies the TTL indexes now, and returns how many documents were removed. */
   expireDocuments(): Promise<number>;
-  /** Ends the connections, lets writes under way reach the disk, and gives the directory free. */
+  /** Ends the connections, waits for writes in progress to reach the disk, and releases the directory. */
   close(): Promise<void>;
 };
 
-/** How long a client may take to read its last answer at a stop. */
+/** How long a client may take to read its last response during a stop. */
 const closeGraceMs = 2_000;
 
-/** Starts a server that speaks MongoDB's protocol, as much of it as the product needs, and refuses the rest. */
+/** Starts a server that implements as much of MongoDB's protocol as the product needs, and refuses the rest. */
 export async function startEmbeddedMongo({
   dir,
   password = randomBytes(24).toString('base64url'),
@@ -56,7 +56,7 @@ export async function startEmbeddedMongo({
   ttlIntervalMs = 60_000,
   ...limits
 }: EmbeddedMongoOptions): Promise<EmbeddedMongo> {
-  // A document may grow past its 16 MB while it is changed, and is refused only then.
+  // A document may exceed its 16 MB while it is being changed, and is refused only afterwards.
   setInternalBufferSize(maxMessageBytes);
   const credential = await deriveCredential(embeddedUser, password);
   const store = new Store(dir, sync, onBroken);
@@ -77,7 +77,7 @@ export async function startEmbeddedMongo({
     await store.close();
     throw error;
   }
-  // A connection that could not be accepted, as no file was left for it, is no reason to end.
+  // Do not crash when a connection cannot be accepted, for example because no file descriptor is left.
   server.on('error', (error) => warn(`The embedded MongoDB cannot take a connection: ${error.message}`));
   status.address = `${host}:${(server.address() as AddressInfo).port}`;
 
@@ -107,7 +107,7 @@ export async function startEmbeddedMongo({
   };
 }
 
-/** What time brings: expired documents go, and with them forgotten cursors and the answers to ended sessions. */
+/** Periodic cleanup: removes expired documents, abandoned cursors and the saved results of ended sessions. */
 async function tidy(previous: Promise<void>, { store, cursors }: ConnectionSurroundings): Promise<void> {
   await previous;
   try {

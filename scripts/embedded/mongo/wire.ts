@@ -2,21 +2,21 @@ import { ChunkList } from '../../../shared/runtime/chunk-list.ts';
 import type { Doc } from './bson/document.ts';
 import { decodeDocument, encodeDocument } from './bson/document.ts';
 
-/** A command as it came: its body, and the arrays that were sent beside it as raw documents. */
+/** A command as received: its body, and the arrays sent next to it as raw documents. */
 export type Request = {
   requestId: number;
   body: Doc;
-  /** What `body` was decoded from. */
+  /** The bytes that `body` was decoded from. */
   rawBody: Buffer;
   sequences: Map<string, Buffer[]>;
-  /** The form of the answer: OP_QUERY is only spoken for the first `hello`. */
+  /** The reply's format. OP_QUERY is only used for the first `hello`. */
   isLegacy: boolean;
   wantsReply: boolean;
 };
 
 const lengthBytes = 4;
 const headerBytes = 16;
-/** An empty document is its length and the byte that ends it; an empty sequence of documents is no shorter. */
+/** An empty document is its length and a final byte. An empty sequence of documents is no shorter. */
 const minDocumentBytes = 5;
 const opReply = 1;
 const opQuery = 2004;
@@ -26,17 +26,23 @@ const moreToCome = 2;
 
 export const maxMessageBytes = 48_000_000;
 
-/** Cuts the bytes of a connection into messages. A length that cannot be one throws, for then all else is noise. */
+/**
+ * Splits a connection's bytes into messages. Throws on an impossible length, because everything after it would be
+ * noise.
+ */
 export class MessageSplitter {
   readonly #received = new ChunkList();
-  /** How many bytes must be there before there is anything to do: those of a length, then those of its message. */
+  /** Bytes needed before anything can be done: first those of a length, then those of its message. */
   #wantedBytes = lengthBytes;
 
   add(chunk: Buffer): void {
     this.#received.add(chunk);
   }
 
-  /** The next message, or null where it has not wholly come. @throws Error where it is longer than `maxBytes` */
+  /**
+   * Returns the next message, or null if it is incomplete.
+   * @throws Error if it is longer than `maxBytes`
+   */
   next(maxBytes = Infinity): Buffer | null {
     if (this.#received.length < this.#wantedBytes) return null;
     const bytes = this.#received.take();
@@ -64,7 +70,7 @@ export function parseMessage(message: Buffer): Request {
   for (let at = headerBytes + 4; at < end;) {
     const kind = message[at];
     const size = message.readInt32LE(at + 1);
-    // Less would not lead on to the next section, and never end.
+    // A smaller size would not advance to the next section and loop for ever.
     if (size < minDocumentBytes || at + 1 + size > end) throw new Error('a section of the wrong length');
     const section = message.subarray(at + 1, at + 1 + size);
     if (kind === 0) rawBody = section;
@@ -109,7 +115,8 @@ function parseQuery(message: Buffer, requestId: number): Request {
 
 export function encodeReply({ requestId, isLegacy }: Request, reply: Doc | Buffer): Buffer {
   const body = Buffer.isBuffer(reply) ? reply : encodeDocument(reply);
-  // Before the body: OP_REPLY has flags, cursor id, starting point and count; OP_MSG has flags and the kind of section.
+  // The header and flags before the body: OP_REPLY has flags, cursor id, starting point and count; OP_MSG has flags
+  // and the kind of section.
   const prefix = Buffer.alloc(headerBytes + (isLegacy ? 20 : 5));
   prefix.writeInt32LE(prefix.length + body.length, 0);
   prefix.writeInt32LE(requestId, 8);
@@ -118,7 +125,7 @@ export function encodeReply({ requestId, isLegacy }: Request, reply: Doc | Buffe
   return Buffer.concat([prefix, body]);
 }
 
-/** `{cursor: {<batch>: documents, id, ns}, ok: 1}`, with the documents as they lie in the store. */
+/** Encodes `{cursor: {<batch>: documents, id, ns}, ok: 1}` with the documents as stored. */
 export function encodeCursorReply(
   batchName: 'firstBatch' | 'nextBatch',
   documents: Buffer[],

@@ -5,13 +5,13 @@ import { findChild, parseXml, renderDocument, renderElement, renderText } from '
 import type { XmlElement } from './xml.ts';
 
 const maxConfigurationBytes = 64 * 1024;
-// A thousand keys of 1024 bytes, and room for their escaping and tags.
+// A thousand keys of 1024 bytes, plus space for escaping and tags.
 const maxDeleteBytes = 8 * 1024 * 1024;
 const maxDeleteKeys = 1000;
 
 export const createBucket: Operation = async ({ request, store, openPayload }) => {
   const body = await readPayload(openPayload(maxConfigurationBytes));
-  // The location in it is not looked at: there is only one place where a bucket can be.
+  // The location in it is ignored: there is only one.
   if (body.length > 0 && parseXml(body).name !== 'CreateBucketConfiguration') {
     throw new S3Error('MalformedXML');
   }
@@ -43,7 +43,7 @@ export const deleteObjects: Operation = async (context) => {
   return { status: 200, body: renderDocument('DeleteResult', ...(isQuiet ? [] : deleted)) };
 };
 
-/** Reads the document of an operation for which S3 insists on a digest of the body. */
+/** Reads the document of an operation for which S3 requires a digest of the body. */
 export async function readCheckedDocument(
   { headers, openPayload }: OperationContext,
   maxBytes: number,
@@ -57,7 +57,7 @@ export async function readCheckedDocument(
 }
 
 function readKey(object: XmlElement): string {
-  // Deleting one version or only a certain ETag differs too much from deleting the object to be ignored.
+  // Deleting one version, or only a certain ETag, differs too much from deleting the object to be ignored.
   if (object.children.some((child) => child.name !== 'Key')) throw new S3Error('NotImplemented');
   const key = findChild(object, 'Key')?.text ?? '';
   if (key === '') throw new S3Error('MalformedXML');

@@ -19,7 +19,7 @@ export class BucketStore {
 
   static async open(dir: string, { now, warn }: Omit<BucketSurroundings, 'tempDir'>): Promise<BucketStore> {
     const tempDir = join(dir, 'temp');
-    // What is left here belongs to uploads that a crash cut off: nobody was told that they succeeded.
+    // Leftovers belong to uploads interrupted by a crash, which were never acknowledged.
     await rm(tempDir, { recursive: true, force: true });
     await ensureFolder(tempDir);
     const store = new BucketStore(join(dir, 'buckets'), { tempDir, now, warn });
@@ -30,7 +30,10 @@ export class BucketStore {
     return store;
   }
 
-  /** The bucket of this name; NoSuchBucket where there is none. */
+  /**
+   * Returns the bucket of this name.
+   * @throws S3Error `NoSuchBucket`
+   */
   get(name: string): Bucket {
     const bucket = this.#buckets.get(name);
     if (bucket === undefined) throw new S3Error('NoSuchBucket', { details: { BucketName: name } });
@@ -38,7 +41,7 @@ export class BucketStore {
   }
 
   async create(name: string): Promise<void> {
-    // A bucket's name is a folder's name here, so S3's rules for it also keep it inside the root.
+    // A bucket's name is used as a folder name, so S3's rules for names also keep it inside the root.
     if (!isBucketName(name)) throw new S3Error('InvalidBucketName', { details: { BucketName: name } });
     if (this.#buckets.has(name) || this.#creating.has(name)) {
       throw new S3Error('BucketAlreadyOwnedByYou', { details: { BucketName: name } });

@@ -13,22 +13,22 @@ import type { IndexEntry, ListPage, ListQuery } from './object-index.ts';
 export interface BucketSurroundings {
   tempDir: string;
   now: () => number;
-  /** Told of files that cannot be read, in one line. */
+  /** Called with one line for files that cannot be read. */
   warn: (line: string) => void;
 }
 
 export interface OpenObject {
   record: ObjectRecord;
-  /** The caller closes it. */
+  /** The caller must close it. */
   handle: FileHandle;
 }
 
-// Bounds the files that are open at once while the index is rebuilt.
+// Limits the number of open files while the index is rebuilt.
 const loadConcurrency = 64;
 
 /**
- * One bucket on disk. A key is never part of a path: its file is named by the key's SHA-256, so no key can
- * leave the folder, clash with a folder, or be too long for the file system.
+ * One bucket on disk. A key is never part of a path: its file is named by the key's SHA-256, so no key can leave the
+ * folder, clash with a folder, or be too long for the file system.
  */
 export class Bucket {
   readonly #dir: string;
@@ -43,7 +43,7 @@ export class Bucket {
     this.#surroundings = surroundings;
   }
 
-  /** Opens a bucket's folder, creating it where it is missing, and reads what it holds. */
+  /** Opens a bucket's folder, creating it if it is missing, and reads its contents. */
   static async open(dir: string, surroundings: BucketSurroundings): Promise<Bucket> {
     const bucket = new Bucket(dir, surroundings);
     await ensureFolder(join(dir, 'objects'));
@@ -56,7 +56,7 @@ export class Bucket {
     return this.#rules;
   }
 
-  /** Replaces the lifecycle rules; no rules means no lifecycle. */
+  /** Replaces the lifecycle rules. No rules means no lifecycle. */
   async setRules(rules: readonly LifecycleRule[]): Promise<void> {
     await this.#runExclusive(async () => {
       await writeFileAtomically(
@@ -72,7 +72,7 @@ export class Bucket {
     return findExpiry(this.#rules, key, lastModifiedMs);
   }
 
-  /** What is known of an object in memory; undefined where it is missing or expired. */
+  /** Returns an object's index entry, or undefined if the object is missing or expired. */
   find(key: string): IndexEntry | undefined {
     const entry = this.#index.get(key);
     return entry !== undefined && this.#isLive(key, entry) ? entry : undefined;
@@ -87,9 +87,9 @@ export class Bucket {
   }
 
   /**
-   * Stores an object: its bytes go to a temporary file, which replaces the old object in one step once all of
-   * it is verified and on the disk. `checkCondition` sees what the object replaces and throws to stop it.
-   * Undefined where the bucket was deleted meanwhile.
+   * Stores an object. Its bytes go to a temporary file, which atomically replaces the old object once everything is
+   * verified and on disk. `checkCondition` sees what the object replaces and throws to prevent it. Returns undefined
+   * if the bucket was deleted in the meantime.
    */
   async put(
     chunks: AsyncIterable<Buffer>,
@@ -100,7 +100,7 @@ export class Bucket {
     try {
       const record = await writeObjectFile(temp, chunks, describe);
       const { folder, file } = this.#locate(record.key);
-      // Renaming and indexing are one step, so that the index never tells of another upload than the file.
+      // Rename and index in one exclusive step, so that index and file never describe different uploads.
       const isStored = await this.#runExclusive(async () => {
         if (this.#isRemoved) return false;
         checkCondition(record.key);
@@ -117,7 +117,7 @@ export class Bucket {
     }
   }
 
-  /** Opens an object for reading; a later overwrite does not disturb the reader. */
+  /** Opens an object for reading. A later overwrite does not affect the reader. */
   async open(key: string): Promise<OpenObject | undefined> {
     if (this.find(key) === undefined) return undefined;
     let handle: FileHandle;
@@ -135,12 +135,12 @@ export class Bucket {
     }
   }
 
-  /** Deletes an object; that there is none is no error, as in S3. */
+  /** Deletes an object. As in S3, a missing object is not an error. */
   async delete(key: string): Promise<void> {
     await this.#runExclusive(() => this.#removeFile(key));
   }
 
-  /** Deletes what has expired and tells how many objects that were. */
+  /** Deletes expired objects and returns how many there were. */
   async sweep(): Promise<number> {
     if (this.#rules.length === 0) return 0;
     const expired = [...this.#index.entries()].filter(([key, entry]) => !this.#isLive(key, entry));
@@ -157,7 +157,10 @@ export class Bucket {
     return count;
   }
 
-  /** Removes the bucket if it holds no object, and tells whether it did. */
+  /**
+   * Removes the bucket if it is empty.
+   * @returns whether it was removed
+   */
   async remove(): Promise<boolean> {
     const grave = join(this.#surroundings.tempDir, randomUUID());
     const isRemoved = await this.#runExclusive(async () => {
@@ -191,7 +194,7 @@ export class Bucket {
 
   async #runExclusive<Result>(change: () => Promise<Result>): Promise<Result> {
     const result = this.#lastChange.then(change);
-    // The next change waits for this one and not for its success; the caller is told of a failure.
+    // The next change waits for this one to finish, not to succeed. The caller learns about a failure.
     this.#lastChange = result.catch(() => undefined);
     return await result;
   }

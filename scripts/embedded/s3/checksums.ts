@@ -45,7 +45,7 @@ export function isChecksumAlgorithm(name: string): name is ChecksumAlgorithm {
   return (checksumAlgorithms as readonly string[]).includes(name);
 }
 
-/** Tells whether a value could be this algorithm's at all: canonical base64 of the right length. */
+/** Returns whether a value could come from this algorithm: canonical base64 of the right length. */
 export function isChecksumValue(algorithm: ChecksumAlgorithm, value: string): boolean {
   const bytes = Buffer.from(value, 'base64');
   return bytes.length === digestBytes[algorithm] && bytes.toString('base64') === value;
@@ -72,7 +72,7 @@ function createCrc32c(): RunningChecksum {
   };
 }
 
-// The 64 bits are kept in two words, since a bigint per byte would be some fifty times slower.
+// The 64 bits are kept in two words, because a bigint per byte would be some fifty times slower.
 function createCrc64(): RunningChecksum {
   const { high: highTable, low: lowTable } = getCrc64Tables();
   let high = 0xff_ff_ff_ff;

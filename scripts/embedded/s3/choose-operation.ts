@@ -9,7 +9,7 @@ import { overridableHeaders } from './read-object.ts';
 
 interface OperationEntry {
   operation: Operation;
-  /** Query parameters that choose this operation. */
+  /** Query parameters that select this operation. */
   needs: readonly string[];
   allows: readonly string[];
 }
@@ -50,8 +50,8 @@ const bucketOperations: Readonly<Record<string, readonly OperationEntry[]>> = {
 };
 
 /**
- * Chooses the operation that a request means. A query parameter that none of ours knows may turn the request
- * into something else (a version, a part, an ACL), so it is refused and not ignored.
+ * Selects the operation for a request. A query parameter that no operation here knows may change the meaning of the
+ * request (a version, a part, an ACL), so it is refused instead of ignored.
  */
 export function chooseOperation(request: S3Request): Operation {
   const names = request.query

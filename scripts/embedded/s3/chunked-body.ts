@@ -6,22 +6,22 @@ export interface ChunkSigning {
   signingKey: Buffer;
   timestamp: string;
   scope: string;
-  /** The request's own signature, from which the first chunk's is chained. */
+  /** The request's own signature, which the first chunk's signature is chained to. */
   seedSignature: string;
 }
 
 export interface ChunkedBodyOptions {
-  /** Where set, every chunk must carry its signature, and so must trailers. */
+  /** If set, every chunk must carry its signature, and so must trailers. */
   signing?: ChunkSigning | undefined;
-  /** The trailers that the request announced, in lower case; none other is accepted and none may be missing. */
+  /** The trailers that the request announced, in lower case. Others are refused, and none may be missing. */
   trailerNames: readonly string[];
-  /** Whether the body's kind has trailers at all. */
+  /** Whether this kind of body has trailers at all. */
   hasTrailers: boolean;
 }
 
 export interface ChunkedBody {
   chunks: AsyncIterable<Buffer>;
-  /** Filled by the time the chunks have been read to their end. */
+  /** Complete once all chunks have been read. */
   trailers: ReadonlyMap<string, string>;
 }
 
@@ -30,8 +30,8 @@ const maxTrailerLines = 16;
 const emptyHash = hashHex('');
 
 /**
- * Decodes an aws-chunked body while it streams. What is yielded of a signed chunk is verified only when the
- * chunk ends, so whoever stores it must not publish it before the iteration has finished.
+ * Decodes an aws-chunked body while it streams. The data of a signed chunk is verified only when the chunk ends, so
+ * the caller must not publish what it stores before the iteration has finished.
  */
 export function decodeChunkedBody(source: AsyncIterable<Buffer>, options: ChunkedBodyOptions): ChunkedBody {
   const trailers = new Map<string, string>();
@@ -88,7 +88,7 @@ function verifyChunk(
   return expected;
 }
 
-// The blank line after the trailers is missing in what some clients send; the end of the body says the same.
+// Some clients omit the blank line after the trailers. The end of the body means the same.
 async function readTrailerLines(reader: ByteReader): Promise<string[]> {
   const lines: string[] = [];
   while (!(await reader.isAtEnd())) {
@@ -131,7 +131,7 @@ function verifyTrailers(
   if (!isSameSignature(expected, signature ?? '')) throw new S3Error('SignatureDoesNotMatch');
 }
 
-/** Lines and runs of bytes from a stream of buffers; holds one buffer at a time and one short line. */
+/** Reads lines and runs of bytes from a stream of buffers. Holds one buffer at a time and one short line. */
 class ByteReader {
   readonly #source: AsyncIterator<Buffer>;
   #pending: Buffer = Buffer.alloc(0);
@@ -170,7 +170,7 @@ class ByteReader {
     throw new S3Error('InvalidChunkSizeError');
   }
 
-  /** Gives the source back, so that the rest of a refused body can still be read by somebody else. */
+  /** Releases the source, so that the rest of a refused body can still be read elsewhere. */
   async release(): Promise<void> {
     await this.#source.return?.();
   }

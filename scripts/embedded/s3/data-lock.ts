@@ -9,13 +9,13 @@ export interface DataLock {
 
 interface Holder {
   pid: number;
-  /** Tells a process from a later one that was given the same id; null where the system does not say. */
+  /** Distinguishes a process from a later one with the same id. Null if the system does not provide it. */
   startedAt: string | null;
 }
 
 /**
- * Takes a data folder for this process. A second server on the same folder would serve an index that knows
- * nothing of the first one's writes. A lock whose process is gone is taken over.
+ * Locks a data folder for this process. A second server on the same folder would serve an index that lacks the first
+ * one's writes. Takes over a lock whose process is gone.
  */
 export async function acquireDataLock(dir: string): Promise<DataLock> {
   await ensureFolder(dir);
@@ -25,7 +25,7 @@ export async function acquireDataLock(dir: string): Promise<DataLock> {
   try {
     await writeFile(claim, content, { flag: 'wx' });
     for (let attempt = 0; attempt < 3; attempt += 1) {
-      // A link appears with its content or not at all, so nobody reads a lock that is half written.
+      // A link appears with its content or not at all, so a half-written lock is never read.
       if (await tryLink(claim, path)) return { release: () => rm(path, { force: true }) };
       await removeStaleLock(path, dir);
     }
@@ -54,7 +54,7 @@ async function removeStaleLock(path: string, dir: string): Promise<void> {
       `The embedded S3 data folder ${dir} is in use by process ${String(holder.pid)}; stop it or choose another folder.`,
     );
   }
-  // Moved aside first: if another process was quicker, it is its fresh lock that was moved, and goes back.
+  // Move it aside first. If another process was faster, this moves its fresh lock, which is then put back.
   const aside = `${path}.${randomUUID()}`;
   try {
     await rename(path, aside);
@@ -72,7 +72,7 @@ function parseHolder(text: string): Holder | undefined {
     const isHolder = typeof value === 'object' && value !== null && 'pid' in value && 'startedAt' in value;
     return isHolder && typeof value.pid === 'number' ? (value as Holder) : undefined;
   } catch {
-    // Links make half-written locks impossible; what cannot be read was damaged and protects nobody.
+    // Links make half-written locks impossible. An unreadable lock is damaged and protects nothing.
     return undefined;
   }
 }
@@ -89,7 +89,7 @@ async function isAlive(holder: Holder): Promise<boolean> {
 async function readStartTime(pid: number): Promise<string | null> {
   const stat = await readIfPresent(`/proc/${String(pid)}/stat`);
   if (stat === undefined) return null;
-  // The command's name in parentheses may hold spaces, so fields are counted after it; this is field 22.
+  // The command's name in parentheses may contain spaces, so count fields after it. This is field 22.
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
 }
 

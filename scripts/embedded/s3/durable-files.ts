@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Makes the names in a folder survive a power cut; a rename alone may not. */
+/** Makes the names in a folder survive a power cut. A rename alone may not. */
 export async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
@@ -12,7 +12,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Creates a folder and those above it, durably, and readable by this user only. */
+/** Creates a folder and its parents, durably, and readable only by this user. */
 export async function ensureFolder(path: string): Promise<void> {
   const firstCreated = await mkdir(path, { recursive: true, mode: 0o700 });
   if (firstCreated === undefined) return;
@@ -22,7 +22,7 @@ export async function ensureFolder(path: string): Promise<void> {
   }
 }
 
-/** Replaces a small file in one step: a reader or a crash meets the old text or the new one, never a half. */
+/** Replaces a small file atomically: a reader, or a start after a crash, finds either the old text or the new one. */
 export async function writeFileAtomically(target: string, text: string, tempDir: string): Promise<void> {
   const temp = join(tempDir, randomUUID());
   try {
@@ -41,7 +41,7 @@ export async function writeFileAtomically(target: string, text: string, tempDir:
   await syncFolder(dirname(target));
 }
 
-/** Whether an error of the file system has this code, such as `ENOENT`. */
+/** Returns whether a file system error has this code, such as `ENOENT`. */
 export function hasErrorCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }

@@ -51,7 +51,7 @@ export interface S3ErrorOptions {
   cause?: unknown;
 }
 
-/** An error that is meant for the client: its code decides the HTTP status. */
+/** An error for the client. Its code determines the HTTP status. */
 export class S3Error extends Error {
   readonly code: S3ErrorCode;
   readonly status: number;

@@ -23,11 +23,11 @@ export interface RequestSurroundings {
   unauthenticated: UnauthenticatedSockets;
 }
 
-// Of a refused upload this much is still read, so that a client which writes first and reads later can read.
+// How much of a refused upload is still read, so that a client that writes first and reads later gets the response.
 const maxDrainBytes = 16 * 1024 * 1024;
 const maxDrainMs = 5000;
 
-/** Serves one request; `expectsContinue` tells that the client waits for a 100 before it sends its body. */
+/** Serves one request. `expectsContinue` means that the client waits for a 100 before it sends its body. */
 export async function handleRequest(
   surroundings: RequestSurroundings,
   message: IncomingMessage,
@@ -38,11 +38,11 @@ export async function handleRequest(
   const requestId = randomBytes(8).toString('hex').toUpperCase();
   const nowMs = surroundings.now();
   response.setHeader('x-amz-request-id', requestId);
-  // Clients that were refused for their clock correct it by this header, so it is by the same clock.
+  // Clients that were refused because of their clock correct it by this header, so it must use the same clock.
   response.setHeader('date', new Date(nowMs).toUTCString());
   let isBodyOnItsWay = !expectsContinue;
   const openBody = (request: S3Request, authentication: Authentication, maxBytes: number): Payload => {
-    // Left open when its reading is given up: destroying it would close the connection before the answer.
+    // Must stay open if reading is given up: destroying it would close the connection before the response.
     const source = message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
     const payload = openPayload(source, collectHeaders(request), authentication, maxBytes);
     if (expectsContinue) response.writeContinue();
@@ -68,12 +68,12 @@ export async function handleRequest(
     });
     await sendResponse(response, result);
   } catch (error) {
-    // A client that has gone cannot be told anything, and what it did not finish sending was not stored.
+    // A disconnected client cannot get a response, and its unfinished upload was not stored.
     if (response.destroyed || message.errored !== null) return;
     const s3Error = error instanceof S3Error ? error : new S3Error('InternalError', { cause: error });
     if (s3Error.status === 500) surroundings.warn(`embedded S3: ${path}: ${String(error)}`);
     if (response.headersSent) {
-      // A cut connection is the only way left to tell that the body is not whole.
+      // Cutting the connection is the only way left to signal that the body is incomplete.
       response.destroy();
       return;
     }
@@ -98,7 +98,8 @@ function collectHeaders(request: S3Request): ReadonlyMap<string, string> {
 async function sendResponse(response: ServerResponse, result: S3Response): Promise<void> {
   const { status, headers = {}, body } = result;
   if (body === undefined) {
-    // Length zero is said, since a client would otherwise wait for chunks; a HEAD's own length stays.
+    // Send a length of zero explicitly, because a client would otherwise wait for chunks. A HEAD response keeps its
+    // own length.
     const hasNoLength = status === 204 || status === 304;
     response.writeHead(status, hasNoLength ? headers : { 'content-length': '0', ...headers }).end();
   } else if (typeof body === 'string') {
@@ -139,7 +140,8 @@ async function sendError(
   );
   const bytes = Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n${document}`);
   const isBodyPending = !message.complete && hasBody(message);
-  // Node would say goodbye to it first, and meanwhile read and parse what was sent behind this request.
+  // Node would first end the connection gracefully, and in the meantime read and parse what was sent after this
+  // request.
   if (isRefused) response.once('finish', () => message.socket.destroy());
   response.writeHead(error.status, {
     'content-type': 'application/xml',
@@ -148,7 +150,7 @@ async function sendError(
     ...(isBodyPending || isRefused ? { connection: 'close' } : {}),
   });
   if (isBodyPending && isBodyOnItsWay && message.method !== 'HEAD') {
-    // The answer is whole for the client once written; ending it first would reset the connection under it.
+    // Once written, the response is complete for the client. Ending it first would reset the connection.
     response.write(bytes);
     await drain(message);
     response.end();
@@ -157,7 +159,7 @@ async function sendError(
   }
 }
 
-/** A request is answered before Node has noted that it ends with its headers. */
+/** A response is sent before Node has noticed that the request ends with its headers. */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
@@ -171,7 +173,7 @@ async function drain(message: IncomingMessage): Promise<void> {
       if (drained > maxDrainBytes) break;
     }
   } catch {
-    // The client went away, or its time is up: there is nobody left to read the rest for.
+    // The client disconnected, or its time is up: nothing needs the rest.
   } finally {
     clearTimeout(timer);
   }

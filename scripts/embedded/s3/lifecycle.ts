@@ -3,7 +3,7 @@ import { S3Error } from './errors.ts';
 import { findChild, parseXml, renderDocument, renderElement, renderText } from './xml.ts';
 import type { XmlElement } from './xml.ts';
 
-/** Objects of the prefix expire this many whole days after they were written. */
+/** Objects with the prefix expire this many whole days after they were written. */
 export interface LifecycleRule {
   id: string;
   prefix: string;
@@ -17,12 +17,12 @@ export interface Expiry {
 }
 
 const dayMs = 86_400_000;
-// The last moment that a date can hold; some hundred million days from now are past it.
+// The latest time that a Date can hold. Some hundred million days from now are past it.
 const maxDateMs = 8_640_000_000_000_000;
 const maxRules = 1000;
 const maxIdLength = 255;
 
-/** Finds the rule by which an object expires first, if any. */
+/** Returns the rule by which an object expires first, if any. */
 export function findExpiry(
   rules: readonly LifecycleRule[],
   key: string,
@@ -46,8 +46,8 @@ export function renderExpiration(expiry: Expiry): string {
 }
 
 /**
- * Reads a LifecycleConfiguration. What it cannot enforce (transitions, tags, dates, versions) it refuses, since
- * a rule that is stored and not obeyed would be believed.
+ * Parses a LifecycleConfiguration. Refuses what it cannot enforce (transitions, tags, dates, versions), because a
+ * rule that is stored but not applied would be misleading.
  */
 export function parseLifecycle(xml: Uint8Array): LifecycleRule[] {
   const root = parseXml(xml);
@@ -84,7 +84,7 @@ function parseRule(rule: XmlElement): LifecycleRule {
   if (expiration === undefined) throw new S3Error('MalformedXML');
   requireOnly(expiration, ['Days']);
   const legacyPrefix = findChild(rule, 'Prefix');
-  // S3 wants exactly one of the two, though a filter may be empty and then means the whole bucket.
+  // S3 requires exactly one of the two. A filter may be empty and then means the whole bucket.
   if ((filter === undefined) === (legacyPrefix === undefined)) throw new S3Error('MalformedXML');
 
   const status = findChild(rule, 'Status')?.text.trim();

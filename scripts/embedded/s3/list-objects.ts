@@ -69,7 +69,7 @@ function readMaxKeys(text: string | undefined): number {
   return Math.min(Number(text), maxPageKeys);
 }
 
-// A page may end with a common prefix, and the next must then not begin with a key from inside it.
+// If a page ends with a common prefix, the next one must not start with a key inside it.
 function renderToken(after: NonNullable<ListQuery['after']>): string {
   const text = 'key' in after ? `k${after.key}` : `p${after.commonPrefix}`;
   return Buffer.from(text).toString('base64url');

@@ -33,7 +33,7 @@ async function main(): Promise<void> {
     secretAccessKey,
   });
 
-  // A signal may come while the index is still being read, and twice (from a terminal and from a supervisor).
+  // A signal may arrive while the index is still being read, and twice (from a terminal and from a supervisor).
   let closing: Promise<void> | undefined;
   const stop = () => {
     closing ??= starting.then((server) => server.close()).catch(fail);

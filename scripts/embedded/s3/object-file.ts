@@ -3,30 +3,30 @@ import type { FileHandle } from 'node:fs/promises';
 import type { NamedValue } from './parse-request.ts';
 import type { PayloadChecksum } from './payload.ts';
 
-/** Everything that is known of an object besides its bytes. */
+/** An object's metadata. */
 export interface ObjectRecord {
   key: string;
   size: number;
   /** MD5 in hexadecimal, without quotes. */
   etag: string;
   lastModifiedMs: number;
-  /** Content-Type and its like, as the client sent them. */
+  /** Content-Type and similar headers, as the client sent them. */
   headers: readonly NamedValue[];
   /** User metadata, names without `x-amz-meta-`. */
   metadata: readonly NamedValue[];
   checksum?: PayloadChecksum | undefined;
 }
 
-// An object is one file: its bytes, then its record as JSON, then the record's length and this mark. The
-// record comes last because the digest in it is known last, and it shares the file so that one rename
-// publishes both; two files could be left belonging to two different uploads.
+// An object is one file: its bytes, then its record as JSON, then the record's length and this mark. The record comes
+// last because the digest in it is known last. It is in the same file so that one rename publishes both: two files
+// could end up belonging to two different uploads.
 const mark = Buffer.from('S3OBJ-01', 'latin1');
 const trailerBytes = 4 + mark.length;
 const maxRecordBytes = 64 * 1024;
 
 /**
- * Writes an object's file and waits until it is on the disk. The record is asked for when the bytes are
- * written. On failure the file is left for the caller to remove.
+ * Writes an object's file and waits until it is on disk. `describe` is called once the bytes are written. On failure,
+ * the caller must remove the file.
  */
 export async function writeObjectFile(
   path: string,
@@ -52,7 +52,7 @@ export async function writeObjectFile(
   }
 }
 
-/** Reads the record of an open object file; the bytes before it are from 0 to `size`. */
+/** Reads the record of an open object file. The object's bytes are those from 0 to `size`. */
 export async function readObjectRecord(handle: FileHandle): Promise<ObjectRecord> {
   const { size: fileBytes } = await handle.stat();
   const trailer = await readExactly(handle, fileBytes - trailerBytes, trailerBytes);

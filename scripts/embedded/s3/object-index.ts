@@ -12,14 +12,14 @@ export interface ListQuery {
   /** Empty for none. */
   delimiter: string;
   maxKeys: number;
-  /** Only what sorts after this key, or after every key of this prefix. */
+  /** Only what sorts after this key, or after every key with this prefix. */
   after?: { key: string } | { commonPrefix: string } | undefined;
 }
 
 export interface ListPage {
   contents: { key: string; entry: IndexEntry }[];
   commonPrefixes: string[];
-  /** Where the next page continues; undefined on the last. */
+  /** Where the next page continues. Undefined on the last page. */
   next?: ListQuery['after'];
 }
 
@@ -45,7 +45,7 @@ export class ObjectIndex {
     return this.#tree.entries();
   }
 
-  /** One page of a listing, of those objects that `isLive` lets through. */
+  /** Returns one page of a listing, with only the objects accepted by `isLive`. */
   list(query: ListQuery, isLive: (key: string, entry: IndexEntry) => boolean): ListPage {
     const page: ListPage = { contents: [], commonPrefixes: [] };
     let last: ListQuery['after'];
@@ -61,7 +61,7 @@ export class ObjectIndex {
         continue;
       }
       if (page.contents.length + page.commonPrefixes.length >= query.maxKeys) {
-        // A page of no keys at all is S3's answer to max-keys=0, and it is not truncated.
+        // A page without keys is S3's response to max-keys=0, and it is not truncated.
         if (last !== undefined) page.next = last;
         return page;
       }
@@ -91,7 +91,7 @@ export function compareUtf8(a: string, b: string): number {
   return a.length - b.length;
 }
 
-// Surrogates stand for the code points above all others, so they rank after the rest of the units.
+// Surrogates stand for the code points above all others, so they rank after all other units.
 function rankUnit(unit: number): number {
   return unit >= 0xd8_00 && unit <= 0xdf_ff ? unit + 0x1_00_00 : unit;
 }
@@ -106,8 +106,8 @@ function findCommonPrefix(key: string, { prefix, delimiter }: ListQuery): string
   return position === -1 ? undefined : key.slice(0, position + delimiter.length);
 }
 
-// Jumps over the thousands of keys that one common prefix may stand for. The few keys that sort after the
-// jump and still have the prefix are then skipped one by one.
+// Jumps over the thousands of keys that one common prefix may stand for. The few keys that sort after the jump and
+// still have the prefix are then skipped one by one.
 function endOfPrefix(prefix: string, key: string): string {
   return maxUtf8(`${prefix}\u{10ffff}`, key);
 }

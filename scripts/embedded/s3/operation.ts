@@ -6,11 +6,11 @@ import type { Payload } from './payload.ts';
 /** An authenticated request and what its operation may use. */
 export interface OperationContext {
   request: S3Request;
-  /** The request's headers, and of a presigned request also the x-amz headers that travel in its query. */
+  /** The request's headers. For a presigned request, also the x-amz headers from its query. */
   headers: ReadonlyMap<string, string>;
   store: BucketStore;
   nowMs: number;
-  /** Announces that the body is wanted, of at most this many bytes. Called at most once. */
+  /** Announces that a body of at most `maxBytes` is wanted. Must be called at most once. */
   openPayload: (maxBytes: number) => Payload;
   maxObjectBytes: number;
 }

@@ -5,20 +5,20 @@ export type NamedValue = readonly [name: string, value: string];
 
 export interface S3Request {
   method: string;
-  /** The path as it stood on the wire, without the query: the signature is computed from it. */
+  /** The path as sent, without the query. The signature is computed from it. */
   rawPath: string;
   /** Empty for the service itself. */
   bucket: string;
-  /** Empty for a bucket. Any text, `..` and slashes included; it is never used as a path. */
+  /** Empty for a bucket. May be any text, including `..` and slashes. It is never used as a path. */
   key: string;
   query: readonly NamedValue[];
-  /** By lower-case name; a header sent several times is joined with commas, as the signature wants it. */
+  /** By lower-case name. A header sent several times is joined with commas, as the signature requires. */
   headers: ReadonlyMap<string, string>;
 }
 
 const maxKeyBytes = 1024;
 
-// A second value of these would let what is signed differ from what is obeyed.
+// A second value of these would let the signed request differ from the executed one.
 const singleHeaders = new Set([
   'authorization',
   'content-length',

@@ -11,15 +11,15 @@ export interface PayloadChecksum {
   value: string;
 }
 
-/** A request's body, decoded, and verified in every way its headers ask for by the time it has been read. */
+/** A request's decoded body. By the time it has been read, it is verified in every way its headers ask for. */
 export interface Payload {
-  /** Throws at its end where a digest, a checksum, a signature or the length does not hold. */
+  /** Throws at its end if a digest, a checksum, a signature or the length does not match. */
   chunks: AsyncIterable<Buffer>;
   /** Announced length of the decoded body in bytes. */
   length: number | undefined;
-  /** MD5 in hexadecimal; only after the chunks were read. */
+  /** MD5 in hexadecimal. Available once the chunks have been read. */
   md5: () => string;
-  /** The checksum the client sent, in a header or a trailer; only after the chunks were read. */
+  /** The checksum the client sent, in a header or a trailer. Available once the chunks have been read. */
   checksum: () => PayloadChecksum | undefined;
 }
 
@@ -38,7 +38,7 @@ const checksumPrefix = 'x-amz-checksum-';
 // These share the prefix but describe a checksum instead of being one.
 const checksumAttributes = new Set(['mode', 'type', 'algorithm']);
 
-/** Prepares to read a body; what its headers alone give away as wrong is refused here, before a byte is read. */
+/** Prepares to read a body. Refuses what the headers alone show to be wrong, before a byte is read. */
 export function openPayload(
   source: AsyncIterable<Buffer>,
   headers: ReadonlyMap<string, string>,
@@ -122,7 +122,7 @@ export async function readPayload(payload: Payload): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/** Whether the client sent anything by which damage to the body on its way can be told. */
+/** Returns whether the client sent anything that reveals damage to the body in transit. */
 export function hasIntegrityHeader(headers: ReadonlyMap<string, string>): boolean {
   return (
     headers.has('content-md5') || headers.has('x-amz-trailer') || readChecksumHeader(headers) !== undefined

@@ -3,7 +3,7 @@ import type { ObjectRecord } from './object-file.ts';
 import { getQueryValue } from './parse-request.ts';
 import type { S3Request } from './parse-request.ts';
 
-/** Headers that S3 keeps with an object and that a signed read may override by `response-…` parameters. */
+/** Headers that S3 stores with an object and that a signed read may override by `response-…` parameters. */
 export const overridableHeaders = [
   'cache-control',
   'content-disposition',
@@ -20,11 +20,10 @@ export interface ByteRange {
 }
 
 /**
- * Decides a conditional read in the order that HTTP gives the conditions. True means that the client's copy
- * is still good (304).
+ * Evaluates a conditional read in HTTP's order of conditions. Returns true if the client's copy is still valid (304).
  */
 export function isNotModified(headers: ReadonlyMap<string, string>, record: ObjectRecord): boolean {
-  // HTTP dates have whole seconds, so the object's time is compared as the client saw it.
+  // HTTP dates have whole seconds, so compare the object's time as the client saw it.
   const modifiedSeconds = Math.floor(record.lastModifiedMs / 1000);
   const ifMatch = headers.get('if-match');
   const ifNoneMatch = headers.get('if-none-match');
@@ -45,7 +44,9 @@ export function createPreconditionError(condition: string): S3Error {
   return new S3Error('PreconditionFailed', { details: { Condition: condition } });
 }
 
-/** Whether a list of quoted entity tags, or `*`, holds this one; the list is a client's and may be unquoted. */
+/**
+ * Returns whether a list of entity tags, or `*`, contains this one. The list comes from a client and may be unquoted.
+ */
 export function matchesEtag(list: string, etag: string): boolean {
   return list.split(',').some((item) => {
     const tag = item.trim().replace(/^W\//, '').replaceAll('"', '');
@@ -54,8 +55,8 @@ export function matchesEtag(list: string, etag: string): boolean {
 }
 
 /**
- * Reads a Range header: undefined where the whole object is to be sent, as for a header that HTTP says to
- * ignore and for several ranges at once, which S3 does not serve.
+ * Reads a Range header. Returns undefined if the whole object must be sent: for a header that HTTP says to ignore,
+ * and for several ranges at once, which S3 does not support.
  */
 export function readRange(headers: ReadonlyMap<string, string>, record: ObjectRecord): ByteRange | undefined {
   const header = headers.get('range');
@@ -76,7 +77,7 @@ export function readRange(headers: ReadonlyMap<string, string>, record: ObjectRe
   return { start, end };
 }
 
-/** The headers that come with an object's bytes, and with a 304 in their stead. */
+/** Returns the headers sent with an object's bytes, or with a 304. */
 export function renderObjectHeaders(request: S3Request, record: ObjectRecord): Record<string, string> {
   const headers: Record<string, string> = {
     etag: `"${record.etag}"`,
@@ -93,7 +94,10 @@ export function renderObjectHeaders(request: S3Request, record: ObjectRecord): R
   return headers;
 }
 
-/** Refuses what cannot stand in a header: line breaks above all, with which a link could forge headers. */
+/**
+ * Refuses characters that are not allowed in a header, in particular line breaks, with which a link could forge
+ * headers.
+ */
 export function checkHeaderValue(value: string): string {
   if (/^[\t\u{20}-\u{7e}\u{80}-\u{ff}]*$/u.test(value)) return value;
   throw new S3Error('InvalidArgument', {

@@ -8,36 +8,36 @@ import { acquireDataLock } from './data-lock.ts';
 import { handleRequest } from './handle-request.ts';
 
 export interface EmbeddedS3Options extends UnauthenticatedLimits {
-  /** Where everything is kept; made if missing, and held by one server at a time. */
+  /** Data folder. Created if missing, and locked by one server at a time. */
   dir: string;
-  /** 0, the default, takes a free one. */
+  /** 0, the default, takes a free port. */
   port?: number;
   host?: string;
   accessKeyId: string;
   secretAccessKey: string;
-  /** Unset, requests for any region are served. */
+  /** If unset, requests for any region are served. */
   region?: string | undefined;
   now?: () => number;
   sweepIntervalMs?: number;
-  /** S3's own limit for one upload, 5 GiB, unless set. */
+  /** Defaults to S3's own limit for one upload, 5 GiB. */
   maxObjectBytes?: number;
-  /** How long requests under way may take at a stop. */
+  /** How long requests in progress may take during a stop. */
   closeGraceMs?: number;
-  /** Told, in one line, of failures that no client can be told of; standard error unless set. */
+  /** Called with one line for failures that cannot be reported to a client. Defaults to standard error. */
   warn?: (line: string) => void;
 }
 
 export interface EmbeddedS3 {
   endpoint: string;
-  /** Ends what is under way, for two seconds at most, and gives the data folder free. */
+  /** Ends requests in progress, within two seconds, and releases the data folder. */
   close: () => Promise<void>;
-  /** Deletes expired objects now and tells how many. */
+  /** Deletes expired objects now and returns how many there were. */
   sweep: () => Promise<number>;
 }
 
 const idleSocketMs = 120_000;
 
-/** Starts an S3 server that speaks the real protocol, for development and tests. */
+/** Starts an S3 server that implements the real protocol, for development and tests. */
 export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<EmbeddedS3> {
   const {
     dir,
@@ -66,18 +66,18 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
     const server = createServer((message, response) => serve(message, response, false));
     server.on('connection', (socket) => unauthenticated.add(socket));
     server.on('checkContinue', (message, response) => serve(message, response, true));
-    // A large upload may take long; what counts is that bytes keep coming.
+    // A large upload may take long, as long as bytes keep coming.
     server.requestTimeout = 0;
     server.timeout = idleSocketMs;
     server.keepAliveTimeout = idleSocketMs;
     await listen(server, port, host);
-    // A connection that could not be accepted, as no file was left for it, is no reason to end.
+    // Do not crash when a connection cannot be accepted, for example because no file descriptor is left.
     const warnRarely = createThrottledWarning(warn);
     server.on('error', (error) => warnRarely(`embedded S3: cannot take a connection: ${error.message}`));
 
     let sweeping: Promise<number> = Promise.resolve(0);
     const sweep = () => {
-      // One at a time; a sweep that failed must not make all later ones fail.
+      // One at a time. A failed sweep must not make all later ones fail.
       const next = sweeping.catch(() => 0).then(() => store.sweep());
       sweeping = next;
       return next;
@@ -127,7 +127,7 @@ async function closeServer(server: Server, closeGraceMs: number): Promise<void> 
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
-  // A connection whose request ends only now would otherwise be kept alive until its idle time is up.
+  // A connection whose request ends only now would otherwise be kept alive until its idle timeout.
   const idleTimer = setInterval(() => server.closeIdleConnections(), 50);
   const graceTimer = setTimeout(() => server.closeAllConnections(), closeGraceMs);
   await closed;

@@ -2,10 +2,10 @@ import { S3Error } from './errors.ts';
 import { getQueryValue } from './parse-request.ts';
 import type { S3Request } from './parse-request.ts';
 
-/** What a signature is computed from; a whole S3Request is not needed. */
+/** The parts of an S3Request that a signature is computed from. */
 export type SignableRequest = Pick<S3Request, 'method' | 'rawPath' | 'query' | 'headers'>;
 
-/** What a request says of its own signature, well-formed but not yet verified. */
+/** What a request claims about its signature, well-formed but not yet verified. */
 export interface SignatureClaim {
   presigned: boolean;
   accessKeyId: string;
@@ -92,7 +92,7 @@ function readQueryClaim(request: SignableRequest): SignatureClaim {
   return {
     presigned: true,
     expiresSeconds: Number(expires),
-    // A presigned link is made before its body is known, so the payload is unsigned unless it says otherwise.
+    // A presigned link is created before its body is known, so the payload is unsigned unless it says otherwise.
     payloadHash:
       request.headers.get('x-amz-content-sha256') ??
       getQueryValue(request, 'X-Amz-Content-Sha256') ??

@@ -7,7 +7,7 @@ import type { NamedValue } from './parse-request.ts';
 export interface SignaturePolicy {
   accessKeyId: string;
   secretAccessKey: string;
-  /** Refuses any other region in the credential; unset, the server is of whatever region it is called. */
+  /** Refuses any other region in the credential. If unset, every region is accepted. */
   region?: string | undefined;
   nowMs: number;
 }
@@ -27,7 +27,7 @@ const maxSkewMs = 15 * 60_000;
 
 /**
  * Verifies the SigV4 signature in the Authorization header or in the query.
- * Throws the S3Error that Amazon answers where it does not hold.
+ * @throws the S3Error that Amazon returns if it is not valid
  */
 export function verifySignature(request: SignableRequest, policy: SignaturePolicy): Authentication {
   const claim = readClaim(request);
@@ -64,8 +64,8 @@ export function verifySignature(request: SignableRequest, policy: SignaturePolic
 }
 
 /**
- * Renders the canonical request. Its characters stand for bytes (latin1): Node hands headers over that way,
- * and path and query are ASCII once encoded.
+ * Renders the canonical request. Its characters stand for bytes (latin1): Node provides headers that way, and path
+ * and query are ASCII once encoded.
  */
 export function renderCanonicalRequest(
   request: SignableRequest,
@@ -107,7 +107,7 @@ export function isSameSignature(expected: string, provided: string): boolean {
   return expectedBytes.length === providedBytes.length && timingSafeEqual(expectedBytes, providedBytes);
 }
 
-/** Percent-encodes all but RFC 3986's unreserved characters, as SigV4 demands. */
+/** Percent-encodes all but RFC 3986's unreserved characters, as SigV4 requires. */
 export function encodeRfc3986(text: string): string {
   return encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
@@ -115,7 +115,7 @@ export function encodeRfc3986(text: string): string {
   );
 }
 
-// S3 alone among Amazon's services encodes a path once and does not resolve its dots.
+// Unlike Amazon's other services, S3 encodes a path once and does not resolve its dots.
 function renderCanonicalPath(rawPath: string): string {
   return encodeRfc3986(decodeURIComponent(rawPath)).replaceAll('%2F', '/');
 }
@@ -167,7 +167,7 @@ function checkTime(claim: SignatureClaim, nowMs: number): void {
   }
 }
 
-// Every x-amz header changes what the request means, so one that nobody signed may have been added on the way.
+// Every x-amz header changes the meaning of the request, so an unsigned one may have been added in transit.
 function checkSignedHeaders(request: SignableRequest, claim: SignatureClaim): void {
   const unsigned = [...request.headers.keys()].filter(
     (name) => (name === 'host' || name.startsWith('x-amz-')) && !claim.signedHeaders.includes(name),

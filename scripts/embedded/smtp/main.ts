@@ -6,8 +6,8 @@ import { startEmbeddedSmtp } from './server.ts';
 logUncaught('smtp', 2);
 
 /**
- * `node main.js --dir <path> [--port 0]`: serves until SIGTERM, having printed its address as one JSON line. The password
- * comes on stdin, so that it is in no list of processes.
+ * `node main.js --dir <path> [--port 0]`: prints its address as one JSON line, then serves until SIGTERM. Reads the
+ * password from stdin, so that it is not in process lists.
  */
 async function main(): Promise<void> {
   if (process.env['NODE_ENV'] === 'production') {
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  // With a level, so that the console, which shows the lines about mails, leaves this one out.
+  // The level makes the console skip this line. It shows only the lines about mails.
   console.log(JSON.stringify({ level: 'debug', endpoint: server.endpoint }));
 }
 

@@ -5,25 +5,31 @@ import { writePrivateBytes } from '../../start/private-file.ts';
 
 const newestKept = 500;
 
-/** A folder of mails that nobody sends: each a file that mail programs open, the newest 500 of them. */
+/** A folder of mails that are not sent: one file per mail, readable by mail programs. Keeps the newest 500. */
 export class Outbox {
   readonly #dir: string;
   readonly #maxMails: number;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #names: string[];
 
-  /** @param dir made if missing. @param maxMails for tests */
+  /**
+   * @param dir created if missing
+   * @param maxMails for tests
+   */
   constructor(dir: string, maxMails = newestKept) {
     this.#dir = dir;
     this.#maxMails = maxMails;
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    // Drafts that a crash left count as mails, so that they go as well; what is none of ours stays.
+    // Drafts left by a crash count as mails, so that they are removed as well. Other files are left alone.
     this.#names = readdirSync(dir)
       .filter((name) => name.includes('.eml'))
       .sort();
   }
 
-  /** Writes the mail in one step, readable by this user alone, and removes the oldest beyond the bound. @returns its path */
+  /**
+   * Writes the mail atomically, readable only by this user, and removes the oldest mails beyond the limit.
+   * @returns its path
+   */
   add(mail: Buffer): string {
     const time = new Date().toISOString().replaceAll(/[:.]/g, '-');
     const name = `${time}-${randomBytes(3).toString('hex')}.eml`;

@@ -10,12 +10,12 @@ import { Outbox } from './outbox.ts';
 import { findMailCode, parseMail } from './read-mail.ts';
 
 export interface EmbeddedSmtpOptions extends UnauthenticatedLimits {
-  /** Where the mails are put; made if missing. */
+  /** Folder for the mails. Created if missing. */
   readonly dir: string;
   readonly password: string;
-  /** 0, the default, takes a free one. */
+  /** 0, the default, takes a free port. */
   readonly port?: number;
-  /** Told of each mail, in one line; standard output unless set. */
+  /** Called with one line for each mail. Defaults to standard output. */
   readonly print?: (line: string) => void;
   /** For tests. */
   readonly maxMails?: number;
@@ -26,12 +26,12 @@ export interface EmbeddedSmtp {
   close(): Promise<void>;
 }
 
-/** Of a mail; ours have a few kilobytes. */
+/** Per mail. Ours have a few kilobytes. */
 const maxMailBytes = 1_000_000;
 const idleSocketMs = 120_000;
 const maxClients = 1_000;
 
-/** Starts an SMTP server on loopback, for development: it puts mails into a folder and sends none on. */
+/** Starts an SMTP server on loopback, for development. It puts mails into a folder and does not forward them. */
 export async function startEmbeddedSmtp(options: EmbeddedSmtpOptions): Promise<EmbeddedSmtp> {
   const { dir, password, port = 0, print = (line) => console.log(line), maxMails } = options;
   if (password === '') throw new Error('The embedded SMTP server needs a password.');
@@ -46,7 +46,7 @@ export async function startEmbeddedSmtp(options: EmbeddedSmtpOptions): Promise<E
     socketTimeout: idleSocketMs,
     closeTimeout: 1_000,
     disableReverseLookup: true,
-    // On loopback there is nobody to hide from, and no certificate that would be believed.
+    // On loopback, TLS protects against nothing, and there is no certificate that clients would trust.
     disabledCommands: ['STARTTLS'],
     allowInsecureAuth: true,
     logger: false,
@@ -65,7 +65,7 @@ export async function startEmbeddedSmtp(options: EmbeddedSmtpOptions): Promise<E
       );
     },
   });
-  // A client that leaves in the middle of a mail is no reason to end.
+  // Do not crash when a client disconnects in the middle of a mail.
   server.on('error', () => undefined);
   server.server.on('connection', (socket: Socket) => {
     const { remotePort } = socket;
@@ -93,7 +93,7 @@ async function receive(
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    // The rest is read and dropped: the protocol has no way to interrupt a mail.
+    // Read and discard the rest: the protocol has no way to interrupt a mail.
     if (!stream.sizeExceeded) chunks.push(chunk);
   }
   if (stream.sizeExceeded) throw new Error(`A mail has ${maxMailBytes} bytes at most.`);

@@ -8,8 +8,8 @@ import { overview, tagDescriptions } from './overview.ts';
 import { SchemaComponents } from './schema-components.ts';
 
 /**
- * The OpenAPI 3.1 description of these operations. Pure.
- * @param serverUrl where callers reach the server, without the version segment and without a last slash
+ * Builds the OpenAPI 3.1 description of these operations. Pure.
+ * @param serverUrl the server's public address, without the version segment and without a trailing slash
  */
 export function buildDescription(operations: readonly Operation[], serverUrl: string): Description {
   const components = new SchemaComponents();

@@ -53,7 +53,7 @@ export const securitySchemes = {
   },
 } as const;
 
-/** What a call must carry, all of it. */
+/** Lists the security schemes that a call must satisfy, all of them. */
 export function listSecurity(operation: Operation): (keyof typeof securitySchemes)[] {
   if (operation.auth === 'none') return [];
   return needsCsrfToken(operation) ? [operation.auth, 'csrf'] : [operation.auth];
@@ -62,7 +62,7 @@ export function listSecurity(operation: Operation): (keyof typeof securityScheme
 const json = 'application/json';
 const form = 'multipart/form-data';
 
-/** Where the operation is found, below the server's address. */
+/** The operation's full path below the server's address. */
 export function fullPathOf({ path, atRoot }: Operation): string {
   return atRoot === true ? path : `/v1${path}`;
 }
@@ -151,11 +151,11 @@ const propertiesOf = (schema: JsonSchema | undefined): object => schema?.propert
 const formatSize = (bytes: number): string =>
   bytes >= 1_000_000 ? `${bytes / 1_000_000} MB` : `${bytes / 1_000} KB`;
 
-/** How an example of this answer is called among those of the usual one. */
+/** Names the example of this response among those of the usual one. */
 const nameOf = ({ responseType, status }: FurtherAnswer): string =>
   responseType?.split('/')[1] ?? `status-${status}`;
 
-/** The usual answer and the further ones, gathered by status. */
+/** Describes the usual response and the further ones, grouped by status. */
 function describeSuccess(operation: Operation, components: SchemaComponents): Record<string, ResponseObject> {
   const usual: FurtherAnswer = {
     status: operation.status ?? 200,
@@ -204,7 +204,7 @@ function describeContent(
   );
 }
 
-/** An event stream is a text, whose events hold what the schema describes. */
+/** An event stream is a string. The schema describes the data of its events. */
 function toMediaSchema(responseType: string, schema: JsonSchema): JsonSchema {
   if (responseType !== 'text/event-stream') return schema;
   return { type: 'string', contentMediaType: responseType, contentSchema: schema };

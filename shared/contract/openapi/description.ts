@@ -94,7 +94,7 @@ export interface JsonSchema {
   readonly examples?: readonly unknown[];
   readonly contentMediaType?: string;
   readonly contentSchema?: JsonSchema;
-  /** Of the contract only. */
+  /** Used only in the contract. */
   readonly [wrongTypeHint]?: string;
   readonly [lateItems]?: JsonSchema;
 }

@@ -19,12 +19,12 @@ import type { JsonSchema, ResponseObject } from './description.ts';
 import { headersOf } from './headers.ts';
 import type { SchemaComponents } from './schema-components.ts';
 
-/** Every code that a call of the operation can be answered with, in the order of the table of errors. */
+/** Returns every error code that a call of the operation can return, in the order of the error table. */
 export function findErrorCodes(operation: Operation): ErrorCode[] {
   const codes = new Set<ErrorCode>(operation.errors);
   const add = (...more: ErrorCode[]): void => more.forEach((code) => codes.add(code));
   add('internal_error');
-  // Whose key or session it is, is looked up in a backing service.
+  // Authentication looks up the key or session in a backing service.
   if (operation.auth === 'key') add('invalid_api_key', 'account_banned', 'service_unavailable');
   if (asksForOwnAccount(operation)) add('rate_limit_exceeded');
   if (operation.auth === 'web' || operation.auth === 'refresh') add('unauthenticated', 'service_unavailable');
@@ -37,15 +37,15 @@ export function findErrorCodes(operation: Operation): ErrorCode[] {
   return (Object.keys(errorKinds) as ErrorCode[]).filter((code) => codes.has(code));
 }
 
-/** One response a status, whose schema names the codes that this operation has of it. */
+/** Describes one response per status. Its schema lists the codes that this operation has with that status. */
 export function describeErrors(
   operation: Operation,
   components: SchemaComponents,
 ): Record<string, ResponseObject> {
   const errors = findErrorCodes(operation).map((code) => ({ code, status: errorKind(code).status }));
-  // A body that comes too slowly. What else HTTP has a status of its own for belongs to no operation.
+  // 408 is for a body that arrives too slowly. HTTP's other special statuses are not specific to an operation.
   if (operation.body !== undefined) errors.push({ code: 'deadline_exceeded', status: 408 });
-  // Of the job that a request is attached to by its Idempotency-Key.
+  // For a request that its Idempotency-Key attaches to an existing job.
   if (operation.errors.includes('idempotency_conflict'))
     errors.push({ code: 'job_cancelled', status: cancelledJobStatus });
   if (operation.servesRanges === true) {
@@ -77,7 +77,7 @@ function describeStatus(
       ...(isValidation ? {} : { detail: { properties: { error: only } } }),
     },
   };
-  // The text of a 404 names what the example asks for: only the example shows it.
+  // The text of a 404 names what the example asks for, so only the example shows it.
   const ownTextOf = (code: ErrorCode) => (code === 'not_found' ? undefined : operation.errorTexts?.[code]);
   const textOf = (code: ErrorCode): string => ownTextOf(code)?.message ?? errorKind(code, status).en;
   return {
@@ -104,7 +104,7 @@ function describeStatus(
   };
 }
 
-/** Where a fault of this code is found, in the example of it. */
+/** Returns where a fault with this code is located, for its example. */
 function locateFault({ body, query, pathParameters }: Operation, code: ErrorCode): string[] {
   if (body === undefined && query === undefined) return ['path', ...namesOf(pathParameters).slice(0, 1)];
   if (body === undefined) return ['query', ...namesOf(query).slice(0, 1)];

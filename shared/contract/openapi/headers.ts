@@ -5,7 +5,7 @@ import { maxWebhookUrlLength, webhookUrlHeader } from '../webhook-url.ts';
 import { answersAsStream, type Operation } from '../operation.ts';
 import type { HeaderObject, ParameterObject, Reference } from './description.ts';
 
-/** Headers of answers, by name. */
+/** Response headers, by name. */
 export const responseHeaders = {
   'x-request-id': {
     description: 'The id of this request. Quote it when you ask for help. One that you send is not adopted.',
@@ -93,7 +93,7 @@ const rateLimitHeaders = [
   'x-ratelimit-reset-requests',
 ] as const satisfies readonly HeaderName[];
 
-/** The headers of an operation's answer of this status. */
+/** Returns the response headers of an operation for this status. */
 export function headersOf(operation: Operation, status: number): Record<string, Reference> {
   const names: HeaderName[] = ['x-request-id'];
   const isCounted = operation.modelTypes !== undefined;
@@ -112,7 +112,7 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** Whether the status is an answer of its own, and no error. */
+/** Returns whether the status belongs to a further response, not to an error. */
 const isReport = ({ furtherAnswers = [] }: Operation, status: number): boolean =>
   furtherAnswers.some((answer) => answer.status === status);
 
@@ -126,7 +126,7 @@ const lastEventId: ParameterObject = {
   schema: { type: 'string' },
 };
 
-/** Of requests for a model's work. */
+/** Headers of requests for a model's work. */
 const jobHeaders: readonly ParameterObject[] = [
   {
     name: 'Prefer',
@@ -157,7 +157,7 @@ const jobHeaders: readonly ParameterObject[] = [
   },
 ];
 
-/** An operation that can tell of a conflict of keys is one that takes them. */
+/** An operation takes idempotency keys if it can report a conflict between them. */
 const takesIdempotencyKey = ({ errors }: Operation): boolean => errors.includes('idempotency_conflict');
 
 const fileHeader = (name: string, description: string, example: string): ParameterObject => ({
@@ -169,7 +169,7 @@ const fileHeader = (name: string, description: string, example: string): Paramet
   example,
 });
 
-/** What a caller may say about a file that it has, whole or in part. */
+/** Headers with which a caller states what it already has of a file. */
 const fileHeaders: readonly ParameterObject[] = [
   fileHeader(
     'Range',

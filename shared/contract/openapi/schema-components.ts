@@ -1,25 +1,26 @@
 import { lateItems, wrongTypeHint } from '../fields.ts';
 import type { JsonSchema } from './description.ts';
 
-/** Requests may leave out what has a default; answers always carry what is required. */
+/** Requests may omit fields that have a default. Responses always contain all required fields. */
 export type Direction = 'request' | 'response';
 
 const prefix = '#/components/schemas/';
 
 /**
- * Rewrites the contract's schemas for the description. One with a `title` becomes the component of that name, and every
- * use of it a reference; what a use alone says (its description, its default, that it may be null) stands beside it.
+ * Rewrites the contract's schemas for the description. A schema with a `title` becomes the component of that name,
+ * and every use becomes a reference. What is specific to one use (its description, its default, whether it is
+ * nullable) stays next to the reference.
  */
 export class SchemaComponents {
   readonly #components = new Map<string, JsonSchema>();
 
-  /** By name, in alphabetical order. */
+  /** Returns all components, in alphabetical order of their names. */
   all(): Record<string, JsonSchema> {
     const entries = [...this.#components].toSorted(([a], [b]) => (a < b ? -1 : 1));
     return Object.fromEntries(entries);
   }
 
-  /** @throws Error where two different schemas have one title */
+  /** @throws Error if two different schemas have the same title */
   rewrite(schema: JsonSchema, direction: Direction): JsonSchema {
     const {
       title,
@@ -85,7 +86,7 @@ function withoutNull(schema: JsonSchema): JsonSchema {
   return { ...schema, type: types.length === 1 ? types[0]! : types };
 }
 
-/** Whether two schemas say the same, in whatever order. */
+/** Returns whether two schemas are equal, ignoring key order. */
 function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(sortKeys(a)) === JSON.stringify(sortKeys(b));
 }
@@ -97,7 +98,10 @@ function sortKeys(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, inner]) => [key, sortKeys(inner)]));
 }
 
-/** The component that a reference names. @throws Error where there is none */
+/**
+ * Resolves a reference to its component.
+ * @throws Error if there is none
+ */
 export function resolveSchema(
   { $ref }: JsonSchema,
   components: Readonly<Record<string, JsonSchema>>,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
-import type { Waiter } from '../../../api/dispatch/waiter.ts';
+import type { PendingReply } from '../../../api/dispatch/pending-reply.ts';
 import { WorkerControls, type WaiterControl } from '../../../api/dispatch/worker-controls.ts';
 import { redisChannels } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
@@ -11,7 +11,7 @@ import { useRedis } from '../../support/use-redis.ts';
 const redis = useRedis(test);
 
 const waiterOf = (workerId: string, requestId: string) =>
-  ({ workerId, request: { requestId } }) as unknown as Waiter;
+  ({ workerId, request: { requestId } }) as unknown as PendingReply;
 
 test('only the last word on a request is said again: what a later one took back stays unsaid', async (t) => {
   const controls = new WorkerControls(redis(), createLogger('test', 'silent'));

@@ -11,11 +11,11 @@ import { ChatRequest } from '../../../shared/contract/chat.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { compileValidator } from '../../../shared/contract/validation.ts';
 import { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
-import type { RecalledReasoning } from '../../../shared/queue/job-kinds.ts';
+import type { LoadedReasoning } from '../../../shared/queue/job-kinds.ts';
 import { toChatRequest as toMessagesRequest } from '../../../workers/upstreams/anthropic/to-request.ts';
-import { toRemembered } from '../../../workers/upstreams/gemini/thought-signatures.ts';
+import { toSavedSignatures } from '../../../workers/upstreams/gemini/thought-signatures.ts';
 import { toChatRequest as toGenerateRequest } from '../../../workers/upstreams/gemini/to-request.ts';
-import { restoreReasoning } from '../../../workers/upstreams/openai/remember-reasoning.ts';
+import { restoreReasoning } from '../../../workers/upstreams/openai/save-reasoning.ts';
 import { toChatRequest as toCompletionRequest } from '../../../workers/upstreams/openai/to-request.ts';
 import {
   nameCall,
@@ -78,7 +78,7 @@ interface Counted {
   /** Of the prompt, in tokens. */
   readonly reserved: number;
   readonly wanted: number;
-  readonly reasoning: readonly RecalledReasoning[];
+  readonly reasoning: readonly LoadedReasoning[];
 }
 
 async function count(id: string, body: object, reasoning: ChatContents['reasoning'] = []): Promise<Counted> {
@@ -220,7 +220,7 @@ const request = fc.record(
 );
 
 /** What each vendor would want back of the conversation's calls. */
-function keep(dialect: Dialect, messages: readonly object[], text: string): RecalledReasoning[] {
+function keep(dialect: Dialect, messages: readonly object[], text: string): LoadedReasoning[] {
   const { [dialect]: model } = vendorModels;
   const values = {
     openai: { kind: 'openai', model, reasoning: text },
@@ -229,7 +229,7 @@ function keep(dialect: Dialect, messages: readonly object[], text: string): Reca
       model,
       blocks: [{ type: 'thinking', thinking: text, signature: 'c2ln'.repeat(50) }],
     },
-    gemini: toRemembered(model, 'c2ln'.repeat(50)),
+    gemini: toSavedSignatures(model, 'c2ln'.repeat(50)),
   };
   return messages.flatMap((message, messageIndex) => {
     const [first] = (message as { tool_calls?: { id: string }[] }).tool_calls ?? [];

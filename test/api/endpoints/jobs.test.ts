@@ -7,7 +7,9 @@ import Koa from 'koa';
 import { streamJobEvents } from '../../../api/endpoints/job-events.ts';
 import { cancelJob } from '../../../api/endpoints/jobs.ts';
 import { renderError } from '../../../api/middleware/render-error.ts';
-import { requestContext, type RequestState } from '../../../api/middleware/request-context.ts';
+import type { RequestState } from '../../../api/request/context.ts';
+import { requestContext } from '../../../api/middleware/request-context.ts';
+import { validate } from '../../../api/middleware/validate.ts';
 import type { ShownJob } from '../../../api/present/job-text.ts';
 import type { Services } from '../../../api/services.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
@@ -29,13 +31,16 @@ async function serve(t: ExecutionContext, find: () => Promise<ShownJob | null>):
   const durableJobs = { find, cancel: async () => true, closing: new AbortController().signal };
   const services = { durableJobs } as unknown as Services;
   const router = new Router<RequestState>();
-  router.delete('/v1/jobs/:job_id', cancelJob(services));
-  router.get('/v1/jobs/:job_id/events', streamJobEvents(services));
+  router.delete('/v1/jobs/:job_id', validate(cancelJob.operation), cancelJob.createHandler(services));
+  router.get(
+    '/v1/jobs/:job_id/events',
+    validate(streamJobEvents.operation),
+    streamJobEvents.createHandler(services),
+  );
   const app = new Koa<RequestState>();
   app.use(requestContext(captured.log)).use(renderError(captured.log));
   app.use(async (context, next) => {
     context.state.holder = { accountId: 'account', keyHash: 'hash' };
-    context.state.query = {};
     await next();
   });
   app.use(router.routes());

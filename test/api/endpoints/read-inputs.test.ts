@@ -1,8 +1,7 @@
-import { EventEmitter } from 'node:events';
 import test from 'ava';
 import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
 import { readInputs } from '../../../api/endpoints/read-inputs.ts';
-import type { ApiContext, RequestState } from '../../../api/middleware/request-context.ts';
+import type { ApiContext, RequestState } from '../../../api/request/context.ts';
 import type { Services } from '../../../api/services.ts';
 import type { EmbeddingInput } from '../../../shared/contract/embeddings.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
@@ -14,18 +13,21 @@ const longToken = encode(' '.repeat(128))[0]!;
 
 function startRequest(capacity = 1_000_000_000) {
   const requestMemory = new FairBudget({ capacity });
-  const state: Partial<RequestState> = { holder: { accountId: 'account', keyHash: 'hash' } };
-  const res = new EventEmitter();
+  const closed = new AbortController();
+  const state: Partial<RequestState> = {
+    signal: closed.signal,
+    holder: { accountId: 'account', keyHash: 'hash' },
+  };
   let turns = 0;
   const turn = new CountingTurn(() => {
     turns += 1;
   });
   const read = (input: EmbeddingInput) =>
-    readInputs({ requestMemory } as unknown as Services, { state, res } as unknown as ApiContext, input, {
+    readInputs({ requestMemory } as unknown as Services, { state } as unknown as ApiContext, input, {
       limit,
       turn,
     });
-  return { requestMemory, state, res, read, countTurns: () => turns };
+  return { requestMemory, state, close: () => closed.abort(), read, countTurns: () => turns };
 }
 
 test('a text, texts, token numbers and arrays of them are all texts', async (t) => {
@@ -57,10 +59,10 @@ test('a request of a million faults is refused with the first of them, in turns'
 
 test('text that is longer than its token numbers holds memory until its request is answered', async (t) => {
   const tokens = Array.from({ length: 1_000 }, () => longToken);
-  const { requestMemory, res, read } = startRequest();
+  const { requestMemory, close, read } = startRequest();
   await read([tokens]);
   t.is(requestMemory.held, 128_000);
-  res.emit('close');
+  close();
   t.is(requestMemory.held, 0);
 
   const narrow = startRequest(200_000);

@@ -43,13 +43,13 @@ test('a part of a document counts as often as it is shown, whichever way it is n
   t.is(countTimes(workbook(['rId1'], { rId1: target }), 'words'), 1);
   t.is(countTimes(workbook(Array<string>(300).fill('rId1'), { rId1: target }), 'words'), 300);
   t.is(countTimes(workbook(['rId1', '&#114;Id1', 'r&#x49;d1'], { rId1: target }), 'words'), 3);
-  const ways = [
+  const candidates = [
     target,
     '/xl/worksheets/sheet1.xml',
     '../xl/./worksheets/Sheet1.xml',
     'worksheets/%73heet1.xml',
   ];
-  const targets = Object.fromEntries(ways.map((way, i) => [`rId${i}`, way]));
+  const targets = Object.fromEntries(candidates.map((candidate, i) => [`rId${i}`, candidate]));
   t.is(countTimes(workbook(Object.keys(targets), targets), 'words'), 4);
 });
 

@@ -1,13 +1,13 @@
 import test from 'ava';
 import { beginInTurns } from '../../../api/middleware/begin-in-turns.ts';
-import type { ApiContext } from '../../../api/middleware/request-context.ts';
+import type { ApiContext } from '../../../api/request/context.ts';
 
 const nextIteration = () => new Promise((resolve) => setImmediate(resolve));
 
 test.serial(
   'of calls that come together a few begin at once, and each of the others in a turn of its own',
   async (t) => {
-    const begin = beginInTurns()('listModels');
+    const begin = beginInTurns(null, { operationId: 'listModels' });
     let begun = 0;
     const call = () =>
       begin({ ip: '192.0.2.1' } as ApiContext, async () => {
@@ -31,10 +31,9 @@ test.serial(
 );
 
 test.serial('networks take turns, and so do the operations that one of them asks for', async (t) => {
-  const step = beginInTurns();
   const order: string[] = [];
   const call = (operationId: string, ip: string) =>
-    step(operationId)({ ip } as ApiContext, async () => {
+    beginInTurns(null, { operationId })({ ip } as ApiContext, async () => {
       order.push(`${operationId} ${ip}`);
     });
   const flood = Array.from({ length: 60 }, () => call('listModels', '192.0.2.1'));

@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import Koa from 'koa';
 import test, { type ExecutionContext } from 'ava';
+import Koa from 'koa';
 import { limitAccountCalls } from '../../../api/middleware/limit-account-calls.ts';
 import { renderError } from '../../../api/middleware/render-error.ts';
-import type { RequestState } from '../../../api/middleware/request-context.ts';
+import type { RequestState } from '../../../api/request/context.ts';
+import { requestContext } from '../../../api/middleware/request-context.ts';
 import { maxCallsPerAccount } from '../../../shared/contract/operation.ts';
+import { Holdings } from '../../../shared/fairness/holdings.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import type { WebSession } from '../../../shared/web/web-models.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -27,14 +29,15 @@ async function serve(t: ExecutionContext): Promise<Served> {
     answer = resolve;
   });
   const app = new Koa<RequestState>();
-  app.use(renderError(createLogger('test', 'silent')));
+  const log = createLogger('test', 'silent');
+  app.use(requestContext(log)).use(renderError(log));
   app.use(async (context, next) => {
     const [name, sessionId] = context.get('authorization').split('/');
     if (sessionId === undefined) context.state.holder = { accountId: name!, keyHash: '' };
     else context.state.session = { _id: sessionId, userId: name! } as WebSession;
     await next();
   });
-  app.use(limitAccountCalls({ refusalDelayMs: 1 }));
+  app.use(limitAccountCalls(new Holdings(), { refusalDelayMs: 1 }));
   app.use(async (context) => {
     begun += 1;
     await answered;

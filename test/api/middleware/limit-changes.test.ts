@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { limitChanges } from '../../../api/middleware/limit-changes.ts';
-import type { ApiContext } from '../../../api/middleware/request-context.ts';
+import type { ApiContext } from '../../../api/request/context.ts';
 import type { Services } from '../../../api/services.ts';
 import { Limits, webLimits } from '../../../api/web/limits.ts';
 import { useRedis } from '../../support/use-redis.ts';

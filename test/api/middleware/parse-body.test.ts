@@ -1,9 +1,8 @@
-import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import test from 'ava';
-import { defaultBodyTimes } from '../../../api/middleware/body-pace.ts';
+import { defaultBodyTimes } from '../../../api/bodies/body-pace.ts';
 import { parseBody } from '../../../api/middleware/parse-body.ts';
-import type { ApiContext } from '../../../api/middleware/request-context.ts';
+import type { ApiContext } from '../../../api/request/context.ts';
 import type { Services } from '../../../api/services.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { operations } from '../../../shared/contract/operations.ts';
@@ -18,22 +17,18 @@ function startReading() {
   const requestMemory = new FairBudget({ capacity: 100_000_000 });
   const services = { requestMemory, bodyTimes: defaultBodyTimes, redis: { evalsha: async () => admitted } };
   const body = new PassThrough();
-  const response = Object.assign(new EventEmitter(), { destroyed: false });
+  const closed = new AbortController();
   const context = {
     req: Object.assign(body, { headers: {}, httpVersion: '1.1', complete: false }),
-    res: response,
     request: { length: 1_000_000, charset: '' },
-    state: { holder: { accountId: 'an-account', keyHash: 'x' } },
+    state: { signal: closed.signal, holder: { accountId: 'an-account', keyHash: 'x' } },
     is: () => 'application/json',
     get: () => '',
     set: () => undefined,
   } as unknown as ApiContext;
-  const step = parseBody(operations.createEmbedding, services as unknown as Services);
+  const step = parseBody(services as unknown as Services, operations.createEmbedding);
   const read = Promise.resolve(step(context as never, async () => undefined));
-  const closeResponse = (): void => {
-    response.destroyed = true;
-    response.emit('close');
-  };
+  const closeResponse = (): void => closed.abort(new AppError('job_cancelled'));
   body.write(`{"model":"${'a'.repeat(300_000)}`);
   return { requestMemory, body, closeResponse, read };
 }

@@ -5,11 +5,8 @@ import test, { type ExecutionContext } from 'ava';
 import Koa from 'koa';
 import { checkRefused, refuseRequest } from '../../../api/connections/refused-requests.ts';
 import { renderError } from '../../../api/middleware/render-error.ts';
-import {
-  requestContext,
-  type ApiMiddleware,
-  type RequestState,
-} from '../../../api/middleware/request-context.ts';
+import type { ApiMiddleware, RequestState } from '../../../api/request/context.ts';
+import { requestContext } from '../../../api/middleware/request-context.ts';
 import { toAppError } from '../../../shared/contract/errors.ts';
 import { captureLog } from '../../support/captured-log.ts';
 

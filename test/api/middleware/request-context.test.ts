@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import Koa from 'koa';
 import { renderError } from '../../../api/middleware/render-error.ts';
-import { requestContext, type RequestState } from '../../../api/middleware/request-context.ts';
+import type { RequestState } from '../../../api/request/context.ts';
+import { requestContext } from '../../../api/middleware/request-context.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { captureLog } from '../../support/captured-log.ts';
 

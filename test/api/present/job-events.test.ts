@@ -8,7 +8,7 @@ import {
   type EventId,
 } from '../../../api/present/job-events.ts';
 import type { ShownJob } from '../../../api/present/job-text.ts';
-import type { JobStatus } from '../../../shared/jobs/job-record.ts';
+import type { JobStatus } from '../../../shared/contract/job-terms.ts';
 import { showJob, shownJobId as jobId } from '../../support/show-job.ts';
 
 const textOf = ({ index, detail }: EventId): string => `${index}.${detail}`;

@@ -5,6 +5,13 @@ import { SseStream } from '../../../api/present/sse-stream.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
+/** The signal that a request has for its response. */
+function signalOf(response: ServerResponse): AbortSignal {
+  const closed = new AbortController();
+  response.once('close', () => closed.abort());
+  return closed.signal;
+}
+
 /** A response whose reader takes nothing until it is told to. */
 function createUnread(): ServerResponse {
   const socket = { destroyed: false, resetAndDestroy: () => void unread.emit('close') };
@@ -25,7 +32,7 @@ function createUnread(): ServerResponse {
 test('a worker is told again and again that a reader is behind, until the reader has caught up', async (t) => {
   const response = createUnread();
   const told: string[] = [];
-  const stream = new SseStream(response);
+  const stream = new SseStream(response, signalOf(response));
   stream.attach({
     position: () => null,
     pause: () => told.push('pause'),
@@ -45,7 +52,7 @@ test('a worker is told again and again that a reader is behind, until the reader
 test('a reader that is too far behind is cut as one who does not read, and its worker is told so', async (t) => {
   const response = createUnread();
   const told: unknown[] = [];
-  const stream = new SseStream(response);
+  const stream = new SseStream(response, signalOf(response));
   stream.attach({
     position: () => null,
     pause: () => undefined,
@@ -70,7 +77,7 @@ function createRead(): { readonly response: ServerResponse; readonly written: st
 
 test('an event that comes in pieces is not begun again by another run, and its end is no part of an error', async (t) => {
   const { response, written } = createRead();
-  const stream = new SseStream(response);
+  const stream = new SseStream(response, signalOf(response));
   t.true(stream.mayRestart(), 'nothing was begun');
   stream.delta(Buffer.from('data: a\n'));
   t.false(stream.mayRestart());

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { findMailCode } from '../../../scripts/embedded/smtp/read-mail.ts';
-import { RefillCodeStore } from '../../../shared/accounts/refill-code-store.ts';
+import { RefillCodeStore } from '../../../shared/refills/refill-code-store.ts';
 import { parseRub } from '../../../shared/pricing/money.ts';
 import { readCode } from '../../support/mailbox.ts';
 import { useStack } from '../../support/stack.ts';

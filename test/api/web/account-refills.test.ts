@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
-import { bannedAtUnknownCodes } from '../../../shared/accounts/redeem-code.ts';
-import { RefillCodeStore } from '../../../shared/accounts/refill-code-store.ts';
+import { bannedAtUnknownCodes } from '../../../shared/refills/redeem-code.ts';
+import { RefillCodeStore } from '../../../shared/refills/refill-code-store.ts';
 import type { RefillLogPage, RequestLogPage } from '../../../shared/contract/users.ts';
 import type { RedeemedRefillCode } from '../../../shared/contract/web-accounts.ts';
 import { formatRub } from '../../../shared/pricing/money.ts';

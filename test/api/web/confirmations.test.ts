@@ -10,7 +10,7 @@ import type {
 } from '../../../shared/contract/web-confirmations.ts';
 import type { EmailCodeRequested } from '../../../shared/contract/web-auth.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
-import { loadConfig } from '../../../shared/runtime/config.ts';
+import { loadConfig } from '../../../shared/config/config.ts';
 import type { ConfirmedAction } from '../../../shared/web/mail.ts';
 import { callApi } from '../../support/call-api.ts';
 import { useUp } from '../../support/provoke-errors.ts';

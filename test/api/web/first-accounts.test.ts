@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
-import { createFirstAccount, type FirstAccountDependencies } from '../../../api/web/first-account.ts';
+import { createFirstAccount, type FirstAccountDeps } from '../../../api/web/first-account.ts';
 import { unlinkAccount } from '../../../shared/web/unlink-account.ts';
 import { AccountStore, type AccountDocument } from '../../../shared/accounts/account-store.ts';
-import { creditClaim } from '../../../shared/accounts/credit-claim.ts';
+import { creditClaim } from '../../../shared/refills/credit-claim.ts';
 import { ApiKeyStore } from '../../../shared/accounts/api-key-store.ts';
 import { hashSecret } from '../../../shared/accounts/credentials.ts';
-import { finishClaims } from '../../../shared/accounts/finish-claims.ts';
-import { RefillCodeStore, type RefillCodeDocument } from '../../../shared/accounts/refill-code-store.ts';
+import { finishClaims } from '../../../shared/refills/finish-claims.ts';
+import { RefillCodeStore, type RefillCodeDocument } from '../../../shared/refills/refill-code-store.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { UserBalance } from '../../../shared/contract/users.ts';
@@ -34,7 +34,7 @@ import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 /** A new user is given one account with what the operator gives to new users, once for ever, whatever dies meanwhile. */
 
 let stack: TestStack;
-let stores: FirstAccountDependencies;
+let stores: FirstAccountDeps;
 
 test.before(async () => {
   const env = { SIGNUP_BALANCE: '5.000000001', SIGNUP_FREE_REQUESTS: '3' };
@@ -44,7 +44,7 @@ test.before(async () => {
 test.after.always(() => stack.close());
 
 /** Those of an api process, to see what becomes of them when it dies. */
-function openStores(): FirstAccountDependencies {
+function openStores(): FirstAccountDeps {
   const { config, redis, mongo, log } = stack;
   const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
@@ -163,7 +163,7 @@ test('a user who has unlinked the account can create another one, without what n
 });
 
 /** The stores of an api process, with something around each of their calls. */
-function watchStores(hooks: CallHooks): FirstAccountDependencies {
+function watchStores(hooks: CallHooks): FirstAccountDeps {
   const watch = watchCalls(hooks);
   const { accounts, codes, hotAccounts, apiKeys, web, ...rest } = stores;
   return {

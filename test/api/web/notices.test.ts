@@ -4,11 +4,7 @@ import type { ApiAccount, CreatedApiAccount } from '../../../shared/contract/web
 import type { EmailCodeRequested } from '../../../shared/contract/web-auth.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { MailQueue } from '../../../shared/web/mail-queue.ts';
-import {
-  queueNotice,
-  queuePendingNotices,
-  type NoticeDependencies,
-} from '../../../shared/web/queue-notice.ts';
+import { queueNotice, queuePendingNotices, type NoticeDeps } from '../../../shared/web/queue-notice.ts';
 import { recordAction } from '../../../shared/web/record-action.ts';
 import type { AuditAction, AuditEvent, WebUser } from '../../../shared/web/web-models.ts';
 import { createNotice } from '../../support/mails.ts';
@@ -23,7 +19,7 @@ import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
 let stack: TestStack;
-let dependencies: NoticeDependencies;
+let dependencies: NoticeDeps;
 
 test.before(async () => {
   stack = await startWebStack({ mail: true });
@@ -211,7 +207,7 @@ test('a notice that cannot be queued does not hold up those behind it', async (t
   const at = new Date(Date.now() - 3_600_000);
   const broken = await dependencies.audit.start(event);
   await stack.mongo.db.collection<AuditEvent>('web_audit').updateOne({ _id: broken }, { $set: { at } });
-  const users = Object.assign(Object.create(dependencies.users) as NoticeDependencies['users'], {
+  const users = Object.assign(Object.create(dependencies.users) as NoticeDeps['users'], {
     findById: async (userId: string) => {
       if (userId === 'nobody') throw new Error('broken');
       return await dependencies.users.findById(userId);

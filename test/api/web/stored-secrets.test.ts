@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { createApiKey } from '../../../shared/accounts/credentials.ts';
-import { RefillCodeStore } from '../../../shared/accounts/refill-code-store.ts';
+import { RefillCodeStore } from '../../../shared/refills/refill-code-store.ts';
 import { captureLog } from '../../support/captured-log.ts';
 import { findSecrets } from '../../support/find-secrets.ts';
 import { readCode } from '../../support/mailbox.ts';

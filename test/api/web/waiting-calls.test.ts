@@ -1,37 +1,40 @@
-import { EventEmitter } from 'node:events';
 import test from 'ava';
-import { getStats, listRefillLogs, listRequestLogs } from '../../../api/endpoints/history.ts';
+import type { Endpoint } from '../../../api/endpoint.ts';
+import {
+  getStatsOfApiAccount,
+  listRefillLogsOfApiAccount,
+  listRequestLogsOfApiAccount,
+} from '../../../api/endpoints/history.ts';
 import { getApiAccount, listApiAccounts } from '../../../api/endpoints/web/accounts.ts';
-import { openLinkedAccount } from '../../../api/endpoints/web/linked-account.ts';
 import { getWebUser, listSessions } from '../../../api/endpoints/web/sessions.ts';
-import type { ApiContext, ApiMiddleware } from '../../../api/middleware/request-context.ts';
+import type { ApiContext } from '../../../api/request/context.ts';
 import type { Services } from '../../../api/services.ts';
-import { operations } from '../../../shared/contract/operations.ts';
-import type { Operation } from '../../../shared/contract/operation.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
+import type { Operation } from '../../../shared/contract/operation.ts';
+import { operations } from '../../../shared/contract/operations.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 
 /** Calls that wait for their turn at the database while their session is ended. */
 
-const reads: Record<string, (services: Services) => ApiMiddleware> = {
+const reads: readonly Endpoint[] = [
   getWebUser,
   listSessions,
   listApiAccounts,
   getApiAccount,
-  listRequestLogsOfApiAccount: (services) => listRequestLogs(services, openLinkedAccount),
-  listRefillLogsOfApiAccount: (services) => listRefillLogs(services, openLinkedAccount),
-  getStatsOfApiAccount: (services) => getStats(services, openLinkedAccount),
-};
+  listRequestLogsOfApiAccount,
+  listRefillLogsOfApiAccount,
+  getStatsOfApiAccount,
+];
 
 test('these are all operations that read with a session', (t) => {
   const ids = Object.values<Operation>(operations)
     .filter(({ auth, method }) => auth === 'web' && method === 'get')
     .map(({ operationId }) => operationId);
-  t.deepEqual(Object.keys(reads).toSorted(), ids.toSorted());
+  t.deepEqual(reads.map(({ operation }) => operation.operationId).toSorted(), ids.toSorted());
 });
 
-for (const [operationId, create] of Object.entries(reads)) {
-  test(`${operationId} reads nothing once its session has ended while it waited for its turn`, async (t) => {
+for (const { operation, createHandler } of reads) {
+  test(`${operation.operationId} reads nothing once its session has ended while it waited for its turn`, async (t) => {
     const databaseTurns = new FairBudget({ capacity: 1 });
     const turn = await databaseTurns.acquire('another', 1, {
       waitMs: 1_000,
@@ -52,14 +55,15 @@ for (const [operationId, create] of Object.entries(reads)) {
       web: { sessions },
     } as unknown as Services;
     const state = {
+      signal: new AbortController().signal,
       session: { userId: 'anna', _id: 'session' },
       sessionFoundAtMs: performance.now(),
       path: { account_id: 1 },
       query: { page: 1, page_size: 20 },
     };
     const cookies = { get: () => 'its token' };
-    const context = { res: new EventEmitter(), state, cookies } as unknown as ApiContext;
-    const read = create(services)(context, () => Promise.resolve());
+    const context = { state, cookies } as unknown as ApiContext;
+    const read = createHandler(services)(context, () => Promise.resolve());
     // It waits for longer than a session is known for.
     state.sessionFoundAtMs -= 1_000;
     turn.release();

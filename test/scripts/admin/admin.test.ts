@@ -1,7 +1,7 @@
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import * as support from '../../support/admin.ts';
+import type { AdminAnswer } from '../../support/admin.ts';
 import { callApi } from '../../support/call-api.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 
@@ -14,23 +14,33 @@ test.before(async () => {
 });
 test.after.always(() => stack.close());
 
-const entry = fileURLToPath(new URL('../../../scripts/admin/main.js', import.meta.url));
-
 interface Outcome<T> {
   readonly exitCode: number;
   readonly answer: T;
   readonly stderr: string;
 }
 
-async function runAdmin<T = Record<string, unknown>>(...args: string[]): Promise<Outcome<T>> {
-  return await new Promise((resolve) => {
-    const env = { PATH: process.env['PATH'], ...stack.env };
-    execFile(process.execPath, [entry, ...args, '--json'], { env }, (error, stdout, stderr) => {
-      const exitCode = error === null ? 0 : Number(error.code);
-      resolve({ exitCode, answer: (stdout === '' ? null : JSON.parse(stdout)) as T, stderr });
-    });
-  });
-}
+const toOutcome = <T>({ exitCode, stdout, stderr }: AdminAnswer): Outcome<T> => ({
+  exitCode,
+  answer: (stdout === '' ? null : JSON.parse(stdout)) as T,
+  stderr,
+});
+
+const runAdmin = async <T = Record<string, unknown>>(...args: string[]): Promise<Outcome<T>> =>
+  toOutcome(await support.runAdmin(stack.env, ...args, '--json'));
+
+test('the command of a shell prints its answer to stdout and ends with 0, or what is wrong to stderr and ends with 1 or 2', async (t) => {
+  const { id } = await stack.createAccount();
+  const run = async (...args: string[]) =>
+    toOutcome<{ id: string } | null>(await support.spawnAdmin(stack.env, ...args, '--json'));
+  t.like(await run('account', 'show', id), { exitCode: 0, answer: { id }, stderr: '' });
+  const unknown = await run('account', 'show', 'nobody');
+  t.like(unknown, { exitCode: 1, answer: null });
+  t.regex(unknown.stderr, /nobody/);
+  const wrong = await run('account', 'shw', id);
+  t.like(wrong, { exitCode: 2, answer: null });
+  t.regex(wrong.stderr, /There is no "account shw"\.\nUsage: /);
+});
 
 interface CodeRow {
   readonly code: string;

@@ -5,7 +5,7 @@ import { checkEnvironment } from '../../../scripts/start/check-environment.ts';
 import { removeEndpoints, writeEndpoints } from '../../../scripts/start/endpoints-file.ts';
 import { loadSecrets, saveSecrets } from '../../../scripts/start/secrets-file.ts';
 import { ConfigError } from '../../../shared/runtime/config-error.ts';
-import { endpointsPath, readEndpoints, readEnvironment } from '../../../shared/runtime/config.ts';
+import { endpointsPath, readEndpoints, readEnvironment } from '../../../shared/config/config.ts';
 import { makeFolder } from './fake-parts.ts';
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;

@@ -7,7 +7,7 @@ import mongoose from 'mongoose';
 import { dist } from '../../../scripts/start/paths.ts';
 import { endProcesses, identifyProcess } from '../../../scripts/start/process-identity.ts';
 import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
-import { readEndpoints } from '../../../shared/runtime/config.ts';
+import { readEndpoints } from '../../../shared/config/config.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { MailQueue } from '../../../shared/web/mail-queue.ts';
 import { loadSecrets } from '../../../scripts/start/secrets-file.ts';

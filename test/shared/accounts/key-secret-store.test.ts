@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { AccountStore, type AccountDocument } from '../../../shared/accounts/account-store.ts';
 import { createApiKey, encryptSecret, hashSecret } from '../../../shared/accounts/credentials.ts';
 import { KeySecretStore } from '../../../shared/accounts/key-secret-store.ts';
-import { loadConfig } from '../../../shared/runtime/config.ts';
+import { loadConfig } from '../../../shared/config/config.ts';
 import type { Database } from '../../../shared/storage/mongo-client.ts';
 import { startWorker } from '../../../workers/worker.ts';
 import { allQueues, useStack } from '../../support/stack.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { changeAccount } from '../../../shared/accounts/change-account.ts';
+import { changeAccount } from '../../../shared/account-changes/change-account.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { openBooks } from '../../support/books.ts';

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import fc from 'fast-check';
 import { runAdmission } from '../../../shared/billing/admit-script.ts';
-import { createClaim } from '../../../shared/billing/claim.ts';
+import { createIdempotencyClaim } from '../../../shared/billing/idempotency-claim.ts';
 import { runRefill } from '../../../shared/billing/refill-script.ts';
 import { parseReservation, ReservationStore } from '../../../shared/billing/reservation-store.ts';
-import { releaseReservation, runSettlement } from '../../../shared/billing/settle-script.ts';
+import { releaseReservation, runSettlement } from '../../../shared/settlement/settle-script.ts';
 import { createRefillEvent, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { forgetAll } from '../../support/all-of-redis.ts';
@@ -99,7 +99,7 @@ class Account {
   }
 
   async #admit(step: Step & { kind: 'admit' }): Promise<void> {
-    const claim = step.claim === null ? null : createClaim(`key ${step.claim}`, '/', {});
+    const claim = step.claim === null ? null : createIdempotencyClaim(`key ${step.claim}`, '/', {});
     const request = admission(this.#id, { fixedNano: step.cost, freeAllowed: step.free, claim });
     const { requestId } = request;
     const claimHash = claim?.keyHash ?? null;
@@ -212,7 +212,7 @@ test.serial(
     const live = async (): Promise<void> => {
       const refillId = randomUUID();
       await Promise.all([refillOnce(refillId), refillOnce(refillId)]);
-      const claim = createClaim(randomUUID(), '/', {});
+      const claim = createIdempotencyClaim(randomUUID(), '/', {});
       const requests = [
         admission(id, { fixedNano: 120n }),
         admission(id, { fixedNano: 90n, freeAllowed: true }),

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { runAdmission, type AdmissionRequest } from '../../../shared/billing/admit-script.ts';
-import { createClaim, type Claim } from '../../../shared/billing/claim.ts';
+import { createIdempotencyClaim, type IdempotencyClaim } from '../../../shared/billing/idempotency-claim.ts';
 import { ReservationStore } from '../../../shared/billing/reservation-store.ts';
-import { releaseReservation, runSettlement } from '../../../shared/billing/settle-script.ts';
+import { releaseReservation, runSettlement } from '../../../shared/settlement/settle-script.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import {
   admission,
@@ -21,8 +21,8 @@ import { useRedis } from '../../support/use-redis.ts';
 const redis = useRedis(test);
 const day = 24 * 60 * 60;
 
-const claimOf = (key: string = randomUUID(), body: unknown = { model: 'm' }): Claim =>
-  createClaim(key, '/v1/x', body);
+const claimOf = (key: string = randomUUID(), body: unknown = { model: 'm' }): IdempotencyClaim =>
+  createIdempotencyClaim(key, '/v1/x', body);
 
 /** An account with a request of it that was admitted under a claim. */
 async function admitClaimed(more: Partial<AdmissionRequest> = {}) {
@@ -206,9 +206,12 @@ test('a claim of a free request gives it back where it fails', async (t) => {
 
 test('claims differ by key, address and body, and not by what parses to the same', (t) => {
   const body = { model: 'm', input: 'a' };
-  const claim = createClaim('k', '/v1/embeddings', body);
-  t.deepEqual(createClaim('k', '/v1/embeddings', JSON.parse(JSON.stringify(body, null, 2))), claim);
-  t.not(createClaim('k', '/v1/chat/completions', body).bodyHash, claim.bodyHash);
-  t.not(createClaim('k', '/v1/embeddings', { ...body, input: 'b' }).bodyHash, claim.bodyHash);
-  t.not(createClaim('K', '/v1/embeddings', body).keyHash, claim.keyHash);
+  const claim = createIdempotencyClaim('k', '/v1/embeddings', body);
+  t.deepEqual(
+    createIdempotencyClaim('k', '/v1/embeddings', JSON.parse(JSON.stringify(body, null, 2))),
+    claim,
+  );
+  t.not(createIdempotencyClaim('k', '/v1/chat/completions', body).bodyHash, claim.bodyHash);
+  t.not(createIdempotencyClaim('k', '/v1/embeddings', { ...body, input: 'b' }).bodyHash, claim.bodyHash);
+  t.not(createIdempotencyClaim('K', '/v1/embeddings', body).keyHash, claim.keyHash);
 });

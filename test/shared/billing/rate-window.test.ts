@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import fc from 'fast-check';
 import { runAdmission } from '../../../shared/billing/admit-script.ts';
-import { createClaim } from '../../../shared/billing/claim.ts';
-import { runPreAdmission, type PreAdmissionAnswer } from '../../../shared/billing/pre-admit-script.ts';
+import { createIdempotencyClaim } from '../../../shared/billing/idempotency-claim.ts';
+import { runPreAdmission, type PreAdmissionResult } from '../../../shared/billing/pre-admit-script.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { admission, createHotAccount, testKeyHash } from '../../support/billing.ts';
 import { useRedis } from '../../support/use-redis.ts';
@@ -16,7 +16,7 @@ const preAdmit = (
   accountId: string,
   claimHash: string | null = null,
   slots = 1,
-): Promise<PreAdmissionAnswer> =>
+): Promise<PreAdmissionResult> =>
   runPreAdmission(redis(), { accountId, keyHash: testKeyHash, slots, claimHash });
 
 /** Makes the window look as if Redis's clock had stepped by so much: forwards, or backwards where it is negative. */
@@ -128,7 +128,7 @@ test('a limit of nothing admits nothing', async (t) => {
 test('a pre-admission tells what the account can spend, and refuses like the admission', async (t) => {
   const id = await createHotAccount(redis(), 500n, { rpm: 3, free: 2 });
   await runAdmission(redis(), admission(id, { fixedNano: 200n }));
-  const claim = createClaim(randomUUID(), '/', {});
+  const claim = createIdempotencyClaim(randomUUID(), '/', {});
   t.like(await preAdmit(id, claim.keyHash), { spendableNano: 300n, freeRequests: 2, isReplay: false });
   await runAdmission(redis(), admission(id, { freeAllowed: true, claim }));
   t.is((await preAdmit(id)).outcome, 'rate_limited');
@@ -206,7 +206,7 @@ test('whatever is sent, and however the clock steps: slots are counted exactly, 
           if (left === null) continue;
         }
         // Replays among them: they count like any other.
-        const claim = isLarge ? null : createClaim(`key ${one.claim}`, '/', {});
+        const claim = isLarge ? null : createIdempotencyClaim(`key ${one.claim}`, '/', {});
         const request = admission(id, { slots: one.slots, slotsTaken: isLarge ? 1 : 0, claim });
         check(leftOf(await runAdmission(redis(), request)), model.take(one.slots, isLarge ? 1 : 0));
         const used = await readUsed(id);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { runAdmission } from '../../../shared/billing/admit-script.ts';
-import { runSettlement } from '../../../shared/billing/settle-script.ts';
+import { runSettlement } from '../../../shared/settlement/settle-script.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { admission, failureEvent, usageEvent } from '../../support/billing.ts';
 import { openBooks, type Books } from '../../support/books.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { runRefill } from '../../../shared/billing/refill-script.ts';
-import { releaseReservation, runSettlement } from '../../../shared/billing/settle-script.ts';
+import { releaseReservation, runSettlement } from '../../../shared/settlement/settle-script.ts';
 import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
 import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';

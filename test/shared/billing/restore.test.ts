@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { runRefill } from '../../../shared/billing/refill-script.ts';
-import { runSettlement } from '../../../shared/billing/settle-script.ts';
+import { runSettlement } from '../../../shared/settlement/settle-script.ts';
 import { createRefillEvent, isAfter } from '../../../shared/ledger/usage-event.ts';
 import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../../shared/contract/error-bodies.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';
-import { Environment } from '../../../shared/runtime/config.ts';
+import { Environment } from '../../../shared/config/config.ts';
 
 /** Validators are compiled without this check, which takes longer than their own compilation. */
 const metaSchemas = new Ajv2020({ allErrors: true });

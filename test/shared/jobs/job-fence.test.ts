@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { ledgerStreamBound } from '../../../shared/billing/admit-script.ts';
-import { finishRequest, type RequestOutcome } from '../../../shared/billing/finish-request.ts';
+import { finishRequest, type RequestOutcome } from '../../../shared/settlement/finish-request.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import {
   cancelJob,
@@ -21,9 +21,9 @@ import {
 } from '../../../shared/jobs/run-job-scripts.ts';
 import { PriceStore } from '../../../shared/ledger/price-store.ts';
 import { noUsage } from '../../../shared/pricing/cost.ts';
-import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest } from '../../../shared/billing/admitted-request.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
-import { AnswerStore } from '../../../shared/reply/answer-store.ts';
+import { ResponseStore } from '../../../shared/reply/response-store.ts';
 import { decodeFirstFrame } from '../../../shared/reply/frame.ts';
 import { AttemptOvertaken, KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
 import { noChannel, ReplyPublisher, ReplyWriter } from '../../../shared/reply/reply-channel.ts';
@@ -272,7 +272,7 @@ test('the answer of a later attempt can be read although that of an earlier one 
   const job = await place();
   const request = { requestId: job.id, accountId: job.accountId };
   const kept = new KeptFramesStore(books.redis, books.redis);
-  const answers = new AnswerStore(kept, {} as ObjectStore);
+  const answers = new ResponseStore(kept, {} as ObjectStore);
   await take(job);
   const first = await answers.keep({ ...request, jobAttempt: 1 }, Buffer.alloc(4_000, 1));
   if (!('size' in first)) throw new Error('it is not in Redis');
@@ -294,7 +294,7 @@ test('an answer that was charged stays as it is, whatever earlier attempts bring
   const kept = new KeptFramesStore(books.redis, books.redis);
   const written: string[] = [];
   const objects = { put: async (key: string) => written.push(key) } as unknown as ObjectStore;
-  const answers = new AnswerStore(kept, objects);
+  const answers = new ResponseStore(kept, objects);
   for (const attempt of [1, 2, 3]) {
     t.is((await take(job)).attempt, attempt);
     if (attempt < 3) await lose(job);
@@ -311,7 +311,7 @@ test('an answer that was charged stays as it is, whatever earlier attempts bring
     const late = { ...request, jobAttempt };
     await t.throwsAsync(answers.keep(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
     await t.throwsAsync(answers.keep(late, Buffer.alloc(200_000, 1)), { instanceOf: AttemptOvertaken });
-    await t.throwsAsync(kept.putAnswer(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
+    await t.throwsAsync(kept.putResponse(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
     await finish(job, jobAttempt, () => Promise.reject(new AttemptOvertaken()));
     const publisher = new ReplyPublisher({
       workerId: 'worker',

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { releaseReservation } from '../../../shared/billing/settle-script.ts';
+import { releaseReservation } from '../../../shared/settlement/settle-script.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { cancelJob } from '../../../shared/jobs/end-job-scripts.ts';
 import { JobStore } from '../../../shared/jobs/job-store.ts';

@@ -4,7 +4,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { Subscriber } from '../../../shared/redis/subscriber-client.ts';
 import { ConfigError } from '../../../shared/runtime/config-error.ts';
-import type { Logger } from '../../../shared/runtime/logger.ts';
+import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
+import { createLogger, type Logger } from '../../../shared/runtime/logger.ts';
+import { startTestRedis } from '../../support/redis.ts';
 import { useRedis } from '../../support/use-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -129,6 +131,38 @@ test.serial('a subscriber that Redis refuses from the start does not start', asy
   const error = await t.throwsAsync(subscriber.start(), { instanceOf: ConfigError });
   t.regex(error.message, /^Redis refuses the subscriptions of this process: NOPERM /);
   await redis().call('ACL', 'SETUSER', 'default', 'allchannels');
+});
+
+test('a server that becomes a replica, and closes nothing, is left by subscribers and by who writes to it', async (t) => {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const client = createRedis(server.url, 'commands', createLogger('test', 'silent'));
+  t.teardown(() => client.disconnect());
+  await waitUntilReady(client);
+  const events: string[] = [];
+  const subscriber = new Subscriber(server.url, createLogger('test', 'silent'), 100);
+  t.teardown(() => subscriber.close());
+  subscriber.listen('news', {
+    onMessage: () => undefined,
+    onLost: () => events.push('lost'),
+    onRestored: () => events.push('restored'),
+  });
+  await subscriber.start();
+
+  const admin = createRedis(server.url, 'commands', createLogger('test', 'silent'));
+  t.teardown(() => admin.disconnect());
+  await waitUntilReady(admin);
+  await admin.call('REPLICAOF', '127.0.0.1', '1');
+  await waitFor('the loss to be told', () => events.includes('lost'));
+  const reconnecting = once(client, 'reconnecting');
+  await t.throwsAsync(client.set('key', 'value'), { message: /READONLY/ });
+  await reconnecting;
+
+  await admin.call('REPLICAOF', 'NO', 'ONE');
+  await waitFor('the subscription to be restored', () => events.includes('restored'));
+  t.deepEqual(events, ['lost', 'restored']);
+  await waitUntilReady(client);
+  t.is(await client.set('key', 'value'), 'OK');
 });
 
 test('a subscriber asks again also where the next connections fail before they are ready', async (t) => {

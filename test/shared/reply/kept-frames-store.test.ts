@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import test from 'ava';
 import fc from 'fast-check';
-import { claimLifetimeSeconds } from '../../../shared/billing/claim.ts';
-import { maxKeptBytesPerAnswer, maxKeptBytesUnderWay } from '../../../shared/billing/kept-bytes.ts';
+import { claimLifetimeSeconds } from '../../../shared/billing/idempotency-claim.ts';
+import { maxKeptBytesPerResponse, maxKeptBytesUnderWay } from '../../../shared/billing/kept-bytes.ts';
 import type { HeldRequest } from '../../../shared/billing/reservation-store.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { decodeFrames } from '../../../shared/reply/frame.ts';
@@ -124,7 +124,7 @@ test('whatever is kept, moved or replaced, what is counted for an account is wha
       for (const { which, act, size } of steps) {
         const request = requests[which]!;
         const { frames, answer } = await lengthOf(request);
-        if (act === 'answer') await store.putAnswer(request, Buffer.alloc(size));
+        if (act === 'answer') await store.putResponse(request, Buffer.alloc(size));
         else if (act === 'move') {
           if (frames > 0) await store.leaveMoved('frames', request, frames);
         } else if (act === 'dropAnswer') {
@@ -149,7 +149,7 @@ test('a delta past the bound of one answer is not kept; the end of the answer is
   const request = createRequest();
   const key = redisKeys.keptFrames(request.accountId, request.requestId);
   await store.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'worker'));
-  await redis().setrange(key, maxKeptBytesPerAnswer - 100, 'x');
+  await redis().setrange(key, maxKeptBytesPerResponse - 100, 'x');
   const before = await redis().strlen(key);
   t.is(await store.append(request, 'delta', makeFrame(request, 'delta', 1, Buffer.alloc(200))), null);
   t.is(await redis().strlen(key), before);
@@ -162,7 +162,7 @@ test('what one account has under way in Redis is bounded, and so are whole answe
   await store.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'worker'));
   await pretendKept(redis(), request.accountId, maxKeptBytesUnderWay - 50);
   t.is(await store.append(request, 'delta', makeFrame(request, 'delta', 1, Buffer.alloc(200))), null);
-  await t.throwsAsync(store.putAnswer(request, Buffer.alloc(100)), { message: /without the header/ });
+  await t.throwsAsync(store.putResponse(request, Buffer.alloc(100)), { message: /without the header/ });
   const other = createRequest();
   t.truthy(await store.append(other, 'delta', makeFrame(other, 'delta', 1, Buffer.alloc(200))));
 });

@@ -1,10 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { BufferPool, ownBuffer, type LentBuffer } from '../../../shared/runtime/buffer-pool.ts';
+import { BufferPool, ownBuffer, type PooledBuffer } from '../../../shared/runtime/buffer-pool.ts';
 
 const kB = 1024;
 
-const memoryOf = ({ bytes }: LentBuffer): ArrayBufferLike => bytes.buffer;
+const memoryOf = ({ bytes }: PooledBuffer): ArrayBufferLike => bytes.buffer;
 
 test('a buffer is as long as was asked for', (t) => {
   const pool = new BufferPool(1024 * kB);
@@ -78,7 +78,7 @@ test('a buffer is lent to one at a time, and never again once its work failed', 
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const pool = new BufferPool(1024 * kB);
-      const lent: LentBuffer[] = [];
+      const lent: PooledBuffer[] = [];
       const failed = new Set<ArrayBufferLike>();
       for (const one of steps) {
         if (one.kind === 'borrow') {

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { waitForLookUp, within } from '../../../shared/runtime/within.ts';
+import { waitForLookUp } from '../../../shared/look-ups/wait-for-look-up.ts';
+import { within } from '../../../shared/runtime/within.ts';
 
 const never = new Promise<string>(() => undefined);
 const longMs = 600_000;

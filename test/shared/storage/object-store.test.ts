@@ -10,7 +10,7 @@ import {
   type LifecycleRule,
 } from '@aws-sdk/client-s3';
 import test, { type ExecutionContext } from 'ava';
-import type { Config } from '../../../shared/runtime/config.ts';
+import type { Config } from '../../../shared/config/config.ts';
 import { createFileKey } from '../../../shared/storage/file-name.ts';
 import { ObjectStore } from '../../../shared/storage/object-store.ts';
 import { useObjects } from '../../support/kept-answers.ts';

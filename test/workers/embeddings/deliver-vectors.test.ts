@@ -4,16 +4,16 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { billCall } from '../../../workers/embeddings/bill-call.ts';
 import { deliverVectors, describeBroken } from '../../../workers/embeddings/deliver-vectors.ts';
 import {
-  AskUnderWay,
+  PendingRequest,
   isRefusal,
-  WorkUnit,
-  type EmbeddingAsk,
+  PendingInput,
+  type EmbeddingTask,
   type InputOutcome,
 } from '../../../workers/embeddings/embedding-work.ts';
 import { findBroken } from '../../../workers/upstreams/finite-vectors.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 
-const ask: Omit<EmbeddingAsk, 'inputs'> = {
+const ask: Omit<EmbeddingTask, 'inputs'> = {
   accountId: 'ann',
   dimensions: null,
   isPaidByTime: false,
@@ -27,10 +27,10 @@ const ask: Omit<EmbeddingAsk, 'inputs'> = {
 
 /** Each vector for a request of its own, all with one call. @returns what each request gets */
 async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOutcome[]> {
-  const units: WorkUnit[] = [];
+  const units: PendingInput[] = [];
   const asks = vectors.map((_, i) => {
-    const underWay = new AskUnderWay({ ...ask, inputs: [`text ${i}`] });
-    const unit = new WorkUnit(underWay, `text ${i}`, 1);
+    const underWay = new PendingRequest({ ...ask, inputs: [`text ${i}`] });
+    const unit = new PendingInput(underWay, `text ${i}`, 1);
     unit.claim(underWay, 0);
     units.push(unit);
     return underWay;
@@ -63,10 +63,10 @@ test('of inputs that share a call only those whose vector is not finite fail', a
 });
 
 test('each request is told which of its own inputs has a vector that is not finite', async (t) => {
-  const first = new AskUnderWay({ ...ask, inputs: [] });
-  const [good, bad] = [new WorkUnit(first, 'good', 1), new WorkUnit(first, 'bad', 1)];
+  const first = new PendingRequest({ ...ask, inputs: [] });
+  const [good, bad] = [new PendingInput(first, 'good', 1), new PendingInput(first, 'bad', 1)];
   const requests = [['good', 'bad'], ['bad', 'good', 'bad'], ['bad']].map((inputs) => {
-    const underWay = new AskUnderWay({ ...ask, inputs });
+    const underWay = new PendingRequest({ ...ask, inputs });
     for (const [i, text] of inputs.entries()) (text === 'good' ? good : bad).claim(underWay, i);
     return underWay;
   });

@@ -6,9 +6,9 @@ import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import type { ChatJob } from '../../../shared/queue/job-kinds.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { Conversation } from '../../../workers/jobs/conversation.ts';
-import type { JobDependencies, RequestRun } from '../../../workers/jobs/job-context.ts';
+import type { JobDeps, RequestRun } from '../../../workers/jobs/job-context.ts';
 import type { MediaSources } from '../../../workers/media/media-loader.ts';
-import { RouteGate } from '../../../workers/routing/route-gate.ts';
+import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { collectImages } from '../../../workers/upstreams/collect-media.ts';
 import type { Upstream } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
@@ -32,11 +32,11 @@ const upstream: Upstream = {
 
 const picture = { type: 'image_url', image_url: { url: 'https://pictures.test/a.png' } };
 
-function createRig(gate: RouteGate, media: MediaSources, imageUrls: 'pass' | 'fetch') {
+function createRig(limiter: RouteLimiter, media: MediaSources, imageUrls: 'pass' | 'fetch') {
   const dependencies = {
-    routing: { gate, upstreams: { get: () => upstream } },
+    routing: { limiter, upstreams: { get: () => upstream } },
     media,
-  } as unknown as JobDependencies;
+  } as unknown as JobDeps;
   const plain = createRoute(`pictures-${randomUUID()}`, { maxConcurrency: 1 });
   const route = { ...plain, upstream: { ...plain.upstream, imageUrls } };
   const model = { id: 'm', context: 8_192, routes: [route], published: {} } as unknown as CatalogModel;
@@ -79,10 +79,10 @@ function createHangingSources() {
 }
 
 test('a link that hangs keeps nobody from the one slot of its route', async (t) => {
-  const gate = new RouteGate(redis(), randomUUID(), log);
-  t.teardown(() => gate.stop());
+  const limiter = new RouteLimiter(redis(), randomUUID(), log);
+  t.teardown(() => limiter.stop());
   const { media, begun, letGo, countFetches } = createHangingSources();
-  const ask = createRig(gate, media, 'fetch');
+  const ask = createRig(limiter, media, 'fetch');
   const hanging = ask([picture, picture]);
   await begun;
   t.regex(await ask('hello').asked, /0 pictures/);
@@ -93,12 +93,12 @@ test('a link that hangs keeps nobody from the one slot of its route', async (t) 
 });
 
 test('a picture that is refused ends the chat before a model is reached', async (t) => {
-  const gate = new RouteGate(redis(), randomUUID(), log);
-  t.teardown(() => gate.stop());
+  const limiter = new RouteLimiter(redis(), randomUUID(), log);
+  t.teardown(() => limiter.stop());
   const refusal = invalidField(['body', 'messages'], 'the picture is broken.');
   const { media } = createHangingSources();
   const fetchClient = { fetchBytes: () => Promise.reject(refusal) };
-  const { conversation, asked } = createRig(gate, { ...media, fetchClient }, 'fetch')([picture]);
+  const { conversation, asked } = createRig(limiter, { ...media, fetchClient }, 'fetch')([picture]);
   t.is(await t.throwsAsync(asked), refusal);
   t.false(conversation.reachedModel);
   t.false(conversation.isCharged);
@@ -106,9 +106,9 @@ test('a picture that is refused ends the chat before a model is reached', async 
 });
 
 test('pictures whose links the vendor is given are not fetched', async (t) => {
-  const gate = new RouteGate(redis(), randomUUID(), log);
-  t.teardown(() => gate.stop());
+  const limiter = new RouteLimiter(redis(), randomUUID(), log);
+  t.teardown(() => limiter.stop());
   const { media, countFetches } = createHangingSources();
-  t.regex(await createRig(gate, media, 'pass')([picture]).asked, /0 pictures/);
+  t.regex(await createRig(limiter, media, 'pass')([picture]).asked, /0 pictures/);
   t.is(countFetches(), 0);
 });

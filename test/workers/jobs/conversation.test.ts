@@ -5,11 +5,11 @@ import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { loadTokenizer } from '../../../shared/pricing/count-tokens.ts';
 import type { ChatJob } from '../../../shared/queue/job-kinds.ts';
 import { RouteStateStore } from '../../../shared/routing/route-state-store.ts';
-import { findWays } from '../../../shared/routing/route-way.ts';
+import { listCandidates } from '../../../shared/routing/route-candidate.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { Conversation } from '../../../workers/jobs/conversation.ts';
-import { CallerGone, type JobDependencies, type RequestRun } from '../../../workers/jobs/job-context.ts';
-import { RouteGate } from '../../../workers/routing/route-gate.ts';
+import { CallerGone, type JobDeps, type RequestRun } from '../../../workers/jobs/job-context.ts';
+import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { UpstreamError, type CallContext, type ChatEvent } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
@@ -29,13 +29,13 @@ for (const unreadMs of [300, 0]) {
   const whose =
     unreadMs > 0 ? 'a caller who does not read, and says nothing of' : 'the vendor, and counts against';
   test(`a timeout after ${unreadMs} ms in which nothing was read is of ${whose} the route`, async (t) => {
-    const gate = new RouteGate(redis(), randomUUID(), log);
-    t.teardown(() => gate.stop());
+    const limiter = new RouteLimiter(redis(), randomUUID(), log);
+    t.teardown(() => limiter.stop());
     const route = createRoute(`read-after-${unreadMs}`);
     const dependencies = {
-      routing: { gate, upstreams: { get: () => ({ chat: sayAndTimeOut }) } },
+      routing: { limiter, upstreams: { get: () => ({ chat: sayAndTimeOut }) } },
       media: {},
-    } as unknown as JobDependencies;
+    } as unknown as JobDeps;
     const request = { requestId: 'r', model: 'm', accountId: 'a', deadlineAtMs: Date.now() + 10_000 };
     const body = { model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }], max_tokens: 9 };
     const run = {
@@ -55,16 +55,16 @@ for (const unreadMs of [300, 0]) {
     await t.throwsAsync(asked, { message: /too long/ });
     t.true(conversation.hasOutput);
     // Once Redis knows how the call ended.
-    await gate.stop();
-    const state = await new RouteStateStore(redis()).read(findWays(route)[0]!, Date.now());
+    await limiter.stop();
+    const state = await new RouteStateStore(redis()).read(listCandidates(route)[0]!, Date.now());
     t.is(state.failed, unreadMs > 0 ? 0 : 1);
     t.is(state.calls, 0);
   });
 }
 
 test('a call that is ended after one of its answers is charged for what may have been generated of the others', async (t) => {
-  const gate = new RouteGate(redis(), randomUUID(), log);
-  t.teardown(() => gate.stop());
+  const limiter = new RouteLimiter(redis(), randomUUID(), log);
+  t.teardown(() => limiter.stop());
   const upstream = { ...createRoute('two-answers').upstream, disconnectGraceMs: 0 };
   const route = { ...createRoute('two-answers'), upstream };
   const caller = new AbortController();
@@ -79,9 +79,9 @@ test('a call that is ended after one of its answers is charged for what may have
     await new Promise(() => undefined);
   };
   const dependencies = {
-    routing: { gate, upstreams: { get: () => ({ chat }) } },
+    routing: { limiter, upstreams: { get: () => ({ chat }) } },
     media: {},
-  } as unknown as JobDependencies;
+  } as unknown as JobDeps;
   const request = { requestId: 'r', model: 'm', accountId: 'a', deadlineAtMs: Date.now() + 10_000 };
   const messages = [{ role: 'user', content: 'hi' }];
   const body = { model: 'm', stream: true, messages, max_tokens: 20, n: 2 };
@@ -107,8 +107,8 @@ test('a call that is ended after one of its answers is charged for what may have
 });
 
 test('a whole answer whose caller left is charged what may have been generated of it where our own stop ends it', async (t) => {
-  const gate = new RouteGate(redis(), randomUUID(), log);
-  t.teardown(() => gate.stop());
+  const limiter = new RouteLimiter(redis(), randomUUID(), log);
+  t.teardown(() => limiter.stop());
   const route = createRoute('stopped');
   const [caller, stopping] = [new AbortController(), new AbortController()];
   let calls = 0;
@@ -124,9 +124,9 @@ test('a whole answer whose caller left is charged what may have been generated o
     yield { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null };
   };
   const dependencies = {
-    routing: { gate, upstreams: { get: () => ({ chat }) } },
+    routing: { limiter, upstreams: { get: () => ({ chat }) } },
     media: {},
-  } as unknown as JobDependencies;
+  } as unknown as JobDeps;
   const request = { requestId: 'r', model: 'm', accountId: 'a', deadlineAtMs: Date.now() + 10_000 };
   const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }], max_tokens: 20 };
   const run = {

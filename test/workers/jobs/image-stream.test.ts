@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
-import type { Receipt } from '../../../shared/billing/finish-request.ts';
+import type { Receipt } from '../../../shared/settlement/finish-request.ts';
 import { maxInlineBytes } from '../../../shared/queue/payload-limits.ts';
 import { wordsAlone, type ImageJob } from '../../../shared/queue/job-kinds.ts';
 import { ImageStream } from '../../../workers/jobs/image-stream.ts';

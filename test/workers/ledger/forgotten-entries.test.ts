@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { runRefill } from '../../../shared/billing/refill-script.ts';
-import { runSettlement } from '../../../shared/billing/settle-script.ts';
+import { runSettlement } from '../../../shared/settlement/settle-script.ts';
 import { LedgerStore, toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
 import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';

@@ -204,7 +204,7 @@ test('the pictures of a request are bounded together: in bytes, in pixels and in
 test('pictures of one request are checked one after another', async (t) => {
   let running = 0;
   const { fetchClient, memory } = createFakeSources(1, 1);
-  const gate = new EventTarget();
+  const limiter = new EventTarget();
   const loader = createMediaLoader(
     {
       fetchClient,
@@ -212,7 +212,7 @@ test('pictures of one request are checked one after another', async (t) => {
       async checkImage() {
         running += 1;
         t.is(running, 1);
-        await once(gate, 'go');
+        await once(limiter, 'go');
         running -= 1;
         return { mediaType: 'image/png', pixels: 1 };
       },
@@ -222,7 +222,7 @@ test('pictures of one request are checked one after another', async (t) => {
   const loads = [0, 1, 2].map((i) => loader.loadImage(`https://pictures.test/${i}`, never()));
   for (const load of loads) {
     await waitFor('a check', () => running === 1);
-    gate.dispatchEvent(new Event('go'));
+    limiter.dispatchEvent(new Event('go'));
     await load;
   }
 });

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { findWays } from '../../../shared/routing/route-way.ts';
-import type { RouteGrant } from '../../../shared/routing/grant-script.ts';
+import { listCandidates } from '../../../shared/routing/route-candidate.ts';
+import type { CallSlot } from '../../../shared/routing/acquire-script.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { RouteGate } from '../../../workers/routing/route-gate.ts';
+import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { findKeys } from '../../support/all-of-redis.ts';
 import { openTestRedis } from '../../support/stores.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
@@ -27,39 +27,43 @@ async function openRedis(t: ExecutionContext): Promise<RedisClient> {
 
 test('calls in the background leave the last eighth of the slots free, and go behind all that somebody waits for', async (t) => {
   const redis = await openRedis(t);
-  const ways = findWays(createRoute('pictures', { maxConcurrency: 8 }));
-  const gates = [new RouteGate(redis, randomUUID(), log), new RouteGate(redis, randomUUID(), log)];
-  t.teardown(() => Promise.all(gates.map((gate) => gate.stop())));
+  const candidates = listCandidates(createRoute('pictures', { maxConcurrency: 8 }));
+  const limiters = [new RouteLimiter(redis, randomUUID(), log), new RouteLimiter(redis, randomUUID(), log)];
+  t.teardown(() => Promise.all(limiters.map((limiter) => limiter.stop())));
   const leaving = new AbortController();
-  const enter = (gate: RouteGate, accountId: string, isBackground: boolean): Promise<RouteGrant | null> =>
-    gate.enter(ways, {
+  const acquire = (
+    limiter: RouteLimiter,
+    accountId: string,
+    isBackground: boolean,
+  ): Promise<CallSlot | null> =>
+    limiter.acquire(candidates, {
       accountIds: () => [accountId],
       signal: leaving.signal,
       deadlineAtMs: Date.now() + 60_000,
-      patience: { keyMs: 0, breakerMs: 0 },
+      waitLimits: { keyMs: 0, breakerMs: 0 },
       isBackground,
     });
-  const held: RouteGrant[] = [];
-  for (let i = 0; i < 7; i++) held.push((await enter(gates[i % 2]!, 'many', true))!);
+  const held: CallSlot[] = [];
+  for (let i = 0; i < 7; i++) held.push((await acquire(limiters[i % 2]!, 'many', true))!);
   let late = 0;
   const waiting = [0, 1].map((i) =>
-    enter(gates[i]!, 'many', true).then(
-      (grant) => {
+    acquire(limiters[i]!, 'many', true).then(
+      (slot) => {
         late += 1;
-        held.push(grant!);
+        held.push(slot!);
       },
       () => undefined,
     ),
   );
   // The eighth slot is for whoever waits.
-  held.push((await enter(gates[0]!, 'caller', false))!);
+  held.push((await acquire(limiters[0]!, 'caller', false))!);
   t.is(late, 0);
 
   const order: string[] = [];
-  const callers = gates.map((gate, i) =>
-    enter(gate, `caller ${i}`, false).then((grant) => {
+  const callers = limiters.map((limiter, i) =>
+    acquire(limiter, `caller ${i}`, false).then((slot) => {
       order.push('caller');
-      held.push(grant!);
+      held.push(slot!);
     }),
   );
   await waitFor('both callers to be known to wait', async () => {
@@ -67,35 +71,38 @@ test('calls in the background leave the last eighth of the slots free, and go be
     const counts = await Promise.all(keys.map((key) => redis.zcard(key)));
     return counts.some((count) => count >= 2);
   });
-  for (let i = 0; i < 2; i++) gates[i % 2]!.leave(held.shift()!, 'ok');
+  for (let i = 0; i < 2; i++) limiters[i % 2]!.release(held.shift()!, 'ok');
   await Promise.all(callers);
   t.deepEqual(order, ['caller', 'caller']);
   t.is(late, 0);
   leaving.abort();
   await Promise.all(waiting);
-  for (const grant of held) gates[0]!.leave(grant, 'ok');
+  for (const slot of held) limiters[0]!.release(slot, 'ok');
 });
 
 test('an account whose job waits in one worker has a slot, although another worker has a job of another account for each', async (t) => {
   const redis = await openRedis(t);
-  const ways = findWays(createRoute('narrow', { maxConcurrency: 1 }));
-  const [busy, idle] = [new RouteGate(redis, randomUUID(), log), new RouteGate(redis, randomUUID(), log)];
+  const candidates = listCandidates(createRoute('narrow', { maxConcurrency: 1 }));
+  const [busy, idle] = [
+    new RouteLimiter(redis, randomUUID(), log),
+    new RouteLimiter(redis, randomUUID(), log),
+  ];
   t.teardown(() => Promise.all([busy.stop(), idle.stop()]));
   const leaving = new AbortController();
   const order: string[] = [];
-  let held: RouteGrant | null = null;
-  const wait = (gate: RouteGate, accountId: string): void => {
+  let held: CallSlot | null = null;
+  const wait = (limiter: RouteLimiter, accountId: string): void => {
     const limits = {
       accountIds: () => [accountId],
       signal: leaving.signal,
       deadlineAtMs: Date.now() + 60_000,
-      patience: { keyMs: 0, breakerMs: 0 },
+      waitLimits: { keyMs: 0, breakerMs: 0 },
       isBackground: true,
     };
-    gate.enter(ways, limits).then(
-      (grant) => {
+    limiter.acquire(candidates, limits).then(
+      (slot) => {
         order.push(accountId);
-        held = grant;
+        held = slot;
       },
       () => undefined,
     );
@@ -107,10 +114,10 @@ test('an account whose job waits in one worker has a slot, although another work
   await redis.ping();
   while (order.length < 6 && !order.includes('single')) {
     const { length } = order;
-    busy.leave(held!, 'ok');
+    busy.release(held!, 'ok');
     await waitFor('the next slot', () => order.length > length);
   }
   t.is(order.at(-1), 'single', order.join(' '));
   leaving.abort();
-  (order.at(-1) === 'single' ? idle : busy).leave(held!, 'ok');
+  (order.at(-1) === 'single' ? idle : busy).release(held!, 'ok');
 });

@@ -5,7 +5,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { callRoute, type RouteCall, type Routing } from '../../../workers/routing/call-route.ts';
-import { RouteGate } from '../../../workers/routing/route-gate.ts';
+import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
@@ -17,23 +17,23 @@ const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 
 /** Counts how often a slot was asked for. */
-class CountingGate extends RouteGate {
+class CountingLimiter extends RouteLimiter {
   entries = 0;
 
-  override async enter(...args: Parameters<RouteGate['enter']>): ReturnType<RouteGate['enter']> {
+  override async acquire(...args: Parameters<RouteLimiter['acquire']>): ReturnType<RouteLimiter['acquire']> {
     this.entries += 1;
-    return await super.enter(...args);
+    return await super.acquire(...args);
   }
 }
 
-function createRouting(t: ExecutionContext): Routing & { readonly gate: CountingGate } {
-  const gate = new CountingGate(redis(), randomUUID(), log);
+function createRouting(t: ExecutionContext): Routing & { readonly limiter: CountingLimiter } {
+  const limiter = new CountingLimiter(redis(), randomUUID(), log);
   const upstreams = new UpstreamPool(log);
   t.teardown(async () => {
-    await gate.stop();
+    await limiter.stop();
     await upstreams.close();
   });
-  return { gate, upstreams };
+  return { limiter, upstreams };
 }
 
 function call(
@@ -46,7 +46,7 @@ function call(
     routes,
     signal: new AbortController().signal,
     deadlineAtMs: Date.now() + 60_000,
-    patience: { keyMs: 15_000, breakerMs: 0 },
+    waitLimits: { keyMs: 15_000, breakerMs: 0 },
     outlastsLimits: false,
     outlastsTimeouts: true,
     log,
@@ -94,12 +94,12 @@ test('what all routes need is loaded before a slot is asked for', async (t) => {
   const need = createNeed('all-1', 'all-2');
   const loading = call(routing, routes, { findMissing: need.findMissing });
   await need.begun;
-  t.is(routing.gate.entries, 0);
+  t.is(routing.limiter.entries, 0);
   t.is(await call(routing, routes.slice(0, 1)), 'all-1');
   t.is(await call(routing, routes.slice(1)), 'all-2');
   need.load();
   t.regex(await loading, /^all-/);
-  t.is(routing.gate.entries, 3);
+  t.is(routing.limiter.entries, 3);
   t.is(need.countLoads(), 1);
 });
 
@@ -124,7 +124,7 @@ test('what one of several routes needs is loaded only when that one is called, a
 test('a call that needs nothing asks for a slot once', async (t) => {
   const routing = createRouting(t);
   t.is(await call(routing, [createRoute('plain')], { findMissing: () => null }), 'plain');
-  t.is(routing.gate.entries, 1);
+  t.is(routing.limiter.entries, 1);
 });
 
 test('a failure to load ends the call, says nothing of the route, and leaves its slot', async (t) => {
@@ -159,11 +159,11 @@ test('a probe that is given back to load something leaves the probe to another c
     Promise.reject(new UpstreamError('unavailable', 'it broke', { status: 500 }));
   for (let i = 0; i < breakerRules.leastCalls; i++)
     await t.throwsAsync(call(routing, [route], { attempt: fail, hasOutput: () => true }));
-  await routing.gate.stop();
+  await routing.limiter.stop();
   await t.throwsAsync(call(routing, [route]), { message: /can be called at the moment/ });
 
   const need = createNeed('probed');
-  const patience = { keyMs: 0, breakerMs: breakerRules.firstPauseMs + 1_000 };
+  const waitLimits = { keyMs: 0, breakerMs: breakerRules.firstPauseMs + 1_000 };
   // As with another route that needs nothing: what is missing shows when this one is granted.
   let isAhead = true;
   const findMissing: RouteCall<string>['findMissing'] = (targets) => {
@@ -171,9 +171,9 @@ test('a probe that is given back to load something leaves the probe to another c
     isAhead = false;
     return missing;
   };
-  const loading = call(routing, [route], { findMissing, patience });
+  const loading = call(routing, [route], { findMissing, waitLimits });
   await need.begun;
-  t.is(await call(routing, [route], { patience }), 'probed');
+  t.is(await call(routing, [route], { waitLimits }), 'probed');
   need.load();
   t.is(await loading, 'probed');
 });

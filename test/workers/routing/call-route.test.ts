@@ -3,10 +3,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { CatalogRoute } from '../../../shared/catalog/catalog-schema.ts';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
-import { findWays } from '../../../shared/routing/route-way.ts';
+import { listCandidates } from '../../../shared/routing/route-candidate.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { callRoute, type Chance, type Routing } from '../../../workers/routing/call-route.ts';
-import { RouteGate } from '../../../workers/routing/route-gate.ts';
+import { callRoute, type GrantedCall, type Routing } from '../../../workers/routing/call-route.ts';
+import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';
 import { makeOneACall } from '../../../workers/upstreams/make-one-a-call.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
@@ -20,16 +20,16 @@ const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 
 function createRouting(t: ExecutionContext): Routing {
-  const gate = new RouteGate(redis(), randomUUID(), log);
+  const limiter = new RouteLimiter(redis(), randomUUID(), log);
   const upstreams = new UpstreamPool(log);
   t.teardown(async () => {
-    await gate.stop();
+    await limiter.stop();
     await upstreams.close();
   });
-  return { gate, upstreams };
+  return { limiter, upstreams };
 }
 
-type Attempt = (model: string, chance: Chance) => string | Promise<string>;
+type Attempt = (model: string, granted: GrantedCall) => string | Promise<string>;
 
 async function call(
   routing: Routing,
@@ -42,12 +42,12 @@ async function call(
     routes,
     signal: new AbortController().signal,
     deadlineAtMs: Date.now() + 60_000,
-    patience: { keyMs: 15_000, breakerMs: 1_500 },
+    waitLimits: { keyMs: 15_000, breakerMs: 1_500 },
     outlastsLimits,
     outlastsTimeouts: true,
     log,
     hasOutput: () => false,
-    attempt: async (_upstream, { model }, chance) => await attempt(model, chance),
+    attempt: async (_upstream, { model }, granted) => await attempt(model, granted),
   });
 }
 
@@ -61,7 +61,7 @@ test('a vendor that fails after the callers left has failed', async (t) => {
     outlastsLimits: false,
     outlastsTimeouts: true,
   };
-  const patience = { keyMs: 0, breakerMs: 0 };
+  const waitLimits = { keyMs: 0, breakerMs: 0 };
   const reason = new Error('the caller left');
   for (let i = 0; i < breakerRules.leastCalls; i++) {
     const leaving = new AbortController();
@@ -70,12 +70,12 @@ test('a vendor that fails after the callers left has failed', async (t) => {
       return Promise.reject(new UpstreamError('unavailable', 'it broke', { status: 500 }));
     };
     const { signal } = leaving;
-    const one = { ...limits, patience, routes: [route], signal, hasOutput: () => false, attempt };
+    const one = { ...limits, waitLimits, routes: [route], signal, hasOutput: () => false, attempt };
     t.is(await t.throwsAsync(callRoute(routing, one)), reason);
   }
-  await routing.gate.stop();
+  await routing.limiter.stop();
   const { signal } = new AbortController();
-  t.is(await routing.gate.enter(findWays(route), { ...limits, patience, signal }), null);
+  t.is(await routing.limiter.acquire(listCandidates(route), { ...limits, waitLimits, signal }), null);
 });
 
 const limited = (retryAfterMs: number): UpstreamError =>
@@ -171,13 +171,13 @@ test('images that are made one a call keep to the slots of their route, whicheve
     underWay -= 1;
     return { images: [], calls: 1, usage: null };
   };
-  const attempt: Attempt = async (_model, { enterAgain }) =>
-    String((await makeOneACall(4, createContext({ signal, enterAgain }), makeOne)).calls);
+  const attempt: Attempt = async (_model, { acquireFurther }) =>
+    String((await makeOneACall(4, createContext({ signal, acquireFurther }), makeOne)).calls);
   const workers = [createRouting(t), createRouting(t), createRouting(t)];
   t.deepEqual(await Promise.all(workers.map((routing) => call(routing, [route], attempt))), ['4', '4', '4']);
   t.is(most, 2);
   // Every slot was given back.
-  await Promise.all(workers.map(({ gate }) => gate.stop()));
+  await Promise.all(workers.map(({ limiter }) => limiter.stop()));
   const answer = await call(createRouting(t), [route], (_model, { spareSlots }) => `${spareSlots} more`);
   t.is(answer, '1 more');
 });

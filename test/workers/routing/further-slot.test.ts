@@ -1,21 +1,21 @@
 import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
-import type { RouteGrant } from '../../../shared/routing/grant-script.ts';
-import { enterAgain } from '../../../workers/routing/further-slot.ts';
-import type { RouteGate } from '../../../workers/routing/route-gate.ts';
+import type { CallSlot } from '../../../shared/routing/acquire-script.ts';
+import { acquireFurther } from '../../../workers/routing/further-slot.ts';
+import type { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 
-const enter = (reason: Error): ReturnType<typeof enterAgain> => {
-  const gate = { enter: async () => Promise.reject(reason) } as unknown as RouteGate;
-  const patience = { keyMs: 1_000, breakerMs: 1_000 };
-  const grant = { way: {}, accountId: 'ann' } as unknown as RouteGrant;
-  return enterAgain(gate, { patience, deadlineAtMs: Infinity }, grant, new AbortController().signal);
+const acquire = (reason: Error): ReturnType<typeof acquireFurther> => {
+  const limiter = { acquire: async () => Promise.reject(reason) } as unknown as RouteLimiter;
+  const waitLimits = { keyMs: 1_000, breakerMs: 1_000 };
+  const slot = { candidate: {}, accountId: 'ann' } as unknown as CallSlot;
+  return acquireFurther(limiter, { waitLimits, deadlineAtMs: Infinity }, slot, new AbortController().signal);
 };
 
 test('where no further slot can be had, also because Redis is away, the call that has one goes on alone', async (t) => {
-  t.is(await enter(new AppError('service_unavailable')), null);
-  t.is(await enter(new AppError('deadline_exceeded')), null);
+  t.is(await acquire(new AppError('service_unavailable')), null);
+  t.is(await acquire(new AppError('deadline_exceeded')), null);
 });
 
 test('a fault of ours is not taken for a lack of slots', async (t) => {
-  await t.throwsAsync(enter(new TypeError('oops')), { instanceOf: TypeError });
+  await t.throwsAsync(acquire(new TypeError('oops')), { instanceOf: TypeError });
 });

@@ -2,8 +2,8 @@ import test from 'ava';
 import { UpstreamError, type UpstreamFailure } from '../../../workers/upstreams/upstream.ts';
 import {
   chooseBackoffMs,
-  findSetAside,
-  judgeFailure,
+  findCooldown,
+  classifyFailure,
   maxAttempts,
   mayRetry,
 } from '../../../workers/routing/retry-policy.ts';
@@ -43,13 +43,13 @@ test('what is too dear to be made twice is not asked for again while a vendor ma
   t.true(mayRetry(failed('timeout'), dear), 'it was not asked');
   t.true(mayRetry(failed('timeout', { status: 504 }), dear), 'it gave up itself');
   t.true(mayRetry(failed('unavailable', { status: 503 }), dear));
-  t.is(judgeFailure(leftAtIt), 'bad', 'it may hang');
+  t.is(classifyFailure(leftAtIt), 'bad', 'it may hang');
 });
 
 test('what a vendor does not know is tried on another route, and on no other key', (t) => {
   t.true(mayRetry(failed('missing'), fresh));
   t.false(mayRetry(failed('missing'), { ...fresh, hasOtherRoute: false }));
-  t.is(judgeFailure(failed('missing')), 'none');
+  t.is(classifyFailure(failed('missing')), 'none');
 });
 
 test('what is too large for one key is tried with every other, and not again', (t) => {
@@ -57,7 +57,7 @@ test('what is too large for one key is tried with every other, and not again', (
   t.true(mayRetry(error, fresh));
   t.false(mayRetry(error, { ...fresh, hasOtherRoute: false }));
   t.is(chooseBackoffMs(error, 1, 0.9), 0);
-  t.is(judgeFailure(error), 'none');
+  t.is(classifyFailure(error), 'none');
 });
 
 test('the wait before a retry has full jitter below 100 ms, then 200 ms, and 2 s at the most', (t) => {
@@ -75,30 +75,30 @@ test('past a key at its limit or at fault the next one is tried at once', (t) =>
 });
 
 test('only failures of the server speak against a route', (t) => {
-  t.is(judgeFailure(failed('unavailable')), 'bad');
-  t.is(judgeFailure(failed('timeout')), 'bad');
-  t.is(judgeFailure(failed('rejected', { status: 400 })), 'ok');
-  t.is(judgeFailure(failed('rejected')), 'none', 'we did not ask');
+  t.is(classifyFailure(failed('unavailable')), 'bad');
+  t.is(classifyFailure(failed('timeout')), 'bad');
+  t.is(classifyFailure(failed('rejected', { status: 400 })), 'ok');
+  t.is(classifyFailure(failed('rejected')), 'none', 'we did not ask');
   for (const failure of ['unavailable', 'timeout'] as const)
-    t.is(judgeFailure(failed(failure, { isOfRequest: true })), 'none');
-  t.is(judgeFailure(failed('rate_limited')), 'limited');
-  t.is(judgeFailure(failed('auth')), 'none');
+    t.is(classifyFailure(failed(failure, { isOfRequest: true })), 'none');
+  t.is(classifyFailure(failed('rate_limited')), 'limited');
+  t.is(classifyFailure(failed('auth')), 'none');
 });
 
 test('a key is set aside for as long as its vendor says, and where only one model is meant, for that one', (t) => {
-  t.like(findSetAside(failed('rate_limited', { status: 429, retryAfterMs: 7_500 })), {
+  t.like(findCooldown(failed('rate_limited', { status: 429, retryAfterMs: 7_500 })), {
     scope: 'keyOnRoute',
     forMs: 7_500,
   });
-  t.is(findSetAside(failed('rate_limited', { status: 429 }))?.forMs, 1_000);
-  t.is(findSetAside(failed('rate_limited', { status: 429, retryAfterMs: 1e12 }))?.forMs, 3_600_000);
-  t.is(findSetAside(failed('auth', { status: 401 }))?.scope, 'key');
-  t.is(findSetAside(failed('auth', { status: 429 }))?.scope, 'key');
+  t.is(findCooldown(failed('rate_limited', { status: 429 }))?.forMs, 1_000);
+  t.is(findCooldown(failed('rate_limited', { status: 429, retryAfterMs: 1e12 }))?.forMs, 3_600_000);
+  t.is(findCooldown(failed('auth', { status: 401 }))?.scope, 'key');
+  t.is(findCooldown(failed('auth', { status: 429 }))?.scope, 'key');
   // These may be for what was asked.
   for (const status of [402, 403]) {
-    const setAside = findSetAside(failed('auth', { status }));
-    t.like(setAside, { scope: 'keyOnRoute', forMs: 600_000, forAccountMs: 20_000 });
+    const cooldown = findCooldown(failed('auth', { status }));
+    t.like(cooldown, { scope: 'keyOnRoute', forMs: 600_000, forAccountMs: 20_000 });
   }
   for (const failure of ['rejected', 'missing', 'too_large', 'unavailable', 'timeout'] as const)
-    t.is(findSetAside(failed(failure)), null);
+    t.is(findCooldown(failed(failure)), null);
 });

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import test from 'ava';
-import { createHttpClient, type HttpAnswer } from '../../../workers/upstreams/http-client.ts';
+import { createHttpClient, type HttpResponse } from '../../../workers/upstreams/http-client.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 
 test('a body that comes in pieces arrives as one of its length, also after another on the same connection', async (t) => {
@@ -48,7 +48,7 @@ test('a server that answers before it has read the body is heard, and one that h
     server.close();
     await client.close();
   });
-  const post = async (): Promise<HttpAnswer> => {
+  const post = async (): Promise<HttpResponse> => {
     const body = Readable.from(Array.from({ length: 500 }, () => Buffer.alloc(50_000)));
     const headers = { 'content-length': '25000000' };
     return await client.post({ path: '/', headers, body, signal: new AbortController().signal });

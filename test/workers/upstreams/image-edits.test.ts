@@ -5,7 +5,7 @@ import { startVendorSimulator, type VendorSimulator } from '../../../scripts/ven
 import { makePng } from '../../../scripts/vendor-simulator/tiny-png.ts';
 import { createGeminiUpstream } from '../../../workers/upstreams/gemini/gemini-upstream.ts';
 import { createOpenAiUpstream } from '../../../workers/upstreams/openai/openai-upstream.ts';
-import type { ImageAnswer, ImageCall, InputImage, Upstream } from '../../../workers/upstreams/upstream.ts';
+import type { ImageResponse, ImageCall, InputImage, Upstream } from '../../../workers/upstreams/upstream.ts';
 import { createContext, createImageCall, createTarget } from '../../support/upstream-target.ts';
 
 /** Edits at vendors that refuse what real ones refuse. */
@@ -28,7 +28,7 @@ test.after.always(async () => {
 const bytes = makePng(8, 8, [1, 2, 3]);
 const input: InputImage = { bytes, contentType: 'image/png', width: 8, height: 8 };
 
-function make(upstream: Upstream, model: string, more: Partial<ImageCall> = {}): Promise<ImageAnswer> {
+function make(upstream: Upstream, model: string, more: Partial<ImageCall> = {}): Promise<ImageResponse> {
   const call = createImageCall({ inputs: [input], ...more });
   return upstream.generateImages!(createTarget(model), call, createContext());
 }

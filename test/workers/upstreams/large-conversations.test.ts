@@ -1,7 +1,7 @@
 import test from 'ava';
 import { toChatRequest as toMessagesRequest } from '../../../workers/upstreams/anthropic/to-request.ts';
 import { toChatRequest as toGenerateRequest } from '../../../workers/upstreams/gemini/to-request.ts';
-import { restoreReasoning } from '../../../workers/upstreams/openai/remember-reasoning.ts';
+import { restoreReasoning } from '../../../workers/upstreams/openai/save-reasoning.ts';
 import { toChatRequest as toCompletionRequest } from '../../../workers/upstreams/openai/to-request.ts';
 import { type ChatBody, nameCall, UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createTarget } from '../../support/upstream-target.ts';

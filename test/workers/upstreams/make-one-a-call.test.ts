@@ -4,8 +4,8 @@ import test from 'ava';
 import { joinImageAnswers, makeOneACall } from '../../../workers/upstreams/make-one-a-call.ts';
 import { Slots } from '../../../workers/media/slots.ts';
 import {
-  type EnterAgain,
-  type ImageAnswer,
+  type AcquireFurther,
+  type ImageResponse,
   noUpstreamUsage,
   UpstreamError,
 } from '../../../workers/upstreams/upstream.ts';
@@ -13,11 +13,11 @@ import { createContext } from '../../support/upstream-target.ts';
 
 const image = { bytes: Buffer.from('image'), contentType: 'image/png', revisedPrompt: null } as const;
 
-function answer(promptTokens: number | null, completionTokens: number | null): ImageAnswer {
+function answer(promptTokens: number | null, completionTokens: number | null): ImageResponse {
   return { images: [image], calls: 1, usage: { ...noUpstreamUsage, promptTokens, completionTokens } };
 }
 
-const make = (value: ImageAnswer) => ({ status: 'fulfilled', value }) as const;
+const make = (value: ImageResponse) => ({ status: 'fulfilled', value }) as const;
 const fail = (reason: unknown) => ({ status: 'rejected', reason }) as const;
 const uncounted = make({ ...answer(null, null), usage: null });
 
@@ -91,11 +91,11 @@ test('where slots are few, no more calls are under way than there are, and every
   let most = 0;
   let left = 0;
   const outcomes: unknown[] = [];
-  const enterAgain: EnterAgain = async (signal) => {
+  const acquireFurther: AcquireFurther = async (signal) => {
     const release = await slots.acquire(signal, Date.now() + 60_000).catch(() => null);
     if (release === null) return null;
     return {
-      leave: (outcome) => {
+      release: (outcome) => {
         outcomes.push(outcome?.status);
         left += 1;
         release();
@@ -103,7 +103,7 @@ test('where slots are few, no more calls are under way than there are, and every
     };
   };
   let made = 0;
-  const { images, missing } = await makeOneACall(6, createContext({ enterAgain }), async () => {
+  const { images, missing } = await makeOneACall(6, createContext({ acquireFurther }), async () => {
     underWay += 1;
     most = Math.max(most, underWay);
     await nextTurn();
@@ -124,14 +124,14 @@ test('where slots are few, no more calls are under way than there are, and every
 test('where no further slot comes free, the images are made one after the other in the slot that there is', async (t) => {
   let underWay = 0;
   const waited: AbortSignal[] = [];
-  const enterAgain: EnterAgain = (signal) => {
+  const acquireFurther: AcquireFurther = (signal) => {
     waited.push(signal);
     // Nobody waits for one that never answers.
     return new Promise(() => undefined);
   };
   const progress: number[] = [];
   const onProgress = (done: number): void => void progress.push(done);
-  const { images } = await makeOneACall(4, createContext({ enterAgain, onProgress }), async () => {
+  const { images } = await makeOneACall(4, createContext({ acquireFurther, onProgress }), async () => {
     underWay += 1;
     t.is(underWay, 1);
     await nextTurn();
@@ -145,7 +145,7 @@ test('where no further slot comes free, the images are made one after the other 
 });
 
 test('no further call is begun where it would fail as well, and where nobody waits any more', async (t) => {
-  const alone = { enterAgain: async () => null };
+  const alone = { acquireFurther: async () => null };
   for (const failure of ['rate_limited', 'rejected', 'auth', 'missing', 'timeout'] as const) {
     let calls = 0;
     const error = new UpstreamError(failure, 'no', { mayGoOn: failure === 'timeout' });
@@ -170,7 +170,7 @@ test('no further call is begun where it would fail as well, and where nobody wai
 });
 
 test('where a further slot cannot be asked for, the images that are made are the answer all the same', async (t) => {
-  const enterAgain: EnterAgain = async () => Promise.reject(new TypeError('oops'));
-  const { images } = await makeOneACall(3, createContext({ enterAgain }), async () => answer(1, 1));
+  const acquireFurther: AcquireFurther = async () => Promise.reject(new TypeError('oops'));
+  const { images } = await makeOneACall(3, createContext({ acquireFurther }), async () => answer(1, 1));
   t.is(images.length, 3);
 });

@@ -1,13 +1,13 @@
 import test from 'ava';
 
-import type { HttpAnswer } from '../../../workers/upstreams/http-client.ts';
+import type { HttpResponse } from '../../../workers/upstreams/http-client.ts';
 import { SseJsonReader } from '../../../workers/upstreams/sse-json-reader.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 
 function createReader(chunks: readonly Buffer[], maxEventBytes = 1_000): SseJsonReader {
   const waiting = chunks.toReversed();
-  const answer: Pick<HttpAnswer, 'next'> = { next: () => Promise.resolve(waiting.pop() ?? null) };
-  return new SseJsonReader(answer as HttpAnswer, maxEventBytes, 'account');
+  const answer: Pick<HttpResponse, 'next'> = { next: () => Promise.resolve(waiting.pop() ?? null) };
+  return new SseJsonReader(answer as HttpResponse, maxEventBytes, 'account');
 }
 
 async function readAll(chunks: readonly Buffer[], maxEventBytes?: number): Promise<unknown[]> {

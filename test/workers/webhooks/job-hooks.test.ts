@@ -8,7 +8,7 @@ import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { WebhookQueue } from '../../../shared/webhooks/webhook-queue.ts';
 import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
-import { JobKeeper, type JobKeeperOptions } from '../../../workers/upkeep/look-after-jobs.ts';
+import { JobKeeper, type JobKeeperOptions } from '../../../workers/maintenance/look-after-jobs.ts';
 import { JobHooks } from '../../../workers/webhooks/job-hooks.ts';
 import { openBooks, type Books } from '../../support/books.ts';
 import { admitChat } from '../../support/place-jobs.ts';

@@ -2,7 +2,7 @@ import { isRecord, type JsonRecord, lookUp, readArray, readText } from '../json-
 import type { ChatEvent, FinishReason, UpstreamUsage, WebSource } from '../upstream.ts';
 import { createUsageMeter } from './from-usage.ts';
 import type { Block } from './to-content.ts';
-import { isThinkingBlock, type RememberedThinking } from './to-thinking.ts';
+import { isThinkingBlock, type SavedThinking } from './to-thinking.ts';
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -11,43 +11,43 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   model_context_window_exceeded: 'length',
   tool_use: 'tool_calls',
   refusal: 'content_filter',
-  // It would have gone on, had we let it.
   pause_turn: 'length',
 };
 
 export interface AnswerOptions {
   readonly model: string;
-  /** Whether the thinking before tool calls is to be remembered. */
+  /** Whether to save the thinking before tool calls. */
   readonly remembers: boolean;
 }
 
 /**
- * One answer of the model as OpenAI's deltas: whole or streamed, and over as many calls as it takes. The API pauses
- * long turns with searches (`pause_turn`); what was said until then goes back as it came, and the model goes on.
+ * Translates one response of the model into OpenAI's deltas: whole or streamed, and over as many calls as it
+ * takes. The API pauses long turns with searches (`pause_turn`). The output so far is then sent back unchanged,
+ * and the model continues.
  */
 export interface Answer {
   beginMessage(message: JsonRecord): ChatEvent[];
   beginBlock(index: number, block: JsonRecord): ChatEvent[];
   extendBlock(index: number, delta: JsonRecord): ChatEvent[];
   endBlock(index: number): ChatEvent[];
-  /** The end of a message as far as it was told: `stop_reason` or null, and the usage so far. */
+  /** Takes the end of a message as reported so far: `stop_reason` or null, and the usage so far. */
   takeEnd(stopReason: unknown, usage: unknown): ChatEvent[];
   endMessage(): ChatEvent[];
-  /** The message ended in a pause; true until another begins. */
+  /** Whether the message ended in a pause; true until another message begins. */
   readonly isPaused: boolean;
-  /** All blocks of the last message, as they came: what a paused model wants back. */
+  /** All blocks of the last message, unchanged. A paused model requires them back. */
   readonly blocks: readonly Block[];
-  /** Tokens of all that was said so far, over all messages; null where the API did not tell. */
+  /** Output tokens so far, over all messages; null if the API did not report them. */
   readonly outputTokens: number | null;
-  /** Ends an answer that is paused, if nobody lets it go on. */
+  /** Ends a paused response that is not continued. */
   giveUp(): ChatEvent[];
 }
 
 interface OpenBlock {
   readonly block: Block;
-  /** Pieces of a tool's input, which is JSON in the making. */
+  /** Pieces of a tool's input, which form JSON once complete. */
   json: string;
-  /** Of a tool call that the caller sees: its place among them. */
+  /** The index of a tool call that the caller sees. */
   readonly callIndex: number | null;
 }
 
@@ -81,7 +81,8 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
       block['input'] = parseInput(json);
       return [];
     }
-    // A call in whole comes with its input; one without arguments comes without a piece, and means an empty object.
+    // A call sent whole includes its input. One without arguments has no input at all, which means an empty
+    // object.
     const input = isRecord(block['input']) ? block['input'] : {};
     return callIndex === null ? [] : [sayArguments(callIndex, JSON.stringify(input))];
   }
@@ -89,7 +90,7 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
   function remember(): ChatEvent[] {
     const [toolCallId] = callIds;
     if (!remembers || toolCallId === undefined) return [];
-    const value: RememberedThinking = { kind: 'anthropic', model, blocks: thinking };
+    const value: SavedThinking = { kind: 'anthropic', model, blocks: thinking };
     return [{ type: 'remember', index: 0, toolCallId, value }];
   }
 
@@ -98,7 +99,7 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
     return [
       ...remember(),
       { type: 'finish', index: 0, finishReason, nativeFinishReason: stopReason },
-      ...tellUsage(usage.sum()),
+      ...reportUsage(usage.sum()),
     ];
   }
 
@@ -124,8 +125,9 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
       open = new Map();
       const events: ChatEvent[] = hasBegun ? [] : [say({ role: 'assistant', content: '' })];
       hasBegun = true;
-      // Of the output it says next to nothing yet: `output_tokens` is 1 whatever is thought in silence.
-      return [...events, ...tellUsage(usage.sum(), true)];
+      // Says next to nothing about the output yet: `output_tokens` is 1, however much hidden thinking there
+      // was.
+      return [...events, ...reportUsage(usage.sum(), true)];
     },
 
     beginBlock(index, block) {
@@ -176,15 +178,15 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
     takeEnd(reason, told) {
       stopReason = readText(reason) ?? stopReason;
       usage.take(told);
-      return isRecord(told) ? tellUsage(usage.sum()) : [];
+      return isRecord(told) ? reportUsage(usage.sum()) : [];
     },
 
     endMessage() {
-      // Servers of others may leave a block open.
+      // Third-party servers may leave a block open.
       const rest = [...open.keys()].flatMap(endBlock);
       if (stopReason !== 'pause_turn') return [...rest, ...finish()];
       isPaused = true;
-      return [...rest, ...tellUsage(usage.sum())];
+      return [...rest, ...reportUsage(usage.sum())];
     },
 
     giveUp: finish,
@@ -206,7 +208,7 @@ function sayArguments(index: number, piece: string): ChatEvent {
   return say({ tool_calls: [{ index, function: { arguments: piece } }] });
 }
 
-function tellUsage(usage: UpstreamUsage | null, isPartial = false): ChatEvent[] {
+function reportUsage(usage: UpstreamUsage | null, isPartial = false): ChatEvent[] {
   return usage === null ? [] : [{ type: 'usage', usage, ...(isPartial && { isPartial }) }];
 }
 
@@ -214,7 +216,7 @@ function append(block: Block, field: string, piece: unknown): void {
   block[field] = (readText(block[field]) ?? '') + (readText(piece) ?? '');
 }
 
-/** The input of a tool, as far as it is JSON: a call that was cut by the bound on tokens is none. */
+/** Parses the input of a tool. A call that was cut off by the token limit has no valid input. */
 function parseInput(json: string): unknown {
   try {
     return JSON.parse(json);

@@ -1,10 +1,10 @@
-import { mostPauses } from '../../../shared/pricing/search-allowance.ts';
+import { mostPauses } from '../../../shared/catalog/search-allowance.ts';
 import { callVendor, isJson, readText } from '../call-vendor.ts';
 import { readChatStream } from '../chat-stream.ts';
 import { collectImages } from '../collect-media.ts';
 import {
   createHttpClient,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpClient,
   type HttpClientOptions,
 } from '../http-client.ts';
@@ -18,12 +18,15 @@ import { continueRequest, type MessagesRequest, toChatRequest } from './to-reque
 
 const API_VERSION = '2023-06-01';
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
-/** Each pause is a turn of searches, and counts the whole prompt again: as many as money is reserved for. */
+/**
+ * Each pause is a turn of searches and counts the whole prompt again. The limit is the number of pauses that
+ * money is reserved for.
+ */
 const MAX_CONTINUATIONS = mostPauses;
 
 /**
- * Any server that speaks Anthropic's Messages API. The base URL is without the version, as Anthropic's own clients
- * have it: `https://api.anthropic.com`.
+ * Creates an upstream for any server that speaks Anthropic's Messages API. The base URL excludes the version,
+ * as in Anthropic's own clients: `https://api.anthropic.com`.
  */
 export function createAnthropicUpstream(
   options: HttpClientOptions,
@@ -53,7 +56,7 @@ async function* chat(
   const answer = createAnswer({ model: target.model, remembers: first.thinks });
   for (let continuations = 0; request !== null; continuations += 1) {
     const response = await post(client, request, target, context);
-    // Servers that cannot stream answer whole, whatever was asked.
+    // Servers that cannot stream send the response whole, whatever was requested.
     if (!stream || isJson(response)) {
       yield* fromMessage(await readText(response, MAX_BODY_BYTES), answer, target.apiKey);
     } else {
@@ -75,7 +78,7 @@ async function post(
   { body, betas }: MessagesRequest,
   { apiKey }: UpstreamTarget,
   context: CallContext,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const headers = {
     'anthropic-version': API_VERSION,
     ...(betas.length > 0 && { 'anthropic-beta': betas.join(',') }),
@@ -94,7 +97,7 @@ async function post(
   return answer;
 }
 
-/** The id under which the vendor's support finds the call. */
+/** Logs the ID that the vendor's support needs to find the call. */
 function logId(headers: HttpHeaders, { log }: CallContext, message: string): void {
   const vendorRequestId = readHeader(headers, 'request-id');
   if (vendorRequestId !== null) {

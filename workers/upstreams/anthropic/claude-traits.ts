@@ -1,27 +1,28 @@
 /**
- * What a Claude takes, told by its name: the Messages API refuses with 400 what a model has no place for, and says it
- * of no model beforehand. Facts of Anthropic's pages on thinking, effort, preserved thinking and migration (2026).
+ * What a Claude model accepts, derived from its name. The Messages API rejects fields that a model does not
+ * support with 400, and has no way to ask beforehand. Based on Anthropic's pages on thinking, effort, preserved
+ * thinking and migration (2026).
  */
 export interface ClaudeTraits {
-  /** How it is told to think; null for those that cannot. */
+  /** How the model is told to think; null if it cannot. */
   readonly thinking: 'budget' | 'effort' | null;
-  /** How its thinking is turned off, for those told by effort; `never` for those that always think. */
+  /** How to turn off its thinking, for models controlled by effort; `never` for those that always think. */
   readonly thinkingOff: 'unasked' | 'disabled' | 'between_tools' | 'never';
-  /** Whether it thinks where the request says nothing of it. */
+  /** Whether it thinks when the request does not mention thinking. */
   readonly thinksUnasked: boolean;
-  /** Whether `xhigh` is one of its efforts. */
+  /** Whether it supports the effort `xhigh`. */
   readonly hasXhigh: boolean;
-  /** Whether a thinking block counts only behind the very conversation that it was made in. */
+  /** Whether a thinking block is only valid after the very conversation it was made in. */
   readonly bindsThinking: boolean;
-  /** Which of `temperature` and `top_p` it takes: both, one of them, or none but the default. */
+  /** Which of `temperature` and `top_p` it accepts: both, one of them, or only the default. */
   readonly sampling: 'both' | 'one' | 'none';
-  /** Whether it goes on from an assistant's message that ends the conversation. */
+  /** Whether it continues an assistant message that ends the conversation. */
   readonly takesPrefill: boolean;
 }
 
 interface ClaudeName {
   readonly line: string;
-  /** Major and minor, as 406 for 4.6. */
+  /** Major and minor, e.g. 406 for 4.6. */
   readonly version: number;
 }
 
@@ -31,9 +32,9 @@ const LINE_FIRST = /(opus|sonnet|haiku|fable|mythos|instant)-(\d{1,2})(?!\d)(?:[
 const VERSION_FIRST = /claude-(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?(?:-(opus|sonnet|haiku))?/;
 
 /**
- * A name without a version that we know of counts as the newest: what newer models refuse is left out then, which an
- * older one merely does without. But a route that says `thinking: budget` of such a name speaks of a model of the
- * older form, very likely another vendor's behind this API.
+ * Reads the traits from a model's name. A name without a known version counts as the newest: fields that newer
+ * models reject are left out, which older models tolerate. But if the route sets `thinking: budget` for such a
+ * name, it is an older kind of model, most likely another vendor's behind this API.
  */
 export function readClaudeTraits(model: string, told: 'budget' | 'effort' | null): ClaudeTraits {
   const name = readName(model);
@@ -63,7 +64,7 @@ const newest: ClaudeTraits = {
   takesPrefill: false,
 };
 
-/** Of thinking it is told only what the caller asked for: a server of another vendor's may know none of it. */
+/** Is only told to think if the caller asks for it, because another vendor's server may not support it. */
 const unknown: ClaudeTraits = { ...newest, thinksUnasked: false, bindsThinking: false };
 
 function describe({ line, version }: ClaudeName): ClaudeTraits {

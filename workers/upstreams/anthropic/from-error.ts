@@ -4,7 +4,7 @@ import { isRecord, type JsonRecord, lookUp, readText } from '../json-value.ts';
 import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
-/** What a type of error means, and the status that it has where it comes before the answer. */
+/** What each error type means, and its status if it comes before the response. */
 const TYPES: Readonly<Record<string, { readonly failure: UpstreamFailure; readonly status: number }>> = {
   invalid_request_error: { failure: 'rejected', status: 400 },
   authentication_error: { failure: 'auth', status: 401 },
@@ -18,7 +18,10 @@ const TYPES: Readonly<Record<string, { readonly failure: UpstreamFailure; readon
   overloaded_error: { failure: 'unavailable', status: 529 },
 };
 
-/** Codes that speak of the key or its account under types and statuses which do not: waiting cures none of them. */
+/**
+ * Codes about the key or its account, with types and statuses that do not say so. Waiting helps with none of
+ * them.
+ */
 const KEY_CODES = new Set([
   'organization_on_hold',
   'cmek_key_disabled',
@@ -30,17 +33,18 @@ const KEY_CODES = new Set([
 ]);
 
 /**
- * Where words decide. An account out of money, or past the limit that its owner set, is told as 400
- * `invalid_request_error` without a code, just as a mistake in the caller's request would be. Taken for one, the key
- * would stay in use and fail every request; so these beginnings, and nothing like them, are about the key. Where the
- * API changes them, such an error is a rejected request again, which is wrong but harms nothing else.
+ * Messages that decide the classification. An account out of credit, or over the limit that its owner set, is
+ * reported as 400 `invalid_request_error` without a code, like a mistake in the caller's request. If it were
+ * classified as one, the key would stay in use and fail every request. So exactly these beginnings are about
+ * the key. If the API changes them, such an error counts as a rejected request again, which is wrong but
+ * affects nothing else.
  */
 const EMPTY_ACCOUNT_BEGINNINGS = [
   'Your credit balance is too low to access the ',
   'You have reached your specified API usage limits.',
 ];
 
-/** A limit that waiting does not cure: the plan of this key takes no prompts of that length. */
+/** A limit that waiting does not lift: the key's plan does not allow prompts of that length. */
 const TOO_LARGE_BEGINNING = 'Extra usage is required for long context requests';
 
 export function toUpstreamError(refusal: Refusal, apiKey: string | null, nowMs: number): UpstreamError {
@@ -48,7 +52,7 @@ export function toUpstreamError(refusal: Refusal, apiKey: string | null, nowMs: 
   return buildError(refusal.status, readError(parseErrorBody(refusal.body)), apiKey, retryAfterMs);
 }
 
-/** An error after a 200, as an event of the stream or as the body: `{"type": "error", "error": …}`. */
+/** Translates an error after a 200, as an event of the stream or as the body: `{"type": "error", "error": …}`. */
 export function toErrorWithin(value: JsonRecord, apiKey: string | null): UpstreamError {
   const error = readError(value);
   return buildError(lookUp(TYPES, error.type)?.status ?? 500, error, apiKey, null);
@@ -105,7 +109,7 @@ function classify(status: number, error: VendorError): UpstreamFailure {
   if (KEY_CODES.has(code ?? '')) return 'auth';
   const byStatus = classifyStatus(status);
   if (byStatus === 'rate_limited' && message.startsWith(TOO_LARGE_BEGINNING)) return 'too_large';
-  // A key that is refused, or used too often, is that whatever type came with it.
+  // A key that is rejected or over its limit is classified as such, whatever the error type.
   if (byStatus === 'auth' || byStatus === 'rate_limited') return byStatus;
   if (isEmptyAccount(error)) return 'auth';
   return lookUp(TYPES, type)?.failure ?? byStatus;

@@ -3,7 +3,7 @@ import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import type { Answer } from './answer.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 
-/** A whole message of the API as the events that a stream of it would have given. Pure. */
+/** Translates a whole message into the events of an equivalent stream. Pure. */
 export function fromMessage(text: string, answer: Answer, apiKey: string | null): ChatEvent[] {
   const message = parseRecord(text, 'a chat answer');
   if (isErrorBody(message)) {
@@ -13,7 +13,7 @@ export function fromMessage(text: string, answer: Answer, apiKey: string | null)
   if (!Array.isArray(content)) {
     throw new UpstreamError('unavailable', 'the upstream sent a chat answer without content');
   }
-  // Its usage comes with its end: nothing can break in between.
+  // The usage comes with the end, because nothing can fail in between.
   const events = answer.beginMessage({});
   for (const [index, block] of content.entries()) {
     if (isRecord(block)) {

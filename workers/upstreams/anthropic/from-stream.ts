@@ -5,13 +5,13 @@ import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import type { Answer } from './answer.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 
-/** The pages that a search found come as one event, encrypted: ten of them, some tens of kilobytes each. */
+/** Search results arrive as one event, encrypted: ten pages of some tens of kilobytes each. */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
 /**
- * A stream of the Messages API: `message_start`, of each content block `content_block_start`, its deltas and
- * `content_block_stop`, then `message_delta` and `message_stop`. The data names its event, so the `event:` line is not
- * needed. `ping` may come anywhere, and what we do not know is passed over.
+ * Translates a stream of the Messages API: `message_start`; for each content block `content_block_start`, its
+ * deltas and `content_block_stop`; then `message_delta` and `message_stop`. The data names its event, so the
+ * `event:` line is not needed. `ping` may come anywhere, and unknown events are skipped.
  */
 export function createChatStreamTranslator(answer: Answer, apiKey: string | null): ChatStreamTranslator {
   const parser = createSseParser({ maxLineBytes: MAX_EVENT_BYTES });
@@ -68,7 +68,8 @@ export function createChatStreamTranslator(answer: Answer, apiKey: string | null
     },
 
     end() {
-      // A last event without its blank line may be whole or half: half of one says that the stream was cut.
+      // A last event without its blank line may be complete or cut off. A cut-off one means that the stream was
+      // cut.
       const events = isDone ? [] : parser.end().flatMap(({ data }) => (isJson(data) ? take(data) : []));
       if (!isDone) {
         throw new UpstreamError('unavailable', 'the stream of the upstream ended without an end');

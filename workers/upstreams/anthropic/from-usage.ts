@@ -1,7 +1,7 @@
 import { isRecord, readCount } from '../json-value.ts';
 import { noUpstreamUsage, type UpstreamUsage } from '../upstream.ts';
 
-/** What the API counts apart and we count together. */
+/** Counts that the API reports separately and we report together. */
 interface CallUsage {
   readonly input: number | null;
   readonly cacheRead: number | null;
@@ -11,19 +11,20 @@ interface CallUsage {
 }
 
 export interface UsageMeter {
-  /** A call begins; what earlier ones of the same answer used stays in the sum. */
+  /** Starts a call. The usage of earlier calls of the same response stays in the sum. */
   begin(): void;
-  /** Takes a `usage` of the call: each count replaces what was told of it before, and none does not. */
+  /** Takes a `usage` of the call. Each count replaces the earlier one; a missing count does not. */
   take(usage: unknown): void;
-  /** The sum of all calls; null while nothing was told. */
+  /** The sum of all calls; null if nothing was reported. */
   sum(): UpstreamUsage | null;
 }
 
 const nothing: CallUsage = { input: null, cacheRead: null, cacheWrite: null, output: null, thinking: null };
 
 /**
- * Counts in streams are cumulative, and old or foreign servers send some of them only (`output_tokens` at the end).
- * `input_tokens` is without what was read from or written to the cache; `output_tokens` is with the thinking.
+ * Adds up the usage over calls. Counts in streams are cumulative, and old or third-party servers send only some
+ * of them (`output_tokens` at the end). `input_tokens` excludes tokens read from or written to the cache;
+ * `output_tokens` includes the thinking.
  */
 export function createUsageMeter(): UsageMeter {
   let finished: UpstreamUsage | null = null;
@@ -70,7 +71,10 @@ function toUsage({ input, cacheRead, cacheWrite, output, thinking }: CallUsage):
   };
 }
 
-/** Of counts that not every call told, the sum is what some told; but a total with a part missing is none. */
+/**
+ * Adds two reports. Counts that only some calls reported are summed over those, but a total with a missing part
+ * is unknown.
+ */
 function add(one: UpstreamUsage, other: UpstreamUsage): UpstreamUsage {
   return {
     ...noUpstreamUsage,

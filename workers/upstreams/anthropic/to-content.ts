@@ -3,13 +3,13 @@ import { readImageUrl } from '../collect-media.ts';
 import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
 import { type LoadedMedia, UpstreamError } from '../upstream.ts';
 
-/** A content block as the Messages API takes it. */
+/** A content block in the Messages API's format. */
 export type Block = Record<string, unknown>;
 
-/** What was loaded of the pictures, by their URLs; those that are missing travel as links. */
+/** The loaded images, by URL. Images that are missing here are sent as URLs. */
 export type MediaMap = ReadonlyMap<string, LoadedMedia>;
 
-/** The content of a message as blocks. Texts without a letter are left out: the API refuses them. */
+/** Converts the content of a message to blocks. Leaves out blank texts, because the API rejects them. */
 export function toBlocks(content: unknown, media: MediaMap, where: string): Block[] {
   if (typeof content === 'string') {
     return toTextBlocks(content);
@@ -21,7 +21,7 @@ export function toTextBlocks(text: string): Block[] {
   return text.trim() === '' ? [] : [{ type: 'text', text }];
 }
 
-/** The words of a message alone, for places that take nothing else. */
+/** Returns only the text of a message, for places that accept nothing else. */
 export function readWords(content: unknown): string {
   if (typeof content === 'string') {
     return content;
@@ -55,11 +55,11 @@ function toImageBlock(url: string, media: MediaMap): Block {
 }
 
 /**
- * A file that came along as `data:<type>;base64,<bytes>`. PDFs travel as they are; texts decoded, for the API takes
- * them in no other form.
+ * Converts a file sent as `data:<type>;base64,<bytes>`. PDFs are sent as they are. Texts are decoded, because
+ * the API accepts them in no other form.
  */
 function toDocumentBlock(file: JsonRecord, where: string): Block {
-  // Admission has looked at its base64.
+  // Admission has already checked the base64.
   const data = splitDataUri(readText(file['file_data']) ?? '');
   if (data === null) {
     throw new UpstreamError('rejected', `${where}: a file must come as file.file_data, a base64 data URI.`);

@@ -12,31 +12,31 @@ export interface Turn {
 export interface Conversation {
   readonly system: readonly Block[];
   readonly turns: readonly Turn[];
-  /** Names of the functions that the conversation shows as called. */
+  /** Names of the functions that were called in the conversation. */
   readonly calledNames: ReadonlySet<string>;
 }
 
 export interface MessageOptions {
   readonly media: MediaMap;
-  /** The signed thinking that led to the calls of this message, where it is known and wanted. */
+  /** Returns the signed thinking that led to the tool calls of this message, if it is known and wanted. */
   readonly recallThinking: (messageIndex: number) => readonly Block[];
-  /** Whether the model goes on from an assistant's message that ends the conversation. */
+  /** Whether the model continues an assistant message that ends the conversation. */
   readonly takesPrefill: boolean;
 }
 
-/** Stand where the API asks for a user's turn and the conversation has none. */
+/** Placeholders for a user turn that the API requires and the conversation lacks. */
 const OPENING = '(The conversation begins.)';
 const GO_ON = '(Continue.)';
 
 /**
- * OpenAI's messages as Anthropic's turns: user and assistant alternating, the user's first, every call answered in the
- * turn right after it.
+ * Converts OpenAI's messages to Anthropic's turns: user and assistant alternate, the user's turn is first, and
+ * the turn right after a tool call holds its result.
  *
- * Instructions that lead the conversation become its `system`. Later ones stay where they stand, as marked words of the
- * user's turn: their place is part of what they say, and most Claudes have no role for them. Of a conversation that is
- * instructions alone, the last one is what is asked.
+ * Leading instructions become the `system` field. Later ones keep their position as marked text in the user's
+ * turn, because their position matters and most Claude models have no role for them. In a conversation with
+ * nothing but instructions, the last one is the request.
  *
- * The API knows no `name`. Where several users speak, it is told in front of their words.
+ * The API has no `name` field. If several users speak, each name is put in front of its text.
  */
 export function toConversation(messages: readonly ChatMessage[], options: MessageOptions): Conversation {
   const lead = countLeadingInstructions(messages);
@@ -55,7 +55,7 @@ class TurnWriter {
   readonly #options: MessageOptions;
   readonly #tellsNames: boolean;
   readonly #ids = new WireIds();
-  /** Calls of the last assistant turn, and what they were answered with, by their ids: null until they are. */
+  /** Tool calls of the last assistant turn, and their results by ID; null until there is one. */
   #calls: readonly ToolCall[] = [];
   #answers = new Map<string, Block | null>();
 
@@ -102,7 +102,7 @@ class TurnWriter {
     const calls = readCalls(message, where);
     const content = this.#open('assistant');
     if (calls.length > 0) {
-      // It must open the turn, whatever another assistant's message before this one said.
+      // Thinking must open the turn, even after another assistant message.
       content.unshift(...this.#options.recallThinking(index));
     }
     content.push(...toBlocks(message.content, this.#options.media, where));
@@ -131,14 +131,14 @@ class TurnWriter {
     this.#answers.set(id, {
       type: 'tool_result',
       tool_use_id: this.#ids.get(id),
-      // One text is told as such; nothing at all is an answer too.
+      // A single text is sent as a string. An empty result is valid as well.
       ...(first !== undefined && {
         content: content.length === 1 && first['type'] === 'text' ? first['text'] : content,
       }),
     });
   }
 
-  /** The answers open the turn after the calls, in the order of the calls. */
+  /** Puts the tool results at the start of the turn after the calls, in the order of the calls. */
   #settle(): void {
     if (this.#calls.length === 0) return;
     const results = this.#calls.map(({ id, where }) => {
@@ -170,7 +170,10 @@ class TurnWriter {
     return name === null || blocks.length === 0 ? blocks : [{ type: 'text', text: `${name}:` }, ...blocks];
   }
 
-  /** An assistant's last word is gone on from where the model does that; others are asked to go on, for they refuse it. */
+  /**
+   * Ends with the assistant's message if the model continues it. Other models reject that, so they get a user
+   * turn that asks them to continue.
+   */
   #endWithAssistant(turns: Turn[]): void {
     const content = turns.at(-1)?.content ?? [];
     const last = content.at(-1);
@@ -178,7 +181,7 @@ class TurnWriter {
       turns.push(toUserTurn(GO_ON));
       return;
     }
-    // White space at its end is refused.
+    // The API rejects trailing white space.
     content[content.length - 1] = { ...last, text: String(last['text']).trimEnd() };
   }
 }

@@ -6,7 +6,7 @@ import { toConversation, type Turn } from './to-messages.ts';
 import { findThinking, isOpenRoundKnown, planThinking, type ThinkingPlan } from './to-thinking.ts';
 import { toToolFields } from './to-tools.ts';
 
-/** What a request needs that its body does not hold. */
+/** What a request needs besides its body. */
 export interface RequestContext {
   readonly media: MediaMap;
   readonly recalled: Recalled;
@@ -19,24 +19,25 @@ export interface MessagesRequest {
   };
   /** Values of the header `anthropic-beta`. */
   readonly betas: readonly string[];
-  /** Whether the model thinks, so that the thinking before its calls is worth remembering. */
+  /** Whether the model thinks, so that the thinking before its tool calls should be saved. */
   readonly thinks: boolean;
 }
 
 /**
- * Lets the API drop a remembered block that no longer fits: clients shorten and edit their conversations, and newer
- * Claudes refuse a request with thinking that was made behind other words.
+ * Lets the API drop a saved block that no longer fits. Clients shorten and edit their conversations, and newer
+ * Claude models reject a request whose thinking was made after different text.
  */
 const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
 
-/** Without these there is no request left. */
+/** A request is not possible without these. */
 const KEPT_FIELDS = new Set(['messages', 'max_tokens', 'max_completion_tokens']);
 
 /**
- * A chat of OpenAI's form as a request of the Messages API (Anthropic's API reference, 2023-06-01). Pure.
+ * Converts an OpenAI chat request to the Messages API (Anthropic's API reference, 2023-06-01). Pure.
  *
- * Left out, for want of a place: `frequency_penalty`, `presence_penalty`, `repetition_penalty`, `min_p`, `top_a`,
- * `seed`, `logit_bias`, `verbosity`, `prediction`, `store`, `service_tier`, `metadata`.
+ * Leaves out fields that the API does not support: `frequency_penalty`, `presence_penalty`,
+ * `repetition_penalty`, `min_p`, `top_a`, `seed`, `logit_bias`, `verbosity`, `prediction`, `store`,
+ * `service_tier`, `metadata`.
  */
 export function toChatRequest(
   target: UpstreamTarget,
@@ -89,9 +90,9 @@ export function toChatRequest(
 }
 
 /**
- * The same request once more, to go on from what the model has said so far. Blocks go back as they came, but for texts
- * without a letter, which the API sends and does not take. Null where what is left of the bound is too little to go on
- * with: all calls together keep to the one that money was reserved for.
+ * Builds the request that continues from the output so far. Blocks are sent back unchanged, except blank texts,
+ * which the API sends but does not accept. Returns null if the remaining token limit is too small to continue:
+ * all calls together stay within the limit that money was reserved for.
  */
 export function continueRequest(
   request: MessagesRequest,
@@ -115,16 +116,16 @@ function leaveOut(body: ChatBody, drops: ReadonlySet<string>): ChatBody {
   return { ...Object.fromEntries(kept), messages: body.messages };
 }
 
-/** Exactly one of the two is above zero; the API cannot do without. */
+/** Exactly one of the two is above zero; the API requires it. */
 function readMaxTokens(body: ChatBody): number {
   const [older, newer] = [body['max_tokens'], body['max_completion_tokens']];
   return typeof newer === 'number' && newer > 0 ? newer : Number(older);
 }
 
 /**
- * `temperature` ends at 1 here. Of a `top_p` and a temperature beside it, most models take one: the `top_p` then, for
- * a temperature is in every request of ours and may be no more than its default. A model that thinks takes a `top_p`
- * near 1 and nothing else.
+ * The maximum `temperature` is 1 here. If there are both `top_p` and `temperature`, most models accept only
+ * one: `top_p` is sent then, because every request of ours has a temperature, which may be just the default. A
+ * model that thinks only accepts a `top_p` near 1.
  */
 function toSamplingFields(body: ChatBody, traits: ClaudeTraits, thinks: boolean): Record<string, number> {
   if (traits.sampling === 'none') return {};
@@ -135,12 +136,12 @@ function toSamplingFields(body: ChatBody, traits: ClaudeTraits, thinks: boolean)
   return {
     ...(typeof temperature === 'number' && !leavesTemperature && { temperature: Math.min(temperature, 1) }),
     ...(narrows && { top_p: topP }),
-    // Zero is our callers' word for "no bound".
+    // Zero means "no limit" to our callers.
     ...(typeof topK === 'number' && topK > 0 && { top_k: topK }),
   };
 }
 
-/** Texts without a letter are refused. */
+/** The API rejects blank texts. */
 function toStopField(stop: unknown): { stop_sequences?: string[] } {
   const texts = (typeof stop === 'string' ? [stop] : readArray(stop)).filter(
     (text): text is string => typeof text === 'string' && text.trim() !== '',
@@ -156,7 +157,7 @@ function toThinkingFields(plan: ThinkingPlan, drops: boolean): { thinking?: obje
       return {
         thinking: {
           type: 'adaptive',
-          // From Opus 4.7 on what was thought stays hidden unless it is asked for.
+          // From Opus 4.7 on, thinking stays hidden unless it is requested.
           display: plan.isShown ? 'summarized' : 'omitted',
           ...(drops && { block_binding: { prefix_mismatch_behavior: 'drop_block' } }),
         },

@@ -11,10 +11,10 @@ import type { Block } from './to-content.ts';
 import { isToolForced } from './to-tools.ts';
 
 /**
- * How a request has the model think.
- * - `budget`: so many tokens at most
- * - `adaptive`: as much as it sees fit, more or less of it by `effort`; `isShown` tells whether we want to read it
- * - `off`: not at all; `type` is how that is said, null where saying nothing means it
+ * How a request makes the model think.
+ * - `budget`: up to this many tokens
+ * - `adaptive`: as much as it sees fit, guided by `effort`; `isShown` says whether we want to read it
+ * - `off`: not at all; `type` is how to say so, null if that is the default
  */
 export type ThinkingPlan =
   | { readonly kind: 'budget'; readonly budgetTokens: number }
@@ -24,7 +24,7 @@ export type ThinkingPlan =
 const off: ThinkingPlan = { kind: 'off', type: null };
 
 const MIN_BUDGET = 1024;
-/** What is left of the bound for the answer: a quarter, but no more than this. */
+/** The part of the token limit left for the response: a quarter, but no more than this. */
 const MAX_ANSWER_ROOM = 4096;
 
 const BUDGETS: Readonly<Record<string, number>> = {
@@ -36,7 +36,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   max: 65_536,
 };
 
-/** OpenAI's levels as Anthropic's efforts; a level that neither knows leaves the effort to the model. */
+/** Maps OpenAI's levels to Anthropic's efforts. A level that neither knows leaves the effort to the model. */
 const EFFORTS: Readonly<Record<string, string>> = {
   minimal: 'low',
   low: 'low',
@@ -52,7 +52,7 @@ export function planThinking(target: UpstreamTarget, body: ChatBody, maxTokens: 
   const style = target.thinking ?? traits.thinking;
   if (style === null) return off;
   if (style === 'budget') {
-    // The API has no place for both, and the call is what was asked for outright.
+    // The API does not allow both, and the forced tool call was requested explicitly.
     const budgetTokens = level === null || isToolForced(body) ? null : toBudget(level, maxTokens);
     return budgetTokens === null ? off : { kind: 'budget', budgetTokens };
   }
@@ -77,15 +77,15 @@ function toBudget(level: string, maxTokens: number): number | null {
   return budget < MIN_BUDGET ? null : budget;
 }
 
-/** What a tool call's answer leaves to be remembered: the signed thinking that led to the calls, in its order. */
-export interface RememberedThinking {
+/** What is saved with the tool calls of a response: the signed thinking that led to the calls, in its order. */
+export interface SavedThinking {
   readonly kind: 'anthropic';
   readonly model: string;
-  /** Empty where the model called without thinking, which a thinking request must know too. */
+  /** Empty if the model called without thinking, which a thinking request must know as well. */
   readonly blocks: readonly Block[];
 }
 
-/** A signed block of thinking, whole; an unsigned one would be refused. */
+/** Whether this is a complete signed thinking block. The API would reject an unsigned one. */
 export function isThinkingBlock(value: unknown): value is Block {
   if (!isRecord(value)) return false;
   return value['type'] === 'thinking'
@@ -93,7 +93,7 @@ export function isThinkingBlock(value: unknown): value is Block {
     : value['type'] === 'redacted_thinking' && readText(value['data']) !== null;
 }
 
-/** The thinking before the calls of one message, if it is remembered and of this model; null where it is not. */
+/** Returns the thinking before the calls of one message, if it is saved and from this model; otherwise null. */
 export function findThinking(
   recalled: Recalled,
   messages: readonly ChatMessage[],
@@ -111,9 +111,9 @@ export function findThinking(
 }
 
 /**
- * Whether a request may think by budget as far as its conversation goes. A round of calls that is still open counts as
- * one turn to the API: it must begin with its thinking, and of none of its steps may any be missing. Rounds that are
- * over may lack theirs. Thinking by effort asks for none of this.
+ * Whether the conversation allows thinking by budget. The API counts an open round of tool calls as one turn:
+ * it must begin with its thinking, and none of its steps may lack any. Finished rounds may lack theirs.
+ * Thinking by effort has no such requirement.
  */
 export function isOpenRoundKnown(
   messages: readonly ChatMessage[],
@@ -123,7 +123,10 @@ export function isOpenRoundKnown(
   return round.length === 0 || (round.every((blocks) => blocks !== null) && (round[0]?.length ?? 0) > 0);
 }
 
-/** The messages of its steps, oldest first; none where the conversation does not wait for the model after a call. */
+/**
+ * Returns the message indices of the open round's steps, oldest first; none if the conversation does not wait
+ * for the model after a tool call.
+ */
 function findOpenRound(messages: readonly ChatMessage[]): number[] {
   const steps: number[] = [];
   for (let index = messages.findLastIndex(({ role }) => role === 'assistant'); index >= 0; index -= 1) {
@@ -134,7 +137,7 @@ function findOpenRound(messages: readonly ChatMessage[]): number[] {
   return steps.toReversed();
 }
 
-/** Ids of the calls that the assistant made in this message. */
+/** Returns the IDs of the tool calls in this message. */
 function readCallIds(message: ChatMessage | undefined): string[] {
   return readArray(message?.tool_calls).flatMap((call) =>
     isRecord(call) ? (readText(call['id']) ?? []) : [],

@@ -2,7 +2,7 @@ import { isRecord, isTooDeep, type JsonRecord, readArray, readText } from '../js
 import { type ChatMessage, UpstreamError } from '../upstream.ts';
 import type { Block } from './to-content.ts';
 
-/** A call that an assistant's message shows. */
+/** A tool call shown in an assistant message. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
@@ -45,16 +45,19 @@ function parseArguments(text: unknown, where: string): JsonRecord {
 }
 
 /**
- * The API takes letters, digits, `_` and `-` in the id of a call, and no id twice. Other models' calls have other ones
- * (`functions.get_time:0`), and some of them count anew in every turn.
+ * Makes tool call IDs valid for the API, which accepts letters, digits, `_` and `-`, and each ID only once. IDs
+ * from other models differ (`functions.get_time:0`), and some models restart their numbering every turn.
  */
 export class WireIds {
   readonly #used = new Set<string>();
-  /** For each id that was taken, the number to go on with: counted from the first, thousands of one id take minutes. */
+  /**
+   * The next suffix for each ID. Counting from the start each time would take minutes for thousands of calls
+   * with one ID.
+   */
   readonly #next = new Map<string, number>();
   readonly #latest = new Map<string, string>();
 
-  /** The id under which a call travels. */
+  /** Returns the ID under which a call is sent. */
   add(id: string): string {
     const clean = id.replaceAll(/[^\w-]/g, '_');
     let wireId = clean;
@@ -68,7 +71,7 @@ export class WireIds {
     return wireId;
   }
 
-  /** That of the last call which had this id. */
+  /** Returns the sent ID of the last call that had this ID. */
   get(id: string): string {
     return this.#latest.get(id) ?? id;
   }

@@ -2,10 +2,10 @@ import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts
 import type { ChatBody } from '../upstream.ts';
 import type { Block } from './to-content.ts';
 
-/** Searches of one answer: each costs, and a model that found nothing in five finds nothing in ten. */
+/** Searches per response. Each costs money, and a model that found nothing in five finds nothing in ten. */
 const MAX_SEARCHES = 5;
 
-/** The fields `tools` and `tool_choice` of a request, where there are any. */
+/** Returns the fields `tools` and `tool_choice` of a request, if any. */
 export function toToolFields(body: ChatBody, calledNames: ReadonlySet<string>): Record<string, unknown> {
   const choice = readChoice(body);
   const functions = toFunctionTools(body, choice.allowed);
@@ -15,13 +15,14 @@ export function toToolFields(body: ChatBody, calledNames: ReadonlySet<string>): 
     return { tools, ...toChoiceField(choice, body, functions.length > 0) };
   }
   if (calledNames.size > 0) {
-    // A conversation that shows calls is refused without the tools that were called; none of them may be called again.
+    // The API rejects a conversation with tool calls unless it declares those tools; none of them may be called
+    // again.
     return { tools: [...calledNames].map((name) => toTool({ name })), tool_choice: { type: 'none' } };
   }
   return {};
 }
 
-/** Whether the caller wants a call of a function rather than leaving it to the model. */
+/** Whether the caller requires a function call instead of leaving it to the model. */
 export function isToolForced(body: ChatBody): boolean {
   const { mode } = readChoice(body);
   return (mode === 'required' || mode === 'function') && readArray(body['tools']).length > 0;
@@ -41,7 +42,7 @@ function toTool(told: JsonRecord): Block {
   return {
     name: told['name'],
     ...(description !== null && { description }),
-    // The API asks for the type, which OpenAI does without.
+    // The API requires the type, which is optional in OpenAI's format.
     input_schema: { type: 'object', ...schema },
     ...(told['strict'] === true && { strict: true }),
   };
@@ -79,8 +80,9 @@ function readFunctionName(tool: unknown): string[] {
 }
 
 /**
- * A forced call goes out as such even where newer Claudes refuse it: they say so, and an answer without the call that
- * was asked for would not. A route that `drops` `tool_choice` leaves it to the model instead.
+ * A forced call is sent as such even though newer Claude models reject it: the rejection is explicit, and a
+ * response without the requested call would not be. A route that `drops` `tool_choice` leaves the choice to the
+ * model.
  */
 function toChoiceField(choice: Choice, body: ChatBody, hasFunctions: boolean): Record<string, unknown> {
   if (!hasFunctions) {
@@ -111,7 +113,7 @@ function isSearchOn(body: ChatBody): boolean {
 function toSearchTool(body: ChatBody): Block {
   const options = isRecord(body['web_search_options']) ? body['web_search_options'] : {};
   const told = isRecord(options['user_location']) ? options['user_location'] : {};
-  // OpenAI's form has the places one level deeper.
+  // OpenAI's format nests the location one level deeper.
   const places = isRecord(told['approximate']) ? told['approximate'] : told;
   const location = ['city', 'region', 'country', 'timezone'].flatMap((field) => {
     const value = readText(places[field]);

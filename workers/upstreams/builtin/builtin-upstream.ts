@@ -7,7 +7,7 @@ import {
   type ChatEvent,
   type EmbeddingAnswer,
   type EmbeddingCall,
-  type ImageAnswer,
+  type ImageResponse,
   type ImageCall,
   type Upstream,
   type UpstreamTarget,
@@ -20,21 +20,24 @@ import { createTextEncoder, type TextEncoderOptions } from './text-encoder.ts';
 
 export interface BuiltinOptions {
   readonly encoderThreads?: number | undefined;
-  /** Told of each encoder thread as it is started. */
+  /** Called with each encoder thread as it starts. */
   readonly onEncoderThread?: TextEncoderOptions['onThread'];
-  /** Told why an encoder thread died. */
+  /** Called with the reason when an encoder thread died. */
   readonly onEncoderFault?: TextEncoderOptions['onFault'];
-  /** Between two words of a streamed answer of demo-echo; 15 unless set. */
+  /** Between two words of a streamed demo-echo response; 15 by default. */
   readonly wordPauseMs?: number | undefined;
 }
 
 /**
- * Billing counts the tokens of the whole input, as for any embedding model, not the 128 that the encoder reads; but
- * counting more than this would be work for nothing.
+ * Billing counts the tokens of the whole input, as for any embedding model, not just the 128 that the encoder
+ * reads. Counting more than this would be wasted work.
  */
 const MAX_BILLED_TOKENS = 8192;
 
-/** Models that need no vendor: an encoder of sentences, a chat that echoes, a maker of posters, an editor of images. */
+/**
+ * Creates the models that need no vendor: a sentence encoder, a chat that echoes, a poster generator, an image
+ * editor.
+ */
 export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
   const encoder = createTextEncoder({
     threads: options.encoderThreads,
@@ -42,7 +45,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
     onFault: options.onEncoderFault,
   });
 
-  type MakeImages = (call: ImageCall, context: CallContext) => Promise<ImageAnswer>;
+  type MakeImages = (call: ImageCall, context: CallContext) => Promise<ImageResponse>;
   const imageModels: ReadonlyMap<string, MakeImages> = new Map([
     ['demo-svg-image', drawDemoImages],
     ['demo-image-edit', createImageEditor()],
@@ -69,7 +72,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
       if (call.dimensions !== null && call.dimensions !== ENCODER_DIMENSIONS) {
         throw new UpstreamError('rejected', `dimensions must be ${ENCODER_DIMENSIONS}`);
       }
-      // Threads encode meanwhile.
+      // The threads encode meanwhile.
       const [vectors, promptTokens] = await Promise.all([
         encoder.encode(call.inputs, signal),
         countBilledTokens(call.inputs, signal),
@@ -81,7 +84,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
       target: UpstreamTarget,
       call: ImageCall,
       context: CallContext,
-    ): Promise<ImageAnswer> {
+    ): Promise<ImageResponse> {
       const make = imageModels.get(target.model);
       if (make === undefined) throw refuseModel(target);
       context.onSent?.();
@@ -108,7 +111,7 @@ function refuseModel({ model }: Pick<UpstreamTarget, 'model'>): UpstreamError {
 async function countBilledTokens(inputs: readonly string[], signal: AbortSignal): Promise<number> {
   let count = 0;
   for (const [index, input] of inputs.entries()) {
-    // Short inputs are each counted in one turn; many of them must not be.
+    // Each short input is counted without yielding, so many of them need a yield in between.
     if (index % 64 === 63) await nextTurn();
     const tokens = await countTokensAsync(input, { limit: MAX_BILLED_TOKENS, signal });
     count += tokens ?? MAX_BILLED_TOKENS;

@@ -2,19 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { countTokens, countTokensAsync } from '../../../shared/pricing/count-tokens.ts';
 import type { CallContext, ChatBody, ChatEvent, ChatMessage, FinishReason } from '../upstream.ts';
 
-/** So much of what it was told is echoed, and the rest is only counted. */
+/** At most this much of the prompt is echoed; the rest is only counted. */
 const ECHOED_CHARS = 2000;
-/** What a message's role and frame count for, and what opens the answer: 3 tokens each, as OpenAI counts them. */
+/** What a message's role and frame count for, and what opens the response: 3 tokens each, as OpenAI counts them. */
 const TOKENS_PER_MESSAGE = 3;
 const TOKENS_TO_START_ANSWER = 3;
 const MAX_CHOICES = 128;
 
 interface EchoOptions {
-  /** Between two words of a streamed answer, so that streaming can be seen. */
+  /** Pause between two words of a streamed response, so that streaming is visible. */
   readonly wordPauseMs: number;
 }
 
-/** Answers with what it was told, saying that it is no AI. Every choice asked for with `n` says the same. */
+/** Responds with the caller's prompt, and says that it is not an AI. All choices requested with `n` are the same. */
 export async function* runDemoEcho(
   body: ChatBody,
   stream: boolean,
@@ -90,7 +90,7 @@ function countParts({ content }: ChatMessage, isCounted: (type: string) => boole
     .length;
 }
 
-/** The answer up to the first of the stop strings, and as much of that as the asked-for number of tokens holds. */
+/** Returns the response up to the first stop string, cut to the requested number of tokens. */
 function cutAnswer(whole: string, body: ChatBody): { text: string; finishReason: FinishReason } {
   const stops = [body['stop']].flat().filter((stop) => typeof stop === 'string' && stop !== '') as string[];
   const ends = stops.map((stop) => whole.indexOf(stop)).filter((end) => end >= 0);
@@ -100,7 +100,7 @@ function cutAnswer(whole: string, body: ChatBody): { text: string; finishReason:
   return { text: cutToTokens(text, limit), finishReason: 'length' };
 }
 
-/** The longest beginning of at most `limit` tokens, halving the uncertain part until one character is left of it. */
+/** Returns the longest prefix of at most `limit` tokens, by binary search. */
 function cutToTokens(text: string, limit: number): string {
   let fits = 0;
   let exceeds = text.length;
@@ -112,7 +112,7 @@ function cutToTokens(text: string, limit: number): string {
   return cutToChars(text, fits);
 }
 
-/** Never tears a surrogate pair. */
+/** Never splits a surrogate pair. */
 function cutToChars(text: string, length: number): string {
   const isTorn = length < text.length && /[\ud800-\udbff]/.test(text.charAt(length - 1));
   return text.slice(0, isTorn ? length - 1 : length);

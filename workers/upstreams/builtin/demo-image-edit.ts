@@ -5,7 +5,7 @@ import {
   UpstreamError,
   type CallContext,
   type GeneratedImage,
-  type ImageAnswer,
+  type ImageResponse,
   type ImageCall,
 } from '../upstream.ts';
 import { checkDemoCount, type DemoSize, readDemoSize } from './demo-sizes.ts';
@@ -16,13 +16,13 @@ import { applyMask, readInputs } from './edit/read-inputs.ts';
 import { getPictureFont } from './picture/picture-font.ts';
 import { sendPreviews } from './send-previews.ts';
 
-/** An edit holds some 100 MB of pixels; there are two cores on a small machine. */
+/** An edit holds some 100 MB of pixels, and small machines have two cores. */
 const maxEditsAtOnce = 2;
-/** Edits ahead of one that waits end within seconds. */
+/** Edits ahead in the queue end within seconds. */
 const maxWaitMs = 120_000;
 
-/** The edits of one process, in which accounts take turns. */
-export function createImageEditor(): (call: ImageCall, context: CallContext) => Promise<ImageAnswer> {
+/** Creates the image editor of one process, in which accounts take turns. */
+export function createImageEditor(): (call: ImageCall, context: CallContext) => Promise<ImageResponse> {
   const slots = new FairBudget({ capacity: maxEditsAtOnce, maxWaitingPerHolder: Infinity });
   const refuse = (): AppError => new AppError('deadline_exceeded');
   return async (call, context) => {
@@ -33,7 +33,7 @@ export function createImageEditor(): (call: ImageCall, context: CallContext) => 
     try {
       images = await editImages(call, signal);
     } finally {
-      // A caller who takes previews slowly holds up no other.
+      // The slot is free before previews are sent, so a caller who reads slowly does not delay others.
       slot.release();
     }
     await sendPreviews(images[0]!.bytes, call, context);
@@ -52,16 +52,17 @@ function checkCall({ inputs, n, size }: ImageCall): void {
 }
 
 /**
- * Edits a call's images as its prompt says: resize, rotate, grayscale, blur and caption, in the order of the prompt, which
- * is the caption itself where it names none of them. Several images are put side by side first. With a mask only its
- * transparent part changes. Of several variants each after the first is a little flatter.
+ * Edits a call's images as its prompt says: resize, rotate, grayscale, blur and caption, in the order of the
+ * prompt. If the prompt names none of them, it is the caption itself. Several images are put side by side
+ * first. With a mask, only its transparent part changes. With several variants, each after the first has a
+ * little less contrast.
  */
 async function editImages(call: ImageCall, signal: AbortSignal): Promise<GeneratedImage[]> {
   const named = parseEdits(call.prompt);
   const edits: ImageEdit[] = named.length > 0 ? named : [{ kind: 'caption', text: call.prompt }];
   const source = await readInputs(call.inputs);
   const edited = await applyEdits(source.image, edits, getPictureFont(), signal);
-  // The catalog's default must not undo what the prompt asks for.
+  // The catalog's default size must not undo what the prompt asks for.
   const isResized = edits.some(({ kind }) => kind === 'resize' || kind === 'scale');
   const size = isResized && !call.isSizeAsked ? null : readDemoSize(call.size);
 
@@ -80,7 +81,7 @@ async function flatten(image: Raster, index: number): Promise<Raster> {
   if (index === 0) return image;
   const lost = 0.08 * index;
   const [gain, offset] = [1 - lost, 128 * lost];
-  // The alpha stays as it is.
+  // Alpha is unchanged.
   const [gains, offsets] = [
     [gain, gain, gain, 1],
     [offset, offset, offset, 0],
@@ -88,7 +89,7 @@ async function flatten(image: Raster, index: number): Promise<Raster> {
   return await toRaster((await openRaster(image)).linear(gains, offsets));
 }
 
-/** The whole image in the middle of one of this size, as large as it fits. */
+/** Centres the whole image in this size, scaled to fit. */
 async function fitInto(image: Raster, { width, height }: DemoSize): Promise<Raster> {
   const opened = await openRaster(image);
   return await toRaster(opened.resize(width, height, { fit: 'contain', background: clear }));

@@ -1,6 +1,6 @@
 import { UpstreamError } from '../upstream.ts';
 
-/** What `size` may be of the models that come with the gateway. */
+/** Valid values of `size` for the built-in models. */
 const demoImageSizes = ['256x256', '512x512', '1024x1024'] as const;
 const maxDemoCount = 4;
 
@@ -10,7 +10,7 @@ export interface DemoSize {
 }
 
 /**
- * Null for `auto`: as large as the image turns out.
+ * Returns null for `auto`: the size that the image turns out to have.
  * @throws UpstreamError `rejected`
  */
 export function readDemoSize(size: string): DemoSize | null {

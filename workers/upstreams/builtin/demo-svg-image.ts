@@ -1,4 +1,4 @@
-import type { CallContext, GeneratedImage, ImageAnswer, ImageCall } from '../upstream.ts';
+import type { CallContext, GeneratedImage, ImageResponse, ImageCall } from '../upstream.ts';
 import { UpstreamError } from '../upstream.ts';
 import { checkDemoCount, readDemoSize } from './demo-sizes.ts';
 import { loadSharp } from './edit/raster.ts';
@@ -8,8 +8,8 @@ import { sendPreviews } from './send-previews.ts';
 
 const defaultSide = 1_024;
 
-/** Draws a call's prompt as `n` posters, each another one; the same call gives the same pictures. */
-export async function drawDemoImages(call: ImageCall, context: CallContext): Promise<ImageAnswer> {
+/** Draws a call's prompt as `n` different posters. The same call gives the same images. */
+export async function drawDemoImages(call: ImageCall, context: CallContext): Promise<ImageResponse> {
   const { signal } = context;
   signal.throwIfAborted();
   if (call.inputs.length > 0) {

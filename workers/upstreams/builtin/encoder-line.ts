@@ -1,47 +1,47 @@
 import { cutHead, estimateTokens } from './encoder-input.ts';
 
 /**
- * Tokens of a batch whose inputs are all filled up to its longest one: as much work as one input of full length, about
- * 50 ms. More at once gains a twentieth at most, and whoever comes next waits for all of it.
+ * Tokens of a batch, with all inputs padded to its longest one: as much work as one input of full length, about
+ * 50 ms. Larger batches gain five percent at most, and the next call waits for all of it.
  */
 const BATCH_TOKENS = 128;
-/** Filling up costs half of what tokens cost: with more than this of it, two batches are quicker than one. */
+/** Padding costs half as much as tokens. With more padding than this, two batches are faster than one. */
 const PADDING_TOKENS = 16;
 
-/** Who waits for vectors. */
+/** A call that waits for vectors. */
 export interface EncoderCall {
   readonly isOver: boolean;
 }
 
-/** A text on its way to the encoder, and where its vector goes in the call's answer. */
+/** A text to encode, and where its vector goes in the call's result. */
 export interface EncoderInput<C extends EncoderCall> {
   readonly call: C;
   readonly text: string;
   readonly place: number;
-  /** About so many. */
+  /** Approximate. */
   readonly tokens: number;
 }
 
 interface WaitingCall<C extends EncoderCall> {
   readonly call: C;
-  /** The shortest last. */
+  /** Sorted, shortest last. */
   readonly inputs: EncoderInput<C>[];
-  /** Of all these inputs. */
+  /** Over all these inputs. */
   tokens: number;
 }
 
 /**
- * What waits for the encoder. A batch is made in the moment in which it can be begun, of inputs of similar length from
- * all calls that have some. One batch is made for the call that has the least left, the next for the one that came first:
- * so a short call hardly waits for long ones, however many there are, and a long one goes on however many short ones
- * come.
+ * Queue of inputs for the encoder. A batch is formed at the moment it can start, from inputs of similar length
+ * of all waiting calls. Batches alternate between the call with the least work left and the call that came
+ * first. So a short call hardly waits for long ones, however many there are, and a long one makes progress
+ * however many short ones come.
  */
 export class EncoderLine<C extends EncoderCall> {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   #waiting: WaitingCall<C>[] = [];
   #wasForShortest = false;
 
-  /** About so many batches are waiting. */
+  /** The approximate number of waiting batches. */
   get batches(): number {
     return Math.ceil(this.#waiting.reduce((sum, { tokens }) => sum + tokens, 0) / BATCH_TOKENS);
   }
@@ -55,20 +55,20 @@ export class EncoderLine<C extends EncoderCall> {
     this.#waiting.push({ call, inputs, tokens: inputs.reduce((sum, { tokens }) => sum + tokens, 0) });
   }
 
-  /** What should be done together next; empty where nothing waits. */
+  /** Takes the inputs of the next batch; empty if nothing waits. */
   take(): EncoderInput<C>[] {
     this.#waiting = this.#waiting.filter(({ call }) => !call.isOver);
     const batch = new Batch<C>();
     const first = this.#chooseFirst();
     if (first === undefined) return batch.inputs;
     batch.takeFrom(first);
-    // What room it leaves is the others'.
+    // Other calls fill the remaining capacity.
     for (const other of this.#waiting) batch.takeFrom(other);
     this.#waiting = this.#waiting.filter(({ inputs }) => inputs.length > 0);
     return batch.inputs;
   }
 
-  /** All calls of which anything waits. */
+  /** Removes and returns all waiting calls. */
   drain(): C[] {
     const calls = this.#waiting.map(({ call }) => call);
     this.#waiting = [];

@@ -1,10 +1,10 @@
 import type { CallContext, ImageCall } from '../upstream.ts';
 import { loadSharp } from './edit/raster.ts';
 
-/** By how much the last preview is coarser than the image; each one before it is twice as coarse. */
+/** How much coarser the last preview is than the image; each one before it is twice as coarse. */
 const lastFactor = 8;
 
-/** Shows an image as it would come from a model that draws it step by step: from coarse to fine. */
+/** Sends previews like those of a model that generates an image step by step: from coarse to fine. */
 export async function sendPreviews(
   bytes: Buffer,
   { partialImages, onPartial }: ImageCall,

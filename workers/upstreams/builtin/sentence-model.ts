@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { tokenizeInput } from './encoder-input.ts';
 
-/** Numbers in the vector of each input. */
+/** Dimensions of each vector. */
 export const ENCODER_DIMENSIONS = 512;
 
 interface Tensor {
@@ -9,7 +9,7 @@ interface Tensor {
   dispose(): void;
 }
 
-/** What is used of @energetic-ai/core, whose own types refer to packages that it does not bring. */
+/** The parts of @energetic-ai/core that are used. Its own types refer to packages that it does not include. */
 interface TensorLibrary {
   ready(): Promise<void>;
   tensor1d(values: Int32Array, type: 'int32'): Tensor;
@@ -25,15 +25,15 @@ interface ModelData {
 }
 
 interface SentenceModel {
-  /** Unit vectors of ENCODER_DIMENSIONS numbers, one after another, in order. */
+  /** Returns unit vectors of ENCODER_DIMENSIONS numbers each, concatenated in order. */
   encode(texts: readonly string[]): Float32Array<ArrayBuffer>;
 }
 
 const transformer = 'module_apply_default/Encoder_en/KonaTransformer';
 /**
- * Nodes of the graph whose values are known beforehand, as no input has more tokens than the model takes: tokens that
- * are not cut off, and the places in a batch that are not filled up. To find these by itself the graph would have to be
- * executed asynchronously, which costs a third of a short batch's time.
+ * Graph nodes whose values are known in advance, because no input has more tokens than the model accepts:
+ * tokens that are not cut off, and the positions in a batch that are not padding. To compute these itself the
+ * graph would have to run asynchronously, which costs a third of a short batch's time.
  */
 const nodes = {
   places: `${transformer}/ClipToMaxLength/GatherV2`,
@@ -43,8 +43,8 @@ const nodes = {
 };
 
 /**
- * Loads Universal Sentence Encoder Lite and its WebAssembly from node_modules; takes half a second of CPU and about
- * 130 MB.
+ * Loads Universal Sentence Encoder Lite and its WebAssembly from node_modules. Takes half a second of CPU and
+ * about 130 MB.
  */
 export async function loadSentenceModel(): Promise<SentenceModel> {
   const require = createRequire(import.meta.url);
@@ -96,8 +96,8 @@ export async function loadSentenceModel(): Promise<SentenceModel> {
 }
 
 /**
- * The model's vectors have length 1 but for rounding; this takes out the rounding too. In place where the numbers are
- * alone in memory of their own, which can then be handed to another thread as it is.
+ * Removes rounding errors from the model's vectors, which have length 1 except for rounding. Works in place if
+ * the numbers have their own buffer, which can then be transferred to another thread as it is.
  */
 function toUnitVectors(data: Float32Array, count: number): Float32Array<ArrayBuffer> {
   if (data.length !== count * ENCODER_DIMENSIONS) {

@@ -5,26 +5,32 @@ import { EncoderLine, type EncoderCall, type EncoderInput } from './encoder-line
 import { ENCODER_DIMENSIONS } from './sentence-model.ts';
 
 const VECTOR_BYTES = ENCODER_DIMENSIONS * 4;
-/** One at work and one behind it, so that no thread waits for this one to look at its answer and think of more. */
+/**
+ * One running and one queued, so that no thread waits for the main thread to read a result and form the next
+ * batch.
+ */
 const BATCHES_AHEAD = 2;
-/** A thread holds the weights, about 150 MB; one that nobody needed for so long is ended, and started anew in 0.3 s. */
+/**
+ * A thread holds the weights, about 150 MB. A thread idle for this long is stopped; starting a new one takes
+ * 0.3 s.
+ */
 const IDLE_MS = 30_000;
 const MAX_THREADS = 4;
 
 export interface TextEncoderOptions {
-  /** One a core but one, at most four, unless set. */
+  /** Defaults to one less than the number of cores, at most four. */
   readonly threads?: number | undefined;
-  /** How long a thread without work is kept. */
+  /** How long an idle thread is kept. */
   readonly idleMs?: number | undefined;
-  /** Told of each thread as it is started: for logs and for tests that end one. */
+  /** Called with each thread as it starts: for logs, and for tests that end one. */
   readonly onThread?: ((thread: Worker) => void) | undefined;
-  /** Told why a thread died; another takes its place. */
+  /** Called with the reason when a thread died; another one replaces it. */
   readonly onFault?: ((cause: unknown) => void) | undefined;
 }
 
-/** Sentence vectors, computed in threads that are started as they are needed and replaced when they die. */
+/** Computes sentence vectors in threads, which are started on demand and replaced when they die. */
 export interface SentenceEncoder {
-  /** Unit vectors of 512 float32 each, little-endian, in the order of `texts`. Rejects at once on abort. */
+  /** Returns unit vectors of 512 float32 each, little-endian, in the order of `texts`. Rejects at once on abort. */
   encode(texts: readonly string[], signal: AbortSignal): Promise<Buffer>;
   close(): Promise<void>;
 }
@@ -44,9 +50,9 @@ interface Batch {
 
 interface Thread {
   readonly worker: Worker;
-  /** The first is at work, the others wait behind it. */
+  /** The first is running, the others wait behind it. */
   batches: Batch[];
-  /** It has loaded the model; until then it is given nothing, as another may be free sooner. */
+  /** Whether it has loaded the model. Until then it gets no batches, because another thread may be free sooner. */
   isReady: boolean;
 }
 
@@ -60,7 +66,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
   let isClosed = false;
   let idleTimer: NodeJS.Timeout | null = null;
 
-  /** From the last answer on; any call in between puts it off. */
+  /** Counts from the last result. Any call in between restarts the timer. */
   function endIdleThreadsLater(): void {
     if (idleTimer !== null) clearTimeout(idleTimer);
     idleTimer = setTimeout(() => {
@@ -95,7 +101,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
       const batch = takeBatch();
       if (batch === undefined) break;
       thread.batches.push(batch);
-      // An idle thread does not keep the process alive, one at work does.
+      // An idle thread does not keep the process alive; a busy one does.
       thread.worker.ref();
       thread.worker.postMessage(
         batch.inputs.map(({ text }) => text),
@@ -105,7 +111,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
     startThreads();
   }
 
-  /** As many as there is work for that no thread has room for, each of them counting as one batch. */
+  /** Starts one thread per waiting batch, up to the limit. Threads still loading the model count as well. */
   function startThreads(): void {
     if (isClosed) return;
     let wanted = returned.length + line.batches;
@@ -137,7 +143,10 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
     options.onThread?.(worker);
   }
 
-  /** What was at work may be why the thread died, what waited behind it is not. */
+  /**
+   * Takes back a dead thread's batches. The running batch may have killed the thread; those queued behind it
+   * did not.
+   */
   function takeBack({ isReady, batches }: Thread, cause: unknown): void {
     const suspect = isReady ? batches.shift() : takeBatch();
     returned.unshift(...batches);
@@ -147,7 +156,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
       for (const { call } of suspect.inputs) call.fail(error);
       return;
     }
-    // Each call by itself: should one of them be to blame, the others have nothing to do with it.
+    // Retries each call separately, so that a call that kills threads does not affect the others.
     for (const call of new Set(suspect.inputs.map((input) => input.call))) {
       const inputs = suspect.inputs.filter((input) => input.call === call);
       returned.unshift({ inputs, isSecondTry: true });

@@ -6,16 +6,16 @@ const OPENING_BRACE = 123;
 const OPENING_BRACKET = 91;
 
 export interface BareJsonCutter {
-  /** The bytes that are lines of events; from the first line that is JSON on, everything is kept here instead. */
+  /** Returns the bytes that are event lines. From the first line that is JSON on, everything is kept here instead. */
   cut(bytes: Uint8Array): Uint8Array;
-  /** What was kept; null where nothing was. */
+  /** Returns the kept text; null if there is none. */
   readText(): string | null;
   readonly byteLength: number;
 }
 
 /**
- * Finds JSON that stands in a stream without being an event of it, as Gemini writes its errors. No line of an event
- * begins with a brace or a bracket, and a parser of events must ignore lines that do.
+ * Finds JSON in a stream that is not part of an event, which is how Gemini writes its errors. No event line
+ * begins with a brace or a bracket, and event parsers must ignore lines that do.
  */
 export function createBareJsonCutter(): BareJsonCutter {
   const kept: Buffer[] = [];

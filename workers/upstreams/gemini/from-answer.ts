@@ -10,20 +10,23 @@ export interface AnswerOptions extends CandidateOptions {
   readonly apiKey: string | null;
 }
 
-/** Turns an answer, whole or in chunks of the same form, into events. */
+/** Translates a response, whole or in chunks of the same format, into events. */
 export interface AnswerTranslator {
   take(response: JsonRecord): ChatEvent[];
-  /** The counts of the last response, where they changed: a stream that is cut afterwards is charged by them. */
+  /**
+   * Reports the counts of the last response if they changed. A stream that is cut off afterwards is charged by
+   * them.
+   */
   reportUsage(): ChatEvent[];
-  /** All candidates have said how they ended. */
+  /** Whether all candidates have a finish reason. */
   readonly isFinished: boolean;
-  /** Nothing more comes: how each candidate ended, then the usage. Throws where one has not ended. */
+  /** Returns the end of each candidate, then the usage. Throws if one has not ended. */
   end(): ChatEvent[];
 }
 
 /**
- * The finish is told at the very end, for this wire has no end mark: until the body closes, a candidate that has said
- * how it ended may still be followed by words of it.
+ * Creates the translator. It reports the finish at the very end, because this protocol has no end mark: until
+ * the body closes, a candidate that has a finish reason may still get more text.
  */
 export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator {
   const candidates = new Map<number, Candidate>();
@@ -56,7 +59,7 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
     );
   }
 
-  /** A blocked prompt has no candidates, or takes those that had begun their end. */
+  /** A blocked prompt has no candidates, or ends those that had begun. */
   function finish(candidate: Candidate): ChatEvent {
     const native = candidate.native ?? blockReason;
     const reason = candidate.native === null ? 'content_filter' : toFinishReason(candidate.native);
@@ -78,7 +81,7 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
       }
       reported = counts;
       const hasAnswered = [...candidates.values()].some((candidate) => candidate.hasAnswered);
-      // Without either count it is not known yet what was generated, thoughts above all.
+      // Without either count, the generated tokens are not known yet, above all the thoughts.
       const isPartial = counts.candidates === null && counts.thoughts === null;
       return [{ type: 'usage', usage: toUsage(counts, hasAnswered), ...(isPartial && { isPartial }) }];
     },
@@ -98,8 +101,8 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
       const hasAnswer = all.some(({ hasAnswered }) => hasAnswered);
       const failed = all.find(({ native }) => native !== null && toFinishReason(native) === null);
       if (failed !== undefined && !hasAnswer && counts === null) {
-        // Of an end that is no answer's end, before a word of an answer, another try is worth more than an empty text: but
-        // where the vendor has counted it, it charges for each try, and an empty text that says why it is one costs once.
+        // If the model failed before any output, a retry is worth more than an empty text. But if the vendor
+        // counted tokens, it charges for every try, and an empty text that gives the reason is charged once.
         throw new UpstreamError(
           'unavailable',
           `the model ended without an answer (${shorten(failed.native ?? '', 100)})`,

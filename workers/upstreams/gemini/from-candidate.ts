@@ -1,26 +1,29 @@
 import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
 import type { ChatEvent, WebSource } from '../upstream.ts';
 import { fromLogprobs } from './from-logprobs.ts';
-import { toExtraContent, toRemembered } from './thought-signatures.ts';
+import { toExtraContent, toSavedSignatures } from './thought-signatures.ts';
 import { createToolCallId } from './tool-call-ids.ts';
 
 export interface CandidateOptions {
-  /** As the route names it: what is remembered of its calls is of use to this model only. */
+  /** As the route names it. What is saved with its tool calls is only useful to this model. */
   readonly model: string;
-  /** Gemini has no `parallel_tool_calls`: where the caller wants one call at a time, the first of an answer is kept. */
+  /**
+   * Gemini has no `parallel_tool_calls`. If the caller wants one call at a time, only the first one of a
+   * response is kept.
+   */
   readonly oneCall: boolean;
 }
 
-/** One of the answers to a request, as far as it has come. */
+/** One candidate of a response, as far as it has arrived. */
 export interface Candidate {
   readonly index: number;
-  /** How it ended, in the vendor's word; null while it has not. */
+  /** The vendor's finish reason; null if it has not ended. */
   readonly native: string | null;
   readonly hasCalls: boolean;
-  /** Whether it said anything but thoughts. */
+  /** Whether it contained anything besides thoughts. */
   readonly hasAnswered: boolean;
   take(candidate: JsonRecord): ChatEvent[];
-  /** The delta that opens an answer, where none has. */
+  /** Returns the delta that opens the response, if none has yet. */
   open(): ChatEvent[];
 }
 
@@ -41,7 +44,7 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
     return { type: 'delta', index, delta: { ...opening, ...delta } };
   }
 
-  /** Probabilities are of all that a chunk says, so they go with the last words of it. */
+  /** The probabilities cover all text of a chunk, so they are attached to its last text delta. */
   function addLogprobs(events: ChatEvent[], logprobs: JsonRecord): void {
     const last = events.findLastIndex((event) => event.type === 'delta' && 'content' in event.delta);
     const words = last === -1 ? toDelta({ content: '' }) : events[last];
@@ -51,7 +54,7 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
   function takePart(part: JsonRecord): ChatEvent[] {
     const text = readText(part['text']);
     if (part['thought'] === true) {
-      // A picture among the thoughts is a draft, which the answer shows again when it is done.
+      // An image among the thoughts is a draft, which the response repeats when it is finished.
       return text === null ? [] : [toDelta({ reasoning_content: text })];
     }
     if (text !== null) {
@@ -82,7 +85,7 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
     }
     return [
       toDelta({ tool_calls: [{ ...told, extra_content: toExtraContent(thoughtSignature) }] }),
-      { type: 'remember', index, toolCallId: id, value: toRemembered(model, thoughtSignature) },
+      { type: 'remember', index, toolCallId: id, value: toSavedSignatures(model, thoughtSignature) },
     ];
   }
 
@@ -97,7 +100,7 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
     return [toDelta({ images: [{ type: 'image_url', image_url: { url } }] })];
   }
 
-  /** Grounding is repeated, and grows, from chunk to chunk: each page is named once. */
+  /** Grounding is repeated and grows from chunk to chunk; each page is reported once. */
   function takeSources(metadata: JsonRecord): ChatEvent[] {
     const sources: WebSource[] = [];
     for (const chunk of readArray(metadata['groundingChunks'])) {

@@ -5,7 +5,10 @@ import { isErrorBody, toErrorWithin } from './from-error.ts';
 
 const BYTES_PER_FLOAT = 4;
 
-/** Vectors in the order of their inputs, as bytes. They come as numbers, and nothing names an input but its place. */
+/**
+ * Returns the vectors in the order of their inputs, as bytes. They arrive as numbers, and only their position
+ * tells the input.
+ */
 export function fromEmbeddingResponse(
   text: string,
   call: EmbeddingCall,

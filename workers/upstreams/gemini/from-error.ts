@@ -5,8 +5,8 @@ import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
 /**
- * Google's names of what went wrong (google.rpc.Code), with the HTTP status that each has. `FAILED_PRECONDITION` is of
- * the key, though it is a 400: the country of its account is not served, or its billing is not set up.
+ * Google's error names (google.rpc.Code), with the HTTP status of each. `FAILED_PRECONDITION` is about the key
+ * although it is a 400: the country of its account is not served, or its billing is not set up.
  */
 const STATUSES: Readonly<Record<string, { readonly status: number; readonly failure: UpstreamFailure }>> = {
   INVALID_ARGUMENT: { status: 400, failure: 'rejected' },
@@ -23,7 +23,7 @@ const STATUSES: Readonly<Record<string, { readonly status: number; readonly fail
   DEADLINE_EXCEEDED: { status: 504, failure: 'timeout' },
 };
 
-/** Reasons (google.rpc.ErrorInfo) that speak of the key whatever status carries them: a wrong key is a 400. */
+/** Reasons (google.rpc.ErrorInfo) about the key, whatever the status: a wrong key is a 400. */
 const KEY_REASON = /^API_KEY_/;
 
 export function toUpstreamError(answer: Refusal, apiKey: string | null): UpstreamError {
@@ -31,12 +31,12 @@ export function toUpstreamError(answer: Refusal, apiKey: string | null): Upstrea
   return buildError(findError(parseErrorBody(answer.body)) ?? {}, answer.status, apiKey, retryAfterMs);
 }
 
-/** An error that came in a 200: as a chunk of a stream, or as bare JSON between its events. */
+/** Translates an error that came in a 200: as a chunk of a stream, or as bare JSON between its events. */
 export function toErrorWithin(value: unknown, apiKey: string | null): UpstreamError {
   return buildError(findError(value) ?? {}, null, apiKey, null);
 }
 
-/** Whether a body or a chunk is an error, `{"error": …}`; one of a stream may stand in an array. */
+/** Whether a body or a chunk is an error, `{"error": …}`. In a stream it may be inside an array. */
 export function isErrorBody(value: unknown): boolean {
   return findError(value) !== null;
 }
@@ -52,8 +52,8 @@ function findError(value: unknown): JsonRecord | null {
 }
 
 /**
- * Of the details only reasons and times are read: their texts can repeat the key.
- * @param httpStatus null where the answer's own status said nothing of this error
+ * Reads only reasons and times from the details, because their texts can repeat the key.
+ * @param httpStatus null if the response's own status does not reflect this error
  */
 function buildError(
   error: JsonRecord,
@@ -78,7 +78,7 @@ function buildError(
   });
 }
 
-/** `RetryInfo.retryDelay`, a duration as JSON has it: seconds with perhaps a fraction, and an `s`. */
+/** Reads `RetryInfo.retryDelay`, a duration in JSON format: seconds, perhaps with a fraction, and an `s`. */
 function readRetryDelayMs(details: readonly JsonRecord[]): number | null {
   for (const detail of details) {
     const [, seconds] = /^(\d+(?:\.\d+)?)s$/.exec(readText(detail['retryDelay']) ?? '') ?? [];

@@ -2,21 +2,21 @@ import { shorten } from '../../../shared/runtime/shorten.ts';
 import { decodePicture, sniffImageType } from '../image-bytes.ts';
 import { dropEmptyCounts } from '../image-usage.ts';
 import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
-import { type GeneratedImage, type ImageAnswer, UpstreamError, type UpstreamUsage } from '../upstream.ts';
+import { type GeneratedImage, type ImageResponse, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toFinishReason } from './finish-reason.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 import { readCounts, toUsage } from './from-usage.ts';
 
 /**
- * The first picture of an answer, and what it took. The model may also end without one by its own word: where the vendor
- * counted what that took, it is an answer, which is paid for and costs the same again when asked again.
- * @throws UpstreamError where there is neither
+ * Returns the first image of a response, and its usage. The model may also end without an image and say so. If
+ * the vendor counted tokens, that is a valid response: it is charged, and a retry would cost the same again.
+ * @throws UpstreamError if there is neither
  */
 export async function fromImageResponse(
   body: JsonRecord,
   apiKey: string | null,
   accountId: string,
-): Promise<ImageAnswer> {
+): Promise<ImageResponse> {
   if (isErrorBody(body)) {
     throw toErrorWithin(body, apiKey);
   }
@@ -38,7 +38,7 @@ function readImageUsage(body: JsonRecord, images: number): UpstreamUsage | null 
   return counts === null ? null : dropEmptyCounts(toUsage(counts, images > 0), images);
 }
 
-/** Pictures among the thoughts are drafts, which nobody asked for. */
+/** Images among the thoughts are drafts, which were not requested. */
 function listPictures(candidate: JsonRecord): string[] {
   const content = isRecord(candidate['content']) ? candidate['content'] : {};
   return readArray(content['parts']).flatMap((part) =>
@@ -49,8 +49,8 @@ function listPictures(candidate: JsonRecord): string[] {
 }
 
 /**
- * What the vendor will not draw it will not draw when asked again. Another end by the model's own word may be an accident,
- * which is worth a further try only where it costs nothing.
+ * Explains a response without images. A retry does not help if the vendor declines to make the image. Any other
+ * end reported by the model may be accidental, and is worth a retry only if it cost nothing.
  */
 function explainNone(body: JsonRecord, candidates: readonly JsonRecord[], isCounted: boolean): UpstreamError {
   const feedback = isRecord(body['promptFeedback']) ? body['promptFeedback'] : {};

@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord, readArray } from '../json-value.ts';
 
-/** `logprobsResult` of a candidate as OpenAI's `logprobs` of a choice; undefined where there is none. */
+/** Converts `logprobsResult` of a candidate to OpenAI's `logprobs` of a choice; undefined if there is none. */
 export function fromLogprobs(result: unknown): JsonRecord | undefined {
   if (!isRecord(result)) {
     return undefined;
@@ -14,12 +14,12 @@ export function fromLogprobs(result: unknown): JsonRecord | undefined {
   return content.length === 0 ? undefined : { content, refusal: null };
 }
 
-/** Gemini does not tell a token's bytes, and those of half a character cannot be had from its text. */
+/** Gemini does not report a token's bytes, and the bytes of a partial character cannot be derived from its text. */
 function toToken(candidate: unknown): JsonRecord {
   const { token, logProbability } = isRecord(candidate) ? candidate : {};
   return {
     token: typeof token === 'string' ? token : '',
-    // A zero is left out on this wire: what is certain has the probability 1.
+    // Zeros are omitted in this format, so a missing value means a probability of 1.
     logprob: typeof logProbability === 'number' ? logProbability : 0,
     bytes: null,
   };

@@ -2,14 +2,14 @@ import { isRecord, type JsonRecord } from '../json-value.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import { type AnswerOptions, createAnswerTranslator } from './from-answer.ts';
 
-/** A whole chat answer as the events that a stream of it would have given. */
+/** Translates a whole chat response into the events of an equivalent stream. */
 export function fromChatResponse(text: string, options: AnswerOptions): ChatEvent[] {
   const translator = createAnswerTranslator(options);
   const events = parseResponses(text).flatMap((response) => translator.take(response));
   return [...events, ...translator.end()];
 }
 
-/** The responses of a JSON body: one, or the array of chunks that a stream is where nobody asked for events. */
+/** Parses the responses in a JSON body: one, or the array of chunks that a stream becomes without `alt=sse`. */
 export function parseResponses(text: string): JsonRecord[] {
   let value: unknown;
   try {

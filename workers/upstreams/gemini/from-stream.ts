@@ -6,13 +6,13 @@ import { createBareJsonCutter } from './bare-json.ts';
 import { type AnswerOptions, createAnswerTranslator } from './from-answer.ts';
 import { parseResponses } from './from-response.ts';
 
-/** A picture is one line: the largest that Gemini draws has some 30 MB as base64. */
+/** An image is one line. The largest that Gemini generates have some 30 MB as base64. */
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * A chat stream as Gemini sends it with `alt=sse`: each event is a whole response, and there is no end mark but that all
- * candidates have told their finish when the body closes. An error within comes as bare JSON; so would the whole stream
- * from a server that does not know `alt=sse`.
+ * Translates a chat stream as Gemini sends it with `alt=sse`. Each event is a whole response. There is no end
+ * mark, except that all candidates have a finish reason when the body closes. An error within arrives as bare
+ * JSON, and so does the whole stream from a server that does not support `alt=sse`.
  */
 export function createChatStreamTranslator(options: AnswerOptions): ChatStreamTranslator {
   const parser = createSseParser({ maxLineBytes: MAX_ANSWER_BYTES });
@@ -43,7 +43,8 @@ export function createChatStreamTranslator(options: AnswerOptions): ChatStreamTr
     end() {
       const events: ChatEvent[] = [];
       for (const { data } of parser.end()) {
-        // A last event without its blank line may be whole or half: half of one says that the stream was cut.
+        // A last event without its blank line may be complete or cut off. A cut-off one means that the stream
+        // was cut.
         if (isJson(data)) {
           events.push(...takeData(data));
         }

@@ -1,7 +1,7 @@
 import { isRecord, type JsonRecord, readCount } from '../json-value.ts';
 import { noUpstreamUsage, type UpstreamUsage } from '../upstream.ts';
 
-/** Counts as `usageMetadata` has them. */
+/** The counts in `usageMetadata`. */
 export interface GeminiCounts {
   readonly prompt: number | null;
   readonly cached: number | null;
@@ -10,7 +10,7 @@ export interface GeminiCounts {
   readonly toolUse: number | null;
 }
 
-/** Each chunk of a stream repeats them, growing: the last word counts, field by field. */
+/** Reads the counts. Each chunk of a stream repeats them as they grow; the last value of each field counts. */
 export function readCounts(response: JsonRecord, known: GeminiCounts | null): GeminiCounts | null {
   const usage = response['usageMetadata'];
   if (!isRecord(usage)) {
@@ -31,10 +31,10 @@ export function isSameCounts(one: GeminiCounts, other: GeminiCounts | null): boo
 }
 
 /**
- * Gemini counts thoughts beside the answer and a search's results beside the prompt; OpenAI counts both within. Cached
- * tokens are within the prompt in both.
- * @param hasAnswered whether the model said anything but thoughts. Where it did not, its count is left out for zero;
- * where it did, a count that is missing is unknown.
+ * Converts the counts to OpenAI's. Gemini counts thoughts outside the response and search results outside the
+ * prompt; OpenAI includes both. Cached tokens are part of the prompt in both.
+ * @param hasAnswered whether the model sent anything besides thoughts. If not, its missing count means zero;
+ * otherwise a missing count is unknown.
  */
 export function toUsage(counts: GeminiCounts, hasAnswered: boolean): UpstreamUsage {
   const { prompt, cached, candidates, thoughts, toolUse } = counts;

@@ -2,32 +2,33 @@ import type { UpstreamTarget } from '../upstream.ts';
 
 export type ThinkingLevel = 'MINIMAL' | 'LOW' | 'MEDIUM' | 'HIGH';
 
-/** What a model's name tells of how it must be asked. */
+/** How a model must be called, derived from its name. */
 export interface GeminiTraits {
-  /** How it is told to think; null where it cannot think, and refuses to be told. */
+  /** How the model is told to think; null if it cannot think and rejects the setting. */
   readonly thinking: UpstreamTarget['thinking'];
-  /** The levels it knows, the least first. */
+  /** The levels it supports, lowest first. */
   readonly levels: readonly [ThinkingLevel, ...ThinkingLevel[]];
-  /** The bounds of its thinking budget; 0 means that it can do without thinking. */
+  /** The limits of its thinking budget; 0 means that it can work without thinking. */
   readonly leastBudget: number;
   readonly mostBudget: number;
-  /** Generation 3 or later: it refuses a turn of tool calls whose thought signatures are missing. */
+  /** Generation 3 or later: it rejects a turn of tool calls whose thought signatures are missing. */
   readonly demandsSignatures: boolean;
   readonly drawsPictures: boolean;
 }
 
-/** The generation, of `gemini-2.5-flash`, `gemini-3-pro-preview`, `gemini-3.1-flash-lite`. */
+/** Matches the generation in `gemini-2.5-flash`, `gemini-3-pro-preview`, `gemini-3.1-flash-lite`. */
 const GENERATION = /^gemini-(\d+(?:\.\d+)?)(?:-|$)/;
-/** Names that Google moves on to its newest model. */
+/** Aliases that Google moves to its newest model. */
 const NEWEST = /^gemini-(?:pro|flash|flash-lite)-latest$/;
 const PRO = /-pro(?:-|$)/;
 const IMAGE = /-image(?:-|$)/;
 const SPEECH = /-tts(?:-|$)/;
 
 /**
- * The pages on thinking of Google's documentation: generation 2.5 has budgets (Pro 128 to 32768, the others 0 to 24576),
- * later ones have levels, of which Pro lacks `MINIMAL` and 3 Pro `MEDIUM` too. A name that says nothing is taken for a
- * newer model, but not for one that needs signatures: those go only to whoever is known to ask for them.
+ * Reads the traits from the name. According to Google's documentation on thinking, generation 2.5 has budgets
+ * (Pro 128 to 32768, the others 0 to 24576). Later ones have levels, of which Pro lacks `MINIMAL` and 3 Pro
+ * lacks `MEDIUM` too. An unknown name counts as a newer model, but not as one that needs signatures: those are
+ * only sent to models known to require them.
  */
 export function readTraits(model: string): GeminiTraits {
   const name = model.slice(model.lastIndexOf('/') + 1).toLowerCase();

@@ -3,7 +3,7 @@ import { readChatStream } from '../chat-stream.ts';
 import { collectImages } from '../collect-media.ts';
 import {
   createHttpClient,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpClient,
   type HttpClientOptions,
 } from '../http-client.ts';
@@ -15,7 +15,7 @@ import type {
   ChatEvent,
   EmbeddingAnswer,
   EmbeddingCall,
-  ImageAnswer,
+  ImageResponse,
   ImageCall,
   Upstream,
   UpstreamTarget,
@@ -33,8 +33,8 @@ import { isLoaded } from './to-parts.ts';
 import { toChatRequest } from './to-request.ts';
 
 /**
- * Google's Gemini API. The base URL is the server's alone, `https://generativelanguage.googleapis.com`: version and model
- * are in the path of each call.
+ * Creates an upstream for Google's Gemini API. The base URL is only the server,
+ * `https://generativelanguage.googleapis.com`: version and model are in the path of each call.
  */
 export function createGeminiUpstream(options: HttpClientOptions): Required<Upstream> {
   const client = createHttpClient(options);
@@ -77,7 +77,7 @@ async function* chat(
   }
 }
 
-/** All that the translation needs and the request does not hold. */
+/** Collects everything that the translation needs besides the request. */
 async function gather(target: UpstreamTarget, body: ChatBody, context: CallContext): Promise<Gathered> {
   const images = await collectImages(body, context, (url) => isLoaded(target, url));
   return { images, recalled: context.recalled };
@@ -88,7 +88,7 @@ async function generateImages(
   target: UpstreamTarget,
   call: ImageCall,
   context: CallContext,
-): Promise<ImageAnswer> {
+): Promise<ImageResponse> {
   const request = await toImageRequest(target, call, context.accountId);
   const body = await encodeJsonBody(request, context.accountId);
   return await makeOneACall(call.n, context, async () => {
@@ -104,7 +104,7 @@ async function post(
   body: object,
   target: UpstreamTarget,
   context: CallContext,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const path = toMethodPath(target.model, method);
   const headers = target.apiKey === null ? {} : { 'x-goog-api-key': target.apiKey };
   const isStream = method.startsWith('stream');

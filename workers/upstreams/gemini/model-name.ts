@@ -1,11 +1,14 @@
 const COLLECTION = /^(?:models|tunedModels)\//;
 
-/** The resource name of a model: `gemini-2.5-flash` is `models/gemini-2.5-flash`, and a name with its collection stays. */
+/**
+ * Returns the resource name of a model: `gemini-2.5-flash` becomes `models/gemini-2.5-flash`. A name with its
+ * collection is unchanged.
+ */
 export function toModelName(model: string): string {
   return COLLECTION.test(model) ? model : `models/${model}`;
 }
 
-/** Where a method of a model is called: `/v1beta/models/gemini-2.5-flash:generateContent`. */
+/** Returns the path of a model's method: `/v1beta/models/gemini-2.5-flash:generateContent`. */
 export function toMethodPath(model: string, method: string): string {
   const name = toModelName(model);
   const slash = name.indexOf('/');

@@ -3,11 +3,12 @@ import { nameCall, type Recalled } from '../upstream.ts';
 import { toModelName } from './model-name.ts';
 
 /**
- * Gemini signs its tool calls: the signature holds the thoughts that led to a call and must come back with it. Google's
- * own OpenAI form has it as `extra_content` of the tool call, which few clients send back: so it is remembered too.
+ * Gemini signs its tool calls: the signature holds the thoughts that led to a call and must be sent back with
+ * it. Google's own OpenAI format has it in `extra_content` of the tool call, which few clients send back, so it
+ * is saved as well.
  */
 
-/** What the vendor takes in place of a signature that is lost. */
+/** The placeholder that the vendor accepts for a lost signature. */
 const STAND_IN = 'skip_thought_signature_validator';
 
 export function toExtraContent(thoughtSignature: string): JsonRecord {
@@ -19,18 +20,18 @@ function readExtraContent(call: JsonRecord): string | null {
   return isRecord(extra['google']) ? readText(extra['google']['thought_signature']) : null;
 }
 
-export function toRemembered(model: string, thoughtSignature: string): JsonRecord {
+export function toSavedSignatures(model: string, thoughtSignature: string): JsonRecord {
   return { kind: 'gemini', model: toModelName(model), thoughtSignature };
 }
 
-/** A signature of another vendor's, or of another model's, means nothing to this one. */
-function readRemembered(value: unknown, model: string): string | null {
+/** A signature from another vendor or model is useless to this one. */
+function readSavedSignatures(value: unknown, model: string): string | null {
   return isRecord(value) && value['kind'] === 'gemini' && value['model'] === toModelName(model)
     ? readText(value['thoughtSignature'])
     : null;
 }
 
-/** What the client sent back counts first, for it is of this very call; else what was remembered. */
+/** Prefers the signature that the client sent back, because it belongs to this very call, over the saved one. */
 export function findSignature(
   call: JsonRecord,
   messageIndex: number,
@@ -38,7 +39,7 @@ export function findSignature(
   recalled: Recalled,
 ): string | null {
   const value = recalled.get(nameCall(messageIndex, readText(call['id']) ?? ''));
-  return readExtraContent(call) ?? readRemembered(value, model);
+  return readExtraContent(call) ?? readSavedSignatures(value, model);
 }
 
 interface Content {
@@ -47,11 +48,11 @@ interface Content {
 }
 
 /**
- * Puts the stand-in where the vendor would refuse the request: on the first call of each step of the current turn, which
- * began when the user last spoke. A turn that mixes answers with speech counts as no beginning, for one stand-in too many
- * is no error and one too few is.
+ * Adds the placeholder where the vendor would otherwise reject the request: to the first call of each step in
+ * the current turn, which began with the user's last message. A turn that mixes tool results with text does not
+ * count as the beginning, because a superfluous placeholder is harmless and a missing one is an error.
  */
-export function standInForSignatures(contents: readonly Content[]): void {
+export function fillMissingSignatures(contents: readonly Content[]): void {
   const turn = contents.findLastIndex(
     ({ role, parts }) => role === 'user' && !parts.some((part) => 'functionResponse' in part),
   );

@@ -8,7 +8,7 @@ import {
   type UpstreamTarget,
 } from '../upstream.ts';
 import { readTraits } from './gemini-traits.ts';
-import { findSignature, standInForSignatures } from './thought-signatures.ts';
+import { findSignature, fillMissingSignatures } from './thought-signatures.ts';
 import { type LoadedImages, readOnlyText, toParts } from './to-parts.ts';
 import { isOwnToolCallId } from './tool-call-ids.ts';
 
@@ -17,7 +17,7 @@ export interface Content {
   readonly parts: JsonRecord[];
 }
 
-/** What was fetched for a conversation before it is translated. */
+/** What was loaded for a conversation before it is translated. */
 export interface Gathered {
   readonly images: LoadedImages;
   readonly recalled: Recalled;
@@ -25,11 +25,11 @@ export interface Gathered {
 
 interface KnownCall {
   readonly name: string;
-  /** Its place among all calls of the conversation. */
+  /** Its index among all tool calls of the conversation. */
   readonly place: number;
 }
 
-/** The calls of a conversation so far, by id; of one that was given twice, the later. */
+/** The tool calls of a conversation so far, by ID. If an ID occurs twice, the later call counts. */
 class KnownCalls {
   readonly #calls = new Map<string, KnownCall>();
   #count = 0;
@@ -52,10 +52,10 @@ class KnownCalls {
 }
 
 /**
- * A conversation as Gemini has it: two roles in turn, its instructions apart.
+ * Converts a conversation to Gemini's format: two alternating roles, with the instructions separate.
  *
- * Instructions in mid-conversation join those at its beginning. Gemini has no place for them between its turns, and as
- * words of the user they would lose what sets them above the user's; their place is what is given up.
+ * Later instructions join the leading ones. Gemini has no place for them between turns, and as user text they
+ * would lose their priority over the user, so their position is given up.
  */
 export function toContents(
   target: UpstreamTarget,
@@ -110,14 +110,14 @@ export function toContents(
     if (instructions.length === 0) {
       throw new UpstreamError('rejected', 'The messages are empty.');
     }
-    // Gemini answers contents only: where there are instructions alone, they are what is asked.
+    // Gemini only responds to contents, so if there are only instructions, they become the request.
     return { contents: [{ role: 'user', parts: instructions }] };
   }
   for (const content of contents) {
     orderAnswers(content.parts, placeOfAnswer);
   }
   if (readTraits(target.model).demandsSignatures) {
-    standInForSignatures(contents);
+    fillMissingSignatures(contents);
   }
   return instructions.length === 0 ? { contents } : { contents, systemInstruction: { parts: instructions } };
 }
@@ -152,14 +152,17 @@ function readArguments(text: unknown, name: string): JsonRecord {
   return args;
 }
 
-/** Gemini wants the function's name with an answer, and an object as the answer itself. */
+/** Gemini requires the function's name with a tool result, and an object as the result. */
 function toFunctionResponse(message: ChatMessage, name: string): JsonRecord {
   const id = message.tool_call_id ?? null;
   const text = readOnlyText(message.content, 'tool');
   return { functionResponse: { ...toGivenId(id), name, response: parseObject(text) ?? { result: text } } };
 }
 
-/** Answers to calls of one name and without ids are told apart by their order: it must be that of the calls. */
+/**
+ * Sorts tool results into the order of their calls, because results for the same name without IDs are told
+ * apart by order.
+ */
 function orderAnswers(parts: JsonRecord[], placeOfAnswer: ReadonlyMap<JsonRecord, number>): void {
   const places = [...parts.keys()].filter((index) => placeOfAnswer.has(parts[index]!));
   const answers = places

@@ -2,7 +2,7 @@ import type { JsonRecord } from '../json-value.ts';
 import type { EmbeddingCall, UpstreamTarget } from '../upstream.ts';
 import { toModelName } from './model-name.ts';
 
-/** `batchEmbedContents`: a request an input, each of which names the model again. */
+/** Builds the body of `batchEmbedContents`: one request per input, each of which repeats the model. */
 export function toEmbeddingRequest(
   target: UpstreamTarget,
   { inputs, dimensions }: EmbeddingCall,

@@ -4,7 +4,7 @@ import { readTraits } from './gemini-traits.ts';
 import { toImageConfig } from './to-image-config.ts';
 import { toThinkingConfig } from './to-thinking.ts';
 
-/** What is called the same and means the same, but for its letters. */
+/** Fields with the same meaning and name, except for the case. */
 const SAME_FIELDS: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_p: 'topP',
@@ -14,7 +14,7 @@ const SAME_FIELDS: Readonly<Record<string, string>> = {
 };
 const MAX_STOPS = 5;
 
-/** `generationConfig`: all that is asked of the answer's form. Pure. */
+/** Builds `generationConfig`: everything requested about the form of the response. Pure. */
 export function toGenerationConfig(target: UpstreamTarget, body: ChatBody): JsonRecord {
   const config: Record<string, unknown> = {};
   for (const [field, name] of Object.entries(SAME_FIELDS)) {
@@ -22,7 +22,7 @@ export function toGenerationConfig(target: UpstreamTarget, body: ChatBody): Json
       config[name] = body[field];
     }
   }
-  // Zero is OpenAI-compatible servers' word for "no such bound"; Gemini refuses it.
+  // Zero means "no limit" to OpenAI-compatible servers; Gemini rejects it.
   Object.assign(config, readCountAs('topK', body['top_k']));
   Object.assign(config, readCountAs('maxOutputTokens', findTokenBound(body)));
   if (typeof body['n'] === 'number' && body['n'] > 1) {
@@ -49,7 +49,7 @@ function readCountAs(name: string, value: unknown): JsonRecord {
   return typeof value === 'number' && value > 0 ? { [name]: value } : {};
 }
 
-/** OpenAI's two names for the one bound; the smaller counts. It bounds the thoughts too, as OpenAI's does. */
+/** Returns the smaller of OpenAI's two names for the token limit. It includes thoughts, as in OpenAI's API. */
 function findTokenBound(body: ChatBody): number {
   const bounds = [body['max_tokens'], body['max_completion_tokens']];
   const set = bounds.filter((bound): bound is number => typeof bound === 'number' && bound > 0);
@@ -77,7 +77,7 @@ function toResponseForm(format: unknown): JsonRecord {
   };
 }
 
-/** Only of a model that draws: others refuse to be told how large. */
+/** Only for a model that generates images; others reject a size. */
 function toPictureForm(target: UpstreamTarget, body: ChatBody): JsonRecord {
   const asksPictures = readArray(body['modalities']).includes('image');
   if (!asksPictures && !readTraits(target.model).drawsPictures) {

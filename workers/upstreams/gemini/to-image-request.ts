@@ -1,4 +1,4 @@
-import { encodeBase64 } from '../../../shared/runtime/base64.ts';
+import { encodeBase64 } from '../../../shared/encoding/base64.ts';
 import { fewerInputBytes, noMask } from '../../../shared/routing/image-needs.ts';
 import { writeImagePrompt } from '../image-prompt.ts';
 import type { JsonRecord } from '../json-value.ts';
@@ -6,9 +6,9 @@ import { type ImageCall, UpstreamError, type UpstreamTarget } from '../upstream.
 import { toImageConfig } from './to-image-config.ts';
 
 /**
- * `generateContent` of an image and no words. It makes one: `n` of them are as many calls. Images to edit or to go by come
- * before the prompt, which speaks of them.
- * @throws UpstreamError `rejected` where Gemini cannot do what is asked
+ * Builds a `generateContent` request for an image without text. It makes one image; `n` images take `n` calls.
+ * Images to edit or to use as references come before the prompt, which refers to them.
+ * @throws UpstreamError `rejected` if Gemini does not support the request
  */
 export async function toImageRequest(
   target: UpstreamTarget,
@@ -35,7 +35,7 @@ export async function toImageRequest(
   };
 }
 
-/** Routes that cannot serve a request are left out before they are called; this holds where a caller of ours did not ask. */
+/** Routes that cannot serve a request are filtered out beforehand. This check covers callers that did not filter. */
 function checkNeeds({ drops }: UpstreamTarget, { inputs, mask, options }: ImageCall): void {
   const ask = {
     inputs: inputs.length,

@@ -2,13 +2,13 @@ import { splitDataUri } from '../../../shared/contract/data-uri.ts';
 import { isRecord, type JsonRecord, lookUp, readText } from '../json-value.ts';
 import { type ChatMessage, type LoadedMedia, UpstreamError, type UpstreamTarget } from '../upstream.ts';
 
-/** The contents of messages as Gemini's parts. Pure. */
+/** Converts the contents of messages to Gemini's parts. Pure. */
 
-/** The pictures whose bytes go to the vendor, by their URLs. */
+/** The images whose bytes are sent to the vendor, by URL. */
 export type LoadedImages = ReadonlyMap<string, LoadedMedia>;
 
 const AUDIO_TYPES: Readonly<Record<string, string>> = { wav: 'audio/wav', mp3: 'audio/mp3' };
-/** What `fileData` is said to be, as far as a link tells. */
+/** The type declared in `fileData`, as far as a URL tells. */
 const LINK_TYPES: Readonly<Record<string, string>> = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -19,12 +19,16 @@ const LINK_TYPES: Readonly<Record<string, string>> = {
   heif: 'image/heif',
 };
 
-/** Links to it name files of the key's own account: a caller's would read them, or be refused as the fault of the key. */
+/**
+ * URLs on this host name files of the key's own account. A caller's URL would read them, or be rejected as a
+ * fault of the key.
+ */
 const KEYED_HOST = /^generativelanguage\.googleapis\.com\.?$/;
 
 /**
- * Whether a picture's bytes are sent: the vendor fetches links only where the route says so, and only https ones. It takes
- * a link of no known type for whatever it leads to, and bills a film or a document that was counted as one picture.
+ * Whether an image's bytes are sent. The vendor fetches URLs only if the route allows it, and only https ones.
+ * It accepts a URL of unknown type as whatever it leads to, and would bill a video or a document that was
+ * counted as one image.
  */
 export function isLoaded(target: UpstreamTarget, url: string): boolean {
   if (target.imageUrls === 'fetch' || !url.startsWith('https://')) return true;
@@ -62,7 +66,7 @@ export function toParts(
   });
 }
 
-/** The text of a message that can hold nothing else. */
+/** Returns the text of a message that may contain nothing else. */
 export function readOnlyText(content: ChatMessage['content'], role: string): string {
   if (!Array.isArray(content)) {
     return typeof content === 'string' ? content : '';
@@ -77,13 +81,13 @@ export function readOnlyText(content: ChatMessage['content'], role: string): str
     .join('');
 }
 
-/** The contract allows a part without its type where the field that is there tells it. */
+/** The contract allows a part without a type if its fields imply it. */
 function readType(part: JsonRecord): string {
   const fields = ['image_url', 'file', 'input_audio'];
   return readText(part['type']) ?? fields.find((field) => isRecord(part[field])) ?? 'text';
 }
 
-/** An empty text says nothing, and the vendor refuses some of them. */
+/** Leaves out an empty text, which the vendor rejects in some places. */
 function toTextParts(text: unknown): JsonRecord[] {
   return typeof text === 'string' && text !== '' ? [{ text }] : [];
 }
@@ -104,7 +108,7 @@ function toImagePart(image: unknown, target: UpstreamTarget, images: LoadedImage
 }
 
 function toFilePart(file: unknown): JsonRecord {
-  // Admission has looked at its base64.
+  // Admission has already checked the base64.
   const data = splitDataUri((isRecord(file) ? readText(file['file_data']) : null) ?? '');
   if (data === null) {
     throw new UpstreamError(

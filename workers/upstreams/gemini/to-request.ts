@@ -5,9 +5,9 @@ import { toGenerationConfig } from './to-generation-config.ts';
 import { toTools } from './to-tools.ts';
 
 /**
- * A chat request of OpenAI's form as Gemini's `generateContent` takes it (Gemini API reference; the SDK's types). Fields
- * that it has no place for are left out: `user`, `logit_bias`, `metadata`, `parallel_tool_calls` and their like. Safety
- * settings stay the vendor's own. Pure.
+ * Converts an OpenAI chat request to Gemini's `generateContent` (Gemini API reference; the SDK's types). Leaves
+ * out fields that it does not support: `user`, `logit_bias`, `metadata`, `parallel_tool_calls` and the like.
+ * Safety settings keep the vendor's defaults. Pure.
  */
 export function toChatRequest(target: UpstreamTarget, body: ChatBody, gathered: Gathered): JsonRecord {
   const asked = leaveOut(body, target.drops);
@@ -19,11 +19,11 @@ export function toChatRequest(target: UpstreamTarget, body: ChatBody, gathered: 
   };
 }
 
-/** Routes drop fields by OpenAI's names, so it happens before they have others. */
+/** Drops fields before translation, because routes name them as OpenAI does. */
 function leaveOut(body: ChatBody, drops: ReadonlySet<string>): ChatBody {
   const kept = Object.entries(body).filter(([field]) => !drops.has(field));
-  // Without the messages there is no request left. A bound is dropped by both its names or not at all, for it is
-  // money: a route that drops one of them speaks of servers that know only the other.
+  // A request is not possible without messages. The token limit is dropped under both names or not at all,
+  // because it limits the cost: a route that drops one name means servers that only know the other.
   const bounds = ['max_tokens', 'max_completion_tokens'];
   const keepsBound = !bounds.every((field) => drops.has(field));
   const bound = Object.entries(body).filter(([field]) => keepsBound && bounds.includes(field));

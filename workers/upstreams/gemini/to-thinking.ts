@@ -4,8 +4,8 @@ import type { UpstreamTarget } from '../upstream.ts';
 import { readTraits, type ThinkingLevel } from './gemini-traits.ts';
 
 /**
- * Tokens for each effort. Google's own OpenAI form has 1024, 8192 and 24576 for low, medium and high; 512 is the least
- * that every model of generation 2.5 takes.
+ * Tokens for each effort. Google's own OpenAI format uses 1024, 8192 and 24576 for low, medium and high; 512 is
+ * the minimum that every model of generation 2.5 accepts.
  */
 const BUDGETS: Readonly<Record<string, number>> = { minimal: 512, low: 1024, medium: 8192, high: 24_576 };
 const LEVELS: Readonly<Record<string, ThinkingLevel>> = {
@@ -18,9 +18,9 @@ const LEVELS: Readonly<Record<string, ThinkingLevel>> = {
 const ORDER: readonly ThinkingLevel[] = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH'];
 
 /**
- * `thinkingConfig` for an effort of OpenAI's; null where the model cannot think. A budget or a level, never both: the
- * vendor refuses that. `none` asks for as little as the model can do with, and for no thoughts in the answer; a word that
- * is not OpenAI's leaves the amount to the model.
+ * Builds `thinkingConfig` for one of OpenAI's efforts; null if the model cannot think. It is a budget or a
+ * level, never both, which the vendor rejects. `none` asks for as little as the model allows, and for no
+ * thoughts in the response. An effort unknown to OpenAI leaves the amount to the model.
  */
 export function toThinkingConfig(target: UpstreamTarget, effort: string): JsonRecord | null {
   const traits = readTraits(target.model);
@@ -29,7 +29,7 @@ export function toThinkingConfig(target: UpstreamTarget, effort: string): JsonRe
     return null;
   }
   if (effort === 'none') {
-    // Thoughts asked of a model that is told not to think are refused.
+    // The vendor rejects a request for thoughts from a model that is told not to think.
     return how === 'budget' ? { thinkingBudget: traits.leastBudget } : { thinkingLevel: traits.levels[0] };
   }
   if (how === 'budget') {
@@ -43,7 +43,7 @@ export function toThinkingConfig(target: UpstreamTarget, effort: string): JsonRe
   };
 }
 
-/** The level itself, or the next higher one that the model knows. */
+/** Returns the level itself, or the next higher one that the model supports. */
 function chooseLevel(wanted: ThinkingLevel, known: readonly ThinkingLevel[]): ThinkingLevel {
   return known.find((level) => ORDER.indexOf(level) >= ORDER.indexOf(wanted)) ?? 'HIGH';
 }

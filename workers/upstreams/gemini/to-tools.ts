@@ -2,7 +2,7 @@ import { isRecord, type JsonRecord, lookUp, readArray, readText } from '../json-
 import { type ChatBody, UpstreamError, type UpstreamTarget } from '../upstream.ts';
 import { readTraits } from './gemini-traits.ts';
 
-/** `tools` and `toolConfig`, for OpenAI's `tools`, `tool_choice` and the gateway's `web_search`. Pure. */
+/** Builds `tools` and `toolConfig` from OpenAI's `tools`, `tool_choice` and the gateway's `web_search`. Pure. */
 export function toTools(target: UpstreamTarget, body: ChatBody): JsonRecord {
   const choice = readChoice(body['tool_choice']);
   const declared = readArray(body['tools']).map((tool) => toDeclaration(isRecord(tool) ? tool : {}));
@@ -15,7 +15,7 @@ export function toTools(target: UpstreamTarget, body: ChatBody): JsonRecord {
   if (searches) {
     tools.push({ googleSearch: {} });
   }
-  // Generation 3 refuses both kinds at once without this word, and with it knows `AUTO` under another name.
+  // Generation 3 rejects both kinds at once without this setting, and with it uses another name for `AUTO`.
   const isMixed = searches && functions.length > 0 && readTraits(target.model).demandsSignatures;
   const calling = functions.length > 0 ? toCallingConfig(choice, isMixed) : null;
   const toolConfig = {
@@ -32,7 +32,10 @@ interface Declaration extends JsonRecord {
   readonly name: string;
 }
 
-/** `parametersJsonSchema` takes JSON Schema as callers have it; the older `parameters` refuses most of its keywords. */
+/**
+ * `parametersJsonSchema` accepts JSON Schema as callers send it; the older `parameters` rejects most of its
+ * keywords.
+ */
 function toDeclaration(tool: JsonRecord): Declaration {
   const told = isRecord(tool['function']) ? tool['function'] : {};
   const name = readText(told['name']);
@@ -71,7 +74,8 @@ function readChoice(choice: unknown): Choice {
   if (isRecord(choice) && isRecord(choice['allowed_tools'])) {
     const { mode, tools } = choice['allowed_tools'];
     const names = readArray(tools).map(readFunctionName);
-    // Names go with `ANY` only. Of a free choice, what is not allowed is left out of the declarations.
+    // Names are only allowed with `ANY`. For a free choice, functions that are not allowed are left out of the
+    // declarations.
     return mode === 'required'
       ? { mode: 'ANY', allowed: names, only: null }
       : { mode: 'AUTO', allowed: null, only: new Set(names) };

@@ -2,12 +2,15 @@ import { randomUUID } from 'node:crypto';
 
 const PREFIX = 'call_gw_';
 
-/** For a call that Gemini gave no id. Clients name their answers by it; Gemini is never told of it. */
+/**
+ * Creates an ID for a call that Gemini sent without one. Clients refer to it in tool results; it is never sent
+ * to Gemini.
+ */
 export function createToolCallId(): string {
   return `${PREFIX}${randomUUID().replaceAll('-', '')}`;
 }
 
-/** Whether an id was made here: Gemini, which did not give it, must not get it back. */
+/** Whether an ID was created here. Gemini did not assign it, so it must not be sent back. */
 export function isOwnToolCallId(id: string): boolean {
   return id.startsWith(PREFIX);
 }

@@ -10,9 +10,9 @@ const BYTES_PER_FLOAT = 4;
 const vectorBuffers = new BufferPool(64 * 1024 * 1024);
 
 /**
- * Vectors in the order of `index`, as bytes. Base64 vectors are decoded from the body into their places: they become
- * neither numbers nor part of a parsed value, so the largest answer (2048 vectors of 3072 dimensions) needs little
- * more than its 34 MB body and the 25 MB that come of it.
+ * Returns the vectors in the order of `index`, as bytes. Base64 vectors are decoded from the body straight into
+ * place. They become neither numbers nor part of a parsed value, so the largest response (2048 vectors of 3072
+ * dimensions) needs little more memory than its 34 MB body and the 25 MB result.
  */
 export function fromEmbeddingResponse(
   body: Buffer,
@@ -54,7 +54,7 @@ export function fromEmbeddingResponse(
   return { vectors, dimensions, broken, promptTokens, giveBack };
 }
 
-/** A vector as it came: base64 text, somewhere in the body, or an array of what should be numbers. */
+/** A vector as received: base64 text somewhere in the body, or an array that should hold numbers. */
 type VectorSource = { readonly read: () => string } | readonly unknown[];
 
 interface Span {
@@ -69,8 +69,8 @@ const COLON = 0x3a;
 const SPACE = 0x20;
 
 /**
- * The body's JSON with each base64 vector replaced by its number in `spans`. A body in which a vector is written with
- * escapes (some encoders write `\\/`) is left whole, with no spans: JSON.parse knows what to do with it.
+ * Returns the body's JSON with each base64 vector replaced by its index in `spans`. A body with escapes in a
+ * vector (some encoders write `\\/`) is returned whole, without spans; JSON.parse can read it.
  */
 function cutBase64(body: Buffer): { readonly text: string; readonly spans: readonly Span[] | null } {
   const spans: Span[] = [];
@@ -82,9 +82,10 @@ function cutBase64(body: Buffer): { readonly text: string; readonly spans: reado
     const colon = skipSpace(body, key + EMBEDDING.length);
     const start = skipSpace(body, colon + 1) + 1;
     let end = key + EMBEDDING.length;
-    // The word stands also as the value of `object`, and before an array of numbers.
+    // The word also occurs as the value of `object`, and before an array of numbers.
     if (body[colon] === COLON && body[start - 1] === QUOTE) {
-      // Mostly they are all of one length. Whatever else stands within one of that length spoils it, which shows later.
+      // Vectors usually have the same length. Anything else within that span makes the vector invalid, which is
+      // detected later.
       const expected = start + (spans[0] === undefined ? 0 : spans[0].end - spans[0].start);
       end = expected > start && body[expected] === QUOTE ? expected : body.indexOf(QUOTE, start);
       if (nextBackslash !== -1 && nextBackslash < start) {
@@ -103,7 +104,7 @@ function cutBase64(body: Buffer): { readonly text: string; readonly spans: reado
   return { text: pieces.join(''), spans };
 }
 
-/** JSON's white space is all at or below the space; what else is there is not JSON and fails later. */
+/** JSON's white space is all at or below the space character. Anything else there is not JSON and fails later. */
 function skipSpace(body: Buffer, position: number): number {
   let at = position;
   while ((body[at] ?? QUOTE) <= SPACE) {
@@ -144,7 +145,7 @@ function countDimensions(source: VectorSource | undefined): number {
 }
 
 function readIndex(item: unknown, position: number, count: number): number {
-  // Some servers leave the index out and keep the order.
+  // Some servers leave out the index and keep the order.
   const index = isRecord(item) ? (item['index'] ?? position) : position;
   const valid = readCount(index);
   if (valid === null || valid >= count) {
@@ -158,7 +159,7 @@ function placeVector(source: VectorSource, vectors: Buffer, index: number, dimen
   const start = index * bytes;
   if ('read' in source) {
     const base64 = source.read();
-    // Node skips characters that are not base64, so a spoilt vector shows as one that fills less than its place.
+    // Node skips characters that are not base64, so a corrupt vector shows as one that is too short.
     if (countBase64Bytes(base64) !== bytes || vectors.write(base64, start, bytes, 'base64') !== bytes) {
       throw new UpstreamError(
         'unavailable',

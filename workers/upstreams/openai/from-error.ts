@@ -5,8 +5,8 @@ import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
 /**
- * Codes that speak of the key or its account whatever status carries them: an empty account answers 429, a spending
- * limit 400, and neither is cured by waiting or by another request.
+ * Codes about the key or its account, whatever the status: an empty account returns 429, a spending limit 400,
+ * and neither goes away by waiting or with another request.
  */
 const KEY_CODES = new Set([
   'insufficient_quota',
@@ -17,16 +17,18 @@ const KEY_CODES = new Set([
 ]);
 
 /**
- * Where words decide, as status and code are those of a key that is refused or over its limit: such requests would take
- * the key from everybody. By how the message begins; where a vendor changes that, the gate still closes the key to the
- * accounts that met it alone.
- * - xAI's 403 for a text that it does not take goes on with the ids of the operator's team and key: not for callers.
- * - OpenAI's 429 for more tokens than are allowed in a minute, of which waiting cures nothing.
+ * Messages that decide the classification, because status and code are those of a key that is rejected or over
+ * its limit. Such requests would otherwise take the key away from all accounts. Matched by how the message
+ * begins. If a vendor changes it, the limiter still puts the key on cooldown only for the accounts that hit the
+ * error.
+ * - xAI's 403 for text that it does not accept continues with the operator's team and key IDs, which callers
+ *   must not see.
+ * - OpenAI's 429 for more tokens than are allowed per minute does not go away by waiting.
  */
 const REFUSED_CONTENT = 'Content violates usage guidelines';
 const TOO_LARGE_REQUEST = 'Request too large for ';
 
-/** What a stream says after its 200, as the status that the same failure would have had before it. */
+/** Maps error codes within a stream to the status that the same failure would have had before the 200. */
 const STATUS_OF_CODE: Readonly<Record<string, number>> = {
   rate_limit_exceeded: 429,
   context_length_exceeded: 400,
@@ -44,7 +46,7 @@ interface VendorError {
   readonly message: string;
   readonly code: string | null;
   readonly type: string | null;
-  /** OpenRouter looked at the request itself and did not like it: a 403 that is not of the key. */
+  /** OpenRouter moderated the request: a 403 that is not about the key. */
   readonly isFlagged: boolean;
 }
 
@@ -54,7 +56,7 @@ export function toUpstreamError(answer: Refusal, apiKey: string | null): Upstrea
   return buildError(answer.status, error, apiKey, retryAfterMs);
 }
 
-/** An error that came as the body of a 200, or as a chunk of a stream: `{"error": …}`. */
+/** Translates an error that came as the body of a 200, or as a chunk of a stream: `{"error": …}`. */
 export function toErrorWithin(value: unknown, apiKey: string | null): UpstreamError {
   const error = readVendorError(value);
   const numeric = Number(error.code);
@@ -92,8 +94,8 @@ function classify(status: number, error: VendorError): UpstreamFailure {
 }
 
 /**
- * OpenAI's `{error: {message, type, code}}`, and what compatible servers make of it: `{error: "text"}`, the error at
- * the top (older vLLM), `{detail}` (FastAPI).
+ * Reads OpenAI's `{error: {message, type, code}}` and the variants of compatible servers: `{error: "text"}`,
+ * the error at the top level (older vLLM), `{detail}` (FastAPI).
  */
 function readVendorError(value: unknown): VendorError {
   const body = isRecord(value) ? value : {};

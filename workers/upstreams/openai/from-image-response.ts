@@ -2,7 +2,7 @@ import { decodePicture, sniffImageType } from '../image-bytes.ts';
 import { dropEmptyCounts } from '../image-usage.ts';
 import {
   type GeneratedImage,
-  type ImageAnswer,
+  type ImageResponse,
   noUpstreamUsage,
   UpstreamError,
   type UpstreamUsage,
@@ -12,16 +12,16 @@ import { isErrorBody } from './from-response.ts';
 import { isRecord, type JsonRecord, readArray, readCount, readText } from '../json-value.ts';
 
 /**
- * Images as bytes. More than `n` are cut, fewer are passed on, and so are those beside one that cannot be read: the vendor
- * has charged for them.
- * @throws UpstreamError where none can be read
+ * Returns the images as bytes. Drops images beyond `n`. Passes on fewer images, including those next to one
+ * that cannot be read, because the vendor has charged for them.
+ * @throws UpstreamError if none can be read
  */
 export async function fromImageResponse(
   body: JsonRecord,
   n: number,
   apiKey: string | null,
   accountId: string,
-): Promise<ImageAnswer> {
+): Promise<ImageResponse> {
   if (isErrorBody(body)) {
     throw toErrorWithin(body, apiKey);
   }
@@ -42,7 +42,7 @@ export async function fromImageResponse(
   return { images, calls: 1, usage, ...(missing === undefined ? {} : { missing }) };
 }
 
-/** @throws UpstreamError where the item holds no image in base64 */
+/** @throws UpstreamError if the item holds no base64 image */
 export async function toImage(item: JsonRecord, accountId: string): Promise<GeneratedImage> {
   const base64 = readText(item['b64_json']);
   if (base64 === null) {
@@ -58,8 +58,8 @@ export async function toImage(item: JsonRecord, accountId: string): Promise<Gene
 }
 
 /**
- * The GPT image models report tokens under names of their own; those of the prompt are text and input images together
- * (OpenAI API reference, images).
+ * Reads the usage of image responses. The GPT image models name their token counts differently; the prompt's
+ * count covers text and input images together (OpenAI API reference, images).
  */
 export function readImageUsage(body: JsonRecord, images: number): UpstreamUsage | null {
   const usage = isRecord(body['usage']) ? body['usage'] : {};

@@ -1,10 +1,10 @@
-import type { HttpAnswer } from '../http-client.ts';
+import type { HttpResponse } from '../http-client.ts';
 import { readText } from '../json-value.ts';
 import { SseJsonReader } from '../sse-json-reader.ts';
 import {
   type CallContext,
   type GeneratedImage,
-  type ImageAnswer,
+  type ImageResponse,
   type ImageCall,
   UpstreamError,
 } from '../upstream.ts';
@@ -12,20 +12,21 @@ import { toErrorWithin } from './from-error.ts';
 import { readImageUsage, toImage } from './from-image-response.ts';
 import { isErrorBody } from './from-response.ts';
 
-/** Of one event: an image of 48 MB in base64. */
+/** Per event: an image of 48 MB in base64. */
 const maxEventBytes = 64 * 1024 * 1024;
 
 /**
- * Reads a stream of previews to its finished image (OpenAI API reference: image streaming). Nothing more is read from the
- * vendor until the caller has taken a preview.
- * @throws UpstreamError; one that `mayGoOn` where the stream ended without an image: the vendor may still make it
+ * Reads a stream of previews up to the final image (OpenAI API reference: image streaming). Reads nothing more
+ * from the vendor until the caller has taken a preview.
+ * @throws UpstreamError; with `mayGoOn` if the stream ended without an image, because the vendor may still make
+ * it
  */
 export async function readImageStream(
-  answer: HttpAnswer,
+  answer: HttpResponse,
   call: ImageCall,
   apiKey: string | null,
   context: CallContext,
-): Promise<ImageAnswer> {
+): Promise<ImageResponse> {
   const reader = new SseJsonReader(answer, maxEventBytes, context.accountId);
   let previews = 0;
   let isRead = false;
@@ -43,7 +44,7 @@ export async function readImageStream(
       return { images: [image], calls: 1, usage: readImageUsage(event.data, 1) };
     }
   } finally {
-    // What follows the image is an end mark at most: the connection is worth keeping then, and only then.
+    // After the image only an end mark follows. Only then is the connection worth keeping.
     if (isRead) answer.release();
     else answer.abort();
   }
@@ -67,7 +68,7 @@ function endedEarly(why: string, cause?: UpstreamError): UpstreamError {
   return new UpstreamError('unavailable', message, { mayGoOn: true, cause });
 }
 
-/** @returns whether it was one; a preview that cannot be shown is no reason to give up the image */
+/** @returns whether it was a preview; one that cannot be shown does not fail the image */
 async function sendPreview(
   data: Readonly<Record<string, unknown>>,
   index: number,

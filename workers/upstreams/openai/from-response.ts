@@ -12,9 +12,9 @@ import {
 import { createToolCallNormalizer } from './tool-calls.ts';
 import { readCitations } from './url-citations.ts';
 
-/** Whole chat answers of OpenAI's API as ours. Pure; what is not as documented becomes an UpstreamError. */
+/** Translates whole OpenAI chat responses. Pure; anything undocumented becomes an UpstreamError. */
 
-/** A whole chat answer as the events that a stream of it would have given. */
+/** Translates a whole chat response into the events of an equivalent stream. */
 export function fromChatResponse(text: string, apiKey: string | null): ChatEvent[] {
   const body = parseRecord(text, 'a chat answer');
   if (isErrorBody(body)) {
@@ -40,9 +40,9 @@ export function fromChatResponse(text: string, apiKey: string | null): ChatEvent
 }
 
 /**
- * What an answer without choices says. One that its vendor counted was generated, if only as reasoning, and is charged for
- * each time that it is asked for: an empty text costs once.
- * @throws UpstreamError where nothing was counted
+ * Handles a response without choices. If its vendor counted tokens, something was generated, if only reasoning,
+ * and every retry is charged again. An empty text is charged once.
+ * @throws UpstreamError if nothing was counted
  */
 export function answerNothing(usage: UpstreamUsage | null): ChatEvent[] {
   if (!usage?.promptTokens && !usage?.completionTokens) {
@@ -53,7 +53,7 @@ export function answerNothing(usage: UpstreamUsage | null): ChatEvent[] {
 
 function toDelta(choice: JsonRecord, message: JsonRecord, index: number): ChatEvent {
   const said = Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
-  // Each of a whole message is a call of its own, also where a server gives all of them one id.
+  // In a whole message each is a separate call, even if a server gives all of them one ID.
   const calls = readArray(said['tool_calls']);
   if (calls.length > 0) {
     said['tool_calls'] = calls.map((call, position) => ({
@@ -66,7 +66,7 @@ function toDelta(choice: JsonRecord, message: JsonRecord, index: number): ChatEv
   return logprobs === null ? { type: 'delta', index, delta } : { type: 'delta', index, delta, logprobs };
 }
 
-/** Whether a body of status 200, or a chunk of a stream, is an error: `{"error": …}` where null means none. */
+/** Whether a body of status 200, or a chunk of a stream, is an error: `{"error": …}`, where null means none. */
 export function isErrorBody(body: JsonRecord): boolean {
   const error = body['error'] ?? null;
   return error !== null || (body['object'] === 'error' && body['choices'] === undefined);
@@ -77,9 +77,9 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   length: 'length',
   tool_calls: 'tool_calls',
   content_filter: 'content_filter',
-  // The name that tool calls had before they were tools.
+  // The older name of tool calls.
   function_call: 'tool_calls',
-  // What servers in front of other models let through.
+  // Passed through by servers in front of other models.
   max_tokens: 'length',
   tool_use: 'tool_calls',
   safety: 'content_filter',
@@ -91,10 +91,10 @@ export function toFinish(index: number, native: string | null): ChatEvent {
 }
 
 /**
- * Usage as it stands in a body or chunk, laid over what was known: the last word wins, field by field, and a zero is
- * a word. `prompt_tokens` includes the cached ones and `completionTokens` the reasoning; the details are parts of
- * them. Looks also where others than OpenAI put it: Groq's `x_groq`, Moonshot's choices, DeepSeek's cache fields,
- * Perplexity's `reasoning_tokens`.
+ * Merges the usage in a body or chunk into the known usage: the last value of each field counts, including
+ * zero. `prompt_tokens` includes the cached ones and `completionTokens` the reasoning; the details are parts of
+ * them. Also reads the places that other vendors use: Groq's `x_groq`, Moonshot's choices, DeepSeek's cache
+ * fields, Perplexity's `reasoning_tokens`.
  */
 export function readUsage(body: JsonRecord, known: UpstreamUsage | null): UpstreamUsage | null {
   const usage = findUsage(body);
@@ -125,9 +125,9 @@ export function readUsage(body: JsonRecord, known: UpstreamUsage | null): Upstre
 type Parts = Omit<UpstreamUsage, 'completionTokens'>;
 
 /**
- * xAI, and Gemini in OpenAI's form, count reasoning beside `completion_tokens` and within `total_tokens`; Perplexity
- * counts it beside both. Where the total says more than its parts, the rest was generated as well, unless it is just
- * what was cached: some servers leave that out of `prompt_tokens`.
+ * Counts the completion tokens. xAI, and Gemini in OpenAI's format, count reasoning outside `completion_tokens`
+ * but within `total_tokens`; Perplexity counts it outside both. If the total exceeds its parts, the rest was
+ * generated as well, unless it equals the cached tokens: some servers leave those out of `prompt_tokens`.
  */
 function countCompletion(usage: JsonRecord, parts: Parts): number | null {
   const said = readCount(usage['completion_tokens']);
@@ -139,7 +139,7 @@ function countCompletion(usage: JsonRecord, parts: Parts): number | null {
   const total = promptTokens === null ? 0 : (readCount(usage['total_tokens']) ?? 0);
   const rest = total - (promptTokens ?? 0) - said;
   const isCached = rest !== reasoned && [cached, written, cached + written].includes(rest);
-  // A part is never more than its whole: so much reasoning is no part of what was said.
+  // A part never exceeds its whole, so this much reasoning is not included in the completion tokens.
   return said + Math.max(0, isCached ? 0 : rest, reasoned > said ? reasoned : 0);
 }
 

@@ -8,19 +8,20 @@ import { createToolCallNormalizer } from './tool-calls.ts';
 import { readCitations } from './url-citations.ts';
 
 const DONE = '[DONE]';
-/** A picture is one line, as a data URI: the same bound as for an answer in whole. */
+/** An image is one line, as a data URI. The limit is the same as for a whole response. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
 /**
- * A chat stream as OpenAI sends it, and as compatible servers nearly do: usage on any chunk, a last chunk twice, an
- * end with `finish_reason` but no `[DONE]` or the other way round. A repeated piece of text cannot be told from a
- * model that repeats itself and is passed on; a repeated end or usage counts once.
+ * Translates a chat stream as OpenAI sends it, and as compatible servers nearly do: with usage on any chunk, a
+ * repeated last chunk, or an end with `finish_reason` but without `[DONE]`, or the reverse. A repeated piece of
+ * text cannot be told from a model that repeats itself, so it is passed on. A repeated end or usage counts
+ * once.
  *
- * Usage before the end is partial until its count of completion tokens grows: some servers send zeros, or the numbers
- * of their first chunk, until they send the real ones. It stays partial where they never do, and something was said
- * after it.
+ * Usage before the end is partial until its count of completion tokens grows, because some servers send zeros,
+ * or the numbers of their first chunk, until they send the real ones. It stays partial if the count never grows
+ * and output followed it.
  *
- * @param choices how many answers were asked for: a stream that is cut before all of them came is not whole
+ * @param choices how many choices were requested; a stream that is cut before all of them arrived is incomplete
  */
 export function createChatStreamTranslator(apiKey: string | null, choices = 1): ChatStreamTranslator {
   const parser = createSseParser({ maxLineBytes: MAX_EVENT_BYTES });
@@ -30,10 +31,10 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
   let usage: UpstreamUsage | null = null;
   let isGrowing = false;
   let isLastReportPartial = false;
-  /** After the last chunk with usage. */
+  /** Since the last chunk with usage. */
   let isSaidSince = false;
   let hasWords = false;
-  /** The last chunk was usage alone, of something that was generated unseen: nothing of an answer comes after that. */
+  /** Whether the last chunk was only the usage of something generated unseen. No output follows that. */
   let isSummedUp = false;
   let isDone = false;
   let hasEnded = false;
@@ -60,7 +61,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
         takeChoice(choice, readCount(choice['index']) ?? 0, events);
       }
     }
-    // What comes with usage is counted in it.
+    // Output in a chunk with usage is included in its counts.
     isSaidSince = usage === known && (isSaidSince || events.some(({ type }) => type === 'delta'));
     if (usage !== null && !isSameUsage(usage, known)) {
       isGrowing ||= (usage.completionTokens ?? 0) > (known?.completionTokens ?? Infinity);
@@ -115,7 +116,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     }
   }
 
-  /** A last event without its blank line may be whole or half: half of one says that the stream was cut. */
+  /** A last event without its blank line may be complete or cut off. A cut-off one means that the stream was cut. */
   function takeLast(data: string, events: ChatEvent[]): void {
     if (data.trim() === DONE || isJson(data)) {
       takeData(data, events);

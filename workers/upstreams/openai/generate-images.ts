@@ -1,9 +1,9 @@
 import { makesOneImageACall } from '../../../shared/routing/image-models.ts';
 import { isJson, readRecord, type VendorCall } from '../call-vendor.ts';
-import type { HttpAnswer } from '../http-client.ts';
+import type { HttpResponse } from '../http-client.ts';
 import { makeOneACall } from '../make-one-a-call.ts';
 import { encodeJsonBody } from '../request-body.ts';
-import type { CallContext, ImageAnswer, ImageCall, UpstreamTarget } from '../upstream.ts';
+import type { CallContext, ImageResponse, ImageCall, UpstreamTarget } from '../upstream.ts';
 import { fromImageResponse } from './from-image-response.ts';
 import { readImageStream } from './from-image-stream.ts';
 import { asksStream, toImageEditRequest, toImageRequest } from './to-image-request.ts';
@@ -12,26 +12,26 @@ import { asksStream, toImageEditRequest, toImageRequest } from './to-image-reque
 const maxBodyBytes = 64 * 1024 * 1024;
 
 /** Sends a request to the vendor of a route. */
-export type PostToVendor = (call: Omit<VendorCall, 'headers'>) => Promise<HttpAnswer>;
+export type PostToVendor = (call: Omit<VendorCall, 'headers'>) => Promise<HttpResponse>;
 
-/** One call, or as many at once as there are images where the model makes one a call. */
+/** Makes one call, or one call per image in parallel for models that make one image per call. */
 export async function generateImages(
   post: PostToVendor,
   target: UpstreamTarget,
   call: ImageCall,
   context: CallContext,
-): Promise<ImageAnswer> {
+): Promise<ImageResponse> {
   const isEdit = call.inputs.length > 0;
   const path = isEdit ? '/images/edits' : '/images/generations';
-  // The bytes are the same for each of several calls, so they are made once.
+  // The bytes are the same for all calls, so they are encoded once.
   const body = isEdit
     ? toImageEditRequest(target, call)
     : await encodeJsonBody(toImageRequest(target, call), context.accountId);
 
-  async function make(n: number): Promise<ImageAnswer> {
+  async function make(n: number): Promise<ImageResponse> {
     const isSlowStream = asksStream(target, call);
     const answer = await post({ path, body, isStream: false, isSlowStream });
-    // Servers that cannot stream answer whole, whatever was asked.
+    // Servers that cannot stream send the response whole, whatever was requested.
     if (isSlowStream && !isJson(answer)) return await readImageStream(answer, call, target.apiKey, context);
     const images = await readRecord(answer, maxBodyBytes, 'an image answer', context);
     return await fromImageResponse(images, n, target.apiKey, context.accountId);

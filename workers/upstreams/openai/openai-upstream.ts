@@ -3,7 +3,7 @@ import { readChatStream } from '../chat-stream.ts';
 import { collectImages } from '../collect-media.ts';
 import {
   createHttpClient,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpClient,
   type HttpClientOptions,
 } from '../http-client.ts';
@@ -17,19 +17,19 @@ import {
   type UpstreamTarget,
 } from '../upstream.ts';
 import { toUpstreamError } from './from-error.ts';
-import { rememberReasoning, restoreReasoning } from './remember-reasoning.ts';
+import { saveReasoning, restoreReasoning } from './save-reasoning.ts';
 import { fromEmbeddingResponse } from './from-embedding-response.ts';
 import { fromChatResponse } from './from-response.ts';
 import { createChatStreamTranslator } from './from-stream.ts';
 import { generateImages } from './generate-images.ts';
 import { toChatRequest, toEmbeddingRequest } from './to-request.ts';
 
-/** 2048 vectors of 3072 dimensions are 34 MB of base64; the rest is room for what stands around them. */
+/** 2048 vectors of 3072 dimensions are 34 MB of base64. The rest leaves space for the JSON around them. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
- * Any server that speaks OpenAI's dialect: OpenAI itself, vLLM, Ollama, llama.cpp, TEI, OpenRouter and their like. The
- * base URL ends with the version, as clients of OpenAI have it: `https://api.openai.com/v1`.
+ * Creates an upstream for any OpenAI-compatible server: OpenAI itself, vLLM, Ollama, llama.cpp, TEI, OpenRouter
+ * and others. The base URL ends with the version, as in OpenAI's clients: `https://api.openai.com/v1`.
  */
 export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstream> {
   const client = createHttpClient(options);
@@ -52,7 +52,7 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
   };
 }
 
-/** Data URIs go as they are. */
+/** Data URIs are sent as they are. */
 function wantsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
   return imageUrls === 'fetch' && url.startsWith('https:');
 }
@@ -68,12 +68,12 @@ async function* chat(
   const whole = restoreReasoning(body, target.model, context.recalled);
   const request = toChatRequest(target, whole, stream, images);
   const answer = await post(client, '/chat/completions', request, target, context, stream);
-  // Servers that cannot stream answer whole, whatever was asked.
+  // Servers that cannot stream send the response whole, whatever was requested.
   const events =
     !stream || isJson(answer)
       ? fromChatResponse(await readText(answer, MAX_BODY_BYTES), target.apiKey)
       : readChatStream(answer, createChatStreamTranslator(target.apiKey, readChoices(body)), context);
-  yield* rememberReasoning(events, target.model);
+  yield* saveReasoning(events, target.model);
 }
 
 function readChoices(body: ChatBody): number {
@@ -87,7 +87,7 @@ async function post(
   target: UpstreamTarget,
   context: CallContext,
   isStream = false,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   return await send(client, { path, body, isStream }, target, context);
 }
 
@@ -96,7 +96,7 @@ async function send(
   call: Omit<VendorCall, 'headers'>,
   target: UpstreamTarget,
   context: CallContext,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const headers = target.apiKey === null ? {} : { authorization: `Bearer ${target.apiKey}` };
   return await callVendor(client, { ...call, headers }, context, (refusal) =>
     toUpstreamError(refusal, target.apiKey),

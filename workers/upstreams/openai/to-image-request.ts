@@ -4,15 +4,16 @@ import { encodeMultipartBody, type FilePart, type RequestBody } from '../request
 import type { ImageCall, InputImage, UpstreamTarget } from '../upstream.ts';
 import { leaveOut } from './to-request.ts';
 
-/** Image requests of ours as OpenAI's API wants them (OpenAI API reference: images). Pure. */
+/** Converts image requests to OpenAI's format (OpenAI API reference: images). Pure. */
 
 type Fields = Record<string, unknown>;
 
 const dallE3Styles = new Set(['vivid', 'natural']);
 
 /**
- * The body of `/images/generations`. OpenAI refuses fields that a family does not know, so each family is sent its own.
- * Servers of other models are sent every option that the caller named; one that refuses an option `drops` it.
+ * Builds the body of `/images/generations`. OpenAI rejects fields that a model family does not support, so each
+ * family gets only its own. Servers of other models get every option that the caller set; a route to one that
+ * rejects an option `drops` it.
  */
 export function toImageRequest(target: UpstreamTarget, call: ImageCall): Fields {
   const { moderation } = call.options;
@@ -22,8 +23,8 @@ export function toImageRequest(target: UpstreamTarget, call: ImageCall): Fields 
 }
 
 /**
- * The body of `/images/edits`: a form with the inputs as files. OpenAI's own clients name one file `image` and several
- * `image[]`; servers that speak its API have been written against them.
+ * Builds the body of `/images/edits`: a form with the inputs as files. OpenAI's own clients name one file
+ * `image` and several `image[]`; compatible servers are written against them.
  */
 export function toImageEditRequest(target: UpstreamTarget, call: ImageCall): RequestBody {
   const { inputFidelity } = call.options;
@@ -36,14 +37,14 @@ export function toImageEditRequest(target: UpstreamTarget, call: ImageCall): Req
   return encodeMultipartBody(leaveOut(fields, target.drops), files);
 }
 
-/** Whether previews are asked for. Of OpenAI's models the GPT family alone streams. */
+/** Whether previews are requested. Of OpenAI's models, only the GPT family streams. */
 export function asksStream({ model, drops }: UpstreamTarget, { partialImages }: ImageCall): boolean {
   return (partialImages ?? 0) > 0 && findImageFamily(model) === 'gpt-image' && !drops.has('stream');
 }
 
 /**
- * OpenAI's image API has no `negative_prompt`, and knows `style` for DALL·E 3 only, as `vivid` or `natural`. The GPT
- * image models always answer base64 and refuse `response_format`.
+ * OpenAI's image API has no `negative_prompt`, and supports `style` only for DALL·E 3, as `vivid` or `natural`.
+ * The GPT image models always return base64 and reject `response_format`.
  */
 function toSharedFields(target: UpstreamTarget, call: ImageCall): Fields {
   const { background, outputFormat, outputCompression } = call.options;
@@ -61,7 +62,7 @@ function toSharedFields(target: UpstreamTarget, call: ImageCall): Fields {
   if (isDallE(target)) return fields;
   if (background !== null) fields['background'] = background;
   if (outputFormat !== null) fields['output_format'] = outputFormat;
-  // PNG has no quality to give away, and OpenAI refuses to be told one.
+  // PNG has no quality setting, and OpenAI rejects one.
   const isLossy = outputFormat === 'jpeg' || outputFormat === 'webp';
   if (outputCompression !== null && isLossy) fields['output_compression'] = outputCompression;
   return fields;

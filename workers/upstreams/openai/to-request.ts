@@ -3,13 +3,13 @@ import type { ChatBody, ChatMessage, EmbeddingCall, LoadedMedia, UpstreamTarget 
 import { isRecord } from '../json-value.ts';
 import { readPictureShape } from '../picture-shape.ts';
 
-/** Requests of ours as OpenAI's API wants them (OpenAI API reference: chat, embeddings, images). Pure. */
+/** Converts requests to OpenAI's format (OpenAI API reference: chat, embeddings, images). Pure. */
 
 /**
- * The chat fields that OpenAI-compatible servers know, copied where the caller set them. Left out on purpose:
- * `stream`, `stream_options` and the two token bounds, made below, and `web_search`, which is the gateway's own name.
- * The four sampling fields in the last line are not OpenAI's, but vLLM's and OpenRouter's; a route to a server that
- * refuses them `drops` them.
+ * The chat fields that OpenAI-compatible servers know, copied if the caller set them. Left out on purpose:
+ * `stream`, `stream_options` and the two token limits, which are set below, and `web_search`, which is the
+ * gateway's own field. The four sampling fields in the last line are from vLLM and OpenRouter; a route to a
+ * server that rejects them `drops` them.
  */
 const CHAT_FIELDS = `
   audio frequency_penalty function_call functions logit_bias logprobs metadata modalities n
@@ -22,7 +22,7 @@ const CHAT_FIELDS = `
 
 type JsonBody = Record<string, unknown>;
 
-/** @param images by their URLs, those that are sent as bytes */
+/** @param images those that are sent as bytes, by URL */
 export function toChatRequest(
   target: UpstreamTarget,
   body: ChatBody,
@@ -33,7 +33,7 @@ export function toChatRequest(
   const request: JsonBody = { model: target.model, messages };
   for (const field of CHAT_FIELDS) {
     const value = body[field];
-    // Null means "not given" to our callers; strict servers take it for a wrong type.
+    // Null means "not set" to our callers; strict servers reject it as a wrong type.
     if (value !== undefined && value !== null) {
       request[field] = value;
     }
@@ -46,13 +46,16 @@ export function toChatRequest(
   Object.assign(request, boundTokens(body, target.drops), toImageConfig(body));
   if (stream) {
     request['stream'] = true;
-    // Without it OpenAI tells no usage at all in a stream.
+    // Without it OpenAI reports no usage in a stream.
     request['stream_options'] = { ...toRecord(body['stream_options']), include_usage: true };
   }
   return leaveOut(request, target.drops);
 }
 
-/** The picture that is wanted, as OpenRouter takes it for models that draw; no other server of this form draws in a chat. */
+/**
+ * Returns the requested image format as OpenRouter expects it for models that generate images. No other server
+ * with this format generates images in a chat.
+ */
 function toImageConfig(body: ChatBody): JsonBody {
   const modalities = body['modalities'];
   if (!Array.isArray(modalities) || !modalities.includes('image')) {
@@ -67,8 +70,8 @@ function toImageConfig(body: ChatBody): JsonBody {
 }
 
 /**
- * OpenAI refuses both names at once, and its reasoning models know the newer only: so one of them goes out, with the
- * smaller value, under the older name unless the route drops that or the caller used the newer alone.
+ * OpenAI rejects both names at once, and its reasoning models only accept the newer. So one of them is sent,
+ * with the smaller value: the older name, unless the route drops it or the caller used only the newer.
  */
 function boundTokens(body: ChatBody, drops: ReadonlySet<string>): JsonBody {
   const older = readBound(body['max_tokens']);
@@ -83,7 +86,7 @@ function boundTokens(body: ChatBody, drops: ReadonlySet<string>): JsonBody {
     : { max_tokens: bound };
 }
 
-/** Zero is our callers' word for "no bound". */
+/** Zero means "no limit" to our callers. */
 function readBound(value: unknown): number | null {
   return typeof value === 'number' && value > 0 ? value : null;
 }
@@ -92,14 +95,14 @@ function isWebSearchOn(value: unknown): boolean {
   return value === true || value === 'links' || value === 'no-links';
 }
 
-/** Messages travel as they came, but for the nulls that our contract allows and vendors do not. */
+/** Passes messages on unchanged, except for nulls that our contract allows and vendors reject. */
 function toMessage(message: ChatMessage, images: ReadonlyMap<string, LoadedMedia>): JsonBody {
   const clean = withoutNulls(message);
   if (message.content === null) {
     clean['content'] = null;
   }
   if (Array.isArray(message.tool_calls)) {
-    // What Gemini's own dialect adds to calls is for Gemini.
+    // Extensions of Gemini's dialect are only for Gemini.
     clean['tool_calls'] = message.tool_calls.map(({ extra_content: _extra, ...call }) => call);
   }
   if (Array.isArray(message.content)) {
@@ -113,7 +116,7 @@ function toContentPart(part: unknown, images: ReadonlyMap<string, LoadedMedia>):
     return part;
   }
   const clean = withoutNulls(part);
-  // The contract allows a part without its type where the field that is there tells it.
+  // The contract allows a part without a type if its fields imply it.
   clean['type'] ??= clean['image_url'] === undefined ? 'text' : 'image_url';
   const image = images.get(readImageUrl(part) ?? '');
   if (image !== undefined) {
@@ -144,10 +147,10 @@ function toRecord(value: unknown): JsonBody {
   return isRecord(value) ? { ...value } : {};
 }
 
-/** @param drops fields that the route's server does not take */
+/** @param drops fields that the route's server does not accept */
 export function leaveOut(request: JsonBody, drops: ReadonlySet<string>): JsonBody {
   for (const field of drops) {
-    // Without these two there is no request left.
+    // A request is not possible without these two.
     if (field !== 'model' && field !== 'messages') {
       delete request[field];
     }

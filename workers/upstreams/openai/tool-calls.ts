@@ -9,14 +9,15 @@ interface KnownCall {
 }
 
 export interface ToolCallNormalizer {
-  /** The delta of a choice with its tool calls as the official SDK's accumulators need them. */
+  /** Returns the delta of a choice with its tool calls in the form that the official SDK's accumulators need. */
   normalize(choice: number, delta: JsonRecord): JsonRecord;
 }
 
 /**
- * OpenAI's streams give each tool call an integer index, its id and name once, then pieces of arguments, and the
- * clients add up what they get. Compatible servers leave the index out, give parallel calls the same one, repeat id
- * and name with every piece, or have no id. Other deltas pass through untouched.
+ * Normalizes streamed tool calls. OpenAI's streams give each tool call an integer index, its ID and name once,
+ * then pieces of arguments, and clients concatenate what they get. Compatible servers leave out the index, give
+ * parallel calls the same one, repeat ID and name with every piece, or have no ID. Other deltas pass through
+ * untouched.
  */
 export function createToolCallNormalizer(): ToolCallNormalizer {
   const callsOfChoice = new Map<number, KnownCall[]>();
@@ -26,7 +27,7 @@ export function createToolCallNormalizer(): ToolCallNormalizer {
     const id = readText(call['id']);
     const known = findCall(calls, vendorIndex, id, isRecord(call['function']) ? call['function'] : {});
     if (known !== undefined) {
-      // Name, id and type were told: told again they would be doubled by those who add up.
+      // Name, ID and type were already sent; clients that concatenate would double them.
       const { id: _id, type: _type, function: told, ...rest } = call;
       if (!isRecord(told)) {
         return { ...rest, index: known.index };
@@ -55,7 +56,7 @@ export function createToolCallNormalizer(): ToolCallNormalizer {
   };
 }
 
-/** The call that a piece goes on with; undefined where it begins one. */
+/** Returns the call that a piece continues; undefined if it begins one. */
 function findCall(
   calls: readonly KnownCall[],
   vendorIndex: number | null,
@@ -68,6 +69,6 @@ function findCall(
   if (vendorIndex !== null) {
     return calls.findLast((call) => call.vendorIndex === vendorIndex);
   }
-  // Neither index nor id: a name begins a call, arguments alone belong to the last one.
+  // Neither index nor ID: a name begins a call, and arguments alone belong to the last one.
   return readText(told['name']) === null ? calls.at(-1) : undefined;
 }

@@ -1,7 +1,10 @@
 import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
 import type { ChatEvent, WebSource } from '../upstream.ts';
 
-/** Pages that a message, or a piece of one, cites as OpenAI's search models do; nothing where it cites none. */
+/**
+ * Returns the pages that a message or a delta cites in the format of OpenAI's search models; nothing if it
+ * cites none.
+ */
 export function readCitations(index: number, said: JsonRecord): ChatEvent[] {
   const sources = readArray(said['annotations']).flatMap((annotation): WebSource[] => {
     const citation = isRecord(annotation) ? annotation['url_citation'] : null;

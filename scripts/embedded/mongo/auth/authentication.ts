@@ -7,12 +7,12 @@ import type { ScramCredential } from './scram.ts';
 import { ScramConversation, authenticationFailed } from './scram.ts';
 
 const mechanism = 'SCRAM-SHA-256';
-/** Where the one user is. */
+/** Database of the only user. */
 const userDb = 'admin';
-/** There is one conversation a connection at a time. */
+/** A connection has one conversation at a time. */
 const conversationId = 1;
 
-/** Which user a connection is: none, until it has proved that it knows the password. */
+/** The authentication state of a connection. It has no user until the client has proved that it knows the password. */
 export class Authentication {
   readonly #credential: ScramCredential;
   #scram: ScramConversation | null = null;
@@ -28,7 +28,10 @@ export class Authentication {
     return this.#isDone;
   }
 
-  /** `saslStart`. @throws MongoError */
+  /**
+   * Handles `saslStart`.
+   * @throws MongoError
+   */
   start(command: Doc, db: unknown): Doc {
     if (command.mechanism !== mechanism) {
       throw new MongoError(
@@ -43,7 +46,10 @@ export class Authentication {
     return this.#reply(this.#scram.serverFirst);
   }
 
-  /** `saslContinue`. @throws MongoError */
+  /**
+   * Handles `saslContinue`.
+   * @throws MongoError
+   */
   continue(command: Doc): Doc {
     const scram = this.#scram;
     if (scram === null || toNumber(command.conversationId) !== conversationId)
@@ -53,13 +59,15 @@ export class Authentication {
     this.#scram = null;
     const serverFinal = scram.finish(payload);
     if (this.#skipsEmptyExchange) return this.#end(serverFinal);
-    // The client takes its turn once more, without a word: so old drivers expect it.
+    // Old drivers expect one more, empty exchange.
     this.#scram = scram;
     this.#isVerified = true;
     return this.#reply(serverFinal);
   }
 
-  /** What `hello` says of it: how its user may authenticate, and the answer to a first message sent ahead. */
+  /**
+   * The authentication fields of a `hello` reply: the user's mechanisms, and the reply to a first message sent ahead.
+   */
   answerHello({ saslSupportedMechs, speculativeAuthenticate }: Doc): Doc {
     return {
       ...(saslSupportedMechs === `${userDb}.${this.#credential.username}`
@@ -69,7 +77,7 @@ export class Authentication {
     };
   }
 
-  /** One that fails is left out, and the client then fails by `saslStart`. */
+  /** A failed attempt is left out of the reply. The client then fails with `saslStart`. */
   #speculate(command: Doc): Doc {
     try {
       return { speculativeAuthenticate: this.start(command, command.db) };

@@ -2,7 +2,7 @@ import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'no
 import { promisify } from 'node:util';
 import { MongoError } from '../errors.ts';
 
-/** What is kept of a password: enough to verify a client that has it, and not enough to be one. */
+/** What is stored of a password: enough to verify a client that has it, but not enough to act as one. */
 export type ScramCredential = {
   username: string;
   salt: Buffer;
@@ -11,12 +11,12 @@ export type ScramCredential = {
   serverKey: Buffer;
 };
 
-/** MongoDB's own number. It is paid once, at the start, and by a thread of the pool: no client can make us pay it again. */
+/** MongoDB's own number. The cost is paid once, at startup, on a pool thread. No client can make us pay it again. */
 const iterations = 15_000;
 const keyBytes = 32;
 const nonceBytes = 24;
 
-/** @param password of visible ASCII, which SASLprep leaves as it is */
+/** @param password visible ASCII, which SASLprep leaves unchanged */
 export async function deriveCredential(username: string, password: string): Promise<ScramCredential> {
   if (!/^[\x21-\x7e]+$/.test(password)) throw new Error('A password of visible ASCII characters is needed.');
   const salt = randomBytes(28);
@@ -32,16 +32,17 @@ export async function deriveCredential(username: string, password: string): Prom
 
 /** The server's side of one SCRAM-SHA-256 exchange (RFC 5802, RFC 7677), without channel binding. */
 export class ScramConversation {
-  /** The answer to the client's first message. */
+  /** The reply to the client's first message. */
   readonly serverFirst: string;
   readonly #credential: ScramCredential;
   readonly #clientFirstBare: string;
   readonly #channelBinding: string;
   readonly #nonce: string;
 
-  /** @throws MongoError where the message is none, or names another user */
+  /** @throws MongoError if the message is invalid, or names another user */
   constructor(credential: ScramCredential, clientFirst: string) {
-    // "n" has no channel binding, "y" believes that we have none; then an identity to act as, which nobody needs.
+    // "n" means no channel binding, "y" means that the client believes we have none. The empty authorization identity
+    // comes next.
     const match =
       /^(?<header>[ny],,)(?<bare>n=(?<name>[^,]*),r=(?<nonce>[\x21-\x2b\x2d-\x7e]+)(?:,.*)?)$/s.exec(
         clientFirst,
@@ -60,7 +61,10 @@ export class ScramConversation {
     this.serverFirst = `r=${this.#nonce},s=${credential.salt.toString('base64')},i=${credential.iterations}`;
   }
 
-  /** @returns the server's last message, by which the client knows us @throws MongoError where the password was another */
+  /**
+   * @returns the server's last message, which authenticates the server to the client
+   * @throws MongoError if the password is wrong
+   */
   finish(clientFinal: string): string {
     const proofAt = clientFinal.lastIndexOf(',p=');
     const withoutProof = clientFinal.slice(0, proofAt);
@@ -78,7 +82,7 @@ export class ScramConversation {
   }
 }
 
-/** The same for whatever was wrong, as MongoDB says it. */
+/** The same error for every cause, as in MongoDB. */
 export function authenticationFailed(): MongoError {
   return new MongoError('AuthenticationFailed', 'Authentication failed.');
 }

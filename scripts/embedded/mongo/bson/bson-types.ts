@@ -3,7 +3,7 @@ import { isObject } from './document.ts';
 import { refuse } from '../errors.ts';
 import { isNumber } from './numbers.ts';
 
-/** Places of the BSON types in MongoDB's order across types; also the first byte of an index key. */
+/** Positions of the BSON types in MongoDB's order across types. Also the first byte of an index key. */
 export const typeOrder = {
   null: 5,
   number: 10,
@@ -16,7 +16,7 @@ export const typeOrder = {
   date: 45,
 } as const;
 
-/** @throws MongoError for the types that the product stores nothing of, Decimal128 and Timestamp among them */
+/** @throws MongoError for types that the product never stores, such as Decimal128 and Timestamp */
 export function getTypeOrder(value: unknown): number {
   if (value === undefined || value === null) return typeOrder.null;
   if (typeof value === 'string') return typeOrder.string;

@@ -2,10 +2,13 @@ import { getTypeOrder } from './bson-types.ts';
 import { isObject } from './document.ts';
 import { refuse } from '../errors.ts';
 
-/** MongoDB's limit for what is stored. */
+/** MongoDB's nesting limit for stored documents. */
 const maxDepth = 100;
 
-/** Refuses a document with types or names that filters, updates and indexes here would read otherwise than MongoDB. */
+/**
+ * Refuses a document with types or names that filters, updates and indexes here would interpret differently from
+ * MongoDB.
+ */
 export function checkStored(value: unknown, depth = 1): void {
   getTypeOrder(value);
   const isNested = isObject(value) || Array.isArray(value);

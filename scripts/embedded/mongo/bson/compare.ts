@@ -2,7 +2,7 @@ import { Int32 } from 'bson';
 import { getTypeOrder } from './bson-types.ts';
 import { KeyWriter } from './key-writer.ts';
 
-/** MongoDB's order over all values; a missing value counts as null. */
+/** MongoDB's order over all values. A missing value counts as null. */
 export function compareValues(a: unknown, b: unknown): number {
   const order = getTypeOrder(a) - getTypeOrder(b);
   if (order !== 0) return order;
@@ -18,7 +18,10 @@ export function areEqual(a: unknown, b: unknown): boolean {
   return compareValues(a, b) === 0;
 }
 
-/** Bytes that sort as their values do, equal for equal values: one order for indexes, sorts and comparisons. */
+/**
+ * Encodes a value as bytes that sort as the values do, and are equal for equal values: one order for indexes, sorts
+ * and comparisons.
+ */
 export function encodeKey(value: unknown): Buffer {
   return new KeyWriter().writeValue(value).toBuffer();
 }

@@ -11,8 +11,8 @@ export function decodeDocument(bytes: Uint8Array): Doc {
 }
 
 /**
- * Decodes what a client sent.
- * @throws MongoError where the object made of it is not exactly what was sent
+ * Decodes a document from a client.
+ * @throws MongoError if the resulting object is not exactly what was sent
  */
 export function parseDocument(raw: Buffer): Doc {
   const document = decodeDocument(raw);
@@ -21,8 +21,8 @@ export function parseDocument(raw: Buffer): Doc {
 }
 
 /**
- * JavaScript keeps one of two fields of the same name, moves names like "7" to the front, and has no value for some
- * that BSON can express. Encoding the object again shows all of these.
+ * JavaScript keeps one of two fields with the same name, moves names like "7" to the front, and lacks values for some
+ * that BSON can express. Encoding the object again reveals all of these.
  */
 export function checkUnchanged(document: Doc, raw: Buffer): void {
   if (!encodeDocument(document).equals(raw)) {
@@ -42,19 +42,19 @@ export function isObject(value: unknown): value is Doc {
   return value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** True for `{$gt: 1}` and the like: an object whose first field is an operator. */
+/** Returns true for `{$gt: 1}` and the like: an object whose first field is an operator. */
 export function isOperatorObject(value: unknown): value is Doc {
   return isObject(value) && Object.keys(value)[0]?.startsWith('$') === true;
 }
 
-/** A field's own value, so that a field named like a method of objects reads as missing. */
+/** Returns a field's own value, so that a field named like a method of objects reads as missing. */
 export function getField(object: Doc, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
 export const getId = (document: Doc) => getField(document, '_id');
 
-/** Sets a field. `__proto__` is refused, since assigning it would change the object's prototype. */
+/** Sets a field. `__proto__` is refused, because assigning it would change the object's prototype. */
 export function setField(object: Doc, name: string, value: unknown): void {
   if (name === '__proto__') throw new MongoError('BadValue', 'a field cannot be named __proto__');
   object[name] = value;

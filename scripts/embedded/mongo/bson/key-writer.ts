@@ -8,8 +8,8 @@ import { toNumber } from './numbers.ts';
 const residual = { negative: 0x7f, none: 0x80, positive: 0x81 };
 
 /**
- * Writes values as bytes whose order is MongoDB's order of the values. No value's bytes are a prefix of another's,
- * so that several can follow each other in the key of a compound index. No value starts with 0 or 0xff.
+ * Writes values as bytes whose order is MongoDB's order of the values. No value's bytes are a prefix of another's, so
+ * that several can follow each other in the key of a compound index. No value starts with 0 or 0xff.
  */
 export class KeyWriter {
   #bytes = Buffer.allocUnsafe(128);
@@ -37,7 +37,7 @@ export class KeyWriter {
     return this;
   }
 
-  /** Turns the order of what was written from `start` on, for a descending field of an index. */
+  /** Reverses the order of what was written from `start` on, for a descending field of an index. */
   invertFrom(start: number): this {
     for (let i = start; i < this.#length; i += 1) this.#bytes[i] = ~this.#bytes[i]!;
     return this;
@@ -74,7 +74,7 @@ export class KeyWriter {
     return this.#writeDouble(bytes.length).writeByte(binary.sub_type).writeBytes(bytes);
   }
 
-  /** UTF-8, ended by two zero bytes; a zero byte inside is followed by 0xff. */
+  /** UTF-8, terminated by two zero bytes. A zero byte inside is followed by 0xff. */
   #writeText(text: string): this {
     const bytes = Buffer.from(text);
     let start = 0;
@@ -86,7 +86,7 @@ export class KeyWriter {
   }
 
   /**
-   * The nearest double, then exactly what it is off by. Without the second part two int64 values beyond 2^53 would
+   * Writes the nearest double, then the exact difference. Without the second part, two int64 values beyond 2^53 would
    * share a key, and a unique index would refuse one of them.
    */
   #writeNumber(value: BsonNumber): this {
@@ -95,7 +95,7 @@ export class KeyWriter {
     const offBy = value instanceof Long ? Number(value.toBigInt() - BigInt(nearest)) : 0;
     if (offBy === 0) return this.writeByte(residual.none);
     this.writeByte(offBy < 0 ? residual.negative : residual.positive);
-    // Doubles of the size of an int64 are at most 2048 apart.
+    // Doubles of the magnitude of an int64 are at most 2048 apart.
     return this.writeByte((0x8000 + offBy) >> 8).writeByte((0x8000 + offBy) & 0xff);
   }
 
@@ -105,7 +105,7 @@ export class KeyWriter {
     if (Number.isNaN(value)) bytes.fill(0);
     else {
       bytes.writeDoubleBE(value === 0 ? 0 : value);
-      // The sign bit is turned; a negative number's other bits too, for its magnitude sorts downwards.
+      // Flip the sign bit, and for a negative number all other bits too, because its magnitude sorts downwards.
       const mask = bytes[0]! & 0x80 ? 0xff : 0;
       for (let i = 0; i < 8; i += 1) bytes[i] = bytes[i]! ^ mask;
       if (mask === 0) bytes[0] = bytes[0]! | 0x80;

@@ -8,18 +8,18 @@ const int32 = { min: -(2n ** 31n), max: 2n ** 31n - 1n };
 
 export function isNumber(value: unknown): value is BsonNumber {
   if (value instanceof Int32 || value instanceof Double) return true;
-  // To the driver a Timestamp is a kind of Long.
+  // In the driver, Timestamp is a subclass of Long.
   return value instanceof Long && !(value instanceof Timestamp);
 }
 
-/** The nearest double; NaN for what is no number. */
+/** Returns the nearest double, or NaN if the value is not a number. */
 export function toNumber(value: unknown): number {
   if (value instanceof Int32 || value instanceof Double) return value.value;
   if (value instanceof Long) return value.toNumber();
   return typeof value === 'number' ? value : NaN;
 }
 
-/** MongoDB's result types: a double if either is one, otherwise exact int64, narrowed to int32 if both were. */
+/** Follows MongoDB's result types: a double if either is one, otherwise exact int64, narrowed to int32 if both were. */
 export function addNumbers(a: BsonNumber, b: BsonNumber): BsonNumber {
   if (a instanceof Double || b instanceof Double) return new Double(toNumber(a) + toNumber(b));
   const sum = toBigInt(a) + toBigInt(b);

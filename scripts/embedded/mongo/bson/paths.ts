@@ -4,7 +4,7 @@ import { refuse } from '../errors.ts';
 
 export type ValueTest = (value: unknown) => boolean;
 
-/** The names in a path such as `redeemed.at`. Parts that MongoDB takes for more than a name are refused. */
+/** Splits a path such as `redeemed.at` into names. Refuses parts that have a special meaning in MongoDB. */
 export function parsePath(path: string, codeName = 'BadValue'): string[] {
   const parts = path.split('.');
   const special = parts.find((part) => part === '' || part.startsWith('$') || /^\d+$/.test(part));
@@ -13,8 +13,9 @@ export function parsePath(path: string, codeName = 'BadValue'): string[] {
 }
 
 /**
- * Does any value at the path pass the test? Arrays on the way are entered, as MongoDB does. `undefined` stands for a
- * missing value. With `entersLast` an array at the end of the path counts itself and each of its elements.
+ * Returns whether any value at the path passes the test. Enters arrays on the way, as MongoDB does. `undefined`
+ * stands for a missing value. With `entersLast`, an array at the end of the path counts as itself and as each of its
+ * elements.
  */
 export function someAt(
   value: unknown,
@@ -36,8 +37,8 @@ export function someAt(
 }
 
 /**
- * The one value at a path, `undefined` where there is none.
- * @param purpose what arrays are refused for: they would have several values
+ * Returns the single value at a path, or `undefined` if there is none.
+ * @param purpose why arrays, which would have several values, are refused
  */
 export function getSingleAt(document: Doc, parts: string[], purpose: 'indexing' | 'sorting by'): unknown {
   let value: unknown = document;

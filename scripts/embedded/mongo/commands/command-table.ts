@@ -7,7 +7,7 @@ import { indexCommands } from './indexes.ts';
 import { readCommands } from './reads.ts';
 import { writeCommands } from './writes.ts';
 
-/** Every command that is known here, by the names that drivers use. */
+/** Every supported command, by the name that drivers use. */
 export const commandTable = new Map<string, Command>(
   Object.entries({
     ...diagnosticCommands,

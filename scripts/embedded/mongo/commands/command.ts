@@ -10,12 +10,12 @@ import type { RetryableStatements } from '../retryable-writes.ts';
 import type { ServerStatus } from '../server-status.ts';
 import type { Store } from '../storage/store.ts';
 
-/** What a command works on. */
+/** Everything a command can use. */
 export type CommandContext = {
   store: Store;
   cursors: Cursors;
   status: ServerStatus;
-  /** Of the connection that the command came by. */
+  /** The state of the connection that sent the command. */
   authentication: Authentication;
   db: string;
   /** The command's name as the client wrote it, which is also the field that names the collection. */
@@ -23,18 +23,18 @@ export type CommandContext = {
   body: Doc;
   sequences: Map<string, Buffer[]>;
   deadlineMs: number | undefined;
-  /** Of a command that writes. */
+  /** Only for commands that write. */
   statements?: RetryableStatements;
 };
 
 /**
- * `fields` are all that the command understands besides its name; any other is refused.
- * A command that `writes` runs inside a transaction of the store, and so without awaiting anything.
+ * `fields` lists everything the command understands besides its name. Any other field is refused. A command that
+ * `writes` runs inside a transaction of the store, so it must not await anything.
  */
 export type Command = {
   fields: string[];
   writes?: boolean;
-  /** Answered before the client has authenticated too. */
+  /** Allowed before the client has authenticated. */
   isOpen?: boolean;
   run(context: CommandContext): Doc | Buffer;
 };
@@ -55,7 +55,7 @@ export function checkFields(
   checkWriteConcern(optionalObject(body.writeConcern, 'writeConcern') ?? {}, command.writes === true);
 }
 
-/** One node that acknowledges what is on its disk reads the same by all of these. */
+/** A single node that acknowledges only what is on its disk returns the same for all of these levels. */
 function checkReadConcern(readConcern: Doc): void {
   checkPart(readConcern, 'readConcern', ['level']);
   const { level = 'local' } = readConcern;
@@ -63,18 +63,18 @@ function checkReadConcern(readConcern: Doc): void {
     throw refuse(`the read concern ${JSON.stringify(level)}`);
 }
 
-/** One node is a majority of itself, and every acknowledged write is on its disk: `j` asks for nothing more. */
+/** A single node is a majority by itself, and every acknowledged write is on its disk, so `j` changes nothing. */
 function checkWriteConcern(writeConcern: Doc, writes: boolean): void {
   checkPart(writeConcern, 'writeConcern', ['w', 'j', 'wtimeout']);
   const { w = 'majority', j = true, wtimeout } = writeConcern;
-  // Drivers end their sessions with 0. Of a write, MongoDB would tell nothing then.
+  // Drivers end their sessions with `w: 0`. For a write, MongoDB would then report nothing.
   const isAsked = w === 'majority' || toNumber(w) === 1 || (!writes && toNumber(w) === 0);
   if (!isAsked) throw refuse(`the write concern ${JSON.stringify(w)}`);
   if (typeof j !== 'boolean') throw new MongoError('TypeMismatch', "'writeConcern.j' must be a boolean");
   optionalCount(wtimeout, 'writeConcern.wtimeout');
 }
 
-/** Refuses the fields of a part of a command (one update of many, say) that nobody here reads. */
+/** Refuses unknown fields in a part of a command, such as one update of many. */
 export function checkPart(part: Doc, what: string, known: string[]): void {
   const unknown = Object.keys(part).find((field) => !known.includes(field));
   if (unknown !== undefined) throw refuse(`the field '${what}.${unknown}'`, 'Location40415');
@@ -111,7 +111,7 @@ export function optionalCount(value: unknown, name: string): number | undefined 
   return count;
 }
 
-/** An array of documents that a client may send in the body or beside it. */
+/** Returns an array of documents that a client may send in the body or next to it. */
 export function getRawDocuments({ body, sequences }: CommandContext, field: string): Buffer[] {
   const raw = sequences.get(field);
   if (raw !== undefined) return raw;

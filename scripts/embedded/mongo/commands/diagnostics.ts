@@ -2,7 +2,7 @@ import { maxDocumentBytes } from '../bson/document.ts';
 import { maxMessageBytes } from '../wire.ts';
 import type { Command } from './command.ts';
 
-/** Says that this is the primary of a replica set of one: drivers then use sessions and retry writes. */
+/** Reports a primary of a one-member replica set. Drivers then use sessions and retry writes. */
 const hello: Command = {
   isOpen: true,
   fields: [
@@ -55,7 +55,7 @@ export const diagnosticCommands: Record<string, Command> = {
     fields: ['conversationId', 'payload'],
     run: ({ authentication, body }) => authentication.continue(body),
   },
-  // Nothing is kept for a session but the answers to its retryable writes, which expire by themselves.
+  // A session's only state is the results of its retryable writes, which expire by themselves.
   endSessions: { fields: ['writeConcern'], run: () => ({ ok: 1 }) },
   serverStatus: { fields: [], run: ({ status }) => status.describe() },
 };

@@ -7,7 +7,7 @@ import type { Command, CommandContext } from './command.ts';
 import { checkFields, findCollection } from './command.ts';
 import { parseFind, readCommands } from './reads.ts';
 
-/** Tells by which index a read finds its documents and, having run it, how many keys and documents it examined. */
+/** Reports which index a read uses and, after running it, how many keys and documents it examined. */
 export const explain: Command = {
   fields: ['verbosity'],
   run(context) {

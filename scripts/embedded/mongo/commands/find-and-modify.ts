@@ -10,7 +10,7 @@ import type { Command, CommandContext } from './command.ts';
 import { findCollection, optionalObject } from './command.ts';
 import { updateStored, writeFields } from './writes.ts';
 
-/** One document found, changed or removed, and returned in one step. */
+/** Finds one document, changes or removes it, and returns it, in one step. */
 export const findAndModify: Command = {
   fields: ['query', 'remove', 'update', 'new', 'fields', 'upsert', ...writeFields],
   writes: true,
@@ -30,13 +30,13 @@ export const findAndModify: Command = {
     const update = isRemoval ? undefined : compileUpdate(body.update);
     checkQuery(query);
     const { result, isRepeated } = context.statements!.once(0, () => changeOne(context, query, update));
-    // MongoDB answers one that is told again the document without its projection.
+    // For a repeated command, MongoDB returns the document without its projection.
     if (project === undefined || isRepeated || !isObject(result.value)) return result;
     return { ...result, value: project(result.value) };
   },
 };
 
-/** @param update none removes the document */
+/** @param update undefined removes the document */
 function changeOne(context: CommandContext, query: Query, update: Updater | undefined): Doc {
   const collection = findCollection(context);
   const [stored] = collection === undefined ? [] : Array.from(findDocuments(collection, query));

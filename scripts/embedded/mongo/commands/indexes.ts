@@ -20,7 +20,7 @@ export const indexCommands: Record<string, Command> = {
     writes: true,
     run(context) {
       const [raw, ...others] = getRawDocuments(context, 'indexes');
-      // Of several, those before one that fails would have to be undone.
+      // With several indexes, those created before a failure would have to be undone.
       if (raw === undefined || others.length > 0)
         throw refuse('a command to create more or less than one index');
       const spec = parseIndexSpec(parseDocument(raw));
@@ -44,7 +44,10 @@ export const indexCommands: Record<string, Command> = {
   },
 };
 
-/** Is the index there already? One of the same name or keys that differs otherwise is an error, as in MongoDB. */
+/**
+ * Returns whether the index already exists. As in MongoDB, an index with the same name or keys but other differences
+ * is an error.
+ */
 function hasIndex({ indexes }: Collection, wanted: IndexSpec): boolean {
   const isSameKey = ({ spec }: Index) =>
     areEqual(spec.key, wanted.key) &&

@@ -48,8 +48,8 @@ export const readCommands: Record<string, Command> = {
 };
 
 /**
- * Without `_id` an index may hold all that is asked for. MongoDB then answers by the index alone, which has null for fields
- * that are missing.
+ * Without `_id`, an index may contain all requested fields. MongoDB then answers from the index alone, which has null
+ * for missing fields.
  */
 function parseProjection(projection: unknown): Doc | undefined {
   const spec = optionalObject(projection, 'projection');
@@ -58,7 +58,7 @@ function parseProjection(projection: unknown): Doc | undefined {
   return spec;
 }
 
-/** The one pipeline that is known here is what a driver makes of `countDocuments`. */
+/** The only supported pipeline is the one that drivers create for `countDocuments`. */
 const countStage = encodeDocument({ $group: { _id: new Int32(1), n: { $sum: new Int32(1) } } });
 
 function parseCount(pipeline: unknown): Doc {
@@ -71,7 +71,7 @@ function parseCount(pipeline: unknown): Doc {
   return filter;
 }
 
-/** The query of a `find`; also of one that is explained. */
+/** Reads the query of a `find`, also inside an `explain`. */
 export function parseFind({ deadlineMs }: Pick<CommandContext, 'deadlineMs'>, body: Doc): Query {
   return {
     filter: optionalObject(body.filter, 'filter'),
@@ -82,7 +82,10 @@ export function parseFind({ deadlineMs }: Pick<CommandContext, 'deadlineMs'>, bo
   };
 }
 
-/** The documents of the query. It is prepared at once, so that a bad one is an error without a collection too. */
+/**
+ * Selects the documents of the query. It is prepared immediately, so that an invalid one is an error even without a
+ * collection.
+ */
 function select(context: CommandContext, query: Query): Iterable<StoredDocument> {
   const collection = findCollection(context);
   if (collection !== undefined) return prepareQuery(collection, query).run();

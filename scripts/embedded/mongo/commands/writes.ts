@@ -10,7 +10,7 @@ import { buildUpsertSeed, compileUpdate } from '../update/update.ts';
 import type { Command, CommandContext } from './command.ts';
 import { checkPart, ensureCollection, findCollection, getRawDocuments, optionalObject } from './command.ts';
 
-/** Those of each command that a driver may send a second time. */
+/** Fields of commands that a driver may send a second time. */
 export const writeFields = ['writeConcern', 'txnNumber'];
 
 export const writeCommands: Record<string, Command> = {
@@ -69,13 +69,13 @@ export const writeCommands: Record<string, Command> = {
   },
 };
 
-/** MongoDB knows of each document whether it was changed already only where a statement is about one. */
+/** MongoDB tracks whether a document was already changed only for statements about one document. */
 function checkRetryable({ body }: CommandContext, isOfOne: boolean): void {
   if (!isOfOne && body.txnNumber !== undefined)
     throw refuse('a retryable write of many documents', 'InvalidOptions');
 }
 
-/** Runs the statements of a command; where they are ordered, the first error ends it. */
+/** Runs the statements of a command. If they are ordered, the first error ends it. */
 function runEach(statements: Buffer[], ordered: unknown, run: (raw: Buffer, index: number) => void): Doc[] {
   const writeErrors: Doc[] = [];
   for (const [index, raw] of statements.entries()) {
@@ -98,7 +98,7 @@ function runDelete(context: CommandContext, statement: Doc): { n: number } {
   checkQuery(query);
   const collection = findCollection(context);
   if (collection === undefined) return { n: 0 };
-  // All are found before the first is removed, for removing changes what is being read.
+  // Find all documents before removing the first: removing changes what is being read.
   const found = Array.from(findDocuments(collection, query));
   for (const stored of found) collection.remove(stored);
   return { n: found.length };
@@ -135,13 +135,13 @@ export function updateStored(
   return { document, isModified: collection.replace(stored, document) };
 }
 
-/** Inserts what the filter demands and the update makes of it. */
+/** Inserts the document that the filter and the update produce. */
 export function upsertDocument(collection: Collection, filter: Doc, update: Updater): Doc {
   const document = update(buildUpsertSeed(filter), true);
   return insertDocument(collection, document, undefined);
 }
 
-/** @returns the document as it is stored: `_id` comes first, and is made here if the client made none. */
+/** @returns the document as stored, with `_id` first, generated here if the client sent none */
 function insertDocument(collection: Collection, document: Doc, raw: Buffer | undefined): Doc {
   const { _id = new ObjectId(), ...fields } = document;
   if (Array.isArray(_id)) throw new MongoError('InvalidIdField', "The '_id' value cannot be an array");

@@ -10,13 +10,13 @@ export type Query = {
   filter?: Doc | undefined;
   sort?: Doc | undefined;
   skip?: number | undefined;
-  /** 0 is no limit. */
+  /** 0 means no limit. */
   limit?: number | undefined;
-  /** What `performance.now()` must not pass while documents are examined. */
+  /** Deadline for examining documents, compared with `performance.now()`. */
   deadlineMs?: number | undefined;
 };
 
-/** A query that has been checked, with the way it will be answered. */
+/** A checked query and its plan. */
 export type PreparedQuery = {
   plan: Plan | undefined;
   /** The documents must be read and sorted before the first can be returned. */
@@ -25,7 +25,7 @@ export type PreparedQuery = {
   run: () => Generator<StoredDocument>;
 };
 
-/** Throws what a bad query deserves, also where there is no collection to ask. */
+/** Throws the error of an invalid query, even if there is no collection to query. */
 export function checkQuery({ filter, sort }: Query): void {
   compileFilter(filter ?? {});
   parseSort(sort ?? {});
@@ -72,7 +72,7 @@ export function prepareQuery(collection: Collection, query: Query): PreparedQuer
   return { plan, mustSort, stats, run };
 }
 
-/** How many documents the query selects; counted by the index alone where that is exact. */
+/** Counts the documents that the query selects, by the index alone if that is exact. */
 export function countMatching(collection: Collection, query: Query): number {
   const { plan, run } = prepareQuery(collection, query);
   const isAll = Object.keys(query.filter ?? {}).length === 0;

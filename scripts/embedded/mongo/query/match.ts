@@ -11,7 +11,10 @@ export type Predicate = (document: Doc) => boolean;
 
 type FieldOperator = (path: string, operand: unknown) => Predicate;
 
-/** A filter as a predicate. Every operator in it is checked here, so that a bad one fails on an empty collection too. */
+/**
+ * Compiles a filter into a predicate. Every operator is checked here, so that an invalid one also fails on an empty
+ * collection.
+ */
 export function compileFilter(filter: Doc): Predicate {
   return allOf(Object.entries(filter).map(([name, operand]) => compileClause(name, operand)));
 }
@@ -90,7 +93,7 @@ function equals(operand: unknown): ValueTest {
   return (value) => value !== undefined && getTypeOrder(value) === type && encodeKey(value).equals(key);
 }
 
-/** Only values of the operand's own type compare; NaN is neither below nor above anything. */
+/** Compares only values of the operand's own type. NaN is neither below nor above anything. */
 function compares(operand: unknown, accepts: (order: number) => boolean): ValueTest {
   const type = getTypeOrder(operand);
   if (type === typeOrder.object || type === typeOrder.array)

@@ -7,24 +7,27 @@ import { toNumber } from '../bson/numbers.ts';
 import type { Index } from '../storage/indexes.ts';
 import type { SortField } from './sort.ts';
 
-/** How to find the candidates of a query. Unless the ranges are exact, the filter is checked on each of them. */
+/**
+ * How to find the candidate documents of a query. Unless the ranges are exact, the filter is checked on each
+ * candidate.
+ */
 export type Plan = {
   index: Index;
   ranges: KeyRange[];
   isSorted: boolean;
   isReverse: boolean;
-  /** The ranges hold what the filter selects and nothing else. */
+  /** The ranges contain exactly what the filter selects. */
   isExact: boolean;
 };
 
 type Bound = { value: unknown; inclusive: boolean };
 
-/** What a filter demands of one path, as far as an index can use it. */
+/** What a filter requires of one path, in a form that an index can use. */
 type Constraint = { equal?: unknown[]; low?: Bound; high?: Bound };
 
 const maxRanges = 20_000;
 
-/** The best plan that an index offers, or `undefined` where all documents must be read. */
+/** Returns the best plan that an index offers, or `undefined` if all documents must be read. */
 export function choosePlan(indexes: Index[], filter: Doc, sort: SortField[]): Plan | undefined {
   const constraints = collectConstraints(filter);
   let best: { plan: Plan; score: number } | undefined;
@@ -36,7 +39,7 @@ export function choosePlan(indexes: Index[], filter: Doc, sort: SortField[]): Pl
   return best?.plan;
 }
 
-/** The plan that uses the index, and what it is worth. */
+/** Returns the plan that uses the index, and its score. */
 function planWith(
   index: Index,
   filter: Doc,
@@ -71,7 +74,7 @@ function planWith(
   return { plan: { index, ranges, isSorted: order !== 0, isReverse: order < 0, isExact }, score };
 }
 
-/** Is every clause of the filter one that made the ranges: equality on the first fields, bounds on the next? */
+/** Returns whether the ranges express every clause of the filter: equality on the first fields, bounds on the next. */
 function isFilterCovered(index: Index, filter: Doc, depth: number, ranged: string | undefined): boolean {
   const equalPaths = new Set(index.fields.slice(0, depth).map(({ path }) => path));
   return Object.entries(filter).every(([path, condition]) => {
@@ -79,14 +82,14 @@ function isFilterCovered(index: Index, filter: Doc, depth: number, ranged: strin
     if (equalPaths.has(path)) return operators.length === 1 && /^\$(eq|in)$/.test(operators[0]!);
     if (path !== ranged || !/^\$(gte?(,\$lte?)?|lte?(,\$gte?)?)$/.test(operators.join())) return false;
     const bounds = Object.values(condition as Doc);
-    // Two types exclude each other.
+    // Bounds of two types exclude each other.
     if (!bounds.every((bound) => getTypeOrder(bound) === getTypeOrder(bounds[0]))) return false;
     switch (getTypeOrder(bounds[0])) {
       case typeOrder.date:
       case typeOrder.string:
         return true;
       case typeOrder.number:
-        // NaN lies below all numbers in an index and yet is not less than any.
+        // In an index, NaN sorts below all numbers, but it is not less than any.
         return operators.some((name) => name.startsWith('$g')) && !bounds.some(isNotANumber);
       default:
         return false;
@@ -112,7 +115,10 @@ function direct(index: Index, depth: number, key: Buffer): Buffer {
   return key.map((byte) => ~byte & 0xff) as Buffer;
 }
 
-/** The bytes between which a field's values lie. A comparison holds within a type, so that is the outer bound. */
+/**
+ * Returns the bytes between which a field's values lie. A comparison stays within a type, so the type gives the outer
+ * bound.
+ */
 function rangeOf(index: Index, depth: number, { low, high }: Constraint): KeyRange | undefined {
   const bound = low ?? high;
   if (bound === undefined) return undefined;
@@ -129,12 +135,12 @@ function rangeOf(index: Index, depth: number, { low, high }: Constraint): KeyRan
   };
 }
 
-/** Just before all entries of a key, or just behind them: no entry continues with 0xff. */
+/** A position just before or just after all entries of a key. No entry continues with 0xff. */
 function edge(key: Buffer, isBehind: boolean): Buffer {
   return isBehind ? Buffer.concat([key, Buffer.from([0xff])]) : key;
 }
 
-/** 1 or -1 where the entries come in the order of the sort, forwards or backwards; else 0. */
+/** Returns 1 or -1 if the index delivers the sort order forwards or backwards, otherwise 0. */
 function compareOrder(
   index: Index,
   depth: number,
@@ -143,7 +149,7 @@ function compareOrder(
 ): -1 | 0 | 1 {
   const wanted = sort.filter(({ path }) => constraints.get(path)?.equal?.length !== 1);
   if (sort.length === 0) return 0;
-  // What equality fixes orders nothing, whether it comes in the sort or in the index.
+  // Fields fixed by equality do not affect the order, in the sort or in the index.
   const offered = index.fields.filter(
     ({ path }, i) => i >= depth || constraints.get(path)?.equal?.length !== 1,
   );
@@ -157,7 +163,7 @@ function compareOrder(
   return order;
 }
 
-/** May the index be used at all? A partial one lacks documents that the query could want. */
+/** Returns whether the index can be used at all. A partial index lacks documents that the query may select. */
 function holdsAllMatches({ spec }: Index, filter: Doc): boolean {
   return Object.entries(spec.partialFilterExpression ?? {}).every(
     ([path, value]) => Object.hasOwn(filter, path) && areEqual(filter[path], value),
@@ -192,5 +198,5 @@ function constrain(constraint: Constraint, operator: string, operand: unknown): 
   if (present === undefined || (side === 'low' ? order > 0 : order < 0)) constraint[side] = bound;
 }
 
-/** Arrays are not indexed, so an index tells nothing of them. */
+/** Arrays are not indexed, so an index cannot be used to find them. */
 const isIndexable = (value: unknown) => !Array.isArray(value);

@@ -6,7 +6,9 @@ import { parsePath } from '../bson/paths.ts';
 
 export type Projector = (document: Doc) => Doc;
 
-/** A projection: the top-level fields to return, and `_id` unless it is off. `undefined` returns them all. */
+/**
+ * Compiles a projection: the top-level fields to return, plus `_id` unless it is off. `undefined` returns all fields.
+ */
 export function compileProjection(spec: Doc | undefined): Projector | undefined {
   const { _id: idFlag = true, ...others } = spec ?? {};
   if (spec === undefined || Object.keys(spec).length === 0) return undefined;

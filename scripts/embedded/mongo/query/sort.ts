@@ -20,7 +20,7 @@ export function parseSort(spec: Doc): SortField[] {
   });
 }
 
-/** Sorts by keys computed once for each item, in the order that an index on the same fields has. */
+/** Sorts by keys that are computed once per item, in the order of an index on the same fields. */
 export function sortDocuments<T>(
   items: Iterable<T>,
   fields: SortField[],

@@ -8,7 +8,7 @@ import { Index, maxEntryBytes, readRecordId } from './indexes.ts';
 import { toNumber } from '../bson/numbers.ts';
 import type { Store } from './store.ts';
 
-/** A document as it lies in the store; decoded only when its fields are asked for. */
+/** A stored document. Decoded only when its fields are needed. */
 export class StoredDocument {
   readonly recordId: number;
   readonly raw: Buffer;
@@ -25,10 +25,13 @@ export class StoredDocument {
   }
 }
 
-/** Bounds of index entries, the upper one exclusive. */
+/** Bounds of index entries. The upper one is exclusive. */
 export type KeyRange = { start: Buffer; end: Buffer };
 
-/** A range as LMDB can be asked for it: what is longer than any entry lies between the same two entries when it is cut. */
+/**
+ * Shortens a range to keys that LMDB accepts. A bound longer than any entry lies between the same two entries when
+ * truncated.
+ */
 function cutRange({ start, end }: KeyRange): KeyRange {
   return { start: start.subarray(0, maxEntryBytes), end: end.subarray(0, maxEntryBytes) };
 }
@@ -38,7 +41,7 @@ type Identity = { id: number; db: string; name: string; indexes?: Doc[] };
 const firstChunk = 64;
 const largestChunk = 2048;
 
-/** The documents of one collection with their index entries. Its writes happen inside `Store.write` only. */
+/** The documents of one collection with their index entries. Written only inside `Store.write`. */
 export class Collection {
   readonly id: number;
   readonly db: string;
@@ -82,7 +85,7 @@ export class Collection {
     this.#count = count + 1;
   }
 
-  /** @returns false where the new document is the old one, byte for byte. */
+  /** @returns false if the new document equals the old one byte for byte */
   replace(stored: StoredDocument, document: Doc): boolean {
     const raw = encodeDocument(document);
     if (raw.equals(stored.raw)) return false;
@@ -101,7 +104,7 @@ export class Collection {
     return raw === undefined ? undefined : new StoredDocument(recordId, raw);
   }
 
-  /** All documents in the order of their insertion. Pauses between chunks, and so sees what is written meanwhile. */
+  /** Yields all documents in insertion order. It reads in chunks, so it sees what is written between them. */
   *scan(): Generator<StoredDocument> {
     const { start, end } = this.#documentRange();
     const read = (from: Buffer, exclusiveStart: boolean, limit: number) =>
@@ -111,7 +114,7 @@ export class Collection {
     }
   }
 
-  /** The numbers of the documents entered within the range, in the order of their keys or against it. */
+  /** Yields the record ids of the documents in the range, in the order of their keys or reversed. */
   *scanEntries(asked: KeyRange, isReverse: boolean): Generator<number> {
     const range = cutRange(asked);
     const [from, end] = isReverse ? [range.end, range.start] : [range.start, range.end];
@@ -147,7 +150,7 @@ export class Collection {
     });
   }
 
-  /** Removes every document and entry, for the drop of the collection. */
+  /** Removes every document and index entry when the collection is dropped. */
   clear(): void {
     this.isDropped = true;
     for (const index of this.indexes) this.#removeEntries(index);
@@ -156,7 +159,7 @@ export class Collection {
     }
   }
 
-  /** The one way in which documents change: everything that can fail is checked before the first byte is written. */
+  /** The only place where documents change. Everything that can fail is checked before the first byte is written. */
   #write(recordId: number, before: Doc | undefined, after: { document: Doc; raw: Buffer } | undefined): void {
     if (after !== undefined && after.raw.length > maxDocumentBytes) {
       const message = `BSONObj size: ${after.raw.length} is invalid. Size must be between 0 and ${maxDocumentBytes}`;
@@ -201,7 +204,7 @@ export class Collection {
     }
   }
 
-  /** Reads a range piece by piece, each starting behind the last, so that no LMDB cursor lives between two commands. */
+  /** Reads a range in chunks, each starting after the last, so that no LMDB cursor stays open between two commands. */
   *#inChunks<T>(
     start: Buffer,
     read: (start: Buffer, exclusiveStart: boolean, limit: number) => T[],
@@ -226,7 +229,7 @@ export class Collection {
     return last === undefined ? 1 : readRecordId(last) + 1;
   }
 
-  /** Of the store's whole: the collection's number and, as MongoDB allows 64 indexes, a small one. */
+  /** A store-wide index id: the collection's number and, because MongoDB allows 64 indexes, a small number. */
   #indexId(number: number): number {
     if (number >= 64) throw new MongoError('CannotCreateIndex', 'a collection has at most 64 indexes');
     return this.id * 64 + number;

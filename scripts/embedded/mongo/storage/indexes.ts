@@ -9,7 +9,7 @@ import { isNumber, toNumber } from '../bson/numbers.ts';
 import { getSingleAt, parsePath } from '../bson/paths.ts';
 import type { SortField } from '../query/sort.ts';
 
-/** As clients state and list it; `v` is added when it is listed. */
+/** As clients define and list it. `v` is added when it is listed. */
 export type IndexSpec = {
   name: string;
   key: Doc;
@@ -19,17 +19,17 @@ export type IndexSpec = {
 };
 
 const recordIdBytes = 6;
-/** LMDB's limit for a key; 10 bytes of an entry are the numbers of the index and of the document. */
+/** LMDB's limit for a key. 10 bytes of an entry are the numbers of the index and the document. */
 export const maxEntryBytes = 1978;
 const maxKeyBytes = maxEntryBytes - 10;
 const specFields = ['v', 'key', 'name', 'unique', 'expireAfterSeconds', 'partialFilterExpression'];
 
-/** What one index makes of documents: the keys under which each is entered. */
+/** Computes the key under which one index stores each document. */
 export class Index {
   readonly id: number;
   readonly spec: IndexSpec;
   readonly fields: SortField[];
-  /** Its entries are on disk. Before that documents are entered, but no query may use it. */
+  /** Whether its entries are on disk. Until then documents are added, but no query may use the index. */
   isReady = false;
   readonly #covers: Predicate | undefined;
 
@@ -49,7 +49,10 @@ export class Index {
     return this.spec.unique === true || this.spec.name === '_id_';
   }
 
-  /** The key of a document, without the numbers of index and document; `undefined` where the index leaves it out. */
+  /**
+   * Returns a document's key without the numbers of index and document, or `undefined` if the index does not include
+   * the document.
+   */
   keyOf(document: Doc): Buffer | undefined {
     if (this.#covers?.(document) === false) return undefined;
     const key = this.#encode(this.fields.map(({ parts }) => getSingleAt(document, parts, 'indexing')));
@@ -57,7 +60,7 @@ export class Index {
     return key;
   }
 
-  /** The bytes of the values of the index's fields. */
+  /** Encodes the values of the index's fields. */
   #encode(values: unknown[]): Buffer {
     const writer = new KeyWriter();
     for (const [i, value] of values.entries()) {
@@ -68,7 +71,7 @@ export class Index {
     return writer.toBuffer();
   }
 
-  /** An entry of the index in the store: numbers of index and document around the key. */
+  /** Builds an index entry: the numbers of index and document around the key. */
   entryKey(key: Buffer, recordId: number): Buffer {
     const number = Buffer.alloc(recordIdBytes);
     number.writeUIntBE(recordId, 0, recordIdBytes);
@@ -103,7 +106,7 @@ function showValue(value: unknown): string {
   return value instanceof Date ? `new Date(${value.getTime()})` : JSON.stringify(value);
 }
 
-/** Checks what a client asks for and refuses every kind of index and option that is not kept here. */
+/** Checks a client's index specification and refuses every kind of index and option that is not supported here. */
 export function parseIndexSpec(spec: Doc): IndexSpec {
   const { key, name, unique, expireAfterSeconds, partialFilterExpression } = spec;
   const cannot = (message: string) => new MongoError('CannotCreateIndex', message);
@@ -137,7 +140,7 @@ export function parseIndexSpec(spec: Doc): IndexSpec {
   };
 }
 
-/** Of what MongoDB takes, fields that are equal to a string, a number or a boolean. */
+/** Of the filters MongoDB allows, supports only fields that equal a string, a number or a boolean. */
 function parsePartialFilter(filter: unknown): Doc {
   if (!isObject(filter))
     throw new MongoError('TypeMismatch', "The index option 'partialFilterExpression' must be an object");

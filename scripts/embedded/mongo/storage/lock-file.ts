@@ -2,9 +2,9 @@ import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 
 /**
- * Makes this process the only one that uses `dir`, or throws one sentence that names the holder.
- * The lock of a process that is gone is taken over.
- * @returns a function that gives the lock back
+ * Locks `dir` for this process, or throws an error that names the holder. Takes over the lock of a process that is
+ * gone.
+ * @returns a function that releases the lock
  */
 export function lockDirectory(dir: string): () => void {
   const path = join(dir, 'lock');
@@ -16,8 +16,8 @@ export function lockDirectory(dir: string): () => void {
       if (holder !== undefined && isRunning(holder)) {
         throw new Error(`The embedded MongoDB in ${dir} is already in use by process ${holder.pid}.`);
       }
-      // Of several processes that find the same stale lock, one renames it. Had another one locked meanwhile, it is
-      // that lock which was renamed, and it goes back.
+      // Of several processes that find the same stale lock, one renames it. If another one has locked in the
+      // meantime, its lock is the one that was renamed, and it is put back.
       tryRename(path, `${own}-stale`);
       const moved = readHolder(`${own}-stale`);
       if (moved !== undefined && isRunning(moved)) renameSync(`${own}-stale`, path);
@@ -31,7 +31,7 @@ export function lockDirectory(dir: string): () => void {
 
 type Holder = { pid: number; startedAt: string };
 
-/** A link appears with its content in one step, where creating and writing would show an empty file in between. */
+/** A link appears with its content in one step. Creating and writing a file would briefly show an empty one. */
 function tryLink(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -70,7 +70,7 @@ function isRunning({ pid, startedAt }: Holder): boolean {
   return readStartTime(pid) === startedAt;
 }
 
-/** Tells a process from a later one of the same number. Empty where there is no /proc: there the number decides. */
+/** Distinguishes a process from a later one with the same id. Empty without /proc; then only the id counts. */
 function readStartTime(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -13,7 +13,7 @@ type Table = Database<Buffer, Buffer>;
 
 const options = { encoding: 'binary', keyEncoding: 'binary' } as const;
 
-/** A command that waits for its transaction. */
+/** A command waiting for its transaction. */
 type PendingWrite = {
   run(): void;
   onCommit(): void;
@@ -21,20 +21,21 @@ type PendingWrite = {
 };
 
 /**
- * Everything at rest, in one LMDB environment: documents, index entries, the catalog of collections and the answers of
- * retryable writes. A write command is one LMDB transaction, so that neither kill -9 nor a power cut can leave an
- * index out of step with its documents. Commands that come while a transaction is written share the next one, and so a
- * disk sync; none runs before it is known whether what memory was told by those before it is on the disk.
+ * All persistent data, in one LMDB environment: documents, index entries, the catalog of collections and the results
+ * of retryable writes. A write command is one LMDB transaction, so that neither kill -9 nor a power cut can leave an
+ * index out of step with its documents. Commands that arrive while a transaction is being written share the next one,
+ * and so a disk sync. None of them runs before it is known whether the changes of earlier commands, which memory
+ * already reflects, are on disk.
  *
- * Index entries are kept in LMDB and not rebuilt in memory because at 200 000 documents with three indexes a start
- * then takes 58 MB and no time instead of 217 MB and 1.9 s, while reading 300 documents costs 10 % more.
+ * Index entries are stored in LMDB instead of being rebuilt in memory. At 200 000 documents with three indexes, a
+ * start then takes 58 MB and no time instead of 217 MB and 1.9 s, while reading 300 documents costs 10 % more.
  */
 export class Store {
   readonly documents: Table;
   readonly entries: Table;
   readonly sessions: Table;
   readonly collections = new Map<string, Collection>();
-  /** How many documents were written or removed since the start. */
+  /** Number of documents written or removed since the start. */
   changes = 0;
   readonly #catalog: Table;
   readonly #root: RootDatabase<Buffer, Buffer>;
@@ -44,12 +45,12 @@ export class Store {
   #pending: PendingWrite[] = [];
   #writing: Promise<void> | null = null;
 
-  /** @param onBroken told where nothing can be read or written any more until the process starts anew */
+  /** @param onBroken called when nothing can be read or written until the process restarts */
   constructor(dir: string, sync: boolean, onBroken: (error: Error) => void) {
     this.#onBroken = onBroken;
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     this.#unlock = lockDirectory(dir);
-    // Without overlappingSync a commit is on disk when its promise resolves.
+    // Without overlappingSync, a commit is on disk when its promise resolves.
     const path = join(dir, 'data.mdb');
     this.#root = open({
       path,
@@ -57,7 +58,8 @@ export class Store {
       maxDbs: 8,
       mapSize: 2 ** 38,
       overlappingSync: false,
-      // Batching is done here. LMDB's own makes a promise that nobody has, and that is rejected where a commit fails.
+      // This class does the batching. LMDB's own batching creates a promise that nothing can catch, and rejects it if
+      // a commit fails.
       eventTurnBatching: false,
       noSync: !sync,
     });
@@ -69,9 +71,9 @@ export class Store {
   }
 
   /**
-   * Runs a command's writes in a transaction and resolves when they are on disk. `action` is synchronous, sees its own
-   * writes, and must check before it writes: what it wrote before it throws stays written.
-   * @throws MongoError `OutOfDiskSpace`: nothing of it is stored
+   * Runs a command's writes in a transaction and resolves when they are on disk. `action` is synchronous, sees its
+   * own writes, and must check before it writes: anything written before it throws remains written.
+   * @throws MongoError `OutOfDiskSpace`; nothing of it is stored
    */
   write<T>(action: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -119,20 +121,20 @@ export class Store {
     this.#writing = null;
   }
 
-  /** The disk may be full: nothing of the transaction is there, so what memory knows of it must go too. */
+  /** The disk may be full. Nothing of the transaction was stored, so the changes in memory must be discarded, too. */
   async #forgetFailed(error: unknown): Promise<Error> {
     const reason = await readCommitError(error);
     try {
       this.#root.resetReadTxn();
       this.#loadCatalog();
     } catch (broken) {
-      // LMDB could not write one of the two pages that everything begins with, and wants to be opened anew.
+      // LMDB could not write one of its two root pages and must be reopened.
       this.#onBroken(broken as Error);
     }
     return new MongoError('OutOfDiskSpace', `nothing was stored: the disk takes no more (${reason})`);
   }
 
-  /** To be called inside `write`: what must not be seen before the transaction is on disk. */
+  /** Call this inside `write`, for effects that must not be visible before the transaction is on disk. */
   afterCommit(act: () => void): void {
     this.#afterCommit.push(act);
   }
@@ -185,7 +187,7 @@ function catalogKey(id: number): Buffer {
   return key;
 }
 
-/** LMDB tells why a commit failed by a promise of its own. */
+/** LMDB reports why a commit failed through a separate promise. */
 async function readCommitError(error: unknown): Promise<string> {
   const { commitError, message } = error as Error & { commitError?: Promise<never> };
   if (commitError === undefined) return message;

@@ -5,9 +5,9 @@ import type { BsonNumber } from '../bson/numbers.ts';
 import { addNumbers, isNumber } from '../bson/numbers.ts';
 
 export type UpdateOperator = {
-  /** Throws for an operand that fits no document. */
+  /** Throws if the operand is invalid for any document. */
   check(path: string, operand: unknown): void;
-  /** The value a field has after the operator; `undefined` means that it stays, or stays missing. */
+  /** Returns the field's value after the operator. `undefined` leaves it unchanged or missing. */
   apply(path: string, current: unknown, operand: unknown): unknown;
 };
 

@@ -6,10 +6,10 @@ import { updateOperators } from './update-operators.ts';
 
 type Assignment = { operator: string; path: string; parts: string[]; operand: unknown };
 
-/** Changes a document that the caller may spoil, and returns the changed one. Nothing else holds parts of it. */
+/** Changes a document in place where possible, and returns the changed one. The document must not be shared. */
 export type Updater = (document: Doc, isInsert: boolean) => Doc;
 
-/** An update document as a function. A bad one fails here, whatever it would meet. */
+/** Compiles an update document into a function. An invalid one throws here, whatever documents it would match. */
 export function compileUpdate(update: unknown): Updater {
   if (Array.isArray(update)) throw refuse('an update by an aggregation pipeline', 'FailedToParse');
   if (!isObject(update)) throw new MongoError('FailedToParse', 'an update must be an object');
@@ -17,7 +17,7 @@ export function compileUpdate(update: unknown): Updater {
   const assignments = parseAssignments(update);
   return (document, isInsert) => {
     const id = getId(document);
-    // Encoded, since a part of it may be changed in place.
+    // Store encoded bytes, because an object id could be changed in place.
     const idBytes = id === undefined ? undefined : encodeDocument({ id });
     for (const assignment of assignments) {
       if (assignment.operator === '$setOnInsert' && !isInsert) continue;
@@ -32,7 +32,7 @@ export function compileUpdate(update: unknown): Updater {
 const immutableId = () =>
   new MongoError('ImmutableField', "the update would modify the immutable field '_id'");
 
-/** Checks in MongoDB's own order, as the first fault is the one that is told. */
+/** Checks in MongoDB's own order, because the first fault is the one reported. */
 function parseAssignments(update: Doc): Assignment[] {
   const assignments: Assignment[] = [];
   const taken = new TakenPaths('ConflictingUpdateOperators');
@@ -55,13 +55,13 @@ function parseAssignments(update: Doc): Assignment[] {
   return assignments.sort((a, b) => compareParts(a.parts, b.parts));
 }
 
-/** No path may be set twice, nor one that leads through another. */
+/** Refuses a path that is set twice or leads through another one. */
 class TakenPaths {
   readonly #codeName: string;
   readonly #whole = new Set<string>();
   readonly #begun = new Set<string>();
 
-  /** @param codeName of the error where one is */
+  /** @param codeName code name of the error */
   constructor(codeName: string) {
     this.#codeName = codeName;
   }
@@ -100,12 +100,15 @@ function assign(document: Doc, { operator, path, parts, operand }: Assignment): 
     delete parent[name];
     return;
   }
-  // An operator may keep or share what it is handed: no two documents live at once, so nothing is copied.
+  // An operator may keep or share its operand: no two documents are alive at once, so nothing is copied.
   const value = updateOperators[operator]!.apply(path, getField(parent, name), operand);
   if (value !== undefined) setField(parent, name, value);
 }
 
-/** The object that holds the last part of the path; made on the way where the operator may create fields. */
+/**
+ * Returns the object that holds the last part of the path. Creates objects on the way if the operator may create
+ * fields.
+ */
 function findParent(document: Doc, parts: string[], creates: boolean): Doc | undefined {
   let parent = document;
   for (const part of parts.slice(0, -1)) {
@@ -126,7 +129,10 @@ function findParent(document: Doc, parts: string[], creates: boolean): Doc | und
   return parent;
 }
 
-/** What an upsert starts from: the values that the filter demands, in the order of their paths as MongoDB has them. */
+/**
+ * Builds the document that an upsert starts from: the values that the filter requires, in the order of their paths,
+ * as in MongoDB.
+ */
 export function buildUpsertSeed(filter: Doc): Doc {
   const seed: Doc = {};
   const taken = new TakenPaths('NotSingleValueField');

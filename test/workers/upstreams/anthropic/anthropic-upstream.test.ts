@@ -206,11 +206,11 @@ const SEARCH = { type: 'server_tool_use', id: 'srv_1', name: 'web_search', input
 const FOUND = { type: 'web_search_tool_result', tool_use_id: 'srv_1', content: [] };
 
 for (const stream of [false, true]) {
-  const way = stream ? 'streamed' : 'whole';
+  const candidate = stream ? 'streamed' : 'whole';
   const send = (response: ServerResponse, content: object[], reason: string): void =>
     stream ? sendStream(response, toStream(content, reason)) : sendJson(response, toMessage(content, reason));
 
-  test(`a pause is sent back as it came and makes one answer with the sum of usage, ${way}`, async (t) => {
+  test(`a pause is sent back as it came and makes one answer with the sum of usage, ${candidate}`, async (t) => {
     const { asked, listen } = await startRig(t, (response, number) => {
       if (number === 0) send(response, [SEARCH, FOUND], 'pause_turn');
       else if (number === 1) send(response, [{ type: 'text', text: 'So: ' }], 'pause_turn');
@@ -232,7 +232,7 @@ for (const stream of [false, true]) {
     t.deepEqual(asked[2]?.body['tools'], asked[0]?.body['tools']);
   });
 
-  test(`the third pause ends the answer, for no more is reserved, ${way}`, async (t) => {
+  test(`the third pause ends the answer, for no more is reserved, ${candidate}`, async (t) => {
     const { asked, listen } = await startRig(t, (response) => send(response, HELLO, 'pause_turn'));
     const said = await listen({ stream, fields: { web_search: true } });
     t.is(asked.length, 3);

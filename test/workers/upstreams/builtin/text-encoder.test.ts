@@ -65,20 +65,20 @@ test.serial('vectors have 512 numbers, length one, and are the same each time', 
   t.deepEqual(await encode('A quiet morning above the river'), first);
 });
 
-test.serial('300 inputs of mixed lengths come back in order, each as it is alone', async (t) => {
-  const texts = makeSentences(300);
+test.serial('80 inputs of mixed lengths come back in order, each as it is alone', async (t) => {
+  const texts = makeSentences(80);
   const together = await encode(...texts);
-  t.is(together.length, 300);
-  for (const index of [0, 1, 2, 17, 99, 150, 298, 299]) {
+  t.is(together.length, 80);
+  for (const index of [0, 1, 2, 17, 43, 79]) {
     const [alone] = await encode(texts[index] ?? '');
     t.true(findDistance(together[index], alone) < 1e-5, `input ${index}`);
   }
 });
 
 test.serial('calls of one input that come together come back each as it is alone', async (t) => {
-  const texts = makeSentences(40);
+  const texts = makeSentences(20);
   const together = await Promise.all(texts.map((text) => encode(text)));
-  for (const index of [0, 1, 13, 39]) {
+  for (const index of [0, 1, 13, 19]) {
     const [alone] = await encode(texts[index] ?? '');
     t.true(findDistance(together[index]?.[0], alone) < 1e-5, `input ${index}`);
   }
@@ -86,7 +86,7 @@ test.serial('calls of one input that come together come back each as it is alone
 
 test.serial('a short call that comes while a long one is at work does not wait for it', async (t) => {
   const ended: string[] = [];
-  const long = encode(...makeSentences(120)).then(() => ended.push('long'));
+  const long = encode(...makeSentences(60)).then(() => ended.push('long'));
   await encode('something before it, so that the long one is at work');
   await encode('hello');
   ended.push('short');
@@ -128,8 +128,8 @@ for (const [name, make] of Object.entries({
     const many = make(1_000_000);
     await measure(few);
     // The best of some, as the machine may be doing something else meanwhile.
-    const fewMs = Math.min(await measure(few), await measure(few), await measure(few));
-    const manyMs = Math.min(await measure(many), await measure(many), await measure(many));
+    const fewMs = Math.min(await measure(few), await measure(few));
+    const manyMs = Math.min(await measure(many), await measure(many));
     t.true(manyMs < 3 * fewMs + 20, `${fewMs} ms, ${manyMs} ms`);
   });
 }
@@ -152,7 +152,7 @@ test('the tokenizer is given one word at a time, and none once there is no room'
 test('an aborted call is rejected with its reason at once, and others go on', async (t) => {
   const controller = new AbortController();
   const reason = new Error('the caller left');
-  const long = encoder.encode(makeSentences(300), controller.signal);
+  const long = encoder.encode(makeSentences(80), controller.signal);
   const short = encode('hello');
   controller.abort(reason);
   t.is(await t.throwsAsync(long), reason);
@@ -165,7 +165,7 @@ test.serial('a thread that dies at work is replaced and its call answered', asyn
   const own = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
   t.teardown(() => own.close());
   const expected = await own.encode(['hello'], signal);
-  const texts = ['hello', ...makeSentences(60)];
+  const texts = ['hello', ...makeSentences(30)];
   const call = own.encode(texts, signal);
   await threads[0]?.terminate();
   const vectors = await call;
@@ -233,7 +233,7 @@ test.serial('work for more threads than one starts as many, and short work one',
   t.teardown(() => own.close());
   await own.encode(['hello'], signal);
   t.is(threads.length, 1);
-  t.is((await own.encode(makeSentences(100), signal)).length, 100 * DIMENSIONS * 4);
+  t.is((await own.encode(makeSentences(60), signal)).length, 60 * DIMENSIONS * 4);
   t.is(threads.length, 3);
 });
 
@@ -241,7 +241,7 @@ test.serial('no thread is started before the first call, and closing ends what i
   const threads: Worker[] = [];
   const own = createTextEncoder({ threads: 2, onThread: (thread) => threads.push(thread) });
   t.is(threads.length, 0);
-  const call = own.encode(makeSentences(100), signal);
+  const call = own.encode(makeSentences(60), signal);
   t.is(threads.length, 2);
   const failed = t.throwsAsync(call, { instanceOf: UpstreamError });
   await own.close();

@@ -1,6 +1,6 @@
 import test from 'ava';
 
-import { toRemembered } from '../../../../workers/upstreams/gemini/thought-signatures.ts';
+import { toSavedSignatures } from '../../../../workers/upstreams/gemini/thought-signatures.ts';
 import { toContents } from '../../../../workers/upstreams/gemini/to-contents.ts';
 import type { ChatMessage, Recalled } from '../../../../workers/upstreams/upstream.ts';
 import { createTarget } from '../../../support/upstream-target.ts';
@@ -39,26 +39,26 @@ function sign(messages: ChatMessage[], { model = NEW, recalled = new Map() as Re
 
 test('what the client sent back counts before what was remembered', (t) => {
   const recalled = new Map([
-    ['1:a', toRemembered(NEW, 'ours')],
-    ['1:b', toRemembered(NEW, 'ours')],
+    ['1:a', toSavedSignatures(NEW, 'ours')],
+    ['1:b', toSavedSignatures(NEW, 'ours')],
   ]);
   t.deepEqual(sign([asks, says(call('a', 'theirs'), call('b'))], { recalled }), [['theirs', 'ours']]);
 });
 
 test('what is remembered of another model or kind, or is nonsense, is no signature', (t) => {
   const values = [
-    toRemembered('gemini-3-pro', 's'),
+    toSavedSignatures('gemini-3-pro', 's'),
     { kind: 'anthropic', model: `models/${NEW}`, thoughtSignature: 's' },
     { kind: 'gemini', model: `models/${NEW}`, thoughtSignature: 7 },
     { kind: 'gemini', model: `models/${NEW}` },
     'text',
     null,
-    [toRemembered(NEW, 's')],
+    [toSavedSignatures(NEW, 's')],
   ];
   for (const value of values) {
     t.deepEqual(sign([asks, says(call('a'))], { recalled: new Map([['1:a', value]]) }), [[STAND_IN]]);
   }
-  const recalled = new Map([['1:a', toRemembered(NEW, 's')]]);
+  const recalled = new Map([['1:a', toSavedSignatures(NEW, 's')]]);
   t.deepEqual(sign([asks, says(call('a'))], { model: `models/${NEW}`, recalled }), [['s']]);
 });
 
@@ -88,12 +88,12 @@ test('a lost signature is stood in for on the first call of each step of the cur
 
 test('older models get what is known, and no stand-in', (t) => {
   const model = 'gemini-2.5-flash';
-  const recalled = new Map([['1:b', toRemembered(model, 's')]]);
+  const recalled = new Map([['1:b', toSavedSignatures(model, 's')]]);
   t.deepEqual(sign([asks, says(call('a'), call('b'))], { model, recalled }), [[null, 's']]);
 });
 
 test('a signature of another turn whose call has the same id is not sent', (t) => {
-  const recalled = new Map([['1:a', toRemembered(NEW, 's')]]);
+  const recalled = new Map([['1:a', toSavedSignatures(NEW, 's')]]);
   const messages = [asks, says(call('a')), ...answers('a'), says(call('a')), ...answers('a')];
   t.deepEqual(sign(messages, { recalled }), [['s'], [STAND_IN]]);
 });

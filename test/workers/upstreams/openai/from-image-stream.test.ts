@@ -5,7 +5,7 @@ import { makePng } from '../../../../scripts/vendor-simulator/tiny-png.ts';
 import { DEFAULT_HTTP_TIMEOUTS } from '../../../../workers/upstreams/http-client.ts';
 import { createOpenAiUpstream } from '../../../../workers/upstreams/openai/openai-upstream.ts';
 import {
-  type ImageAnswer,
+  type ImageResponse,
   type ImageCall,
   noUpstreamUsage,
   type PartialImage,
@@ -23,7 +23,7 @@ function toEvent(type: string, image: Buffer, more: object = {}): string {
 }
 
 interface Streamed {
-  readonly answer: Promise<ImageAnswer>;
+  readonly answer: Promise<ImageResponse>;
   readonly previews: PartialImage[];
 }
 

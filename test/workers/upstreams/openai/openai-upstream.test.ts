@@ -16,7 +16,7 @@ import {
   type ChatBody,
   type ChatEvent,
   type EmbeddingAnswer,
-  type ImageAnswer,
+  type ImageResponse,
   UpstreamError,
   type UpstreamTarget,
 } from '../../../../workers/upstreams/upstream.ts';
@@ -34,7 +34,7 @@ interface Rig {
     more?: Partial<CallContext & { body: ChatBody; drops: string[] }>,
   ) => ChatRun;
   readonly embed: (model: string, inputs: string[], dimensions?: number) => Promise<EmbeddingAnswer>;
-  readonly draw: (model: string, n?: number) => Promise<ImageAnswer>;
+  readonly draw: (model: string, n?: number) => Promise<ImageResponse>;
 }
 
 type ChatRun = AsyncIterable<ChatEvent>;
@@ -302,7 +302,7 @@ test('an error event within a stream comes after what was said', async (t) => {
 });
 
 test('a vendor that is silent before or within its answer times out', async (t) => {
-  const { chat, embed } = await startRig(t, {}, { firstByteMs: 60, betweenChunksMs: 60 });
+  const { chat, embed } = await startRig(t, {}, { firstByteMs: 500, betweenChunksMs: 500 });
   t.is(getError(t, await listen(chat('gpt-sim+slow-5000', true))).failure, 'timeout');
   t.is(getError(t, await listen(chat('gpt-sim+hang', true))).failure, 'timeout');
   t.is(getError(t, await listen(chat('gpt-sim+hang', false))).failure, 'timeout');

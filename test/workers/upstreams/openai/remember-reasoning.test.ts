@@ -1,9 +1,6 @@
 import test from 'ava';
 import type { ChatBody, ChatEvent } from '../../../../workers/upstreams/upstream.ts';
-import {
-  rememberReasoning,
-  restoreReasoning,
-} from '../../../../workers/upstreams/openai/remember-reasoning.ts';
+import { saveReasoning, restoreReasoning } from '../../../../workers/upstreams/openai/save-reasoning.ts';
 
 const delta = (said: object, index = 0): ChatEvent => ({ type: 'delta', index, delta: { ...said } });
 const finish = (index = 0): ChatEvent => ({
@@ -21,7 +18,7 @@ const call = (id: string): object => ({
 
 async function collect(events: ChatEvent[]): Promise<ChatEvent[]> {
   const all: ChatEvent[] = [];
-  for await (const event of rememberReasoning(events, 'm')) all.push(event);
+  for await (const event of saveReasoning(events, 'm')) all.push(event);
   return all;
 }
 

@@ -4,15 +4,15 @@ import { composeCaption } from './compose-caption.ts';
 import type { ImageEdit } from './parse-edits.ts';
 import { clear, openRaster, type Raster, toRaster } from './raster.ts';
 
-/** Of a side, of every image on the way: four of them are 16 MB each. */
+/** Per side, for every intermediate image: four of them take 16 MB each. */
 export const maxSide = 2_048;
 const maxEdits = 10;
-/** The lightness of red, green and blue (ITU-R BT.709). */
+/** The luminance of red, green and blue (ITU-R BT.709). */
 const luma: [number, number, number] = [0.2126, 0.7152, 0.0722];
 
 /**
- * Applies operations in their order.
- * @throws UpstreamError `rejected` where they are too many, or make an image too large; the signal's reason
+ * Applies operations in order.
+ * @throws UpstreamError `rejected` if they are too many, or make an image too large; the signal's reason
  */
 export async function applyEdits(
   source: Raster,
@@ -57,8 +57,8 @@ async function applyEdit(image: Raster, edit: ImageEdit, font: PictureFont): Pro
 }
 
 /**
- * The time of a blur grows with its sigma. Of an image that is shrunk first the same sigma is a small one, and what the
- * shrinking loses would not be left anyway.
+ * Blurs a shrunken copy, because the time of a blur grows with its sigma. The blur would remove anyway what
+ * shrinking loses.
  */
 async function blur(image: Raster, sigma: number): Promise<Raster> {
   const { width, height } = image;
@@ -82,7 +82,7 @@ export async function resizeTo(image: Raster, width: number, height: number): Pr
   return await toRaster((await openRaster(image)).resize(width, height, { fit: 'fill' }));
 }
 
-/** Keeps the shape. */
+/** Keeps the aspect ratio. */
 async function shrinkToBounds(image: Raster): Promise<Raster> {
   if (image.width <= maxSide && image.height <= maxSide) return image;
   return await toRaster((await openRaster(image)).resize(maxSide, maxSide, { fit: 'inside' }));

@@ -4,10 +4,13 @@ import { traceLine } from '../picture/trace-line.ts';
 
 const ink = '#14213d';
 const paper = '#fdfaf3';
-/** Letters smaller than this many pixels are not readable. */
+/** Smaller characters are not readable. */
 const minLetterPixels = 9;
 
-/** A caption for an image of this size, as SVG: a dark band along its foot with the text on it, all of it paths. */
+/**
+ * Composes a caption for an image of this size, as SVG: a dark band along the bottom with the text on it, all
+ * as paths.
+ */
 export function composeCaption(text: string, width: number, height: number, font: PictureFont): string {
   const padding = Math.max(2, Math.round(Math.min(width, height) * 0.04));
   const maxHeight = Math.max(1, height * 0.45 - 2 * padding);

@@ -8,7 +8,7 @@ export type ImageEdit =
   | { readonly kind: 'blur'; readonly sigma: number }
   | { readonly kind: 'caption'; readonly text: string };
 
-/** What is beyond is not looked at. */
+/** Text beyond this is ignored. */
 const maxChars = 4_000;
 const filler = String.raw`(?: (?:it|this|that|the|an?|by|to|of|with|image|picture|photo|saying|reading|says|text|words?))*`;
 const quoted = String.raw`"([^"]*)"|“([^”]*)”|«([^»]*)»|'([^']*)'`;
@@ -17,7 +17,7 @@ const sigmas = { slight: 2, plain: 5, strong: 15 };
 
 interface EditPattern {
   readonly pattern: RegExp;
-  /** Null where the words turn out to name no operation. */
+  /** Returns null if the words turn out to name no operation. */
   readonly read: (match: RegExpExecArray) => ImageEdit | null;
 }
 
@@ -69,7 +69,7 @@ const patterns: readonly EditPattern[] = [
   },
 ];
 
-/** The operations that a prompt names, in its order; none where it names none. */
+/** Returns the operations that a prompt names, in its order; empty if it names none. */
 export function parseEdits(prompt: string): ImageEdit[] {
   const text = prompt
     .slice(0, maxChars)
@@ -86,7 +86,7 @@ export function parseEdits(prompt: string): ImageEdit[] {
   return edits;
 }
 
-/** The earliest match from a place on, so that words within a caption are no operations. */
+/** Returns the earliest match from an index on, so that words within a caption do not count as operations. */
 function findFirst(
   text: string,
   from: number,
@@ -116,7 +116,7 @@ function readRotation(direction: string | null, number: string | null): ImageEdi
 }
 
 function readSigma(adverb: string | undefined, number: string | undefined): number {
-  // Sharp takes sigmas from 0.3 on; above 100 nothing is left to see.
+  // Sharp accepts sigmas from 0.3 on; above 100 nothing is left to see.
   if (number !== undefined) return Math.min(100, Math.max(0.3, Number(number)));
   return adverb === undefined
     ? sigmas.plain

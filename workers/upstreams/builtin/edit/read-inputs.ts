@@ -5,11 +5,11 @@ import { clear, loadSharp, openRaster, type Raster, toRaster } from './raster.ts
 export interface EditSource {
   /** All inputs side by side, as high as the first. */
   readonly image: Raster;
-  /** The part of it that is the first input. */
+  /** The width of the part that is the first input. */
   readonly firstWidth: number;
 }
 
-/** Several images become one, in their order, so that an edit has something to do with each of them. */
+/** Joins several images into one, in order, so that an edit applies to all of them. */
 export async function readInputs(inputs: readonly InputImage[]): Promise<EditSource> {
   const bound = Math.floor(maxSide / inputs.length);
   const rasters: Raster[] = [];
@@ -26,7 +26,7 @@ export async function readInputs(inputs: readonly InputImage[]): Promise<EditSou
 
 async function decode({ bytes }: InputImage, bound: number): Promise<Raster> {
   const sharp = await loadSharp();
-  // A decoder that shrinks while it reads never holds more than it has to.
+  // A decoder that shrinks while it reads never holds more than necessary.
   return await toRaster(sharp(bytes).resize(bound, bound, { fit: 'inside', withoutEnlargement: true }));
 }
 
@@ -50,7 +50,7 @@ async function joinInRow(rasters: readonly Raster[]): Promise<Raster> {
   );
 }
 
-/** The edited image where the mask is transparent, and the source everywhere else. */
+/** Returns the edited image where the mask is transparent, and the source everywhere else. */
 export async function applyMask(
   { image: source, firstWidth }: EditSource,
   edited: Raster,
@@ -65,7 +65,7 @@ export async function applyMask(
   return await toRaster((await openRaster(source)).composite([{ input: data, ...alpha }]));
 }
 
-/** Opaque where the mask is transparent. The mask is of the first input: what stands beside it does not change. */
+/** Opaque where the mask is transparent. The mask applies to the first input; the others do not change. */
 async function cutHole(mask: InputImage, firstWidth: number, { width, height }: Raster): Promise<Raster> {
   const sharp = await loadSharp();
   const opaque = { r: 0, g: 0, b: 0, alpha: 1 };

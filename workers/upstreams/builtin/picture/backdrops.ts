@@ -1,20 +1,20 @@
 import { mixColors, type Palette } from './palettes.ts';
 import { pickBetween, pickOne, type Random } from './seeded-random.ts';
 
-/** Pictures are drawn on a square of this many units, whatever their size in pixels. */
+/** Images are drawn on a square of this many units, whatever their size in pixels. */
 export const CANVAS = 1000;
 
 export interface Backdrop {
   /**
-   * SVG over the whole canvas; `height` is how much of it, from the top, nothing will cover. Only numbers and colours
-   * of ours are written, never text of a caller.
+   * Draws SVG over the whole canvas. `height` is how much of it, from the top, stays uncovered. Writes only our
+   * own numbers and colours, never a caller's text.
    */
   draw(random: Random, palette: Palette, height: number): string;
-  /** Whether it takes a light card, as a dark one would sink in it. */
+  /** Whether it needs a light card, because a dark one would not stand out. */
   readonly isDark: boolean;
 }
 
-/** In this order, beginning anywhere, the pictures of one call differ at a glance. */
+/** In this order, from any start, the images of one call differ at a glance. */
 export const BACKDROPS: readonly [Backdrop, ...Backdrop[]] = [
   { draw: drawHills, isDark: false },
   { draw: drawTiles, isDark: false },
@@ -86,7 +86,7 @@ function drawTiles(random: Random, { ink, paper, accents }: Palette): string {
   return parts.join('');
 }
 
-/** One of seven figures on a square of 100. */
+/** Draws one of seven figures on a square of 100. */
 function drawTile(kind: number, color: string, ground: string): string {
   switch (kind) {
     case 0:

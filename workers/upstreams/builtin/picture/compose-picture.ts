@@ -7,13 +7,13 @@ import { traceLine } from './trace-line.ts';
 
 export interface PictureOrder {
   readonly prompt: string;
-  /** Nothing here can be left out of a picture: this only makes it another one. */
+  /** Nothing can be left out of an image here. It only makes the image a different one. */
   readonly negativePrompt: string | null;
-  /** `vivid` and `natural` choose the colours; any other only makes the picture another one. */
+  /** `vivid` and `natural` choose the colours. Any other style only makes the image a different one. */
   readonly style: string | null;
-  /** Which picture of the call: each has another backdrop. */
+  /** The index of the image within the call. Each has another backdrop. */
   readonly index: number;
-  /** Pixels a side. */
+  /** Pixels per side. */
   readonly size: number;
 }
 
@@ -21,12 +21,12 @@ const MARGIN = 48;
 const PADDING = 52;
 const SIGNATURE = { text: 'demo-svg-image', size: 25 };
 const CARD_WIDTH = CANVAS - 2 * MARGIN;
-/** Letters smaller than this many pixels are not readable. */
+/** Smaller characters are not readable. */
 const MIN_LETTER_PIXELS = 11;
 
 /**
- * A picture of a prompt as SVG: a backdrop, and on it a card with the prompt's text, all of it paths. The same order
- * gives the same picture.
+ * Composes an image of a prompt as SVG: a backdrop, and on it a card with the prompt's text, all as paths. The
+ * same order gives the same image.
  */
 export function composePicture(order: PictureOrder, font: PictureFont): string {
   const { prompt, negativePrompt, style, index, size } = order;
@@ -36,7 +36,7 @@ export function composePicture(order: PictureOrder, font: PictureFont): string {
   const palette = choosePalette(random, style);
   const width = CARD_WIDTH - 2 * PADDING;
   const text = fitText(prompt, font, [
-    // Half the picture for the backdrop, unless the text is too long for that.
+    // Leaves half the image to the backdrop, unless the text is too long for that.
     { width, maxHeight: 360, minSize: 56, maxSize: 124 },
     {
       width,

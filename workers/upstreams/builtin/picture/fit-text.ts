@@ -14,15 +14,15 @@ export interface FittedText {
   readonly lines: readonly (readonly PictureGlyph[])[];
 }
 
-/** More than the smallest size has room for; what is beyond is not even looked at. */
+/** More than fits in the smallest size. Text beyond this is ignored. */
 const MAX_CHARS = 1200;
 const SPACE: PictureGlyph = { advance: 0.25, trace: () => '' };
 const LINE_HEIGHT = 1.22;
 const SHRINK = 0.93;
 
 /**
- * Fits a text into the first of the boxes that holds it in one of the box's sizes. What is too long even for the last
- * one ends in an ellipsis there.
+ * Fits a text into the first of the boxes that holds it in one of the box's sizes. A text too long even for the
+ * last box ends in an ellipsis there.
  */
 export function fitText(text: string, font: PictureFont, boxes: readonly TextBox[]): FittedText {
   const head = text.slice(0, MAX_CHARS);
@@ -48,7 +48,7 @@ export function fitText(text: string, font: PictureFont, boxes: readonly TextBox
   return last;
 }
 
-/** Greedy; a word longer than a line goes on in the next. Widths are shares of the font's size. */
+/** Wraps greedily; a word longer than a line continues on the next. Widths are fractions of the font size. */
 function wrapWords(words: readonly PictureGlyph[][], width: number): PictureGlyph[][] {
   const lines: PictureGlyph[][] = [];
   let line: PictureGlyph[] = [];

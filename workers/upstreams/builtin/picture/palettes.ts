@@ -1,6 +1,6 @@
 import { pickOne, shuffle, type Random } from './seeded-random.ts';
 
-/** `ink` is dark and `paper` light enough for text of the one to be read on the other. */
+/** `ink` is dark and `paper` is light enough for text in one to be readable on the other. */
 export interface Palette {
   readonly ink: string;
   readonly paper: string;
@@ -21,7 +21,7 @@ const NATURAL = [
   { ink: '#22333b', paper: '#f2f4f3', accents: ['#a9927d', '#c6ac8f', '#7a9e9f', '#4f6d7a'] },
 ] as const satisfies Palette[];
 
-/** `vivid` and `natural`, the two styles that OpenAI's images know, choose the kind of palette. */
+/** `vivid` and `natural`, OpenAI's two image styles, choose the kind of palette. */
 export function choosePalette(random: Random, style: string | null): Palette {
   const kind = style?.trim().toLowerCase();
   const palette = pickOne<Palette>(
@@ -31,7 +31,7 @@ export function choosePalette(random: Random, style: string | null): Palette {
   return { ...palette, accents: shuffle(random, palette.accents) as unknown as Palette['accents'] };
 }
 
-/** A colour between two, `share` of the way to the second. */
+/** Mixes two colours; `share` is the fraction of the second. */
 export function mixColors(from: string, to: string, share: number): string {
   const channels = [1, 3, 5].map((at) => {
     const start = Number.parseInt(from.slice(at, at + 2), 16);

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-/** What is used of fontkit, which brings no types. */
+/** The parts of fontkit that are used. It has no types. */
 interface FontkitPath {
   scale(x: number, y: number): FontkitPath;
   translate(x: number, y: number): FontkitPath;
@@ -20,27 +20,27 @@ interface FontkitFont {
   };
 }
 
-/** A drawn character; lengths are shares of the font's size. */
+/** A drawn character. Lengths are fractions of the font size. */
 export interface PictureGlyph {
   readonly advance: number;
-  /** SVG path data of the glyph in a size, its origin (left end of the base line) at a place. */
+  /** Returns the SVG path data of the glyph in a size, with its origin (left end of the baseline) at a point. */
   trace(size: number, x: number, y: number): string;
 }
 
 export interface PictureFont {
   /**
-   * Glyphs of one word. Letters and digits that the font lacks are boxes; other characters that it lacks (emoji,
-   * controls) are left out.
+   * Returns the glyphs of one word. Letters and digits that the font lacks become boxes; other missing
+   * characters (emoji, controls) are left out.
    */
   shapeWord(word: string): PictureGlyph[];
 }
 
-/** Manrope comes in a file a script; the first that has a character draws it. */
+/** Manrope has one file per script. The first file with a character draws it. */
 const SCRIPTS = ['latin', 'cyrillic', 'latin-ext', 'cyrillic-ext', 'greek', 'vietnamese'];
 
 let font: PictureFont | undefined;
 
-/** The process's font, read when it is first used. */
+/** Returns the process's font, which is loaded on first use. */
 export function getPictureFont(): PictureFont {
   font ??= loadPictureFont();
   return font;

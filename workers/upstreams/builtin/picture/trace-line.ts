@@ -1,6 +1,6 @@
 import type { PictureGlyph } from './picture-font.ts';
 
-/** SVG path data of a line of glyphs that begins at a place of its base line. */
+/** Returns the SVG path data of a line of glyphs that begins at a point on its baseline. */
 export function traceLine(
   glyphs: readonly PictureGlyph[],
   size: number,

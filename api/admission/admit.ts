@@ -1,0 +1,152 @@
+import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
+import {
+  runAdmission,
+  type Admission,
+  type AdmissionResult,
+  type AdmissionRequest,
+} from '../../shared/billing/admit-script.ts';
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import {
+  createIdempotencyClaim,
+  createLargeIdempotencyClaim,
+  type IdempotencyClaim,
+} from '../../shared/billing/idempotency-claim.ts';
+import { maxKeptBytesPerAccount } from '../../shared/billing/kept-bytes.ts';
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { formatRub } from '../../shared/pricing/money.ts';
+import type { ApiContext } from '../request/context.ts';
+import { creationOptionsOf } from '../request/creation-options.ts';
+import { holderOf } from '../request/holder.ts';
+import { readIdempotencyKey } from '../request/idempotency-key.ts';
+import type { Services } from '../services.ts';
+import { askAccount, describeRateLimit, toAccountError } from './ask-account.ts';
+
+/** Responses leave Redis within seconds of their end, unless the object store is down. */
+const keptRetryAfterSeconds = 10;
+
+/** How long a request may wait before its work starts if its caller sets no limit. */
+const queueDeadlineMs = 10 * 60_000;
+const jobDeadlineMs = 24 * 60 * 60_000;
+
+/** The most that a request can use, in the units of its price. */
+export interface Estimate {
+  readonly model: CatalogModel;
+  readonly promptTokens: number;
+  readonly fixedNano: bigint;
+  readonly nanoPerUnit: bigint;
+  readonly wantedUnits: number;
+  readonly leastUnits: number;
+  readonly sharePermille: number;
+  readonly user: string | null;
+}
+
+export interface Admitted extends Admission {
+  readonly outcome: 'ok';
+  readonly requestId: string;
+  readonly request: AdmittedRequest;
+}
+
+/** The request was sent before under the same Idempotency-Key; its response is sent again. */
+export interface Attached {
+  readonly outcome: 'attached';
+  readonly requestId: string;
+  readonly accountId: string;
+}
+
+/**
+ * Admits a request: checks its limits and reserves its money in one round trip to Redis. Always sets the rate limit
+ * headers. A replayed response carries the id of the original request.
+ * @throws AppError the reason for a refusal
+ */
+export async function admit(
+  services: Services,
+  context: ApiContext,
+  estimate: Estimate,
+): Promise<Admitted | Attached> {
+  const { requestId, preAdmission } = context.state;
+  const holder = holderOf(context);
+  const { accountId, keyHash } = holder;
+  const { model, promptTokens, user } = estimate;
+  const claim = await readClaim(context, accountId);
+  // The client may have disconnected while the request was read, counted and hashed.
+  context.state.signal.throwIfAborted();
+  const request: AdmissionRequest = {
+    requestId,
+    accountId,
+    keyHash,
+    slots: model.rpmCoefficient,
+    slotsTaken: preAdmission?.slotsTaken ?? 0,
+    fixedNano: estimate.fixedNano,
+    nanoPerUnit: estimate.nanoPerUnit,
+    wantedUnits: estimate.wantedUnits,
+    leastUnits: estimate.leastUnits,
+    sharePermille: estimate.sharePermille,
+    freeAllowed: model.pricing.free_requests,
+    claim,
+  };
+  const answer = await askAccount(services, holder, () => runAdmission(services.redis, request));
+  if ('rateLimit' in answer) context.set(describeRateLimit(answer.rateLimit));
+  if (answer.outcome === 'attached') {
+    context.set({ 'x-request-id': answer.requestId, 'idempotent-replayed': 'true' });
+    return { ...answer, accountId };
+  }
+  if (answer.outcome !== 'ok') throw await toRefusal(services, holder, answer);
+  const { respondsAsync, timeoutMs } = creationOptionsOf(context);
+  const admittedAtMs = Date.now();
+  return {
+    ...answer,
+    requestId,
+    request: {
+      requestId,
+      accountId,
+      model: model.id,
+      pricing: model.pricing,
+      priceVersion: model.priceVersion,
+      admittedAtMs,
+      deadlineAtMs: admittedAtMs + (timeoutMs ?? (respondsAsync ? jobDeadlineMs : queueDeadlineMs)),
+      userIp: context.ip,
+      promptTokens,
+      user,
+      claimHash: claim?.keyHash ?? null,
+    },
+  };
+}
+
+/** Null if the caller sent no Idempotency-Key. */
+async function readClaim(context: ApiContext, accountId: string): Promise<IdempotencyClaim | null> {
+  const key = readIdempotencyKey(context);
+  const { preAdmission, body } = context.state;
+  if (key === null) return null;
+  const isLarge = preAdmission !== undefined;
+  return isLarge
+    ? await createLargeIdempotencyClaim(key, context.path, body, accountId)
+    : createIdempotencyClaim(key, context.path, body);
+}
+
+type Refusal = Exclude<AdmissionResult, { outcome: 'ok' | 'attached' }>;
+
+async function toRefusal(services: Services, holder: KeyHolder, answer: Refusal): Promise<AppError> {
+  switch (answer.outcome) {
+    case 'conflict':
+      return new AppError('idempotency_conflict');
+    case 'ledger_full':
+      return new AppError('service_unavailable', { message: 'the ledger stream is at its bound' });
+    case 'kept_too_much':
+      return new AppError('too_many_jobs', {
+        message:
+          `Answers of this account that are kept under Idempotency-Keys take ${maxKeptBytesPerAccount / 1_000_000} MB, as ` +
+          'much as they may. Send this request without the header, or later: requests under way make room once their ' +
+          'answers have moved to the object store, and answers that stay, very short ones above all, within a day.',
+        headers: { 'retry-after': String(keptRetryAfterSeconds) },
+      });
+    case 'insufficient':
+      return new AppError('insufficient_balance', {
+        message:
+          `This request may cost up to ${formatRub(answer.neededNano)} RUB; ` +
+          `${formatRub(answer.spendableNano)} RUB of the balance can be spent. Refill it, or ask for less.`,
+      });
+    default:
+      return await toAccountError(services, holder, answer);
+  }
+}

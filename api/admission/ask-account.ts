@@ -1,0 +1,78 @@
+import { healKey } from '../../shared/account-changes/heal-key.ts';
+import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
+import { unknownKey } from '../../shared/accounts/unknown-key.ts';
+import type { AccountRefusal } from '../../shared/billing/account-refusal.ts';
+import type { RateLimit } from '../../shared/billing/rate-window.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { waitForLookUp } from '../../shared/look-ups/wait-for-look-up.ts';
+import { callRedis } from '../../shared/redis/redis-client.ts';
+import type { Services } from '../services.ts';
+
+/**
+ * Runs a script that needs the account and its key in Redis. If Redis lacks the account, it is loaded from MongoDB; if
+ * Redis does not recognize the key, it is looked up there. Then the script runs once more.
+ */
+export async function askAccount<T extends { readonly outcome: string }>(
+  services: Services,
+  holder: KeyHolder,
+  runScript: () => Promise<T>,
+): Promise<T> {
+  const answer = await callRedis(runScript);
+  switch (answer.outcome) {
+    case 'unknown':
+      await waitForLookUp(
+        services.accountWaitMs,
+        'loading an account',
+        services.hotAccounts.load(holder.accountId),
+      );
+      return await callRedis(runScript);
+    case 'revoked':
+      return (await waitForLookUp(
+        services.accountWaitMs,
+        'the look-up of a replaced key',
+        healKey(services, holder),
+      ))
+        ? await callRedis(runScript)
+        : answer;
+    default:
+      return answer;
+  }
+}
+
+export async function toAccountError(
+  { apiKeys }: Services,
+  { keyHash }: KeyHolder,
+  refusal: AccountRefusal,
+): Promise<AppError> {
+  switch (refusal.outcome) {
+    case 'unknown':
+    case 'revoked':
+      await apiKeys.forget(keyHash);
+      return unknownKey();
+    case 'banned':
+      return new AppError('account_banned');
+    case 'rate_limited': {
+      const seconds = Math.min(59, Math.max(1, refusal.retryAfterSeconds));
+      return new AppError('rate_limit_exceeded', {
+        message: `The limit of ${refusal.rateLimit.limit} requests per minute is reached. Try again in ${seconds} s.`,
+        headers: { 'retry-after': String(seconds) },
+      });
+    }
+    default:
+      return refusal satisfies never;
+  }
+}
+
+export function describeRateLimit({ limit, remaining, resetSeconds }: RateLimit): Record<string, string> {
+  return {
+    'x-ratelimit-limit-requests': String(limit),
+    'x-ratelimit-remaining-requests': String(Math.max(0, remaining)),
+    'x-ratelimit-reset-requests': formatReset(resetSeconds),
+  };
+}
+
+/** In OpenAI's format: `1s`, `59s`, `1m0s`. */
+function formatReset(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  return minutes > 0 ? `${minutes}m${seconds % 60}s` : `${seconds}s`;
+}

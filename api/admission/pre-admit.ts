@@ -1,0 +1,125 @@
+import { hashIdempotencyKey } from '../../shared/billing/idempotency-claim.ts';
+import { runPreAdmission, type PreAdmission } from '../../shared/billing/pre-admit-script.ts';
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import type { ModelType } from '../../shared/contract/models.ts';
+import { countWaitingForTurns } from '../../shared/fairness/work-turns.ts';
+import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
+import type { ApiContext } from '../request/context.ts';
+import { holderOf } from '../request/holder.ts';
+import { readIdempotencyKey } from '../request/idempotency-key.ts';
+import type { Services } from '../services.ts';
+import { askAccount, describeRateLimit, toAccountError } from './ask-account.ts';
+
+/**
+ * Checks what is known before a large body is read: reading, counting and holding one costs the process more than a round
+ * trip to Redis. Takes one slot of the account's minute, which the admission counts as taken.
+ * @param types model types of the operation
+ * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` for an account that
+ * can pay for none of these models
+ */
+export async function preAdmitBody(
+  services: Services,
+  context: ApiContext,
+  types: readonly ModelType[],
+): Promise<void> {
+  const preAdmission = await askPreAdmission(services, context, 1);
+  context.state.preAdmission = preAdmission;
+  checkSpendable(services, preAdmission, types);
+}
+
+/**
+ * Makes the same checks before a small body, for a caller that waits for `100 Continue`. Takes no slot: its admission
+ * takes either all slots that the model requires or none, so that an account at its limit can accumulate them.
+ */
+export async function checkBeforeBody(
+  services: Services,
+  context: ApiContext,
+  types: readonly ModelType[],
+): Promise<void> {
+  checkSpendable(services, await askPreAdmission(services, context, 0), types);
+}
+
+function checkSpendable(services: Services, answer: PreAdmission, types: readonly ModelType[]): void {
+  if (!canSpend(answer) && !hasFreeModel(services, types)) throw new AppError('insufficient_balance');
+}
+
+/**
+ * Checks the account before costly work for a request, unless that was done before. The model is known by now, so all of
+ * its slots are taken: taking them one at a time would never let an account at its limit accumulate enough.
+ * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` for an account that
+ * can spend nothing
+ */
+export async function preAdmit(services: Services, context: ApiContext, model: CatalogModel): Promise<void> {
+  if (context.state.preAdmission !== undefined) return;
+  context.state.preAdmission = await askPreAdmission(services, context, model.rpmCoefficient);
+  precheckBalance(context, model);
+}
+
+/** With more of an account's requests waiting to be counted than this, further ones are checked first. */
+const maxWaitingUnasked = 8;
+
+/**
+ * Checks accounts that are likely to be refused before their requests are counted, which takes milliseconds: accounts
+ * refused a moment ago, and accounts with many requests waiting to be counted. All others are checked once, by their
+ * admission.
+ * @throws AppError as preAdmit
+ */
+export async function preAdmitDoubtful(
+  services: Services,
+  context: ApiContext,
+  model: CatalogModel,
+): Promise<void> {
+  const { accountId } = holderOf(context);
+  if (services.refusals.has(accountId) || countWaitingForTurns(accountId) > maxWaitingUnasked)
+    await preAdmit(services, context, model);
+}
+
+async function askPreAdmission(
+  services: Services,
+  context: ApiContext,
+  slots: number,
+): Promise<PreAdmission> {
+  const holder = holderOf(context);
+  const key = readIdempotencyKey(context);
+  const request = { ...holder, slots, claimHash: key === null ? null : hashIdempotencyKey(key) };
+  const answer = await askAccount(services, holder, () => runPreAdmission(services.redis, request));
+  if ('rateLimit' in answer) context.set(describeRateLimit(answer.rateLimit));
+  if (answer.outcome !== 'ok') throw await toAccountError(services, holder, answer);
+  return answer;
+}
+
+/**
+ * Refuses a pre-admitted request that its account certainly cannot pay for, before its text is counted. Only the admission
+ * knows whether the balance is sufficient.
+ * @param costNano minimum cost known so far
+ * @throws AppError `insufficient_balance`
+ */
+export function precheckBalance(context: ApiContext, { pricing }: CatalogModel, costNano = 1n): void {
+  const { preAdmission } = context.state;
+  if (preAdmission === undefined || isFree(pricing)) return;
+  const freeRequests = pricing.free_requests ? preAdmission.freeRequests : 0;
+  if (!canSpend({ ...preAdmission, freeRequests }, costNano)) throw new AppError('insufficient_balance');
+}
+
+/** A kept response was paid for by its original request. */
+function canSpend(
+  { spendableNano, freeRequests, isReplay }: Omit<PreAdmission, 'rateLimit' | 'slotsTaken'>,
+  costNano = 1n,
+): boolean {
+  return spendableNano >= costNano || freeRequests > 0 || isReplay;
+}
+
+/** Accounts without money may use free models. */
+function hasFreeModel({ catalog }: Services, types: readonly ModelType[]): boolean {
+  return catalog.current.models.some(
+    (model) => types.includes(model.type) && catalog.isActive(model) && isFree(model.pricing),
+  );
+}
+
+function isFree(pricing: CatalogModel['pricing']): boolean {
+  // Prices of characters and seconds are rounded to the nearest nano-rouble; use amounts that do not round to zero.
+  const usage = { ...noUsage, promptTokens: 1, images: 1, characters: 1_000_000, durationMs: 1_000_000 };
+  const worst = computeWorstCase(pricing, usage);
+  return worst.fixedNano === 0n && worst.nanoPerCompletionToken === 0n;
+}

@@ -1,0 +1,29 @@
+import { LRUCache } from 'lru-cache';
+import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+
+/** Long enough to catch a client that keeps retrying, short enough to forget one that has refilled its balance. */
+const rememberedMs = 10_000;
+const maxAccounts = 50_000;
+
+/** Errors that only admission or counting detects. */
+const codes: ReadonlySet<ErrorCode> = new Set([
+  'account_banned',
+  'rate_limit_exceeded',
+  'insufficient_balance',
+  'content_too_long',
+]);
+
+/** Accounts that this process refused a moment ago after wasted work, and will likely refuse again. */
+export class RecentRefusals {
+  readonly #accounts = new LRUCache<string, true>({ max: maxAccounts, ttl: rememberedMs });
+
+  /** @param error the error of a request of the account */
+  note(accountId: string, error: unknown): void {
+    if (error instanceof AppError && codes.has(error.code)) this.#accounts.set(accountId, true);
+  }
+
+  has(accountId: string): boolean {
+    return this.#accounts.has(accountId);
+  }
+}

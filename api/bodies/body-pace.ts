@@ -1,0 +1,98 @@
+import { AppError } from '../../shared/contract/errors.ts';
+
+/** Larger bodies are announced, paid for and bounded in total before they are read. */
+export const smallBodyBytes = 64 * 1024;
+
+/** Status for a body that arrives too slowly or not at all. No more of it is awaited. */
+export const lateStatus = 408;
+
+/** A large body holds memory that others wait for, so an occasional byte must not keep it. */
+const leastBytesPerSecond = 32 * 1024;
+
+export interface BodyTimes {
+  /** Total time for a small body, which arrives in one or two chunks. */
+  readonly smallMs: number;
+  /** Maximum time between two chunks of a large body. A silently broken connection looks like this. */
+  readonly stallMs: number;
+  /** Connections need a moment to reach their speed. */
+  readonly graceMs: number;
+}
+
+export const defaultBodyTimes: BodyTimes = { smallMs: 30_000, stallMs: 30_000, graceMs: 5_000 };
+
+/** The maximum time for a body of this length (ms). */
+export function longestBodyMs(length: number, { smallMs, graceMs } = defaultBodyTimes): number {
+  return Math.ceil(Math.max(smallMs, graceMs + (length / leastBytesPerSecond) * 1_000));
+}
+
+/** Fails a body that arrives too slowly. The time runs from construction, so a body that never starts is late too. */
+export class BodyPace {
+  readonly #isLarge: () => boolean;
+  readonly #fail: (error: AppError) => void;
+  readonly #times: BodyTimes;
+  #startedAtMs = performance.now();
+  #lastAtMs = this.#startedAtMs;
+  #length = 0;
+  #timer: NodeJS.Timeout;
+
+  /** @param fail called once, when the body is too slow */
+  constructor(isLarge: () => boolean, times: BodyTimes, fail: (error: AppError) => void) {
+    this.#isLarge = isLarge;
+    this.#times = times;
+    this.#fail = fail;
+    // A small body may turn out to be large, and then has less time.
+    this.#timer = setTimeout(() => this.#check(), times.graceMs);
+  }
+
+  add(bytes: number): void {
+    this.#length += bytes;
+    this.#lastAtMs = performance.now();
+  }
+
+  /** Excludes time during which this process did not read. */
+  exclude(heldMs: number): void {
+    this.#startedAtMs += heldMs;
+    this.#lastAtMs += heldMs;
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #check(): void {
+    const dueMs = this.#findDueMs();
+    if (dueMs <= 0) this.#fail(this.#describe());
+    else this.#timer = setTimeout(() => this.#check(), Math.min(Math.ceil(dueMs), this.#times.graceMs));
+  }
+
+  /** The remaining time (ms). */
+  #findDueMs(): number {
+    const dueAtMs = this.#isLarge() ? Math.min(this.#stallsAtMs(), this.#slowAtMs()) : this.#slowAtMs();
+    return dueAtMs - performance.now();
+  }
+
+  #stallsAtMs(): number {
+    return this.#lastAtMs + this.#times.stallMs;
+  }
+
+  #slowAtMs(): number {
+    const { smallMs, graceMs } = this.#times;
+    const allowedMs = this.#isLarge() ? graceMs + (this.#length / leastBytesPerSecond) * 1_000 : smallMs;
+    return this.#startedAtMs + allowedMs;
+  }
+
+  #describe(): AppError {
+    const { smallMs, stallMs } = this.#times;
+    if (!this.#isLarge())
+      return late(`The body has not come within ${smallMs / 1_000} s. Send it again, whole.`);
+    if (this.#stallsAtMs() < this.#slowAtMs())
+      return late(`Nothing more of the body has come for ${stallMs / 1_000} s. Send it again, whole.`);
+    const rate = leastBytesPerSecond / 1024;
+    return late(
+      `The body comes at less than ${rate} KB a second. Send it by a faster connection, or less at once.`,
+    );
+  }
+}
+
+const late = (message: string): AppError =>
+  new AppError('deadline_exceeded', { status: lateStatus, message });

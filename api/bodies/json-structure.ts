@@ -1,0 +1,39 @@
+import { maxJsonDepth, maxJsonValues, type JsonFault } from '../../shared/encoding/json-reader.ts';
+
+const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
+const [openObject, closeObject, openArray, closeArray] = [0x7b, 0x7d, 0x5b, 0x5d];
+
+/**
+ * Measures the nesting depth and the number of values of a JSON text as it arrives. Parsing a body of millions of empty
+ * objects costs seconds and gigabytes; scanning its bytes costs almost nothing. Does not validate the text, which the
+ * parser does. Only for small bodies, which JSON.parse reads faster than any code of ours; JsonReader measures large ones
+ * itself.
+ */
+export class JsonStructure {
+  #depth = 0;
+  #values = 1;
+  #inString = false;
+  #isEscaped = false;
+
+  /** The first fault found so far. */
+  push(chunk: Uint8Array): JsonFault | null {
+    for (const byte of chunk) {
+      if (this.#inString) {
+        if (this.#isEscaped) this.#isEscaped = false;
+        else if (byte === backslash) this.#isEscaped = true;
+        else if (byte === quote) this.#inString = false;
+      } else if (byte === quote) {
+        this.#inString = true;
+      } else if (byte === openObject || byte === openArray) {
+        this.#depth += 1;
+        this.#values += 1;
+        if (this.#depth > maxJsonDepth) return 'too_deep';
+      } else if (byte === closeObject || byte === closeArray) {
+        this.#depth -= 1;
+      } else if (byte === comma) {
+        this.#values += 1;
+      }
+    }
+    return this.#values > maxJsonValues ? 'too_many_values' : null;
+  }
+}

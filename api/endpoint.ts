@@ -1,0 +1,51 @@
+import type { Static, TSchema } from 'typebox';
+import type { Operation } from '../shared/contract/operation.ts';
+import { validate } from './middleware/validate.ts';
+import type { ApiContext, ApiMiddleware } from './request/context.ts';
+import type { Services } from './services.ts';
+
+/** The type that a schema validates; undefined for an operation without that schema. */
+type ValueOf<S> = S extends TSchema ? Static<S> : undefined;
+
+/** The parts of a request that the operation's schemas have validated. */
+interface Validated<O extends Operation> {
+  readonly body: ValueOf<O['body']>;
+  readonly query: ValueOf<O['query']>;
+  readonly path: ValueOf<O['pathParameters']>;
+}
+
+/** The context of a handler: `state` has the request's body, query and path parameters, typed by the contract. */
+export type ContextOf<O extends Operation> = ApiContext & { readonly state: Validated<O> };
+
+/** Creates middleware that runs before an operation's handler. */
+export type Step = (services: Services, operation: Operation) => ApiMiddleware;
+
+/** An operation of the contract with everything that answers it. */
+export interface Endpoint<O extends Operation = Operation> {
+  readonly operation: O;
+  readonly steps: readonly Step[];
+  readonly createHandler: (services: Services) => ApiMiddleware;
+}
+
+/**
+ * Defines how an operation is answered: its steps in order, then validation by its schemas, then its handler.
+ * @param createHandler called once per app
+ */
+export function defineEndpoint<const O extends Operation>(
+  operation: O,
+  steps: readonly Step[],
+  createHandler: (services: Services) => (context: ContextOf<O>) => Promise<void>,
+): Endpoint<O> {
+  // Validation comes right before it and checks what its type promises.
+  return { operation, steps, createHandler: createHandler as Endpoint['createHandler'] };
+}
+
+/** Creates everything that answers an operation, in order. */
+export const createStack = (
+  { operation, steps, createHandler }: Endpoint,
+  services: Services,
+): ApiMiddleware[] => [
+  ...steps.map((createStep) => createStep(services, operation)),
+  validate(operation),
+  createHandler(services),
+];

@@ -1,0 +1,15 @@
+import type { ApiMiddleware } from '../request/context.ts';
+import { holderOf } from '../request/holder.ts';
+import type { Services } from '../services.ts';
+
+/** Middleware for operations that ask a model. Refusals of other calls do not predict the next chat. */
+export function noteRefusals({ refusals }: Pick<Services, 'refusals'>): ApiMiddleware {
+  return async (context, next) => {
+    try {
+      await next();
+    } catch (error) {
+      refusals.note(holderOf(context).accountId, error);
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,45 @@
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
+import type { PreAdmission } from '../../shared/billing/pre-admit-script.ts';
+import type { AppError } from '../../shared/contract/errors.ts';
+import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
+import type { WebSession } from '../../shared/web/web-models.ts';
+import type { CreationOptions } from './creation-options.ts';
+import type { SessionCookie } from './session-cookies.ts';
+
+/** What the middleware before a handler has determined. */
+export interface RequestState {
+  /** Always generated here; a client's X-Request-Id is not adopted. Ids sort by time of request. */
+  requestId: string;
+  /**
+   * Aborts with `job_cancelled` when the response is closed: the client has disconnected, or has received all of it.
+   */
+  signal: AbortSignal;
+  /** Set by authenticate. */
+  holder?: KeyHolder;
+  /** Set by authenticateSession. */
+  session?: WebSession;
+  /** Whether the faults of a 422 are also given in Russian. */
+  translatesFaults?: true;
+  /** The cookie that identified the session. */
+  sessionCookie?: SessionCookie;
+  /** When the session was looked up, by `performance.now` (ms). */
+  sessionFoundAtMs?: number;
+  /** Set if the account was checked before admission: before a large body was read or the text was counted. */
+  preAdmission?: PreAdmission;
+  /** Set if the complete response was sent while the client is still sending. */
+  isAnswered?: boolean;
+  /** The error reported in the response, either as its body or as the last event of a stream. */
+  error?: AppError;
+  /** Options in the headers of a model request. */
+  creation?: CreationOptions;
+  /** Memory held for a large body until it is answered. `textBytes` of it count for its texts. */
+  bodyMemory?: { readonly share: BudgetShare; readonly textBytes: number };
+  /** Set by validate. */
+  path?: unknown;
+  body?: unknown;
+  query?: unknown;
+}
+
+export type ApiContext = ParameterizedContext<RequestState>;
+export type ApiMiddleware = Middleware<RequestState>;

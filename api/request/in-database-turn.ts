@@ -1,0 +1,48 @@
+import { AppError } from '../../shared/contract/errors.ts';
+import { tookTooLong } from '../../shared/look-ups/wait-for-look-up.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import { within } from '../../shared/runtime/within.ts';
+import type { Services } from '../services.ts';
+import type { ApiContext } from './context.ts';
+import { requesterOf } from './requester.ts';
+
+/**
+ * Runs work that uses MongoDB in a turn of the requesting account, user or network. Waiting work is dropped when its
+ * client disconnects.
+ *
+ * Waiting and working together take at most `databaseWaitMs`: all calls that one account may have waiting take a second or
+ * two, so a longer wait means that the database is down or hangs. Work that has begun continues and keeps its turn:
+ * MongoDB will execute its commands in any case, so the matching changes in Redis must follow. A caller that repeats the
+ * call finds it done, or is told so.
+ * @param work gets a signal that aborts once the caller has received a 503. From then on, anything that only this caller
+ * could be told, such as a new secret, must not be created, or must be undone.
+ * @throws AppError `service_unavailable` on timeout, `job_cancelled`
+ */
+export async function inDatabaseTurn<T>(
+  { databaseTurns, databaseWaitMs, log }: Pick<Services, 'databaseTurns' | 'databaseWaitMs' | 'log'>,
+  context: ApiContext,
+  work: (late: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const startedMs = performance.now();
+  const turn = await databaseTurns.acquire(requesterOf(context), 1, {
+    signal: context.state.signal,
+    waitMs: databaseWaitMs,
+    maxWaiting: Infinity,
+    refuse: () => new AppError('service_unavailable', { message: 'no turn at the database came in time' }),
+  });
+  const late = new AbortController();
+  const working = work(late.signal).finally(() => turn.release());
+  const leftMs = databaseWaitMs - (performance.now() - startedMs);
+  return await within(leftMs, working, () => {
+    const error = tookTooLong('what MongoDB was asked', databaseWaitMs);
+    late.abort(error);
+    // No caller sees the outcome any more.
+    runInBackground(working.catch(passAway), 'what a caller no longer waits for', log);
+    throw error;
+  });
+}
+
+/** Ignores outages, which are noticed elsewhere, and refusals, which no longer matter. */
+function passAway(error: unknown): void {
+  if (!(error instanceof AppError) || error.code === 'internal_error') throw error;
+}

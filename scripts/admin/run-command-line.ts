@@ -1,0 +1,116 @@
+import type { Writable } from 'node:stream';
+import { FoundDifferences, UsageError, type AdminVerb } from './command.ts';
+import { printAnswer } from './print-answer.ts';
+import { readArguments, type CommandArguments } from './read-arguments.ts';
+import { toPrintable } from './to-printable.ts';
+import { describeFailure, withStores } from './with-stores.ts';
+
+type Verbs = Record<string, AdminVerb>;
+
+/** Imported on demand: most commands need neither BullMQ nor the catalog reader, which take a while to load. */
+const resources: Record<string, () => Promise<Verbs>> = {
+  account: async () => (await import('./account.ts')).accountVerbs,
+  code: async () => (await import('./code.ts')).codeVerbs,
+  ledger: async () => (await import('./ledger.ts')).ledgerVerbs,
+  model: async () => (await import('./model.ts')).modelVerbs,
+  queue: async () => (await import('./queue.ts')).queueVerbs,
+  upstream: async () => (await import('./upstream.ts')).upstreamVerbs,
+  user: async () => (await import('./user.ts')).userVerbs,
+};
+
+/** Returns the usage of the verb on the command line, or of its resource, or of everything. */
+async function describeUsage([resource = '', name = '']: readonly string[]): Promise<string> {
+  const call = 'Usage: npm run -s admin -- <resource> <verb> … [--json]';
+  const isKnown = Object.hasOwn(resources, resource);
+  if (!isKnown && resource !== '' && !resource.startsWith('-'))
+    return `${call}\n<resource> is one of: ${Object.keys(resources).join(', ')}.`;
+  const shown = isKnown ? { [resource]: resources[resource]! } : resources;
+  const lines: string[] = [];
+  for (const [shownResource, load] of Object.entries(shown))
+    lines.push(...describeVerbs(shownResource, await load(), name));
+  for (const [place, meaning] of Object.entries(placeholders))
+    if (lines.some((line) => line.includes(place))) lines.push(`${place} is ${meaning}.`);
+  return [call, ...lines].join('\n');
+}
+
+const placeholders = {
+  '<account>': 'an account id, an API key, or the number that the account area shows',
+  '<queue>': 'chat, image or embedding',
+  '<user>': 'the id or the email address of a user of the account area',
+};
+
+/** Two lines for each verb, or only for the named one. */
+function describeVerbs(resource: string, verbs: Verbs, only: string): string[] {
+  const shown = Object.hasOwn(verbs, only) ? { [only]: verbs[only]! } : verbs;
+  return Object.entries(shown).flatMap(([verb, { usage, help }]) => [
+    `  ${resource} ${verb} ${usage}`.trimEnd(),
+    `      ${help}`,
+  ]);
+}
+
+/** Width if stdout is not a terminal. */
+const usualColumns = 100;
+
+interface CommandLine extends CommandArguments {
+  readonly verb: AdminVerb;
+}
+
+async function readCommandLine(args: string[]): Promise<CommandLine> {
+  const [resource = '', name = '', ...rest] = args;
+  const verbs = Object.hasOwn(resources, resource) ? await resources[resource]!() : {};
+  const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
+  if (verb === undefined)
+    throw new UsageError(
+      resource === ''
+        ? 'Name a resource and what to do with it.'
+        : (name === '' || name.startsWith('-')) && Object.keys(verbs).length > 0
+          ? `Say what to do with "${resource}".`
+          : `There is no "${`${resource} ${name}`.trim()}".`,
+    );
+  return { verb, ...readArguments(rest, `${resource} ${name}`, verb) };
+}
+
+/** Where a command prints. */
+export interface AdminOutput {
+  readonly stdout: Writable & { readonly columns?: number };
+  readonly stderr: Writable;
+}
+
+async function run(args: string[], env: NodeJS.ProcessEnv, { stdout, stderr }: AdminOutput): Promise<number> {
+  if (args.includes('--help')) {
+    stdout.write(`${await describeUsage(args)}\n`);
+    return 0;
+  }
+  const { verb, positionals, options, flags, json } = await readCommandLine(args);
+  const warn = (text: string): void => {
+    stderr.write(`Warning: ${toPrintable(text)}\n`);
+  };
+  let exitCode = 0;
+  await withStores(env, async (stores) => {
+    const answer = await verb
+      .run({ ...stores, positionals, options, flags, warn })
+      .catch((error: unknown) => {
+        if (!(error instanceof FoundDifferences)) throw error;
+        exitCode = 1;
+        return error.answer;
+      });
+    await printAnswer(answer, stdout, { json, width: stdout.columns ?? usualColumns, columns: verb.columns });
+  });
+  return exitCode;
+}
+
+/** Runs one command line. Never rejects. @returns the exit code: 2 for a wrong command line, 1 for any other failure */
+export async function runCommandLine(
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  output: AdminOutput,
+): Promise<number> {
+  try {
+    return await run(args, env, output);
+  } catch (error) {
+    const usage = error instanceof UsageError;
+    const failure = describeFailure(error).split('\n').map(toPrintable).join('\n');
+    output.stderr.write(`${failure}\n${usage ? `${await describeUsage(args)}\n` : ''}`);
+    return usage ? 2 : 1;
+  }
+}

@@ -1,0 +1,99 @@
+import { LRUCache } from 'lru-cache';
+import type { HotAccountStore } from '../billing/hot-account-store.ts';
+import type { AdmittedRequest } from '../billing/admitted-request.ts';
+import type { Invalidation } from '../redis/invalidation-channel.ts';
+import type { Running } from '../runtime/lifecycle.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { runInBackground } from '../runtime/run-in-background.ts';
+
+/**
+ * Half of the two seconds within which a ban must take effect, so that one failed lookup does not break that promise.
+ */
+const pollIntervalMs = 1_000;
+/** Looked up in parts, so that a process with many accounts does not queue thousands of commands at once. */
+const accountsPerLookUp = 1_000;
+
+/**
+ * How long a ban is cached here. A request admitted just before the ban may start after its announcement was handled.
+ * It starts within this time, or the account is looked up.
+ */
+const rememberedMs = 5_000;
+const maxRemembered = 10_000;
+const waitedMs = 2_000;
+
+export interface BanWatchOptions {
+  readonly hotAccounts: Pick<HotAccountStore, 'findBanned'>;
+  /** Accounts with work running in this process, possibly with duplicates. */
+  readonly listAccounts: () => Iterable<string>;
+  /** Ends all work of an account in this process. Called repeatedly while the account is listed and banned. */
+  readonly endAccount: (accountId: string) => void;
+  readonly log: Logger;
+}
+
+/**
+ * Ends the work of banned accounts that is running in this process. A ban is announced on the invalidation channel and
+ * takes effect at once. Announcements can be missed while a subscription is down, so accounts with running work are
+ * also looked up once a second.
+ */
+export class BanWatch implements Running {
+  readonly #options: BanWatchOptions;
+  readonly #banned = new LRUCache<string, true>({ max: maxRemembered, ttl: rememberedMs });
+  readonly #timer: NodeJS.Timeout;
+  #isPolling = false;
+
+  constructor(options: BanWatchOptions) {
+    this.#options = options;
+    this.#timer = setInterval(
+      () => runInBackground(this.#poll(), 'ban look-up', options.log),
+      pollIntervalMs,
+    );
+    this.#timer.unref();
+  }
+
+  /** @param change from the invalidation channel; null if changes may have been missed */
+  async handle(change: Invalidation | null): Promise<void> {
+    if (change === null) await this.#poll();
+    else if (change.kind === 'account') await this.#lookUp([change.accountId]);
+  }
+
+  /** Call when work starts here: its account may have been banned while it waited. */
+  checkStarted({ accountId, admittedAtMs }: Pick<AdmittedRequest, 'accountId' | 'admittedAtMs'>): void {
+    if (this.#banned.has(accountId)) this.#options.endAccount(accountId);
+    else if (Date.now() - admittedAtMs > waitedMs)
+      runInBackground(this.#lookUp([accountId]), 'ban look-up', this.#options.log);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#isPolling) return;
+    this.#isPolling = true;
+    try {
+      const accountIds = [...new Set(this.#options.listAccounts())];
+      for (let at = 0; at < accountIds.length; at += accountsPerLookUp) {
+        await this.#lookUp(accountIds.slice(at, at + accountsPerLookUp));
+      }
+    } finally {
+      this.#isPolling = false;
+    }
+  }
+
+  async #lookUp(accountIds: readonly string[]): Promise<void> {
+    const { hotAccounts, endAccount, log } = this.#options;
+    try {
+      const banned = await hotAccounts.findBanned(accountIds);
+      for (const accountId of accountIds) {
+        if (!banned.has(accountId)) this.#banned.delete(accountId);
+        else {
+          this.#banned.set(accountId, true);
+          endAccount(accountId);
+        }
+      }
+    } catch (error) {
+      // Looked up again within a second.
+      log.debug({ err: error }, 'ban look-up failed');
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import type { Pricing } from '../contract/models.ts';
+
+/** What settlement needs to know of a request; it travels with every job. */
+export interface AdmittedRequest {
+  readonly requestId: string;
+  readonly accountId: string;
+  /** The model's public id. */
+  readonly model: string;
+  /** The price at admission. A reloaded catalog does not affect running work. */
+  readonly pricing: Pricing;
+  readonly priceVersion: string;
+  readonly admittedAtMs: number;
+  /** Work that has not started by then is dropped. */
+  readonly deadlineAtMs: number;
+  readonly userIp: string;
+  /** Our own count, used for what the vendor does not report. */
+  readonly promptTokens: number;
+  readonly user: string | null;
+  /**
+   * Hash of the request's Idempotency-Key; its response is kept after the connection closes. Null for most requests.
+   */
+  readonly claimHash: string | null;
+  /** For a durable job that a worker has taken: the number of this attempt. Absent in all other requests. */
+  readonly jobAttempt?: number;
+  /** For a durable job: whether it holds a free request instead of money. */
+  readonly isFree?: boolean;
+}
+
+/** Whether a request's response is kept after the connection closes. */
+export const isKept = ({
+  claimHash,
+  jobAttempt,
+}: Pick<AdmittedRequest, 'claimHash' | 'jobAttempt'>): boolean =>
+  claimHash !== null || jobAttempt !== undefined;

@@ -1,0 +1,30 @@
+import type { Running } from '../runtime/lifecycle.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { holdIntervalMs, type HeldRequest, type ReservationStore } from './reservation-store.ts';
+
+/**
+ * Sends periodic heartbeats for a process's requests. Requests that were not there at the previous heartbeat are left
+ * out, because nearly all of them end before the next one.
+ */
+export function startRequestHeartbeat(
+  reservations: ReservationStore,
+  list: () => Iterable<HeldRequest>,
+  log: Logger,
+): Running {
+  let before = new Set<string>();
+  const timer = setInterval(() => {
+    const now = [...list()];
+    const held = now.filter((request) => before.has(request.requestId));
+    before = new Set(now.map((request) => request.requestId));
+    if (held.length === 0) return;
+    reservations.hold(held).catch((error: unknown) => {
+      log.debug({ err: error }, 'what is in hand could not be told');
+    });
+  }, holdIntervalMs);
+  timer.unref();
+  return {
+    async stop() {
+      clearInterval(timer);
+    },
+  };
+}

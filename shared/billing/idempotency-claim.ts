@@ -1,0 +1,35 @@
+import { createHash } from 'node:crypto';
+import { takeInTurns } from '../fairness/work-turns.ts';
+import { writeJson } from '../encoding/json-pieces.ts';
+
+/** How long a response is kept for callers that retry the request with the same Idempotency-Key. */
+export const claimLifetimeSeconds = 24 * 60 * 60;
+
+/** An Idempotency-Key and its request, as Redis stores them. */
+export interface IdempotencyClaim {
+  readonly keyHash: string;
+  /** Hash of path and body. The same key with another body is a mistake of the caller. */
+  readonly bodyHash: string;
+}
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64url');
+
+/** The part of a claim that is known before the body. */
+export const hashIdempotencyKey = digest;
+
+/** @param body the parsed body, so that whitespace between its fields makes no difference */
+export function createIdempotencyClaim(key: string, path: string, body: unknown): IdempotencyClaim {
+  return { keyHash: hashIdempotencyKey(key), bodyHash: digest(`${path}\n${JSON.stringify(body)}`) };
+}
+
+/** Creates the same claim for a large body, hashing it in turns of the account. */
+export async function createLargeIdempotencyClaim(
+  key: string,
+  path: string,
+  body: unknown,
+  accountId: string,
+): Promise<IdempotencyClaim> {
+  const hash = createHash('sha256').update(`${path}\n`);
+  await takeInTurns(writeJson(body), accountId, (piece) => hash.update(piece));
+  return { keyHash: hashIdempotencyKey(key), bodyHash: hash.digest('base64url') };
+}

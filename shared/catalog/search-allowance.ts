@@ -1,0 +1,30 @@
+import type { CatalogModel } from './catalog-schema.ts';
+import type { ChatRequest } from '../contract/chat.ts';
+
+type Body = Pick<ChatRequest, 'web_search' | 'web_search_options'>;
+
+/** How often an Anthropic model may pause during its searches and be resumed. The prompt is counted again each time. */
+export const mostPauses = 2;
+
+export function asksSearch({ web_search: search, web_search_options: options }: Body): boolean {
+  return Boolean(search) || (search !== false && (options ?? null) !== null);
+}
+
+/** Whether a chat may search: because it requests it, or because its model searches without being asked. */
+export function maySearch(body: Body, { searchesUnasked }: Pick<CatalogModel, 'searchesUnasked'>): boolean {
+  return searchesUnasked || asksSearch(body);
+}
+
+/** The most calls that a chat makes to its vendor. */
+export function countSearchCalls(body: Body, { routes }: Pick<CatalogModel, 'routes'>): number {
+  const mayPause = asksSearch(body) && routes.some(({ upstream }) => upstream.kind === 'anthropic');
+  return mayPause ? 1 + mostPauses : 1;
+}
+
+/**
+ * The most prompt tokens to reserve for a chat that may search. Search results count as prompt tokens, too.
+ * @param calls how many calls to the vendor are counted
+ */
+export function allowForSearch(model: CatalogModel, promptTokens: number, calls: number): number {
+  return Math.max(promptTokens, Math.min(model.context, promptTokens + model.tokensPerSearch)) * calls;
+}

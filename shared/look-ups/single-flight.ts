@@ -1,0 +1,39 @@
+import { waitForLookUp } from './wait-for-look-up.ts';
+
+/** Far above what a look-up takes. A driver command that never ends must not block a key or an account for ever. */
+export const maxSharedMs = 60_000;
+
+/** Shares one look-up among callers that need the same thing at the same time. */
+export class SingleFlight<T> {
+  readonly #what: string;
+  readonly #maxMs: number;
+  readonly #underWay = new Map<string, Promise<T>>();
+
+  /**
+   * @param what name of the look-up in the log
+   * @param maxMs how long one look-up is shared; later callers start another
+   */
+  constructor(what: string, maxMs = maxSharedMs) {
+    this.#what = what;
+    this.#maxMs = maxMs;
+  }
+
+  /** @throws AppError `service_unavailable` when the time is over; any error that `start` throws */
+  async run(key: string, start: () => Promise<T>): Promise<T> {
+    let work = this.#underWay.get(key);
+    if (work === undefined) {
+      work = waitForLookUp(this.#maxMs, this.#what, start()).finally(() => this.#underWay.delete(key));
+      this.#underWay.set(key, work);
+    }
+    return await work;
+  }
+
+  /**
+   * Like `run`, but only returns results of look-ups that start after this call. Concurrent callers share the next
+   * one.
+   */
+  async runNext(key: string, start: () => Promise<T>): Promise<T> {
+    await this.#underWay.get(key)?.catch(() => undefined);
+    return await this.run(key, start);
+  }
+}

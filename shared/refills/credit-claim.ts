@@ -1,0 +1,49 @@
+import type { HotAccountStore } from '../billing/hot-account-store.ts';
+import { runRefill } from '../billing/refill-script.ts';
+import { AppError } from '../contract/errors.ts';
+import { createRefillEvent } from '../ledger/usage-event.ts';
+import { callRedis, type RedisClient } from '../redis/redis-client.ts';
+import type { RedemptionClaim, RefillCodeStore } from './refill-code-store.ts';
+import { isRefillWithdrawn, withdrawRefill } from './withdrawal-store.ts';
+
+export interface ClaimDeps {
+  readonly redis: RedisClient;
+  readonly hotAccounts: HotAccountStore;
+  readonly codes: RefillCodeStore;
+}
+
+/**
+ * `before`: an earlier call or another process that finishes the same claim credited it. `released`: the balance cannot
+ * hold it.
+ */
+export type CreditOutcome = 'now' | 'before' | 'released';
+
+/**
+ * Credits the value of a claimed code once, however often it is called. If the balance cannot hold it, the code becomes
+ * unused again.
+ */
+export async function creditClaim(
+  { redis, hotAccounts, codes }: ClaimDeps,
+  claim: RedemptionClaim,
+): Promise<CreditOutcome> {
+  const { accountId, refillId, amountNano, freeRequests, code, at, source } = claim;
+  // Only an account loaded in Redis can be credited.
+  await hotAccounts.get(accountId);
+  const event = {
+    ...createRefillEvent(refillId, accountId, source, source === 'code' ? code : null),
+    at: at.getTime(),
+  };
+  let isCredited: boolean;
+  try {
+    if (await callRedis(() => runRefill(redis, { amountNano, freeRequests, event }))) return 'now';
+    isCredited = !(await isRefillWithdrawn(redis, accountId, refillId));
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'validation_failed') throw error;
+    // A concurrent call may have credited the same claim since, once the balance allowed it. Only release it if it can
+    // never be credited.
+    isCredited = !(await withdrawRefill(redis, accountId, refillId));
+  }
+  if (isCredited) return 'before';
+  await codes.releaseClaim(claim);
+  return 'released';
+}

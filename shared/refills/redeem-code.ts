@@ -1,0 +1,110 @@
+import { AppError, invalidField } from '../contract/errors.ts';
+import type { AccountStore } from '../accounts/account-store.ts';
+import { changeAccount } from '../account-changes/change-account.ts';
+import { creditClaim, type ClaimDeps } from './credit-claim.ts';
+import {
+  findClaimOf,
+  statusOfRefillCode,
+  type RedemptionClaim,
+  type RefillCodeDocument,
+} from './refill-code-store.ts';
+import { countUnknownCode } from './unknown-code-script.ts';
+import { createTimeOrderedId } from '../runtime/time-ordered-id.ts';
+
+export interface RedeemDeps extends ClaimDeps {
+  readonly accounts: AccountStore;
+}
+
+/**
+ * The number of unknown codes within an hour at which an account is banned. A code has 99 random bits, so ten guesses
+ * an hour would find none in the life of the universe. The number does not protect codes; it only leaves room for
+ * typing errors.
+ */
+export const bannedAtUnknownCodes = 10;
+
+/**
+ * Redeems a code for an account that is loaded in Redis. The claim in MongoDB decides who gets the code. If a crash
+ * follows it, `finishClaims` completes it. A caller that got a 503 because MongoDB was slow to confirm the claim sends
+ * the code again, and it is credited then, unless `finishClaims` was faster.
+ * @param code as it was typed
+ * @throws AppError `invalid_code`; `validation_failed` above the balance cap; `account_banned` for guessing
+ */
+export async function redeemCode(
+  dependencies: RedeemDeps,
+  accountId: string,
+  code: string,
+): Promise<RedemptionClaim> {
+  const { codes } = dependencies;
+  const made = await codes.claim(code, accountId, createTimeOrderedId());
+  const found = made === null ? await codes.find(code) : null;
+  const claim = made ?? (found && findClaimOf(found, accountId));
+  if (claim === null) throw await refuseCode(dependencies, accountId, found);
+  const outcome = await creditClaim(dependencies, claim);
+  if (outcome === 'before' && made === null) throw await refuseCode(dependencies, accountId, found);
+  if (outcome === 'released') {
+    throw invalidField(
+      ['body', 'code'],
+      'A balance cannot exceed 9 000 000 roubles. The code is still unused: redeem it when the balance has room.',
+      {
+        msgRu:
+          'Баланс не может превышать 9 000 000 рублей. Код не использован: активируйте его, когда на балансе будет место.',
+      },
+    );
+  }
+  return claim;
+}
+
+async function refuseCode(
+  dependencies: RedeemDeps,
+  accountId: string,
+  found: RefillCodeDocument | null,
+): Promise<AppError> {
+  if (found === null) return await refuseUnknown(dependencies, accountId);
+  const status = statusOfRefillCode(found, new Date());
+  switch (status) {
+    case 'redeemed':
+      return found.redeemed?.accountId === accountId
+        ? invalidCode(
+            'This account has already redeemed this code: its balance holds what the code added.',
+            'Этот аккаунт уже активировал этот код: сумма зачислена на баланс.',
+          )
+        : invalidCode(
+            'This code has already been used. Ask for another one where you got it.',
+            'Этот код уже использован. Запросите другой там, где вы его получили.',
+          );
+    case 'expired':
+      return invalidCode(
+        'This code has expired. Ask for another one where you got it.',
+        'Срок действия этого кода истёк. Запросите другой там, где вы его получили.',
+      );
+    case 'revoked':
+      return invalidCode(
+        'This code was revoked. Ask for another one where you got it.',
+        'Этот код отозван. Запросите другой там, где вы его получили.',
+      );
+    case 'unused':
+      // Its claim was released after the lookup.
+      return new AppError('service_unavailable', { message: 'a code was released while it was claimed' });
+    default:
+      return status satisfies never;
+  }
+}
+
+async function refuseUnknown(dependencies: RedeemDeps, accountId: string): Promise<AppError> {
+  if ((await countUnknownCode(dependencies.redis, accountId)) < bannedAtUnknownCodes) {
+    return invalidCode(
+      'There is no such code. Check what you typed: guessing codes bans the account.',
+      'Такого кода нет. Проверьте ввод: за подбор кодов аккаунт блокируется.',
+    );
+  }
+  await changeAccount(dependencies, accountId, { banned: true, banReason: 'guessed refill codes' });
+  return new AppError('account_banned', {
+    message:
+      'This account is banned: it tried too many codes that do not exist. Ask the support of this service.',
+    messageRu:
+      'Аккаунт заблокирован: введено слишком много несуществующих кодов. Обратитесь в поддержку сервиса.',
+  });
+}
+
+const invalidCode = (message: string, messageRu: string): AppError =>
+  invalidField(['body', 'code'], message, { code: 'invalid_code', type: 'invalid_code', msgRu: messageRu });

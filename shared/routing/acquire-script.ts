@@ -1,0 +1,298 @@
+import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import { breakerRules } from './breaker-rules.ts';
+import { jobWaits } from './job-waits.ts';
+import type { RouteCandidate } from './route-candidate.ts';
+import { slotUsers } from './slot-users.ts';
+import { nameLease, cooldownFields, slotsOf } from './candidate-keys.ts';
+
+/**
+ * Grants a call slot on the first candidate, in the order given, whose key is not on cooldown, whose route's breaker
+ * lets a call through, and which has a free slot at its upstream, its key and its route. A slot is a lease in the name
+ * of the account that uses it. If a worker dies, its leases expire.
+ *
+ * A key may be on cooldown for some accounts only. An open breaker blocks the accounts that failed until its pause is
+ * over and one of them sends the probe. If it blocks all accounts, one that did not fail may probe a moment after the
+ * last failure, however long the pause has become.
+ *
+ * The slot goes to the first account that may have it. While another account waits for slots of the same upstream, key
+ * or route, an account gets at most half of them, rounded up, so that the last of an odd number does not stay free
+ * while two accounts wait. If another account used the slots recently, an account that has half leaves the last eighth
+ * free, so that the other account need not wait for a call to end. Accounts that got nothing because slots were lacking
+ * are recorded as waiting until they ask again, or for half a second.
+ *
+ * Durable jobs are not limited to halves: among accounts with waiting jobs, the one that has waited longest goes next.
+ *
+ * Redis's clock may step back. Times further ahead than any that is ever set are ignored.
+ *
+ * Returns the numbers of the candidate and of the account (from 1), whether the call is its route's probe, how many
+ * more slots could have been granted, and out of how many in total. If nothing was granted, returns 0, 0, whether only
+ * slots were lacking, and the milliseconds until the first key leaves its cooldown and until the first breaker lets a
+ * probe through; -1 for each that does not apply.
+ */
+const acquireScript = new RedisScript(`
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local lease, leaseMs, probeMs, waitingMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local accounts, recentMs, isBackground = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7] == '1'
+-- Where nobody waits any more, there is nothing that pauses could be told of.
+local keyMs, breakerMs, busy, lacking, lackingJobs = -1, -1, accounts == 0 and 1 or 0, {}, {}
+local function sooner(known, ms)
+  if known < 0 or ms < known then return ms end
+  return known
+end
+
+-- Whether another account than this one waits for slots of this set.
+local function isContested(waiting, account)
+  local count = redis.call('ZCOUNT', waiting, now, now + waitingMs)
+  if count == 0 then return false end
+  local own = tonumber(redis.call('ZSCORE', waiting, account) or '0')
+  return count > 1 or own < now or own > now + waitingMs
+end
+
+-- Those of workers that died would otherwise be kept for as long as the clock stepped back.
+local function shortenLeases(calls)
+  local longest = string.format('%.0f', now + leaseMs)
+  for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', calls, '(' .. longest, '+inf')) do
+    redis.call('ZADD', calls, longest, ahead)
+  end
+end
+
+-- Read at most once a set, and only where accounts contend for it: there are never more leases than slots.
+local counted = {}
+local function countHeld(calls, account)
+  if not counted[calls] then
+    local held = {}
+    for _, member in ipairs(redis.call('ZRANGE', calls, 0, -1)) do
+      local holder = string.match(member, '^(.-)|')
+      if holder then held[holder] = (held[holder] or 0) + 1 end
+    end
+    counted[calls] = held
+  end
+  return counted[calls][account] or 0
+end
+
+${slotUsers}
+
+${jobWaits}
+-- Whether all are kept out by failures of some.
+local function isOpenToAll(failedOn, servedOn)
+  local failed = redis.call('ZCOUNT', failedOn, now - ${breakerRules.failedMs}, now)
+  if failed < ${breakerRules.leastAccounts} then return false end
+  return failed > redis.call('ZCOUNT', servedOn, now - ${breakerRules.bucketMs * breakerRules.buckets}, now)
+end
+
+-- Of the accounts those that the breaker lets through, and whether each is a probe.
+local function passBreaker(health, failedOn, servedOn, candidates)
+  local breaker = redis.call('HMGET', health, 'until', 'probe', 'failedAt')
+  if not breaker[1] then return candidates, {} end
+  local openMs, probeLeftMs = tonumber(breaker[1]) - now, tonumber(breaker[2] or '0') - now
+  local newcomerMs = tonumber(breaker[3] or '0') + ${breakerRules.firstPauseMs} - now
+  if openMs > ${breakerRules.longestPauseMs} then openMs = 0 end
+  if newcomerMs > ${breakerRules.firstPauseMs} then newcomerMs = 0 end
+  if probeLeftMs > probeMs then probeLeftMs = 0 end
+  local isToAll = isOpenToAll(failedOn, servedOn)
+  local passed, probes, soonestMs = {}, {}, -1
+  for _, a in ipairs(candidates) do
+    local failedAt = tonumber(redis.call('ZSCORE', failedOn, ARGV[7 + a]) or '0')
+    local isFailed = now - failedAt < ${breakerRules.failedMs}
+    local pauseMs = isFailed and openMs or newcomerMs
+    if not isFailed and not isToAll then passed[#passed + 1] = a
+    elseif pauseMs <= 0 and probeLeftMs <= 0 then
+      passed[#passed + 1] = a
+      probes[a] = 1
+    else soonestMs = sooner(soonestMs, math.max(pauseMs, math.min(probeLeftMs, 100))) end
+  end
+  if #passed == 0 then breakerMs = sooner(breakerMs, soonestMs) end
+  return passed, probes
+end
+
+-- The accounts that the key is not set aside for.
+local function passKey(setAside, fieldOfKey, fieldOnRoute, refusedTo)
+  local setAsideMs, passed, soonestMs = 0, {}, -1
+  for _, entry in ipairs(redis.call('HMGET', setAside, fieldOfKey, fieldOnRoute)) do
+    local untilMs = entry and tonumber(string.match(entry, '^%d+'))
+    if untilMs then setAsideMs = math.max(setAsideMs, untilMs - now) end
+  end
+  for a = 1, accounts do
+    local refusedUntil = tonumber(redis.call('ZSCORE', refusedTo, ARGV[7 + a]) or '0')
+    local leftMs = math.max(setAsideMs, refusedUntil - now)
+    if leftMs <= 0 then passed[#passed + 1] = a
+    else soonestMs = sooner(soonestMs, leftMs) end
+  end
+  if #passed == 0 then keyMs = sooner(keyMs, soonestMs) end
+  return passed
+end
+
+for i = 0, (#KEYS / 14) - 1 do
+  local key, arg = i * 14, 7 + accounts + i * 5
+  local candidates = passKey(KEYS[key + 2], ARGV[arg + 4], ARGV[arg + 5], KEYS[key + 14])
+  local probes = {}
+  if #candidates > 0 then
+    candidates, probes = passBreaker(KEYS[key + 1], KEYS[key + 12], KEYS[key + 13], candidates)
+  end
+  if #candidates > 0 then
+    local free = {}
+    local isFull = false
+    for j = 1, 3 do
+      local limit = tonumber(ARGV[arg + j])
+      if limit > 0 then
+        redis.call('ZREMRANGEBYSCORE', KEYS[key + 2 + j], '-inf', now)
+        free[j] = limit - redis.call('ZCARD', KEYS[key + 2 + j])
+        if free[j] <= 0 then
+          isFull = true
+          shortenLeases(KEYS[key + 2 + j])
+        end
+      end
+    end
+    for _, a in ipairs(isFull and {} or candidates) do
+      local account, probe = ARGV[7 + a], probes[a] or 0
+      local spare, slots, isAllowed = 1000000, 1000000, true
+      for j = 1, 3 do
+        local limit = tonumber(ARGV[arg + j])
+        if limit > 0 and isAllowed then
+          local left, half = free[j], math.ceil(limit / 2)
+          if isBackground then
+            -- Nobody waits at a socket for it: whoever does goes first, and finds a slot free.
+            left = left - math.floor(limit / 8)
+            if redis.call('ZCOUNT', KEYS[key + 5 + j], now, now + waitingMs) > 0 then left = 0 end
+            if left > 0 then
+              left = left - math.min(math.ceil(limit / 4), jobWaits('ahead', KEYS[key + 2 + j], a))
+            end
+          elseif isContested(KEYS[key + 5 + j], account) then
+            left = math.min(left, half - countHeld(KEYS[key + 2 + j], account))
+          elseif now - findLastUseByOther(KEYS[key + 8 + j], account) < recentMs then
+            local kept = math.floor(limit / 8)
+            if left > kept then left = left - kept
+            else left = math.min(left, half - countHeld(KEYS[key + 2 + j], account)) end
+          end
+          if left <= 0 then
+            isAllowed = false
+            if isBackground then lackingJobs[KEYS[key + 2 + j]] = candidates
+            else lacking[#lacking + 1] = KEYS[key + 5 + j] end
+          end
+          if left - 1 < spare then spare, slots = left - 1, limit end
+        end
+      end
+      if isAllowed then
+        for j = 1, 3 do
+          if tonumber(ARGV[arg + j]) > 0 then
+            redis.call('ZADD', KEYS[key + 2 + j], now + leaseMs, account .. '|' .. lease)
+            redis.call('PEXPIRE', KEYS[key + 2 + j], leaseMs)
+            if isBackground then
+              jobWaits('granted', KEYS[key + 2 + j], a)
+            else
+              redis.call('ZREM', KEYS[key + 5 + j], account)
+            end
+            noteUse(KEYS[key + 8 + j], account)
+          end
+        end
+        if probe == 1 then redis.call('HSET', KEYS[key + 1], 'probe', now + probeMs) end
+        return { i + 1, a, probe, probe == 1 and 0 or spare, slots }
+      end
+    end
+    busy = 1
+    for j = 1, 3 do
+      if free[j] and free[j] <= 0 then
+        if isBackground then lackingJobs[KEYS[key + 2 + j]] = candidates
+        else lacking[#lacking + 1] = KEYS[key + 5 + j] end
+      end
+    end
+  end
+end
+for calls, candidates in pairs(lackingJobs) do jobWaits('refused', calls, candidates) end
+for _, waiting in ipairs(lacking) do
+  for a = 1, accounts do redis.call('ZADD', waiting, now + waitingMs, ARGV[7 + a]) end
+  redis.call('ZREMRANGEBYSCORE', waiting, '-inf', now)
+  redis.call('PEXPIRE', waiting, waitingMs)
+end
+return { 0, 0, busy, keyMs, breakerMs }
+`);
+
+/** Longer than a waiting process takes to ask again. */
+const waitingMs = 500;
+
+/** How long slots are kept free for an account that used some. */
+const recentMs = 10 * 60_000;
+
+/** Maximum number of accounts per call: more than can have their share of an upstream, key and route at once. */
+export const maxAccountsPerAcquire = 10;
+
+export interface CallSlot {
+  readonly candidate: RouteCandidate;
+  /** The account that holds the slot. */
+  readonly accountId: string;
+  readonly lease: string;
+  /** The single call that an open breaker lets through to test whether the route has recovered. */
+  readonly isProbe: boolean;
+  /** How many more calls of this candidate could have been granted at the same moment. */
+  readonly spareSlots: number;
+  /** How many calls this candidate allows at once, including those of others; a million if there is no limit. */
+  readonly slots: number;
+}
+
+/** `busy`: only a slot was lacking on one of the candidates. `paused`: all are paused, and when the pauses end. */
+export type AcquireResult =
+  { readonly outcome: 'granted'; readonly slot: CallSlot } | { readonly outcome: 'busy' } | AcquirePause;
+
+export interface AcquirePause {
+  readonly outcome: 'paused';
+  /** Until the first key on cooldown may be used again; null if none is on cooldown. */
+  readonly keyMs: number | null;
+  /** Until the first open breaker lets a probe through; null if none is open. */
+  readonly breakerMs: number | null;
+}
+
+/**
+ * Tries to acquire a call slot, in one round trip.
+ * @param accountIds the waiting accounts in the order of their turns; at most `maxAccountsPerAcquire`
+ * @param lease the call's name, unique among all workers
+ * @param leaseMs how long its slots are held without renewal
+ * @param isBackground the call serves no waiting caller: it gets nothing while callers wait, and never the last eighth
+ */
+export async function runAcquire(
+  redis: RedisClient,
+  candidates: readonly RouteCandidate[],
+  accountIds: readonly string[],
+  lease: string,
+  leaseMs: number,
+  isBackground = false,
+): Promise<AcquireResult> {
+  const keys: string[] = [];
+  const args: (string | number)[] = [];
+  for (const candidate of candidates) {
+    const slots = slotsOf(candidate);
+    const fields = cooldownFields(candidate);
+    keys.push(
+      redisKeys.routeHealth(candidate.route.id),
+      redisKeys.keysOnCooldown(candidate.route.upstream.name),
+    );
+    keys.push(...slots.keys, ...slots.keys.map(redisKeys.waitingFor), ...slots.keys.map(redisKeys.usersOf));
+    keys.push(redisKeys.failedOn(candidate.route.id), redisKeys.servedOn(candidate.route.id));
+    keys.push(redisKeys.refusedTo(candidate.route.id, candidate.fingerprint));
+    args.push(...slots.limits, fields.key, fields.keyOnRoute);
+  }
+  const [candidateNumber, accountNumber, third, fourth, fifth] = (await acquireScript.run(redis, keys, [
+    lease,
+    leaseMs,
+    breakerRules.probeMs,
+    waitingMs,
+    accountIds.length,
+    recentMs,
+    isBackground ? 1 : 0,
+    ...accountIds,
+    ...args,
+  ])) as [number, number, number, number, number];
+  if (candidateNumber > 0) {
+    const accountId = accountIds[accountNumber - 1]!;
+    const candidate = candidates[candidateNumber - 1]!;
+    const shares = { isProbe: third === 1, spareSlots: fourth, slots: fifth };
+    return {
+      outcome: 'granted',
+      slot: { candidate, accountId, lease: nameLease(accountId, lease), ...shares },
+    };
+  }
+  if (third === 1) return { outcome: 'busy' };
+  const orNull = (ms: number): number | null => (ms < 0 ? null : ms);
+  return { outcome: 'paused', keyMs: orNull(fourth), breakerMs: orNull(fifth) };
+}

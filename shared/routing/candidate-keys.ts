@@ -1,0 +1,33 @@
+import { redisKeys } from '../redis/redis-keys.ts';
+import type { RouteCandidate } from './route-candidate.ts';
+
+/** Sorted sets that a call of this candidate takes a slot in, and their limits; 0 for no limit. */
+export function slotsOf({ route, fingerprint }: RouteCandidate): { keys: string[]; limits: number[] } {
+  const { upstream } = route;
+  return {
+    keys: [
+      redisKeys.callsOfUpstream(upstream.name),
+      redisKeys.callsOfKey(upstream.name, fingerprint),
+      redisKeys.callsOfRoute(route.id),
+    ],
+    limits: [upstream.maxConcurrency, upstream.maxConcurrencyPerKey ?? 0, route.maxConcurrency ?? 0],
+  };
+}
+
+/**
+ * Field names under which a candidate's key is put on cooldown: everywhere, on this route only, and there for some
+ * accounts only.
+ */
+export function cooldownFields({ route, fingerprint }: RouteCandidate): {
+  key: string;
+  keyOnRoute: string;
+  keyForSome: string;
+} {
+  const keyOnRoute = `${fingerprint} ${route.id}`;
+  return { key: fingerprint, keyOnRoute, keyForSome: `some ${keyOnRoute}` };
+}
+
+/** The name under which an account's call holds its slots. */
+export function nameLease(accountId: string, lease: string): string {
+  return `${accountId}|${lease}`;
+}

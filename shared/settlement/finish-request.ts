@@ -1,0 +1,215 @@
+import type { ErrorCode } from '../contract/error-kinds.ts';
+import { AppError, errorKind, toAppError } from '../contract/errors.ts';
+import { shorten } from '../runtime/shorten.ts';
+import type { PriceStore } from '../ledger/price-store.ts';
+import type { LedgerStore } from '../ledger/ledger-store.ts';
+import type { UsageEvent } from '../ledger/usage-event.ts';
+import { computeCost, type Usage } from '../pricing/cost.ts';
+import type { AdmittedRequest } from '../billing/admitted-request.ts';
+import { isRedisAway, type RedisClient } from '../redis/redis-client.ts';
+import { throughOutage } from '../redis/through-outage.ts';
+import type { HotAccountStore } from '../billing/hot-account-store.ts';
+import type { TrafficRecorder } from '../traffic/traffic-recorder.ts';
+import { releaseReservation, runSettlement, type Settlement } from './settle-script.ts';
+
+export interface RequestOutcome {
+  readonly usage: Usage;
+  /** The vendor reported no usage, so we counted it ourselves. */
+  readonly counted: boolean;
+  /** Null on success. */
+  readonly error: { readonly code: ErrorCode; readonly message: string } | null;
+  /** A note for the log row of a success, for instance that the response holds less than was requested. */
+  readonly note?: string | null;
+  /** Whether the caller pays for the usage: on success, and for output generated before a stream broke. */
+  readonly charged: boolean;
+  /** Whether any model was called. If not, the reservation is released and no row is logged. */
+  readonly reachedModel: boolean;
+}
+
+/** The price as reported to the caller. */
+export interface Receipt {
+  readonly costNano: bigint;
+  readonly free: boolean;
+  readonly durationMs: number;
+}
+
+export interface FinishDeps {
+  readonly redis: RedisClient;
+  readonly ledger: LedgerStore;
+  readonly hotAccounts: HotAccountStore;
+  readonly traffic: TrafficRecorder;
+  readonly prices: Pick<PriceStore, 'note'>;
+  /** Pause between two settlement attempts; half a second by default. */
+  readonly retryPauseMs?: number;
+}
+
+/** The work left on a kept response once its job is settled. */
+export type AfterSettlement = () => void;
+
+/** Delivers the response and its cost to the caller. For a durable job it stores the response instead. */
+export type Deliver = (receipt: Receipt) => Promise<AfterSettlement | void>;
+
+/**
+ * Ends a request: computes the exact cost from the usage, settles it, then delivers the response. Every request that a
+ * worker takes ends here, whatever its outcome. If another run of the same request settled it earlier, the receipt is
+ * that settlement's.
+ *
+ * The response of a durable job is stored first, and the settlement then ends the job. A job is therefore charged if
+ * and only if it has succeeded with a response that can be fetched. If the response cannot be stored, `deliver` rejects
+ * and the job fails free of charge.
+ * @param deliver not called for a failure
+ */
+export async function finishRequest(
+  dependencies: FinishDeps,
+  request: AdmittedRequest,
+  outcome: RequestOutcome,
+  deliver: Deliver,
+): Promise<void> {
+  const isDurable = request.jobAttempt !== undefined;
+  if (outcome.error !== null) {
+    await settleRequest(dependencies, request, outcome);
+    return;
+  }
+  if (!isDurable) {
+    await deliver(await settleRequest(dependencies, request, outcome));
+    return;
+  }
+  let afterSettlement: AfterSettlement | void;
+  try {
+    afterSettlement = await deliver({
+      costNano: request.isFree === true ? 0n : computeCost(request.pricing, outcome.usage),
+      free: request.isFree === true,
+      durationMs: Date.now() - request.admittedAtMs,
+    });
+  } catch (error) {
+    const { code, publicMessage: message } = toAppError(error);
+    await settleRequest(dependencies, request, { ...outcome, error: { code, message }, charged: false });
+    return;
+  }
+  if ((await settle(dependencies, request, outcome)).isSettled) afterSettlement?.();
+}
+
+/** Settles a request whose response is sent elsewhere, or that gets no response. */
+export async function settleRequest(
+  dependencies: FinishDeps,
+  request: AdmittedRequest,
+  outcome: RequestOutcome,
+): Promise<Receipt> {
+  return (await settle(dependencies, request, outcome)).receipt;
+}
+
+interface SettledRequest {
+  readonly receipt: Receipt;
+  /** False if the request had already ended or belongs to another attempt. */
+  readonly isSettled: boolean;
+}
+
+async function settle(
+  dependencies: FinishDeps,
+  request: AdmittedRequest,
+  outcome: RequestOutcome,
+): Promise<SettledRequest> {
+  const { redis, ledger, hotAccounts, traffic, prices } = dependencies;
+  const { usage, error, charged } = outcome;
+  const durationMs = Date.now() - request.admittedAtMs;
+  if (!outcome.reachedModel) {
+    await insistOnSettling(dependencies, () => releaseReservation(redis, request, error));
+    return { receipt: { costNano: 0n, free: false, durationMs }, isSettled: true };
+  }
+  const event: UsageEvent = {
+    v: 1,
+    requestId: request.requestId,
+    accountId: request.accountId,
+    model: request.model,
+    at: request.admittedAtMs,
+    durationMs,
+    success: error === null,
+    responseCode: error === null ? 200 : errorKind(error.code).status,
+    errorCode: error?.code ?? null,
+    details: shortenDetails(error?.message ?? outcome.note ?? null),
+    userIp: request.userIp,
+    promptTokens: usage.promptTokens,
+    cacheReadTokens: usage.cacheReadTokens,
+    cacheWriteTokens: usage.cacheWriteTokens,
+    completionTokens: usage.completionTokens,
+    counted: outcome.counted,
+    images: usage.images,
+    imageQuality: usage.imageQuality,
+    imageSize: usage.imageSize,
+    characters: usage.characters,
+    billedMs: usage.durationMs,
+    priceVersion: request.priceVersion,
+    user: request.user,
+  };
+  prices.note({ id: request.model, priceVersion: request.priceVersion, pricing: request.pricing });
+  const { claimHash, jobAttempt } = request;
+  const costNano = charged ? computeCost(request.pricing, usage) : null;
+  const settlement = await insistOnSettling(dependencies, async () => {
+    const run = (): Promise<Settlement> =>
+      runSettlement(redis, event, costNano, { claimHash, jobAttempt, error });
+    const first = await run();
+    if (first.outcome !== 'unknown') return first;
+    await hotAccounts.load(request.accountId);
+    return await run();
+  });
+  if (settlement.outcome === 'settled') {
+    traffic.note(event);
+    const { costNano, free } = settlement;
+    return { receipt: { costNano, free, durationMs }, isSettled: true };
+  }
+  // Another attempt owns the job, or the job has ended. This attempt's result is discarded.
+  if (jobAttempt !== undefined)
+    return { receipt: { costNano: 0n, free: false, durationMs }, isSettled: false };
+  const earlier = await findEarlierCharge(ledger, request.requestId);
+  const receipt = { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
+  return { receipt, isSettled: false };
+}
+
+/** Keeps a row far below MongoDB's document size limit, whatever a vendor sends. In characters. */
+const maxDetails = 1_000;
+
+const shortenDetails = (text: string | null): string | null =>
+  text === null ? null : shorten(text, maxDetails);
+
+/**
+ * Settling again is harmless and not settling would lose the charge, so this retries through an outage for as long as
+ * the process lives. Requests that retry keep their slots among the concurrent requests, which bounds their number, and
+ * still send heartbeats, which keeps their reservations. The sweeper releases what a process leaves unsettled when it
+ * ends.
+ */
+async function insistOnSettling(
+  { redis, retryPauseMs: pauseMs }: FinishDeps,
+  settle: () => Promise<Settlement>,
+): Promise<Settlement> {
+  return await throughOutage(settle, {
+    // The status is `end` when the process has closed the connection itself because it is shutting down.
+    isOutage: (error) => isOutage(error) && redis.status !== 'end',
+    ...(pauseMs !== undefined && { pauseMs }),
+  });
+}
+
+/** Treats every failure of the Redis and MongoDB clients as an outage. Our own mistakes would only repeat. */
+function isOutage(error: unknown): boolean {
+  if (error instanceof AppError) return error.code === 'service_unavailable';
+  const isMistake = [TypeError, RangeError, SyntaxError, ReferenceError].some(
+    (kind) => error instanceof kind,
+  );
+  return !isMistake && isRedisAway(error);
+}
+
+const lookUps = 10;
+const lookUpPauseMs = 200;
+
+/** An earlier settlement may still be on its way to MongoDB. It says what was paid, so it is worth a short wait. */
+async function findEarlierCharge(
+  ledger: LedgerStore,
+  requestId: string,
+): Promise<{ costNano: bigint; free: boolean } | null> {
+  for (let i = 0; i < lookUps; i++) {
+    // The charge is unknown while MongoDB is away, but it is safe on its stream.
+    const entry = await ledger.entries.findOne({ _id: requestId }).catch(() => null);
+    if (entry !== null) return { costNano: -entry.amountNano, free: entry.freeRequests < 0 };
+    await new Promise((resolve) => setTimeout(resolve, lookUpPauseMs));
+  }
+  return null;
+}

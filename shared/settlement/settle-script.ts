@@ -1,0 +1,288 @@
+import { ReplyError } from 'ioredis';
+import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+import type { ErrorCode } from '../contract/error-kinds.ts';
+import type { UsageEvent } from '../ledger/usage-event.ts';
+import { jobFunctions } from '../jobs/job-lua.ts';
+import { claimLifetimeSeconds } from '../billing/idempotency-claim.ts';
+import { mostOfReserved } from '../billing/reservation-store.ts';
+
+/**
+ * Settles a request: ends its reservation, debits the exact cost and appends the usage event. The reservation makes it
+ * repeatable: the first settlement removes it, and without one nothing happens. An excess over the reservation is
+ * debited only from money that no other request holds, and only up to the maximum in the reservation. The rest is the
+ * shortfall.
+ *
+ * A reservation that was released as an orphan while its process only seemed dead is settled late, from what is
+ * spendable now. A request with an Idempotency-Key is also settled late, although its claim was freed with the
+ * reservation, unless the caller has already sent it again: only one of the two is paid. A late success gets its claim
+ * back, so that later retries find the response.
+ *
+ * A failure ends the claim of its Idempotency-Key, a success keeps it: failures are not replayed.
+ *
+ * A durable job has its reservation in its own record and ends in the same step. Only the attempt that owns the job now
+ * may end it; an attempt that was given up as lost changes nothing.
+ *
+ * One run settles everything that a process has to settle on one shard in one event loop turn. Each settlement is
+ * separate and in order, and a failure in one does not affect the others.
+ */
+const lua = `
+local reservations, stream, orphans = KEYS[1], KEYS[2], KEYS[3]
+
+local function settle(account, minutes, claim, id, wanted, keepsFree, event, keepsClaim, claimSeconds, job)
+  local held, late = false, false
+  local record = job and p .. 'job:' .. job.account .. ':' .. id
+  if job then
+    local r = redis.call('HMGET', record, 'st', 'n', 'hold')
+    if r[2] ~= job.attempt or (r[1] ~= 'q' and r[1] ~= 'a') or not r[3] then return {'absent'} end
+    held = job.account .. ' ' .. r[3]
+  else
+    held = redis.call('HGET', reservations, id)
+  end
+  if not held then
+    if event == '' then return {'absent'} end
+    held = redis.call('HGET', orphans, id)
+    if not held then return {'absent'} end
+    late = true
+  end
+  local accountId, reserved, isFree, rest = string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^|]*)')
+  local bound, claims = string.match(rest, '^<(%d+) ?(.*)$')
+  -- An earlier version named no bound.
+  if not bound then bound, claims = tonumber(reserved) * ${mostOfReserved}, rest end
+  local claimHash, claimBody = string.match(claims, '^(%S*) ?(.*)$')
+  local isClaimedLate = late and claimHash ~= ''
+  if isClaimedLate and (not claim or claimBody == '' or redis.call('EXISTS', claim) == 1) then return {'absent'} end
+
+  local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges')
+  if not a[1] and event ~= '' then return {'unknown'} end
+  if job then beginToEnd(p, job.account, id) else redis.call('HDEL', late and orphans or reservations, id) end
+  if isClaimedLate then redis.call('HSET', claim, 'body', claimBody, 'id', id) end
+  if claim and redis.call('HGET', claim, 'id') == id then
+    if keepsClaim == '1' then redis.call('EXPIRE', claim, claimSeconds) else redis.call('DEL', claim) end
+  end
+  if job then changeHeld(p, job.account, reserved, isFree, -1) end
+  if not a[1] then
+    if job then endJob(p, job.account, id, job.to, nowMs(), job.code, job.message, '0', 0) end
+    return {'settled', '0', '0'}
+  end
+
+  local balance, allReserved, free, freeHeld = tonumber(a[1]), tonumber(a[2]), tonumber(a[3]), tonumber(a[4])
+  reserved = tonumber(reserved)
+  -- A free request reserved no money, so that nothing bounds what it costs where it must be paid for.
+  local most = isFree == '1' and wanted or math.min(wanted, tonumber(bound))
+  if late then
+    reserved = 0
+    if isFree == '1' and free <= freeHeld then isFree = '0' end
+  elseif isFree == '1' then
+    freeHeld = freeHeld - 1
+  else
+    allReserved = allReserved - reserved
+  end
+  local cost, shortfall = 0, 0
+  if isFree == '1' then
+    if keepsFree == '1' then isFree = '0' else free = free - 1 end
+  else
+    cost = most
+    if cost > reserved then
+      cost = math.min(cost, math.max(reserved, balance - allReserved))
+    end
+    shortfall = wanted - cost
+    balance = balance - cost
+  end
+  local costText = string.format('%.0f', cost)
+  if job then endJob(p, job.account, id, job.to, nowMs(), job.code, job.message, costText, isFree) end
+  if event == '' then
+    redis.call('HSET', account, 'res', string.format('%.0f', allReserved), 'fres', freeHeld)
+    return {'settled', costText, isFree}
+  end
+  local ordinal = tonumber(a[5] or '0') + 1
+  redis.call('HSET', account, 'bal', string.format('%.0f', balance), 'res', string.format('%.0f', allReserved),
+    'free', free, 'fres', freeHeld, 'charges', ordinal)
+  -- Kind and account come first in every entry: whoever looks for an account's entries goes by these places.
+  local entry = redis.call('XADD', stream, '*', 'kind', 'charge', 'account', accountId, 'cost', costText,
+    'shortfall', string.format('%.0f', shortfall), 'free', isFree, 'ordinal', ordinal, 'event', event)
+
+  local minute = math.floor(tonumber(string.match(entry, '^%d+')) / 60000)
+  local slot = minute % 60
+  local known = redis.call('HGET', minutes, slot)
+  local knownMinute, requests, spent = string.match(known or '', '^(%d+) (%d+) (%d+)')
+  if tonumber(knownMinute or '0') == minute then
+    redis.call('HSET', minutes, slot, string.format('%d %d %.0f', minute, requests + 1, spent + cost))
+  else
+    redis.call('HSET', minutes, slot, minute .. ' 1 ' .. costText)
+    redis.call('EXPIRE', minutes, 3660)
+  end
+  return {'settled', costText, isFree}
+end
+
+local answers = {}
+for i = 0, (#KEYS - 3) / 3 - 1 do
+  local key, arg = 3 + i * 3, i * 7
+  local claimSeconds, job = ARGV[arg + 6], ARGV[arg + 7]
+  local done, answer = pcall(settle, KEYS[key + 1], KEYS[key + 2], claimSeconds ~= '' and KEYS[key + 3] or nil,
+    ARGV[arg + 1], tonumber(ARGV[arg + 2]), ARGV[arg + 3], ARGV[arg + 4], ARGV[arg + 5], claimSeconds,
+    job ~= '' and cjson.decode(job))
+  if not done then answer = {'error', type(answer) == 'table' and answer.err or answer} end
+  answers[i + 1] = answer
+end
+return answers
+`;
+
+/**
+ * Redis recreates the functions of a script in each run. The functions for durable jobs would make a settlement take an
+ * eighth longer, so only runs that settle a durable job include them.
+ */
+const script = new RedisScript(lua);
+const scriptWithJobs = new RedisScript(`${jobFunctions}
+local p = string.match(KEYS[1], '^(.*)reservations$')
+${lua}`);
+
+export interface Settlement {
+  /**
+   * `absent`: the reservation had already ended, and nothing was charged now. `unknown`: the account is not in Redis,
+   * and nothing was changed.
+   */
+  readonly outcome: 'settled' | 'absent' | 'unknown';
+  readonly costNano: bigint;
+  /** Paid with a free request. */
+  readonly free: boolean;
+}
+
+export interface SettlementRequest {
+  readonly accountId: string;
+  readonly requestId: string;
+  /** Hash of the Idempotency-Key that the request was claimed under, if any. */
+  readonly claimHash: string | null;
+  /** The attempt that ends the request, if it is a durable job. */
+  readonly jobAttempt?: number | undefined;
+}
+
+/** Why the request failed; null on success. */
+export type SettledError = { readonly code: ErrorCode; readonly message: string } | null;
+
+export interface SettlementDetails {
+  /** Hash of the Idempotency-Key that the request was claimed under, if any. */
+  readonly claimHash?: string | null;
+  /** For a durable job: the attempt that ends it, and why it failed. */
+  readonly jobAttempt?: number | undefined;
+  readonly error?: SettledError;
+}
+
+/** @param costNano the exact cost; null if nothing is charged, which also gives back a free request that was held */
+export async function runSettlement(
+  redis: RedisClient,
+  event: UsageEvent,
+  costNano: bigint | null,
+  { claimHash = null, jobAttempt, error = null }: SettlementDetails = {},
+): Promise<Settlement> {
+  const { accountId, requestId, success: keepsClaim } = event;
+  const request = { accountId, requestId, claimHash, jobAttempt };
+  const ending = { costNano: costNano ?? 0n, keepsFree: costNano === null, keepsClaim, error };
+  return await settle(redis, request, { ...ending, event: JSON.stringify(event) });
+}
+
+/** Ends the reservation of a request that called no model. Nothing is charged and no row is logged. */
+export async function releaseReservation(
+  redis: RedisClient,
+  request: SettlementRequest,
+  error: SettledError = null,
+): Promise<Settlement> {
+  return await settle(redis, request, { costNano: 0n, keepsFree: true, keepsClaim: false, event: '', error });
+}
+
+interface Ending {
+  readonly costNano: bigint;
+  readonly keepsFree: boolean;
+  readonly keepsClaim: boolean;
+  /** The usage event as JSON; empty if nothing is to be logged. */
+  readonly event: string;
+  /** For a durable job: why it failed. */
+  readonly error: SettledError;
+}
+
+interface PendingSettlement {
+  readonly request: SettlementRequest;
+  readonly ending: Ending;
+  readonly resolve: (settlement: Settlement) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Keeps a run short, because it blocks all other clients of Redis. */
+const maxInOneRun = 64;
+
+/** Settlements waiting for the end of this event loop turn, by connection and shard. */
+const pendingOf = new WeakMap<RedisClient, Map<number, PendingSettlement[]>>();
+
+async function settle(redis: RedisClient, request: SettlementRequest, ending: Ending): Promise<Settlement> {
+  if (ending.costNano < 0n) throw new RangeError(`a request cannot cost ${ending.costNano} nano-roubles`);
+  const shard = shardOf(request.accountId);
+  let byShard = pendingOf.get(redis);
+  if (byShard === undefined) {
+    byShard = new Map();
+    pendingOf.set(redis, byShard);
+  }
+  const pending = byShard.get(shard) ?? [];
+  if (pending.length === 0) {
+    byShard.set(shard, pending);
+    setImmediate(() => {
+      byShard.delete(shard);
+      for (let at = 0; at < pending.length; at += maxInOneRun) {
+        const part = pending.slice(at, at + maxInOneRun);
+        runAll(redis, shard, part).catch((error: unknown) => {
+          // A run that was cut off may have settled some of them. Settling those again changes nothing.
+          for (const { reject } of part) reject(error);
+        });
+      }
+    });
+  }
+  return await new Promise((resolve, reject) => {
+    pending.push({ request, ending, resolve, reject });
+  });
+}
+
+/** Describes how a durable job ends; empty for any other request. */
+function describeJob({ accountId, jobAttempt }: SettlementRequest, { error }: Ending): string {
+  if (jobAttempt === undefined) return '';
+  const to = error === null ? 's' : error.code === 'job_cancelled' ? 'c' : 'f';
+  const { code, message } = error ?? { code: '', message: '' };
+  return JSON.stringify({ account: accountId, attempt: String(jobAttempt), to, code, message });
+}
+
+/** Runs the settlements and resolves or rejects each of them. */
+async function runAll(redis: RedisClient, shard: number, all: readonly PendingSettlement[]): Promise<void> {
+  const reservations = redisKeys.reservations(shard);
+  const keys = [reservations, redisKeys.ledgerStream(shard), redisKeys.orphans(shard)];
+  const args: (string | number)[] = [];
+  for (const { request, ending } of all) {
+    const { accountId, requestId, claimHash } = request;
+    keys.push(
+      redisKeys.account(accountId),
+      redisKeys.recentMinutes(accountId),
+      // Without a claim, another key of the same shard takes its place and is ignored.
+      claimHash === null ? reservations : redisKeys.claim(accountId, claimHash),
+    );
+    args.push(
+      requestId,
+      ending.costNano.toString(),
+      ending.keepsFree ? 1 : 0,
+      ending.event,
+      ending.keepsClaim ? 1 : 0,
+      claimHash === null ? '' : claimLifetimeSeconds,
+      describeJob(request, ending),
+    );
+  }
+  const hasJobs = all.some(({ request }) => request.jobAttempt !== undefined);
+  const answers = (await (hasJobs ? scriptWithJobs : script).run(redis, keys, args)) as [
+    Settlement['outcome'] | 'error',
+    string?,
+    string?,
+  ][];
+  for (const [i, { resolve, reject }] of all.entries()) {
+    const [outcome, cost, free] = answers[i]!;
+    if (outcome === 'error') {
+      reject(new ReplyError(cost ?? 'the settlement failed'));
+      continue;
+    }
+    resolve({ outcome, costNano: BigInt(cost ?? '0'), free: free === '1' });
+  }
+}

@@ -1,0 +1,200 @@
+import test from 'ava';
+import { FormReader } from '../../../api/bodies/form-reader.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { ImageEditRequest, imageFields } from '../../../shared/contract/image-request.ts';
+import { tinyPng } from '../../../shared/contract/image-stream.ts';
+
+/** What a form means is what the same request means as JSON, however it is written and cut; what is none is refused. */
+
+const boundary = 'a-boundary';
+const contract = { schema: ImageEditRequest, files: imageFields };
+const png = Buffer.from(tinyPng, 'base64');
+const pngUri = `data:image/png;base64,${tinyPng}`;
+
+/** The lines before a part's bytes. */
+const text = (name: string): string => `Content-Disposition: form-data; name="${name}"`;
+const file = (name: string, type = 'application/octet-stream'): string =>
+  `${text(name)}; filename="a.png"\r\nContent-Type: ${type}`;
+
+type Part = readonly [head: string, content: string | Buffer];
+
+function write(parts: readonly Part[], mark = boundary): Buffer {
+  const pieces = parts.flatMap(([head, content]) => [
+    Buffer.from(`--${mark}\r\n${head}\r\n\r\n`),
+    Buffer.from(content as string),
+    Buffer.from('\r\n'),
+  ]);
+  return Buffer.concat([...pieces, Buffer.from(`--${mark}--\r\n`)]);
+}
+
+async function read(form: Buffer, { mark = boundary, chunkBytes = 65_536 } = {}): Promise<unknown> {
+  const reader = new FormReader(`multipart/form-data; boundary=${mark}`, contract);
+  for (let at = 0; at < form.length; at += chunkBytes) await reader.push(form.subarray(at, at + chunkBytes));
+  return await reader.end();
+}
+
+const usual: readonly Part[] = [
+  [text('prompt'), 'ein Häuschen'],
+  [file('image[]'), png],
+  [text('n'), '2'],
+  [file('image[]', 'image/webp'), png],
+  [text('stream'), 'false'],
+  [file('mask'), png],
+  [text('model'), 'm'],
+];
+
+const usualBody = {
+  image: [pngUri, pngUri],
+  mask: pngUri,
+  model: 'm',
+  n: 2,
+  prompt: 'ein Häuschen',
+  stream: false,
+};
+
+test('files become data URIs of what their bytes are, and texts the values that the schema wants', async (t) => {
+  t.deepEqual(await read(write(usual)), usualBody);
+  t.deepEqual(await read(write([[file('image'), png]])), { image: pngUri });
+  t.deepEqual(await read(write([[file('image', 'text/html; charset=x'), '<svg>']])), {
+    image: `data:text/html;base64,${Buffer.from('<svg>').toString('base64')}`,
+  });
+});
+
+test('images may be sent as files under all of their names, and what nobody knows is left alone', async (t) => {
+  const names = ['image', 'image_url[]', 'images[0][image_url]', 'mask[image_url]', 'markup'];
+  t.deepEqual(await read(write(names.map((name): Part => [file(name), png]))), {
+    image: pngUri,
+    image_url: [pngUri],
+    images: [{ image_url: pngUri }],
+    markup: pngUri,
+    mask: { image_url: pngUri },
+  });
+});
+
+test('neither the order of the parts nor the boundary nor how the form is cut makes any difference', async (t) => {
+  const expected = JSON.stringify(await read(write(usual)));
+  t.is(JSON.stringify(await read(write(usual.toReversed()))), expected);
+  t.is(JSON.stringify(await read(write(usual, 'other'), { mark: 'other' })), expected);
+  for (const chunkBytes of [1, 2, 3, 7, 64, 101])
+    t.is(JSON.stringify(await read(write(usual), { chunkBytes })), expected, String(chunkBytes));
+});
+
+test('the order of a list is kept', async (t) => {
+  const images = ['a', 'b', 'c'].map((name): Part => [text('image_url[]'), name]);
+  t.deepEqual(await read(write(images)), { image_url: ['a', 'b', 'c'] });
+});
+
+for (const [what, parts, body] of [
+  [
+    'a field that is sent twice',
+    [
+      ['image_url', 'a'],
+      ['image_url', 'b'],
+    ],
+    { image_url: ['a', 'b'] },
+  ],
+  ['a list of one', [['image[]', 'a']], { image: ['a'] }],
+  ['an object', [['mask[image_url]', 'a']], { mask: { image_url: 'a' } }],
+  [
+    'objects of a list, in the order of their places',
+    [
+      ['images[1][image_url]', 'b'],
+      ['images[0][image_url]', 'a'],
+      ['images[0][file_id]', 'f'],
+    ],
+    { images: [{ image_url: 'a', file_id: 'f' }, { image_url: 'b' }] },
+  ],
+  [
+    'objects without a place',
+    [
+      ['images[][image_url]', 'a'],
+      ['images[][image_url]', 'b'],
+    ],
+    {
+      images: [{ image_url: 'a' }, { image_url: 'b' }],
+    },
+  ],
+  [
+    'a number that is none',
+    [
+      ['n', 'two'],
+      ['output_compression', '1e9'],
+    ],
+    { n: 'two', output_compression: '1e9' },
+  ],
+  ['an unknown field', [['__proto__', 'x']], JSON.parse('{"__proto__":"x"}') as object],
+  ['an empty form', [], {}],
+] as const) {
+  test(`${what} is what the same request has as JSON`, async (t) => {
+    const form = write(parts.map(([name, value]): Part => [text(name), value]));
+    t.is(JSON.stringify(await read(form)), JSON.stringify(body));
+  });
+}
+
+const whole = write(usual);
+const many = Array.from({ length: 65 }, (_, i): Part => [text(`field-${i}`), 'x']);
+
+for (const [what, form, expected] of [
+  ['a form that is cut off in a file', whole.subarray(0, 300), /not a whole form/],
+  ['a form without its end', whole.subarray(0, whole.length - 30), /not a whole form/],
+  ['text in place of a form', Buffer.from('{"model": "m"}'), /not a whole form/],
+  ['a form of more parts than any request has', write(many), /more than 64 parts/],
+  ['a part without a name', write([['Content-Disposition: form-data', 'x']]), /part without a name/],
+  ['a name with brackets in brackets', write([[text('a[b][c][d]'), 'x']]), /a part named a\[b\]/],
+  ['a name of a thousand characters', write([[text('a'.repeat(1_000)), 'x']]), /a part named aaa/],
+  [
+    'a field both as itself and with a key',
+    write([
+      [text('mask'), 'x'],
+      [text('mask[image_url]'), 'y'],
+    ]),
+    /^mask: /,
+  ],
+  ['a prompt that is a file', write([[file('prompt', 'text/plain'), 'a cat']]), /^prompt: is sent as a file/],
+  ['an option that is a file', write([[file('style'), png]]), /^style: is sent as a file/],
+  [
+    'text that is not UTF-8',
+    write([[text('prompt'), Buffer.from([0xc3, 0x28])]]),
+    /^prompt: is not valid UTF-8/,
+  ],
+  [
+    'a part that is encoded',
+    write([[`${file('image')}\r\nContent-Transfer-Encoding: base64`, tinyPng]]),
+    /Content-Transfer-Encoding/,
+  ],
+] as const) {
+  test(`${what} is refused, and told what to do`, async (t) => {
+    const error = await t.throwsAsync(read(form), { instanceOf: AppError });
+    t.is(error?.status, 422);
+    t.regex(error?.message ?? '', expected);
+    t.is(error?.issues[0]?.loc[0], 'body');
+  });
+}
+
+test('a Content-Type without a boundary is refused before anything is read', (t) => {
+  const error = t.throws(() => new FormReader('multipart/form-data', contract), {
+    instanceOf: AppError,
+  });
+  t.is(error?.status, 422);
+  t.regex(error?.message ?? '', /no boundary/);
+});
+
+test('however short the chunks are in which a form comes, it is read in pieces of many bytes', async (t) => {
+  const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
+  const form = write([[file('image'), Buffer.alloc(300_000)]]);
+  let pieces = 0;
+  for (let at = 0; at < form.length; at += 3) {
+    const parsed = reader.push(form.subarray(at, at + 3));
+    if (parsed !== undefined) pieces += 1;
+    await parsed;
+  }
+  t.true(pieces <= form.length / 16_384, String(pieces));
+  t.like(await reader.end(), { image: `data:application/octet-stream;base64,${'A'.repeat(400_000)}` });
+});
+
+test('what a form takes of memory is counted as it comes', async (t) => {
+  const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
+  const form = write([[file('image'), Buffer.alloc(300_000)]]);
+  await reader.push(form.subarray(0, 150_000));
+  t.true(reader.extraBytes >= 50_000 && reader.extraBytes < 60_000, String(reader.extraBytes));
+});

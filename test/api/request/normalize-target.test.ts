@@ -1,0 +1,55 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import test from 'ava';
+import Koa from 'koa';
+import { normalizeTarget } from '../../../api/request/normalize-target.ts';
+
+test('addresses that mean the same become the same', (t) => {
+  for (const [target, normal] of [
+    ['/v1/models', '/v1/models'],
+    ['/v1/models?type=chat', '/v1/models?type=chat'],
+    ['http://host:80/v1/models?type=chat', '/v1/models?type=chat'],
+    ['https://host', '/'],
+    ['http://host?x', '/?x'],
+    ['/%76%31/%6Dodels', '/v1/models'],
+    // What is reserved, or an escape twice over, is something else.
+    ['/a%2Fb%2fc%25%37%36', '/a%2Fb%2fc%2576'],
+    ['/%zz%', '/%zz%'],
+    ['/a?%76', '/a?%76'],
+    ['/a#b', '/a'],
+    ['/\u00c3\u00a9 ', '/%C3%A9%20'],
+    ['*', '/*'],
+  ] as const) {
+    t.is(normalizeTarget(target), normal, target);
+  }
+});
+
+test('whatever comes, Koa finds the path of it', (t) => {
+  const app = new Koa();
+  const parts = [
+    '//',
+    'a@',
+    '[',
+    'x',
+    ':99999999',
+    '#',
+    '?',
+    '\u00a0',
+    '%',
+    '\\',
+    'http:',
+    'ftp:',
+    '*',
+    '/',
+    '\t',
+  ];
+  for (let number = 1; number < 50_000; number++) {
+    let target = '';
+    for (let rest = number; rest > 0; rest = Math.floor(rest / parts.length)) {
+      target += parts[rest % parts.length];
+    }
+    const request = { url: normalizeTarget(target), headers: {} } as IncomingMessage;
+    const { path } = app.createContext(request, {} as ServerResponse);
+    if (!path.startsWith('/')) t.fail(target);
+  }
+  t.pass();
+});

@@ -1,0 +1,100 @@
+import test from 'ava';
+import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
+import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
+import { createLogger } from '../../shared/runtime/logger.ts';
+import { closeBullWorker } from '../../workers/intake/close-bull-worker.ts';
+import { createBullWorker } from '../../workers/intake/create-bull-worker.ts';
+import { startRedisCluster } from '../support/redis-cluster.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { numberOf } from './cluster-world.ts';
+
+/** Enough workers that what only goes wrong at times goes wrong for one of them. */
+const workerCount = 8;
+const rounds = numberOf(1, 4);
+/** A wait for work is given up after 11 s, and a connection that is silent after 14 s. */
+const takenWithinMs = 40_000;
+const closedWithinMs = 10_000;
+
+const log = createLogger('test', 'silent');
+
+test('every worker of a queue takes work again, and can be closed, after the master it waits at was replaced, killed or hung', async (t) => {
+  t.timeout(60_000 + rounds * 180_000);
+  const cluster = await startRedisCluster();
+  t.teardown(() => cluster.close());
+  const redis = createRedis(cluster.url, 'commands', log);
+  t.teardown(() => redis.disconnect());
+  await waitUntilReady(redis);
+
+  const taken = new Set<string>();
+  const workers = await Promise.all(
+    Array.from({ length: workerCount }, async (_, i) => {
+      const name = `queue-${i}`;
+      const bullmq = createRedis(cluster.url, 'bullmq', log);
+      t.teardown(() => bullmq.disconnect());
+      await waitUntilReady(bullmq);
+      const worker = createBullWorker<string>(
+        name,
+        async ({ data }) => {
+          taken.add(data);
+        },
+        { redis: bullmq, concurrency: 4, lockMs: 10_000 },
+      );
+      worker.on('error', () => undefined);
+      const queue = openBullQueue<string>(name, redis);
+      return { name, worker, queue, bullmq };
+    }),
+  );
+
+  /** A job for each worker; asked again, as callers do, while Redis is away. */
+  const checkAll = async (after: string): Promise<void> => {
+    const ids = await Promise.all(
+      workers.map(async ({ name, queue }) => {
+        const id = `${name} after ${after}`;
+        await waitFor('a job to be taken by Redis', () =>
+          queue.add(name, id, { removeOnComplete: true }).then(
+            () => true,
+            () => false,
+          ),
+        );
+        return id;
+      }),
+    );
+    await waitFor(
+      () => ids.filter((id) => !taken.has(id)).join(', '),
+      () => ids.every((id) => taken.has(id)),
+      takenWithinMs,
+    );
+  };
+  const findOwner = async (): Promise<number> => {
+    const masters = await cluster.masters();
+    const owns = (port: number): Promise<boolean> =>
+      cluster.call(port, 'EXISTS', '{bull}').then(
+        () => true,
+        () => false,
+      );
+    const isOwner = await Promise.all(masters.map(owns));
+    return masters[isOwner.indexOf(true)]!;
+  };
+
+  await checkAll('the start');
+  for (let round = 1; round <= rounds; round++) {
+    await cluster.handOver(await findOwner());
+    await checkAll(`planned failover ${round}`);
+
+    const killed = await findOwner();
+    await cluster.kill(killed);
+    await cluster.waitForFailover();
+    await checkAll(`death ${round}`);
+    await cluster.restart(killed);
+
+    const goOn = cluster.pause(await findOwner());
+    await cluster.waitForFailover();
+    await checkAll(`hanging master ${round}`);
+    goOn();
+  }
+
+  const startedMs = performance.now();
+  await Promise.all(workers.map(({ worker, bullmq }) => closeBullWorker(worker, bullmq)));
+  t.true(performance.now() - startedMs < closedWithinMs);
+  await Promise.all(workers.map(({ queue }) => queue.close()));
+});

@@ -1,0 +1,64 @@
+import test from 'ava';
+import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { loadCatalog, PaidLoad } from '../crash/paid-load.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { useStack } from '../support/stack.ts';
+import { startRedisProxy } from '../support/store-proxies.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { checkBooks, firstBalance } from './check-books.ts';
+
+/** What callers may be told meanwhile. */
+const outagesOnly = new Set(['200', '503', 'cut', '502', '504']);
+/** A connection that is waited on for work is given up after 15 s of silence. */
+const servedWithinMs = 30_000;
+
+test('when every connection to Redis falls silent, which nothing tells of, all kinds of work are served again within seconds, and no money is lost', async (t) => {
+  t.timeout(180_000);
+  const vendor = await startVendorSimulator({ logCapacity: 0 });
+  t.teardown(() => vendor.close());
+  const redis = await startTestRedis();
+  t.teardown(() => redis.stop());
+  const { proxy, url } = await startRedisProxy(redis.url);
+  t.teardown(() => proxy.close());
+  const stack = await useStack(t, { catalog: loadCatalog(vendor.url), env: { REDIS_URL: url } });
+  const accounts = await Promise.all(
+    Array.from({ length: 4 }, () => stack.createAccount({ balance: firstBalance })),
+  );
+  const load = new PaidLoad({ urls: [stack.url], accounts });
+  t.teardown(() => load.stop());
+  load.start();
+  await waitFor('callers to be answered', () => load.receipts.length >= 60);
+
+  const lostAtMs = performance.now();
+  proxy.loseConnections();
+  const kinds: readonly [path: string, body: object][] = [
+    ['/v1/chat/completions', { model: 'chat', messages: [{ role: 'user', content: 'hello' }] }],
+    ['/v1/embeddings', { model: 'embedding', input: 'one two three' }],
+    ['/v1/images/generations', { model: 'image', prompt: 'a red fox' }],
+  ];
+  for (const [path, body] of kinds)
+    await waitFor(
+      `${path} to be served`,
+      async () => {
+        const response = await stack.post(path, accounts[0]!.apiKey, body);
+        await response.arrayBuffer();
+        return response.status === 200;
+      },
+      servedWithinMs - (performance.now() - lostAtMs),
+    );
+  t.log(`served again after ${Math.round(performance.now() - lostAtMs)} ms`);
+
+  await load.stop();
+  t.deepEqual(
+    [...load.outcomes.keys()].filter((outcome) => !outagesOnly.has(outcome)),
+    [],
+  );
+  load.outcomes.clear();
+  load.start();
+  const wanted = load.receipts.length + 60;
+  await waitFor('callers to be answered as before', () => load.receipts.length >= wanted);
+  await load.stop();
+  t.deepEqual([...load.outcomes.keys()], ['200']);
+  t.deepEqual(load.faults, []);
+  t.deepEqual(await checkBooks(stack, accounts, load.receipts), []);
+});

@@ -1,0 +1,130 @@
+import { mock } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import { BanWatch } from '../../../shared/account-changes/ban-watch.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+interface Rig {
+  readonly watch: BanWatch;
+  readonly banned: Set<string>;
+  readonly underWay: Set<string>;
+  readonly ended: readonly string[];
+  readonly lookedUp: readonly (readonly string[])[];
+  /** Look-ups while Redis was away. */
+  failures: number;
+  isRedisAway: boolean;
+  isListBroken: boolean;
+}
+
+function open(t: ExecutionContext): Rig {
+  const banned = new Set<string>();
+  const underWay = new Set<string>();
+  const ended: string[] = [];
+  const lookedUp: string[][] = [];
+  const watch = new BanWatch({
+    hotAccounts: {
+      findBanned(accountIds) {
+        if (rig.isRedisAway) {
+          rig.failures += 1;
+          return Promise.reject(new Error('Redis is away'));
+        }
+        lookedUp.push([...accountIds]);
+        return Promise.resolve(new Set(accountIds.filter((id) => banned.has(id))));
+      },
+    },
+    listAccounts() {
+      if (rig.isListBroken) throw new TypeError('no list');
+      return [...underWay, ...underWay];
+    },
+    endAccount: (accountId) => ended.push(accountId),
+    log: createLogger('test', 'silent'),
+  });
+  t.teardown(() => watch.stop());
+  const rig: Rig = {
+    watch,
+    banned,
+    underWay,
+    ended,
+    lookedUp,
+    failures: 0,
+    isRedisAway: false,
+    isListBroken: false,
+  };
+  return rig;
+}
+
+/** Docs promise it of a ban, also where its announcement was missed. */
+const promisedMs = 2_000;
+
+test.serial('a ban holds within two seconds also where one look-up fails', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
+  const rig = open(t);
+  rig.banned.add('ann');
+  rig.underWay.add('ann');
+  rig.isRedisAway = true;
+  mock.timers.tick(promisedMs - 1_000);
+  await nextTurn();
+  t.is(rig.failures, 1);
+  rig.isRedisAway = false;
+  mock.timers.tick(1_000);
+  await nextTurn();
+  t.deepEqual(rig.ended, ['ann']);
+});
+
+test('work that starts after its ban was announced is ended, until the account is unbanned', async (t) => {
+  const { watch, banned, ended } = open(t);
+  const start = (): void => watch.checkStarted({ accountId: 'ann', admittedAtMs: Date.now() });
+  const change = { kind: 'account', accountId: 'ann' } as const;
+  start();
+  t.deepEqual(ended, []);
+  banned.add('ann');
+  await watch.handle(change);
+  t.deepEqual(ended, ['ann']);
+  start();
+  t.deepEqual(ended, ['ann', 'ann']);
+  banned.delete('ann');
+  await watch.handle(change);
+  start();
+  t.deepEqual(ended, ['ann', 'ann']);
+});
+
+test('work that waited long before it started is looked up, other work costs no look-up', async (t) => {
+  const { watch, banned, ended, lookedUp } = open(t);
+  banned.add('ann');
+  watch.checkStarted({ accountId: 'ann', admittedAtMs: Date.now() });
+  t.is(lookedUp.length, 0);
+  watch.checkStarted({ accountId: 'ann', admittedAtMs: Date.now() - 60_000 });
+  await waitFor('the look-up', () => ended.length === 1);
+});
+
+test('where changes may have been missed each account with work under way is looked up, once', async (t) => {
+  const { watch, banned, underWay, ended, lookedUp } = open(t);
+  for (const id of ['ann', 'bob', 'eve']) underWay.add(id);
+  banned.add('eve').add('zoe');
+  await watch.handle(null);
+  t.deepEqual(lookedUp, [['ann', 'bob', 'eve']]);
+  t.deepEqual(ended, ['eve']);
+});
+
+test('a look-up that fails is repeated', async (t) => {
+  const rig = open(t);
+  rig.banned.add('ann');
+  rig.underWay.add('ann');
+  rig.isRedisAway = true;
+  await rig.watch.handle({ kind: 'account', accountId: 'ann' });
+  t.deepEqual(rig.ended, []);
+  rig.isRedisAway = false;
+  await waitFor('the next look-up', () => rig.ended.length === 1);
+});
+
+test('a fault of one look keeps none of the later ones from being made', async (t) => {
+  const rig = open(t);
+  rig.banned.add('ann');
+  rig.underWay.add('ann');
+  rig.isListBroken = true;
+  await t.throwsAsync(rig.watch.handle(null), { message: 'no list' });
+  rig.isListBroken = false;
+  await waitFor('the next look', () => rig.ended.length === 1);
+});

@@ -1,0 +1,128 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { ConfigError } from '../../../shared/runtime/config-error.ts';
+import { loadConfig, pickEndpoints } from '../../../shared/config/config.ts';
+
+const complete = {
+  REDIS_URL: 'redis://127.0.0.1:1',
+  MONGODB_URL: 'mongodb://127.0.0.1:2',
+  S3_ENDPOINT: 'http://127.0.0.1:3',
+  AWS_ACCESS_KEY_ID: 'a',
+  AWS_SECRET_ACCESS_KEY: 'b',
+  MASTER_KEY: '0123456789abcdef0123456789abcdef',
+};
+
+test('every wrong variable is named in one message', (t) => {
+  const error = t.throws(
+    () => loadConfig({ ...complete, PORT: 'x', LOG_LEVEL: 'loud', REDIS_URL: 'http://x' }),
+    { instanceOf: ConfigError },
+  );
+  for (const name of ['PORT', 'LOG_LEVEL', 'REDIS_URL']) t.true(error.message.includes(name), name);
+});
+
+test('an origin that is none is named beside all else that is wrong', (t) => {
+  const error = t.throws(
+    () => loadConfig({ ...complete, PORT: 'x', CORS_ORIGINS: 'https://app.example,app.example/page' }),
+    { instanceOf: ConfigError },
+  );
+  t.regex(error.message, /^ {2}PORT /m);
+  t.regex(error.message, /^ {2}CORS_ORIGINS "app\.example\/page" is no origin: /m);
+});
+
+test('in production every missing service is named at once, and no running stack stands in for it', (t) => {
+  const error = t.throws(() => loadConfig({ NODE_ENV: 'production' }), { instanceOf: ConfigError });
+  for (const name of Object.keys(complete)) t.true(error.message.includes(name), name);
+});
+
+test('where nothing runs the message says what to do', async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), 'config-'));
+  t.teardown(() => rm(dir, { recursive: true }));
+  t.throws(() => loadConfig({ DATA_DIR: dir }), { instanceOf: ConfigError, message: /npm start/ });
+});
+
+test('what is not set comes from the stack that runs, unless its process is gone', async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), 'config-'));
+  t.teardown(() => rm(dir, { recursive: true }));
+  await writeFile(join(dir, 'endpoints.json'), JSON.stringify({ ...complete, pid: process.pid }));
+  const config = loadConfig({ DATA_DIR: dir, REDIS_URL: 'redis://127.0.0.1:9' });
+  t.is(config.redisUrl, 'redis://127.0.0.1:9');
+  t.is(config.mongodbUrl, complete.MONGODB_URL);
+  await writeFile(join(dir, 'endpoints.json'), JSON.stringify({ ...complete, pid: 2 ** 30 }));
+  t.throws(() => loadConfig({ DATA_DIR: dir }), { instanceOf: ConfigError });
+});
+
+test('credentials for another bucket do not replace the embedded one’s', (t) => {
+  t.like(pickEndpoints(complete, { AWS_ACCESS_KEY_ID: 'mine' }), {
+    AWS_ACCESS_KEY_ID: 'a',
+    AWS_SECRET_ACCESS_KEY: 'b',
+  });
+  t.is(pickEndpoints(complete, { S3_ENDPOINT: 'http://s3' })['AWS_ACCESS_KEY_ID'], undefined);
+});
+
+test('the addresses for callers lose their last slash and their version', (t) => {
+  const config = loadConfig({
+    ...complete,
+    PUBLIC_URL: 'https://api.example.com/v1/',
+    BACKUP_URL: 'https://backup.example.com//v1',
+  });
+  t.is(config.publicUrl, 'https://api.example.com');
+  t.is(config.backupUrl, 'https://backup.example.com');
+  t.is(config.directUrl, null);
+});
+
+test('the addresses for callers are compared in one spelling: of their scheme, their host and their port', (t) => {
+  for (const url of [
+    'HTTPS://Gateway.Example',
+    'https://gateway.example:443/',
+    ' https:gateway.example/V1/../v1',
+  ])
+    t.is(loadConfig({ ...complete, PUBLIC_URL: url }).publicUrl, 'https://gateway.example', url);
+  t.is(loadConfig({ ...complete, PUBLIC_URL: 'http://[::1]:80/api/v1' }).publicUrl, 'http://[::1]/api');
+});
+
+test('without settings of its own mail has a sender and no server, and new users get free requests alone', (t) => {
+  const config = loadConfig(complete);
+  t.is(config.smtpUrl, null);
+  t.is(config.supportEmail, null);
+  t.deepEqual(config.mailFrom, { name: 'Model Gateway', address: 'no-reply@localhost' });
+  t.deepEqual(config.signup, { isOpen: true, balanceNano: 0n, freeRequests: 10 });
+  t.is(config.captchaMode, 'on');
+});
+
+test('mail and sign-up are as they are set, roubles to the nano', (t) => {
+  const config = loadConfig({
+    ...complete,
+    SMTP_URL: 'smtps://user:p@mail.example',
+    MAIL_FROM: '"Шлюз" <no-reply@gateway.example>',
+    SUPPORT_EMAIL: 'support@gateway.example',
+    SIGNUP: 'off',
+    SIGNUP_BALANCE: '0.000000001',
+    SIGNUP_FREE_REQUESTS: '0',
+    WEB_CAPTCHA: 'optional',
+  });
+  t.is(config.smtpUrl, 'smtps://user:p@mail.example');
+  t.is(config.supportEmail, 'support@gateway.example');
+  t.deepEqual(config.mailFrom, { name: 'Шлюз', address: 'no-reply@gateway.example' });
+  t.deepEqual(config.signup, { isOpen: false, balanceNano: 1n, freeRequests: 0 });
+  t.is(config.captchaMode, 'optional');
+});
+
+test('settings of mail and sign-up that are wrong are named', (t) => {
+  for (const [name, value] of [
+    ['MAIL_FROM', 'Gateway <a@b.example>\r\nBcc: eve@example.com'],
+    ['MAIL_FROM', 'Gateway'],
+    ['MAIL_FROM', 'a@b.example, c@d.example'],
+    ['SUPPORT_EMAIL', 'nobody'],
+    ['SIGNUP', 'maybe'],
+    ['SIGNUP_BALANCE', '-1'],
+    ['SIGNUP_BALANCE', '1e3'],
+    ['SIGNUP_BALANCE', '9000000.1'],
+    ['SIGNUP_FREE_REQUESTS', '1.5'],
+    ['WEB_CAPTCHA', 'never'],
+  ] as const) {
+    const error = t.throws(() => loadConfig({ ...complete, [name]: value }), { instanceOf: ConfigError });
+    t.true(error.message.includes(`  ${name} must be `), `${name}=${value}: ${error.message}`);
+  }
+});

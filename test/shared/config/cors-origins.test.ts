@@ -1,0 +1,38 @@
+import test from 'ava';
+import { readCorsOrigins } from '../../../shared/config/cors-origins.ts';
+
+test('origins are taken as browsers send them, however an operator writes them', (t) => {
+  const text = 'https://App.Example/, http://localhost:5173\nhttps://b.example:443  http://[::1]:8080';
+  t.deepEqual(readCorsOrigins(text), {
+    origins: new Set([
+      'https://app.example',
+      'http://localhost:5173',
+      'https://b.example',
+      'http://[::1]:8080',
+    ]),
+    wrong: [],
+  });
+  const apps = ['chrome-extension://aapbdbdomjkkjkaonfhkkikfgjllcleb', 'capacitor://localhost'];
+  t.deepEqual(readCorsOrigins(apps.join(',')), { origins: new Set(apps), wrong: [] });
+});
+
+test('any origin is a star by itself, and nothing at all is none', (t) => {
+  t.deepEqual(readCorsOrigins(' * '), { origins: '*', wrong: [] });
+  for (const text of ['', ' ', ' , ']) t.deepEqual(readCorsOrigins(text), { origins: null, wrong: [] });
+});
+
+test('what is no origin is told', (t) => {
+  const wrong = [
+    'app.example',
+    'localhost:5173',
+    'https://app.example/page',
+    'https://app.example?a=1',
+    'https://user@app.example',
+    'https://*.example',
+    'https://',
+    'null',
+    '*',
+    'file:///',
+  ];
+  t.deepEqual(readCorsOrigins([...wrong, 'https://a.example'].join(',')).wrong, wrong);
+});

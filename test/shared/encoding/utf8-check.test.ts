@@ -1,0 +1,49 @@
+import { isUtf8 } from 'node:buffer';
+import test from 'ava';
+import fc from 'fast-check';
+import { Utf8Check } from '../../../shared/encoding/utf8-check.ts';
+
+/** Where the first fault is, of bytes that come in chunks of these lengths. */
+function findFault(bytes: Buffer, lengths: readonly number[]): number {
+  const check = new Utf8Check();
+  let at = 0;
+  for (const length of [...lengths, bytes.length]) {
+    const fault = check.push(bytes.subarray(at, at + length));
+    if (fault >= 0) return fault;
+    at = Math.min(at + length, bytes.length);
+  }
+  return check.end();
+}
+
+const chunkLengths = fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 12 });
+const character = fc.oneof(
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+  fc.constantFrom('\ufffd', '\ufeff'),
+);
+
+test('bytes that are a text have no fault, wherever they are cut', (t) => {
+  fc.assert(
+    fc.property(fc.array(character), chunkLengths, (characters, lengths) => {
+      return findFault(Buffer.from(characters.join('')), lengths) === -1;
+    }),
+  );
+  t.pass();
+});
+
+test('the fault is the first byte after the longest beginning that is a text', (t) => {
+  const bytes = fc.oneof(
+    fc.uint8Array({ maxLength: 12 }),
+    fc.array(fc.constantFrom(0x61, 0xc3, 0xa9, 0xef, 0xbf, 0xbd, 0xf0, 0x9f, 0x98, 0x80, 0xed, 0xa0, 0xff)),
+  );
+  fc.assert(
+    fc.property(bytes, chunkLengths, (values, lengths) => {
+      const all = Buffer.from(values);
+      if (isUtf8(all)) return findFault(all, lengths) === -1;
+      let end = all.length;
+      while (!isUtf8(all.subarray(0, end))) end -= 1;
+      return findFault(all, lengths) === end;
+    }),
+    { numRuns: 2_000 },
+  );
+  t.pass();
+});

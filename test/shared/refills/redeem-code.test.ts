@@ -1,0 +1,22 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { redeemCode } from '../../../shared/refills/redeem-code.ts';
+import { RefillCodeStore } from '../../../shared/refills/refill-code-store.ts';
+import { openBooks } from '../../support/books.ts';
+
+test('a code whose redeemer was cut off before crediting is credited when it is sent again, once and to its claimer alone', async (t) => {
+  const books = await openBooks();
+  t.teardown(() => books.close());
+  const codes = new RefillCodeStore(books.mongo.db);
+  const [claimer, other] = [await books.createAccount(), await books.createAccount()];
+  const [code] = await codes.create(1, { balanceNano: 7n, freeRequests: 0, expiresAt: null });
+  await codes.claim(code!, claimer.id, randomUUID());
+  const redeem = ({ id }: { readonly id: string }): Promise<unknown> =>
+    redeemCode({ ...books, codes }, id, code!);
+  const refusal = { code: 'invalid_code' };
+  await t.throwsAsync(redeem(other), refusal);
+  await redeem(claimer);
+  await t.throwsAsync(redeem(claimer), { ...refusal, message: /already redeemed this code/ });
+  t.is((await books.hotAccounts.get(claimer.id)).balanceNano, 1_007n);
+  t.is((await books.hotAccounts.get(other.id)).balanceNano, 1_000n);
+});

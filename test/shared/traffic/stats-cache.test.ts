@@ -1,0 +1,55 @@
+import test from 'ava';
+import { StatsCache } from '../../../shared/traffic/stats-cache.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+
+/** A cache whose clock and whose source the test moves by hand. */
+function makeCache() {
+  const source = { nowMs: 1_000, reads: 0, fails: false };
+  const cache = new StatsCache({
+    read: async () => {
+      source.reads += 1;
+      await Promise.resolve();
+      if (source.fails) throw new Error('away');
+      return { value: source.reads, validForMs: 30_000 };
+    },
+    log: createLogger('test', 'silent'),
+    nowMs: () => source.nowMs,
+  });
+  return { source, cache };
+}
+
+test('callers who come together share one reading, and those after them are served from memory', async (t) => {
+  const { source, cache } = makeCache();
+  const together = await Promise.all([cache.get(), cache.get(), cache.get()]);
+  t.deepEqual(
+    together,
+    Array.from({ length: 3 }, () => ({ value: 1, validForMs: 30_000 })),
+  );
+  source.nowMs += 29_999;
+  t.deepEqual(await cache.get(), { value: 1, validForMs: 1 });
+  t.is(source.reads, 1);
+  source.nowMs += 1;
+  t.is((await cache.get()).value, 2);
+});
+
+test('a reading that fails leaves the last known figures, and is tried again soon', async (t) => {
+  const { source, cache } = makeCache();
+  await cache.get();
+  source.fails = true;
+  source.nowMs += 30_000;
+  t.deepEqual(await cache.get(), { value: 1, validForMs: 2_000 });
+  source.nowMs += 1_999;
+  await cache.get();
+  t.is(source.reads, 2);
+  source.fails = false;
+  source.nowMs += 1;
+  t.deepEqual(await cache.get(), { value: 3, validForMs: 30_000 });
+});
+
+test('where nothing is known yet the failure is the answer, and the next caller tries again', async (t) => {
+  const { source, cache } = makeCache();
+  source.fails = true;
+  await t.throwsAsync(cache.get(), { message: 'away' });
+  source.fails = false;
+  t.is((await cache.get()).value, 2);
+});

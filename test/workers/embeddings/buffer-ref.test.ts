@@ -1,0 +1,162 @@
+import test from 'ava';
+import {
+  PendingRequest,
+  dropVectors,
+  BufferRef,
+  PendingInput,
+  type EmbeddingTask,
+} from '../../../workers/embeddings/embedding-work.ts';
+
+const ask = (inputs: readonly string[], progress?: (done: number) => void): PendingRequest => {
+  const signal = new AbortController().signal;
+  const rest = {
+    user: null,
+    dimensions: null,
+    isPaidByTime: false,
+    inputTokens: [],
+    signal,
+    stopSignal: signal,
+    deadlineAtMs: Infinity,
+    log: undefined as never,
+    ...(progress && { progress }),
+  };
+  return new PendingRequest({ accountId: 'ann', inputs, ...rest } satisfies EmbeddingTask);
+};
+
+test('the vectors of a call are given back once every request that was given any has dropped them, and not before', async (t) => {
+  let given = 0;
+  const hold = new BufferRef(() => {
+    given += 1;
+  });
+  const [first, second, third] = [ask(['a', 'b', 'a']), ask(['b']), ask(['b', 'c'])];
+  const [a, b] = [new PendingInput(first, 'a', 1), new PendingInput(first, 'b', 1)];
+  a.claim(first, 0);
+  a.claim(first, 2);
+  b.claim(first, 1);
+  b.claim(second, 0);
+  b.claim(third, 0);
+  third.leave(new Error('it left before'));
+
+  hold.take();
+  const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
+  a.deliver(outcome);
+  b.deliver(outcome);
+  // Whoever asked twice, or left meanwhile, holds nothing twice.
+  first.deliver(1, outcome);
+  hold.drop();
+  t.is(given, 0);
+  dropVectors(await first.answer);
+  t.is(given, 0);
+  dropVectors(await third.answer);
+  t.is(given, 0);
+  dropVectors(await second.answer);
+  t.is(given, 1);
+});
+
+test('a caller who leaves has what a model was asked for, without holding vectors, and nothing else', async (t) => {
+  let given = 0;
+  const hold = new BufferRef(() => {
+    given += 1;
+  });
+  const leaving = ask(['a', 'b', 'c']);
+  const inputs = ['a', 'b', 'c'].map((text, i) => {
+    const input = new PendingInput(leaving, text, 1);
+    input.claim(leaving, i);
+    return input;
+  });
+  const [a, b, c] = inputs as [PendingInput, PendingInput, PendingInput];
+  const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
+  hold.take();
+  a.markAsked();
+  b.markAsked();
+  a.deliver(outcome);
+  const left = new Error('it left');
+  t.deepEqual([...leaving.leave(left)], [c]);
+  t.false(b.isWanted);
+  b.deliver(outcome);
+  hold.drop();
+  t.is(given, 1);
+  const answer = await leaving.answer;
+  const paid = { ...outcome, vector: Buffer.alloc(0), hold: null };
+  t.deepEqual(answer, { outcomes: [paid, paid, { error: left }], reachedModel: true, hasLeft: true });
+  dropVectors(answer);
+  t.is(given, 1);
+});
+
+test('a caller who leaves before a model was asked for anything has reached none', async (t) => {
+  const leaving = ask(['a']);
+  const input = new PendingInput(leaving, 'a', 1);
+  input.claim(leaving, 0);
+  leaving.leave(new Error('it left'));
+  t.like(await leaving.answer, { reachedModel: false, hasLeft: true });
+});
+
+test('an input that is asked for again after its call failed is asked for on behalf of those who still wait alone', async (t) => {
+  const [leaving, staying] = [ask(['a']), ask(['a'])];
+  const input = new PendingInput(leaving, 'a', 1);
+  input.claim(leaving, 0);
+  input.claim(staying, 0);
+  input.markAsked();
+  leaving.leave(new Error('it left'));
+  const failure = new Error('the call failed');
+  input.failLeft(failure);
+  t.deepEqual((await leaving.answer).outcomes, [{ error: failure }]);
+  t.true(input.isWanted);
+  input.markAsked();
+  const outcome = {
+    vector: Buffer.alloc(4),
+    hold: null,
+    dimensions: 1,
+    tokens: 1,
+    counted: false,
+    billedMs: 4,
+  };
+  input.deliver(outcome);
+  t.deepEqual((await staying.answer).outcomes, [outcome], 'all of the time, as it was asked for it alone');
+});
+
+test('of a request that has failed nothing is wanted any more that no model was asked for, but by others who share it', async (t) => {
+  const [failing, other] = [ask(['a', 'b', 'c']), ask(['c'])];
+  const [a, b, c] = ['a', 'b', 'c'].map((text, i) => {
+    const input = new PendingInput(failing, text, 1);
+    input.claim(failing, i);
+    return input;
+  }) as [PendingInput, PendingInput, PendingInput];
+  c.claim(other, 0);
+  a.markAsked();
+  const refused = new Error('refused');
+  t.deepEqual([...failing.withdraw(refused)], [b, c]);
+  t.true(a.isWanted, 'a model was asked for it');
+  t.false(b.isWanted);
+  t.true(c.isWanted, 'by another');
+  const outcome = {
+    vector: Buffer.alloc(4),
+    hold: null,
+    dimensions: 1,
+    tokens: 1,
+    counted: false,
+    billedMs: 3,
+  };
+  a.deliver(outcome);
+  c.deliver(outcome);
+  const { outcomes } = await failing.answer;
+  t.deepEqual(outcomes.slice(1), [{ error: refused }, { error: refused }]);
+  t.like(outcomes[0], { tokens: 1 });
+  t.like((await other.answer).outcomes[0], { tokens: 1 });
+});
+
+test('a request is told how many of its inputs are done, until all are', async (t) => {
+  const told: number[] = [];
+  const asked = ask(['a', 'b', 'c', 'd'], (done) => told.push(done));
+  const vector = {
+    vector: Buffer.alloc(4),
+    hold: null,
+    dimensions: 1,
+    tokens: 1,
+    counted: false,
+    billedMs: 0,
+  };
+  for (const index of [2, 0, 0, 3, 1]) asked.deliver(index, vector);
+  t.deepEqual(told, [0.25, 0.5, 0.75]);
+  t.is((await asked.answer).outcomes.length, 4);
+});

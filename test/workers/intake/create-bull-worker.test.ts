@@ -1,0 +1,62 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import test from 'ava';
+import { openBullQueue } from '../../../shared/queue/open-bull-queue.ts';
+import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { createBullWorker } from '../../../workers/intake/create-bull-worker.ts';
+import { startTestRedis } from '../../support/redis.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const log = createLogger('test', 'silent');
+
+test('a worker with a backlog leaves its process alone while Redis is away, and takes the rest once Redis is back', async (t) => {
+  const server = await startTestRedis();
+  const { url, port } = server;
+  const bullmq = createRedis(url, 'bullmq', log);
+  const redis = createRedis(url, 'commands', log);
+  t.teardown(() => {
+    bullmq.disconnect();
+    redis.disconnect();
+  });
+  await Promise.all([waitUntilReady(bullmq), waitUntilReady(redis)]);
+  const done = new Set<string>();
+  let endFirst = (): void => undefined;
+  const first = new Promise<void>((resolve) => {
+    endFirst = resolve;
+  });
+  const worker = createBullWorker<string>(
+    'backlog',
+    async ({ data }) => {
+      if (data === 'first') await first;
+      done.add(data);
+    },
+    { redis: bullmq, concurrency: 1, lockMs: 10_000 },
+  );
+  t.teardown(() => worker.close(true));
+  worker.on('error', () => undefined);
+  const queue = openBullQueue<string>('backlog', redis);
+  for (const name of ['first', 'second', 'third']) await queue.add(name, name);
+  await waitFor('the first to be taken', async () => (await queue.getActiveCount()) === 1);
+
+  await server.stop();
+  await waitFor('the loss to be noticed', () => bullmq.status !== 'ready');
+  // It ends, and BullMQ asks for the next one, which is refused without any I/O.
+  endFirst();
+  let turns = 0;
+  const timer = setInterval(() => {
+    turns += 1;
+  }, 10);
+  await delay(500);
+  clearInterval(timer);
+  t.true(turns > 10, 'timers go on');
+
+  const again = await startTestRedis({ port });
+  t.teardown(() => again.stop());
+  await waitFor('Redis to take more', () =>
+    queue.add('fourth', 'fourth').then(
+      () => true,
+      () => false,
+    ),
+  );
+  await waitFor('what is there after the outage to be taken', () => done.has('fourth'));
+});

@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { createFileKey } from '../../../shared/storage/file-name.ts';
+import type { ObjectStore } from '../../../shared/storage/object-store.ts';
+import { FileSweeper } from '../../../workers/maintenance/sweep-files.ts';
+import { captureLog } from '../../support/captured-log.ts';
+import { useObjects } from '../../support/kept-answers.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+const day = 24 * 60 * 60 * 1_000;
+/** The clock of these tests. */
+const now = Date.UTC(2026, 10, 23, 12);
+const { signal } = new AbortController();
+
+async function setScene(t: ExecutionContext) {
+  const server = await useObjects(t);
+  const { objects } = server;
+  const captured = captureLog();
+  const createSweeper = (): FileSweeper =>
+    new FileSweeper({ redis: redis(), workerId: randomUUID(), objects, log: captured.log, pageKeys: 10 });
+  // Tests share the lease: whoever had it is gone.
+  await redis().del(redisKeys.fileSweepLease);
+  const put = async (key: string): Promise<string> => {
+    await objects.put(key, Buffer.from('x'), 'image/png');
+    return key;
+  };
+  const make = async (atMs: number): Promise<string> => await put(createFileKey('image/png', atMs));
+  return { ...server, ...captured, sweeper: createSweeper(), createSweeper, put, make };
+}
+
+const listAll = async (objects: ObjectStore): Promise<string[]> => await objects.list('', 1_000, '', signal);
+
+test.serial('an image is deleted when it is 24 hours old, and not a second before', async (t) => {
+  const { objects, sweeper, make } = await setScene(t);
+  const first = await make(now);
+  const second = await make(now + 1_000);
+  await sweeper.sweep(signal, now + day - 1_000);
+  t.deepEqual(await listAll(objects), [first, second]);
+  await sweeper.sweep(signal, now + day);
+  t.deepEqual(await listAll(objects), [second]);
+  await sweeper.sweep(signal, now + day + 999);
+  t.deepEqual(await listAll(objects), [second]);
+  await sweeper.sweep(signal, now + day + 1_000);
+  t.deepEqual(await listAll(objects), []);
+});
+
+test.serial('nothing but images with a time in their names is deleted', async (t) => {
+  const { objects, sweeper, make, put } = await setScene(t);
+  await make(now);
+  const others = ['answers/019aa652/10', `${'a'.repeat(43)}.png`, 'files/0-readme.txt', 'files0/x', 'zebra'];
+  for (const key of others) await put(key);
+  await sweeper.sweep(signal, now + 100 * day);
+  t.deepEqual(await listAll(objects), others.toSorted());
+});
+
+test.serial('all that is due is deleted at one look, however much it is', async (t) => {
+  const { objects, sweeper, make, lines } = await setScene(t);
+  await Promise.all(Array.from({ length: 22 }, (_, i) => make(now + i)));
+  const young = await make(now + day);
+  await sweeper.sweep(signal, now + day + 22);
+  t.deepEqual(await listAll(objects), [young]);
+  const progress = lines.filter(({ msg }) => msg === 'deleting expired files').map(({ deleted }) => deleted);
+  t.deepEqual(progress, [10, 20]);
+});
+
+test.serial('one worker at a time deletes, and another goes on when it has died', async (t) => {
+  const { objects, sweeper, createSweeper, make } = await setScene(t);
+  const first = await make(now);
+  const second = await make(now + 1_000);
+  const other = createSweeper();
+  await sweeper.sweep(signal, now);
+  await other.sweep(signal, now + 10 * day);
+  t.deepEqual(await listAll(objects), [first, second]);
+  await redis().del(redisKeys.fileSweepLease);
+  await other.sweep(signal, now + day);
+  t.deepEqual(await listAll(objects), [second]);
+});
+
+test.serial('while nothing is due the bucket is looked at once a minute', async (t) => {
+  const { objects, sweeper, make } = await setScene(t);
+  await sweeper.sweep(signal, now + day);
+  // Named by a clock that is late.
+  const late = await make(now);
+  await sweeper.sweep(signal, now + day + 59_999);
+  t.deepEqual(await listAll(objects), [late]);
+  await sweeper.sweep(signal, now + day + 60_000);
+  t.deepEqual(await listAll(objects), []);
+});
+
+test.serial('what could not be deleted is deleted a minute later', async (t) => {
+  const { objects, sweeper, make, stop, start } = await setScene(t);
+  await make(now);
+  await stop();
+  await t.throwsAsync(sweeper.sweep(signal, now + day));
+  await start();
+  await sweeper.sweep(signal, now + day + 60_000);
+  t.deepEqual(await listAll(objects), []);
+});

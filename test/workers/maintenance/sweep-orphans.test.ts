@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { runAdmission } from '../../../shared/billing/admit-script.ts';
+import { ReservationStore } from '../../../shared/billing/reservation-store.ts';
+import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
+import { OrphanSweeper } from '../../../workers/maintenance/sweep-orphans.ts';
+import { admission, ageReservation, createHotAccount, readBalance } from '../../support/billing.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+
+/** An account with one old reservation, and the sweeper of a worker that looks after its shard. */
+async function setScene(options: { isTaken?: boolean } = {}) {
+  const accountId = await createHotAccount(redis(), 1_000n);
+  const { requestId } = await admitOld(accountId);
+  const shard = shardOf(accountId);
+  const leases = new ShardLeases(redis(), randomUUID(), redisKeys.sweepLease);
+  // Tests share the shards: whoever had this one is gone.
+  for (let other = 0; other < shardCount; other++) await redis().del(redisKeys.sweepLease(other));
+  if (options.isTaken === true) await redis().set(redisKeys.sweepLease(shard), 'another worker');
+  const reservations = new ReservationStore(redis());
+  const sweeper = new OrphanSweeper(reservations, leases, createLogger('test', 'silent'));
+  const readReserved = async (): Promise<bigint> => (await readBalance(redis(), accountId)).reserved;
+  const held = { requestId, accountId };
+  return { accountId, reservations, sweeper, readReserved, held };
+}
+
+async function admitOld(accountId: string) {
+  const request = admission(accountId, { fixedNano: 100n });
+  await runAdmission(redis(), request);
+  await ageReservation(redis(), accountId, request.requestId, 60_000);
+  return request;
+}
+
+test.serial('an orphan is released at the third look in a row', async (t) => {
+  const { sweeper, readReserved } = await setScene();
+  await sweeper.sweep();
+  await sweeper.sweep();
+  t.is(await readReserved(), 100n);
+  await sweeper.sweep();
+  t.is(await readReserved(), 0n);
+});
+
+test.serial('one that is spoken of between two looks begins anew', async (t) => {
+  const { sweeper, readReserved, reservations, held } = await setScene();
+  await sweeper.sweep();
+  await reservations.hold([held]);
+  await sweeper.sweep();
+  await sweeper.sweep();
+  t.is(await readReserved(), 100n);
+  await redis().del(redisKeys.heldRequests(shardOf(held.accountId)));
+  await sweeper.sweep();
+  await sweeper.sweep();
+  t.is(await readReserved(), 100n, 'the look before it was held does not count');
+  await sweeper.sweep();
+  t.is(await readReserved(), 0n);
+});
+
+test.serial('a look that fails begins anew', async (t) => {
+  const { sweeper, readReserved, reservations } = await setScene();
+  await sweeper.sweep();
+  await sweeper.sweep();
+  const find = reservations.findOrphans.bind(reservations);
+  reservations.findOrphans = () => Promise.reject(new Error('Redis is away'));
+  await t.throwsAsync(sweeper.sweep());
+  reservations.findOrphans = find;
+  await sweeper.sweep();
+  await sweeper.sweep();
+  t.is(await readReserved(), 100n);
+  await sweeper.sweep();
+  t.is(await readReserved(), 0n);
+});
+
+test.serial('the shards of others are left to them', async (t) => {
+  const { sweeper, readReserved } = await setScene({ isTaken: true });
+  for (let i = 0; i < 4; i++) await sweeper.sweep();
+  t.is(await readReserved(), 100n);
+});
+
+test.serial('two sweepers that both believe to hold the lease release once', async (t) => {
+  const { sweeper, readReserved, accountId, reservations } = await setScene();
+  const leases = new ShardLeases(
+    redis(),
+    randomUUID(),
+    () => redisKeys.sweepLease(shardOf(accountId)) + '-2',
+  );
+  const second = new OrphanSweeper(reservations, leases, createLogger('test', 'silent'));
+  for (let i = 0; i < 3; i++) await Promise.all([sweeper.sweep(), second.sweep()]);
+  t.is(await readReserved(), 0n);
+});
+
+/** As if Redis's clock had gone back by an hour since the last look, and the requests before it. */
+async function stepBack(shard: number, requestIds: readonly string[], accountId: string): Promise<void> {
+  const hour = 3_600_000;
+  await redis().incrby(redisKeys.orphanClock(shard), hour);
+  const held = redisKeys.heldRequests(shard);
+  for (const requestId of requestIds) {
+    await ageReservation(redis(), accountId, requestId, -hour);
+    if ((await redis().zscore(held, requestId)) !== null) await redis().zincrby(held, hour, requestId);
+  }
+}
+
+test.serial(
+  'after a clock that stepped back, dead requests are released as soon as ever, and none in hand',
+  async (t) => {
+    const { accountId, sweeper, reservations, held, readReserved } = await setScene();
+    const shard = shardOf(accountId);
+    const [living, queued] = [await admitOld(accountId), await admitOld(accountId)];
+    await reservations.hold([held, { accountId, requestId: living.requestId }]);
+    await reservations.hold([{ accountId, requestId: queued.requestId }], 60_000);
+    await sweeper.sweep();
+    await stepBack(shard, [held.requestId, living.requestId, queued.requestId], accountId);
+
+    await sweeper.sweep();
+    const now = Number((await redis().time())[0]) * 1_000;
+    const until = await redis().zscore(redisKeys.heldRequests(shard), held.requestId);
+    t.true(Number(until) <= now + 10_000, 'its mark runs out as if nothing had been');
+    const [first] = (await redis().hget(redisKeys.reservations(shard), held.requestId))!.split(' ').slice(3);
+    t.true(Number(first) <= now + 1_000, 'it is as old as any');
+
+    // Ten seconds later.
+    for (const { requestId } of [held, living, queued]) {
+      await ageReservation(redis(), accountId, requestId, 10_000);
+      await redis().zincrby(redisKeys.heldRequests(shard), -10_000, requestId);
+    }
+    await reservations.hold([{ accountId, requestId: living.requestId }]);
+    for (let look = 0; look < 3; look++) await sweeper.sweep();
+    t.is(await readReserved(), 200n);
+  },
+);

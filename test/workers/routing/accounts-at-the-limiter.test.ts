@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import test, { type ExecutionContext } from 'ava';
+import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
+import type { CallSlot } from '../../../shared/routing/acquire-script.ts';
+import type { CallOutcome, KeyCooldown } from '../../../shared/routing/outcome-script.ts';
+import { RouteStateStore } from '../../../shared/routing/route-state-store.ts';
+import { listCandidates, type RouteCandidate } from '../../../shared/routing/route-candidate.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
+import { createRoute } from '../../support/routing.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+/** What calls of some accounts say of a route or a key to others. */
+
+const redis = useRedis(test);
+const log = createLogger('test', 'silent');
+
+class Callers {
+  readonly #ways: readonly RouteCandidate[];
+
+  constructor(candidates: readonly RouteCandidate[]) {
+    this.#ways = candidates;
+  }
+
+  async acquire(accountId: string, patienceMs = 0): Promise<CallSlot | null> {
+    const limiter = new RouteLimiter(redis(), randomUUID(), log);
+    const waitLimits = { keyMs: patienceMs, breakerMs: patienceMs };
+    const limits = { signal: new AbortController().signal, deadlineAtMs: Date.now() + 20_000, waitLimits };
+    const slot = await limiter.acquire(this.#ways, { ...limits, accountIds: () => [accountId] });
+    if (slot !== null) limiter.release(slot, 'none');
+    await limiter.stop();
+    return slot;
+  }
+
+  /** A call of the account that ends so. */
+  async call(
+    accountId: string,
+    callOutcome: CallOutcome,
+    cooldown: KeyCooldown | null = null,
+  ): Promise<CallSlot> {
+    const limiter = new RouteLimiter(redis(), randomUUID(), log);
+    const waitLimits = { keyMs: 0, breakerMs: 0 };
+    const limits = { signal: new AbortController().signal, deadlineAtMs: Date.now() + 20_000, waitLimits };
+    const slot = await limiter.acquire(this.#ways, { ...limits, accountIds: () => [accountId] });
+    if (slot === null) throw new Error(`${accountId} was not let in`);
+    limiter.release(slot, callOutcome, cooldown);
+    await limiter.stop();
+    return slot;
+  }
+}
+
+async function failUntilOpen(t: ExecutionContext, callers: Callers, accountId: string): Promise<void> {
+  for (let i = 0; i < breakerRules.leastCalls; i++) await callers.call(accountId, 'bad');
+  t.is(await callers.acquire(accountId), null);
+}
+
+test('failures of one account open the breaker to it alone, also where no other called before', async (t) => {
+  const callers = new Callers(listCandidates(createRoute('one-fails')));
+  await failUntilOpen(t, callers, 'failing');
+  for (let i = 0; i < 20; i++) t.false((await callers.call('other', 'ok')).isProbe);
+  t.is(await callers.acquire('failing'), null, 'what others are told says nothing of its calls');
+  // One failure happens on any route.
+  await callers.call('other', 'bad');
+  t.false((await callers.call('other', 'ok')).isProbe);
+  t.false((await callers.call('third', 'bad')).isProbe);
+  t.false((await callers.call('third', 'ok')).isProbe);
+});
+
+test('an outage opens the breaker to all, and an account that did not fail may soon see whether it is over', async (t) => {
+  const callers = new Callers(listCandidates(createRoute('outage')));
+  await callers.call('well', 'ok');
+  for (const accountId of ['a', 'b', 'a', 'b', 'a', 'b', 'a', 'b', 'a']) await callers.call(accountId, 'bad');
+  // Two that fail are more than the one that was served.
+  const turnedAway = await Promise.all(
+    ['a', 'b', 'well', 'new'].map((accountId) => callers.acquire(accountId)),
+  );
+  t.deepEqual(turnedAway, [null, null, null, null]);
+  // The pause doubles with each probe that fails, for those that failed.
+  for (const pauseMs of [1_000, 2_000]) {
+    const slot = await probe(callers, 'a', pauseMs);
+    t.true(slot);
+  }
+  t.is(await callers.acquire('a', 1_500), null);
+  t.true((await callers.acquire('new', 1_500))?.isProbe);
+  t.true((await callers.call('new', 'ok')).isProbe);
+  for (const accountId of ['a', 'b', 'well', 'new']) t.false((await callers.acquire(accountId))?.isProbe);
+});
+
+async function probe(callers: Callers, accountId: string, pauseMs: number): Promise<boolean> {
+  await callers.acquire(accountId, pauseMs + 500);
+  return (await callers.call(accountId, 'bad')).isProbe;
+}
+
+test('a breaker is not opened to many by the failures of fewer', async (t) => {
+  const callers = new Callers(listCandidates(createRoute('few-fail')));
+  for (const accountId of ['x', 'y', 'z']) await callers.call(accountId, 'ok');
+  for (let i = 0; i < 20; i++) {
+    for (const accountId of ['a', 'b'])
+      if ((await callers.acquire(accountId)) !== null) await callers.call(accountId, 'bad');
+  }
+  for (const accountId of ['a', 'b']) t.is(await callers.acquire(accountId), null);
+  for (const accountId of ['x', 'y', 'z', 'new']) t.false((await callers.acquire(accountId))?.isProbe);
+});
+
+const refused = (forMs = 60_000): KeyCooldown => ({ scope: 'keyOnRoute', forMs, reason: 'refused with 403' });
+
+test('a key that one account is refused is set aside for it, and for all once more are refused than served', async (t) => {
+  const route = createRoute('refusing', { apiKeys: ['key'] });
+  const callers = new Callers(listCandidates(route));
+  const store = new RouteStateStore(redis());
+  await callers.call('a', 'none', refused());
+  t.is(await callers.acquire('a'), null);
+  await callers.call('x', 'ok');
+  await callers.call('y', 'ok');
+  t.like((await store.read(listCandidates(route)[0]!, Date.now())).cooldown, { isForAll: false });
+  await callers.call('b', 'limited', refused());
+  t.truthy(await callers.acquire('x'), 'two are served with it');
+  await callers.call('c', 'none', refused());
+  // Now three are refused it, and two were served.
+  for (const accountId of ['a', 'b', 'c', 'x', 'new'])
+    t.is(await callers.acquire(accountId), null, accountId);
+  t.like((await store.read(listCandidates(route)[0]!, Date.now())).cooldown, { isForAll: true });
+  await store.reset(route.upstream, [route]);
+  for (const accountId of ['a', 'x']) t.truthy(await callers.acquire(accountId));
+});
+
+test('a key is set aside for a shorter time where it may be the account’s own doing, and served again after it', async (t) => {
+  const callers = new Callers(listCandidates(createRoute('shortly', { apiKeys: ['key'] })));
+  await callers.call('a', 'none', { ...refused(), forAccountMs: 200 });
+  t.is(await callers.acquire('a'), null);
+  t.truthy(await callers.acquire('a', 400));
+});
+
+test('a key that is plainly at fault is set aside for all at once', async (t) => {
+  const callers = new Callers(listCandidates(createRoute('revoked', { apiKeys: ['key'] })));
+  await callers.call('x', 'ok');
+  await callers.call('a', 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
+  for (const accountId of ['a', 'x', 'new']) t.is(await callers.acquire(accountId), null);
+});
+
+test('accounts that wait for a key to come back keep nobody else from it', async (t) => {
+  const candidates = listCandidates(createRoute('behind', { apiKeys: ['key'] }));
+  const callers = new Callers(candidates);
+  const many = Array.from({ length: 25 }, (_, i) => `refused-${i}`);
+  for (let i = 0; i < 30; i++) await callers.call(`served-${i}`, 'ok');
+  for (const accountId of many) await callers.call(accountId, 'none', refused(14_000));
+  const limiter = new RouteLimiter(redis(), randomUUID(), log);
+  t.teardown(() => limiter.stop());
+  const over = new AbortController();
+  setMaxListeners(0, over.signal);
+  const wait = async (accountId: string, keyMs: number): Promise<CallSlot | null> =>
+    await limiter.acquire(candidates, {
+      accountIds: () => [accountId],
+      signal: over.signal,
+      deadlineAtMs: Date.now() + 20_000,
+      waitLimits: { keyMs, breakerMs: 0 },
+    });
+  const waiting = many.map((accountId) => wait(accountId, 15_000));
+  const slot = await wait('innocent', 0);
+  t.is(slot?.accountId, 'innocent');
+  over.abort(new Error('over'));
+  await Promise.allSettled(waiting);
+});

@@ -1,0 +1,95 @@
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import { describeBroken } from './deliver-vectors.ts';
+import { NothingWanted, type EmbeddingCaller } from './embedding-caller.ts';
+import { isRefusal, type InputClaim, type PendingInput } from './embedding-work.ts';
+import { abortWhenUnwanted, findAccounts, groupByRequest } from './inputs-of-calls.ts';
+import type { Quarantine } from './quarantine.ts';
+
+/**
+ * The most calls spent on finding whose inputs a vendor rejected: enough for a dozen bad inputs among some hundred
+ * requests, and fewer than one call per request. Requests not cleared by then fail with a retryable error.
+ */
+const countSearchCalls = (requests: number): number => 64 + Math.ceil(requests / 4);
+
+export interface FaultSearchDeps {
+  readonly caller: EmbeddingCaller;
+  readonly quarantine: Quarantine;
+  readonly findModel: () => CatalogModel | undefined;
+  /** Fails inputs and the requests they belong to. */
+  readonly failInputs: (inputs: readonly PendingInput[], describe: (claim: InputClaim) => unknown) => void;
+  readonly log: Logger;
+}
+
+/** Finds whose inputs are at fault when a vendor rejects a call that several requests share. */
+export class FaultSearch {
+  readonly #deps: FaultSearchDeps;
+
+  constructor(deps: FaultSearchDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Fails the inputs of a failed call. If the vendor rejected a call that several requests share, one of them is at
+   * fault: each half is called again until the requests are found whose inputs are rejected on their own. Nothing is
+   * retried on behalf of callers who have left.
+   */
+  async fail(inputs: readonly PendingInput[], error: unknown): Promise<void> {
+    await this.#fail(inputs, error, null);
+  }
+
+  /** @param search the search that the failed call was part of; null if a search begins here */
+  async #fail(
+    inputs: readonly PendingInput[],
+    error: unknown,
+    search: { callsLeft: number } | null,
+  ): Promise<void> {
+    const { quarantine, failInputs } = this.#deps;
+    for (const input of inputs) input.failLeft(error);
+    const wanted = inputs.filter((input) => input.isWanted);
+    const groups = groupByRequest(wanted);
+    const isRefused = isRefusal(error);
+    const someLeft = wanted.length < inputs.length;
+    if (isRefused) {
+      // Inputs of callers who have left are not searched. Quarantine their accounts, or leaving early would hide who sends
+      // bad inputs.
+      for (const input of inputs) if (!input.isWanted) quarantine.addRefused(input.accountId);
+      if (groups.length === 1 && !someLeft) quarantine.addRefused(wanted[0]!.accountId);
+    }
+    if (!isRefused || (groups.length <= 1 && !someLeft)) {
+      failInputs(wanted, () => error);
+      return;
+    }
+    const budget = search ?? { callsLeft: countSearchCalls(groups.length) };
+    const middle = Math.ceil(groups.length / 2);
+    // If some callers have left, their inputs alone may be at fault.
+    const parts = someLeft ? [wanted] : [groups.slice(0, middle).flat(), groups.slice(middle).flat()];
+    await Promise.all(parts.map((part) => this.#callAgain(part, budget)));
+  }
+
+  async #callAgain(part: readonly PendingInput[], search: { callsLeft: number }): Promise<void> {
+    const { caller, quarantine, failInputs, findModel, log } = this.#deps;
+    if (part.length === 0) return;
+    if (search.callsLeft <= 0) {
+      const lost = new AppError('upstream_error', {
+        message: 'The model refused inputs of other requests that this one shared its call with. Try again.',
+      });
+      failInputs(part, () => lost);
+      return;
+    }
+    search.callsLeft -= 1;
+    const stop = new AbortController();
+    runInBackground(abortWhenUnwanted(part, stop), 'watching a call', log);
+    try {
+      const accounts = findAccounts(part);
+      const call = { accountIds: () => accounts, stop, chooseInputs: () => part };
+      failInputs(await caller.call(findModel(), call), describeBroken);
+    } catch (error) {
+      // Otherwise callers could hide a bad input by leaving during the search.
+      if (error instanceof NothingWanted) for (const { accountId } of part) quarantine.addRefused(accountId);
+      await this.#fail(part, error, search);
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import type { PendingRequest, PendingInput } from './embedding-work.ts';
+
+/** Returns null if a call holds inputs of several requests. */
+export function findUser(inputs: readonly PendingInput[]): string | null {
+  const requests = new Set(inputs.flatMap(({ claims }) => claims.map(({ request }) => request)));
+  const [only] = requests;
+  return requests.size === 1 ? only!.task.user : null;
+}
+
+export function findAccounts(inputs: readonly PendingInput[]): ReadonlySet<string> {
+  return new Set(inputs.map(({ accountId }) => accountId));
+}
+
+/** Our own count of each account's tokens in a call. */
+export function sumTokens(inputs: readonly PendingInput[]): Map<string, number> {
+  const tokensOf = new Map<string, number>();
+  for (const { accountId, tokens } of inputs)
+    tokensOf.set(accountId, (tokensOf.get(accountId) ?? 0) + tokens);
+  return tokensOf;
+}
+
+/**
+ * Groups inputs by request, because the inputs of one request succeed or fail together. A shared input goes
+ * with the first request that still waits for it.
+ */
+export function groupByRequest(inputs: readonly PendingInput[]): PendingInput[][] {
+  const groups = new Map<PendingRequest, PendingInput[]>();
+  for (const input of inputs) {
+    const { request } = input.claims.find((claim) => claim.request.isWaitingFor(claim.index))!;
+    const group = groups.get(request) ?? [];
+    group.push(input);
+    groups.set(request, group);
+  }
+  // Keeps the requests of one account together, so that an account with many bad requests is found at the cost
+  // of one.
+  const ofAccount = ([request]: [PendingRequest, PendingInput[]]): string => request.task.accountId;
+  const ordered = [...groups].sort((a, b) => (ofAccount(a) < ofAccount(b) ? -1 : 1));
+  return ordered.map(([, group]) => group);
+}
+
+/** Aborts once nobody waits for any of the inputs, including requests that came to share them meanwhile. */
+export async function abortWhenUnwanted(
+  inputs: readonly PendingInput[],
+  stop: AbortController,
+): Promise<void> {
+  for (;;) {
+    const awaited = new Set<PendingRequest>();
+    for (const input of inputs) {
+      if (!input.isWanted) continue;
+      for (const { request } of input.claims) if (request.isAwaited) awaited.add(request);
+    }
+    if (awaited.size === 0) break;
+    await Promise.all([...awaited].map(({ whenUnawaited }) => whenUnawaited));
+  }
+  stop.abort(new Error('nobody waits for this call'));
+}

@@ -1,0 +1,48 @@
+import { PendingInput, type PendingRequest } from './embedding-work.ts';
+
+/**
+ * The inputs of one model that wait or are at the vendor. Requests of one account for the same text share an input, so
+ * that it is embedded once.
+ */
+export class SharedInputs {
+  /** By account, dimensions and billing mode, then by text. */
+  readonly #inputs = new Map<string, Map<string, PendingInput>>();
+
+  /**
+   * Claims an input of a request.
+   * @returns the input if nobody had claimed it yet, so that it must be queued; null if it is there already
+   */
+  claim(request: PendingRequest, index: number): PendingInput | null {
+    const { inputs, inputTokens } = request.task;
+    const text = inputs[index]!;
+    const name = nameSharers(request);
+    let byText = this.#inputs.get(name);
+    if (byText === undefined) {
+      byText = new Map();
+      this.#inputs.set(name, byText);
+    }
+    const found = byText.get(text);
+    // An input that nobody wants any more is not retried if its call fails, so it cannot be shared.
+    if (found?.isWanted === true) {
+      found.claim(request, index);
+      return null;
+    }
+    const input = new PendingInput(request, text, inputTokens[index] ?? 0);
+    byText.set(text, input);
+    input.claim(request, index);
+    return input;
+  }
+
+  /** Stops sharing an input that is done or unwanted. */
+  forget(input: PendingInput): void {
+    const name = nameSharers(input.group);
+    const byText = this.#inputs.get(name);
+    if (byText?.get(input.text) !== input) return;
+    byText.delete(input.text);
+    if (byText.size === 0) this.#inputs.delete(name);
+  }
+}
+
+/** Names the requests that may share inputs with this one. */
+const nameSharers = ({ task: { accountId, dimensions, isPaidByTime } }: PendingRequest): string =>
+  `${dimensions}\n${isPaidByTime}\n${accountId}`;

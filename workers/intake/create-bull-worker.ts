@@ -1,0 +1,64 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Worker, type Processor, type WorkerOptions } from 'bullmq';
+import { bullPrefix } from '../../shared/redis/redis-keys.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+
+/** Webhooks and mails do not crash workers, so worker restarts are no reason to give one up. */
+const defaultMaxStalled = 100;
+/** Pause before asking for work again after Redis has refused. */
+const failurePauseMs = 500;
+
+export interface BullWorkerSettings {
+  /** A client with the purpose `bullmq`. */
+  readonly redis: RedisClient;
+  readonly concurrency: number;
+  /** An item whose worker has been silent for this long is taken over by another worker. */
+  readonly lockMs: number;
+  /** How many workers may die while running one item before it fails. */
+  readonly maxStalled?: number;
+  readonly backoffStrategy?: NonNullable<WorkerOptions['settings']>['backoffStrategy'];
+}
+
+/**
+ * Creates a worker of a BullMQ queue that survives Redis outages. By default BullMQ asks for the next item
+ * immediately after a refusal. While a connection is down, every command is refused without any I/O, so that
+ * loop would starve the whole process. And when BullMQ's wait for work fails, it only waits again, so a wait
+ * that always fails would hide all work.
+ */
+export function createBullWorker<T>(
+  queue: string,
+  run: Processor<T>,
+  { redis, concurrency, lockMs, maxStalled = defaultMaxStalled, backoffStrategy }: BullWorkerSettings,
+): Worker<T> {
+  const worker = new Worker<T>(queue, run, {
+    connection: redis,
+    prefix: bullPrefix,
+    concurrency,
+    lockDuration: lockMs,
+    stalledInterval: Math.ceil(lockMs / 2),
+    maxStalledCount: maxStalled,
+    ...(backoffStrategy === undefined ? {} : { settings: { backoffStrategy } }),
+  });
+  const backend = worker.getBackend();
+  const moveToActive = backend.moveToActive.bind(backend);
+  backend.moveToActive = async (...args) => {
+    try {
+      return await moveToActive(...args);
+    } catch (error) {
+      await delay(failurePauseMs);
+      throw error;
+    }
+  };
+  const waitForJob = backend.waitForJob.bind(backend);
+  backend.waitForJob = async (timeoutSeconds) => {
+    try {
+      return await waitForJob(timeoutSeconds);
+    } catch (error) {
+      worker.emit('error', error as Error);
+      await delay(failurePauseMs);
+      // Looks like a timeout, so BullMQ looks for work.
+      return null;
+    }
+  };
+  return worker;
+}

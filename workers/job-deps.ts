@@ -1,0 +1,84 @@
+import { FairBudget } from '../shared/fairness/fair-budget.ts';
+import { PayloadStore } from '../shared/queue/payload-store.ts';
+import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
+import { ResponseStore } from '../shared/reply/response-store.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
+import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
+import { TrafficStore } from '../shared/traffic/traffic-store.ts';
+import { EmbeddingSchedulers } from './embeddings/embedding-schedulers.ts';
+import { VectorCacheStore } from './embeddings/vector-cache-store.ts';
+import type { JobDeps } from './jobs/job-context.ts';
+import { KeptAnswerMover } from './jobs/kept-answer-mover.ts';
+import { createResponseBudget } from './jobs/response-memory.ts';
+import { createImageChecker } from './media/check-image.ts';
+import { Decoders } from './media/decoders.ts';
+import { createImageRemaker } from './media/remake-image.ts';
+import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
+import { RouteLimiter } from './routing/route-limiter.ts';
+import { UpstreamPool } from './routing/upstream-pool.ts';
+import type { WorkerStores } from './worker-stores.ts';
+
+/** For callers' images in total; `media-memory.ts` limits those of one request. */
+const pictureMemoryBytes = 512_000_000;
+
+/** For large jobs, from before they are read until they are done. */
+const jobMemoryBytes = 512_000_000;
+
+export interface RunningDeps extends JobDeps {
+  /** Call this when no job runs any more, and before the stores are closed. */
+  readonly stop: () => Promise<void>;
+  /** Releases the process's call slots because it is about to exit. Other workers run its waiting calls. */
+  readonly handBackCalls: () => Promise<void>;
+}
+
+/** Creates what all jobs of a process share. */
+export function createJobDeps(
+  { redis, payloadRedis, catalog, ledger, hotAccounts, prices, objects, keptFrames }: WorkerStores,
+  workerId: string,
+  responseMemoryBytes: number | undefined,
+  log: Logger,
+): RunningDeps {
+  const upstreams = new UpstreamPool(log);
+  catalog.onReload((reloaded) => upstreams.forgetMissing(reloaded));
+  const limiter = new RouteLimiter(redis, workerId, log);
+  const routing = { upstreams, limiter };
+  const answers = new ResponseStore(keptFrames, objects);
+  const mover = new KeptAnswerMover(answers, log);
+  const traffic = new TrafficRecorder(new TrafficStore(redis), log);
+  const decoders = new Decoders();
+  const media = {
+    fetchClient: createSafeFetchClient(),
+    checkImage: createImageChecker(decoders),
+    memory: new FairBudget({ capacity: pictureMemoryBytes }),
+  };
+  const vectorCache = new VectorCacheStore(redis, log);
+  return {
+    redis,
+    ledger,
+    hotAccounts,
+    traffic,
+    prices,
+    catalog,
+    routing,
+    embeddings: new EmbeddingSchedulers(catalog, { routing, log, media, vectorCache }),
+    reasoning: new ReasoningStore(redis, log),
+    payloads: new PayloadStore(payloadRedis),
+    jobMemory: new FairBudget({ capacity: jobMemoryBytes }),
+    answers,
+    mover,
+    objects,
+    media,
+    remakeImage: createImageRemaker(decoders),
+    responseMemory: createResponseBudget(responseMemoryBytes),
+    log,
+    workerId,
+    handBackCalls: () => limiter.handBack(),
+    async stop() {
+      await mover.stop();
+      await traffic.stop();
+      catalog.close();
+      await limiter.stop();
+      await upstreams.close();
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import { rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
+import { ConfigError } from '../../shared/runtime/config-error.ts';
+import { explainFileError } from '../../shared/runtime/explain-file-error.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
+
+const text = 'Changed with each heartbeat of a model-gateway worker that Redis has taken.\n';
+
+/**
+ * A file whose modification time tells health checks on the same machine when Redis last accepted a heartbeat
+ * of this worker. A file makes the check almost free. A check that asked Redis would load a client, connect,
+ * and need the passwords, every few seconds in every container. This module imports no package for the same
+ * reason.
+ */
+export class HealthFile {
+  readonly #path: string;
+  readonly #warn: (line: string, error: unknown) => void;
+  #isRemoved = false;
+
+  private constructor(path: string, log: Logger) {
+    this.#path = path;
+    this.#warn = createThrottledWarning((line, error) => log.warn({ path, err: error }, line));
+  }
+
+  /**
+   * Creates the file with a modification time of 1970, so that a worker that never reaches Redis does not count
+   * as healthy.
+   * @throws ConfigError if the file cannot be written
+   */
+  static async create(path: string, log: Logger): Promise<HealthFile> {
+    try {
+      await writeFile(path, text);
+      await utimes(path, 0, 0);
+    } catch (error) {
+      const reason = explainFileError(error, path);
+      throw new ConfigError(`--health-file ${path} cannot be written: ${reason}.`, { cause: error });
+    }
+    return new HealthFile(path, log);
+  }
+
+  async touch(): Promise<void> {
+    // A heartbeat in progress at the end must not create the file again.
+    if (this.#isRemoved) return;
+    try {
+      await writeFile(this.#path, text);
+    } catch (error) {
+      this.#warn('health file not written; health checks will fail', error);
+    }
+  }
+
+  async remove(): Promise<void> {
+    this.#isRemoved = true;
+    try {
+      await rm(this.#path, { force: true });
+    } catch (error) {
+      this.#warn('health file not removed; health checks will fail in some seconds', error);
+    }
+  }
+}
+
+/** @returns why the worker that maintains the file is unhealthy; null if it is healthy */
+export async function findIllness(path: string, nowMs = Date.now()): Promise<string | null> {
+  let heardAtMs: number;
+  try {
+    heardAtMs = (await stat(path)).mtimeMs;
+  } catch (error) {
+    return `${path} cannot be read: ${explainFileError(error, path)}. Does a worker run with --health-file ${path}?`;
+  }
+  if (heardAtMs === 0) return 'Redis has not taken a heartbeat of this worker yet.';
+  // A clock that was set back leaves a modification time in the future. It must not count as a heartbeat until
+  // the clock reaches it again.
+  if (Math.abs(nowMs - heardAtMs) <= heartbeatLifetimeMs) return null;
+  return `Redis last took a heartbeat of this worker at ${new Date(heardAtMs).toISOString()}.`;
+}

@@ -1,0 +1,59 @@
+import { countBulkRuns } from '../../shared/queue/fair-share.ts';
+import type { QueueName } from '../../shared/queue/job-kinds.ts';
+import { heartbeatIntervalMs } from '../../shared/queue/heartbeat-times.ts';
+import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
+import type { ActiveRuns } from '../intake/active-runs.ts';
+import { HealthFile } from './health-file.ts';
+
+interface HeartbeatOptions {
+  readonly redis: RedisClient;
+  readonly runsByQueue: ReadonlyMap<QueueName, ActiveRuns>;
+  readonly concurrency: number;
+  readonly embeddings: Pick<EmbeddingSchedulers, 'waiting'>;
+  readonly workerId: string;
+  /** Touched after each heartbeat that Redis accepted, for health checks on this machine. */
+  readonly healthFile?: string;
+  readonly log: Logger;
+}
+
+/**
+ * Publishes that this worker is alive, and what it runs. Stopping removes it from the registry.
+ * @throws ConfigError if the health file cannot be written
+ */
+export async function startHeartbeat(options: HeartbeatOptions): Promise<Running> {
+  const { redis, runsByQueue, concurrency, embeddings, workerId, healthFile, log } = options;
+  const health = healthFile === undefined ? null : await HealthFile.create(healthFile, log);
+  const registry = new WorkerRegistryStore(redis);
+  const beat = async (): Promise<void> => {
+    try {
+      await Promise.all(
+        [...runsByQueue].map(([queue, runs]) => {
+          const inputsInLine = queue === 'embedding' ? embeddings.waiting : 0;
+          const bulkRuns = countBulkRuns(queue, concurrency);
+          return registry.beat(queue, workerId, { active: runs.size, inputsInLine, bulkRuns });
+        }),
+      );
+      await health?.touch();
+    } catch (error) {
+      log.debug({ err: error }, 'a heartbeat was lost');
+    }
+  };
+  await beat();
+  const timer = setInterval(() => runInBackground(beat(), 'a heartbeat', log), heartbeatIntervalMs);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await health?.remove();
+      try {
+        await Promise.all([...runsByQueue.keys()].map((queue) => registry.leave(queue, workerId)));
+      } catch (error) {
+        log.debug({ err: error }, 'the heartbeat is left to run out');
+      }
+    },
+  };
+}

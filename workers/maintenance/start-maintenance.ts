@@ -1,0 +1,109 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { finishClaims } from '../../shared/refills/finish-claims.ts';
+import type { BanWatch } from '../../shared/account-changes/ban-watch.ts';
+import { startRequestHeartbeat } from '../../shared/billing/heartbeat-requests.ts';
+import { holdIntervalMs, ReservationStore } from '../../shared/billing/reservation-store.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { filePrefix } from '../../shared/storage/file-name.ts';
+import { answerPrefix } from '../../shared/storage/lifecycle-rules.ts';
+import { queuePendingNotices } from '../../shared/web/queue-notice.ts';
+import { startLedgerReader } from '../ledger/ledger-reader.ts';
+import { ShardLeases } from '../ledger/shard-leases.ts';
+import type { WorkerStores } from '../worker-stores.ts';
+import { startPreparing } from './prepare-stores.ts';
+import { runPeriodically } from './run-periodically.ts';
+import { startSweepingFiles } from './sweep-files.ts';
+import { OrphanSweeper } from './sweep-orphans.ts';
+
+export interface UpkeepOptions {
+  readonly stores: WorkerStores;
+  readonly workerId: string;
+  readonly bans: BanWatch;
+  /** The requests that the worker runs, except durable jobs, which have separate leases. */
+  readonly listRequests: Parameters<typeof startRequestHeartbeat>[1];
+  /** Checks whether the api processes that wait for this worker's replies are alive. */
+  readonly probeReaders: () => void;
+  readonly log: Logger;
+}
+
+/**
+ * Starts everything a worker does besides running requests: prepares the stores, reads the ledger, and cleans
+ * up after dead processes.
+ */
+export function startMaintenance(options: UpkeepOptions): Running {
+  const { stores, workerId, log } = options;
+  const { redis, accounts, hotAccounts, ledger } = stores;
+  const preparing = startPreparing(listPreparations(stores, log), log);
+  const leases = new ShardLeases(redis, workerId, redisKeys.ledgerLease);
+  const ledgerReader = startLedgerReader({ redis, store: ledger, accounts, hotAccounts, leases, log });
+  const chores = startPeriodicTasks(options);
+  return {
+    async stop() {
+      await preparing.stop();
+      await Promise.all(chores.map((chore) => chore.stop()));
+      await ledgerReader.stop();
+    },
+  };
+}
+
+function listPreparations({ accounts, codes, ledger, objects, web }: WorkerStores, log: Logger) {
+  return {
+    accounts: () => accounts.createIndexes(),
+    keySecrets: async () => {
+      if (await accounts.prepareSecrets()) return;
+      log.warn('MASTER_KEY has changed; set the former one to show API keys stored under it');
+    },
+    codes: () => codes.createIndexes(),
+    ledger: () => ledger.createIndexes(),
+    web: () => web.createIndexes(),
+    bucket: async () => {
+      if (await objects.prepareBucket()) return;
+      // Another worker may have created the bucket a moment ago and be about to add the rules.
+      await delay(2_000);
+      if (await objects.prepareBucket()) return;
+      log.warn(
+        `The bucket has no rules that delete "${filePrefix}" and "${answerPrefix}" after a day, or does not let this service ` +
+          'read them. Either it was not made by this service, so its rules are left as they are: add the rules, or set ' +
+          'S3_MANAGE_BUCKET=on. Or its server has no lifecycle rules: delete old objects by other means. Until then, answers ' +
+          'that are kept for an Idempotency-Key are never deleted.',
+      );
+    },
+  };
+}
+
+function startPeriodicTasks({
+  stores,
+  workerId,
+  bans,
+  listRequests,
+  probeReaders,
+  log,
+}: UpkeepOptions): Running[] {
+  const { redis, catalog, prices, hotAccounts, codes, ledger, objects, web, mails } = stores;
+  const reservations = new ReservationStore(redis);
+  const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);
+  const sweeper = new OrphanSweeper(reservations, sweepLeases, log);
+  const chores = [
+    { name: 'remember prices', intervalMs: 5_000, run: () => prices.remember(catalog.current.models) },
+    {
+      name: 'finish redeemed codes',
+      intervalMs: 5_000,
+      run: () => finishClaims({ redis, hotAccounts, codes, ledger, log }),
+    },
+    {
+      name: 'queue pending notices',
+      intervalMs: 5_000,
+      run: () => queuePendingNotices({ ...web, mails }),
+    },
+    { name: 'look for dead api processes', intervalMs: 1_000, run: probeReaders },
+    { name: 'sweep orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() },
+  ];
+  return [
+    startRequestHeartbeat(reservations, listRequests, log),
+    bans,
+    ...chores.map((chore) => runPeriodically(chore, log)),
+    startSweepingFiles({ redis, workerId, objects, log }),
+  ];
+}

@@ -1,0 +1,94 @@
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import { filePrefix, findDueTime } from '../../shared/storage/file-name.ts';
+import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { Lease } from '../ledger/lease.ts';
+import { runOnSchedule } from './schedule.ts';
+
+const defaultPageKeys = 250;
+/**
+ * How often to look while nothing is known to be due: other workers' clocks may differ, and deletions may have
+ * failed.
+ */
+const lookEveryMs = 60_000;
+
+export interface FileSweeperOptions {
+  readonly redis: RedisClient;
+  readonly workerId: string;
+  readonly objects: ObjectStore;
+  readonly log: Logger;
+  /** How many files are listed or deleted per call; 1000 at most. */
+  readonly pageKeys?: number;
+}
+
+/**
+ * Deletes images after 24 hours. Their names sort by time, so a listing starts with the files that are due and
+ * nothing else is read. The first file that is not due tells when to look again. Failed deletions are retried
+ * within a minute. The bucket's lifecycle rule deletes files that no worker was there to delete.
+ */
+export class FileSweeper {
+  readonly #objects: ObjectStore;
+  readonly #lease: Lease;
+  readonly #log: Logger;
+  readonly #pageKeys: number;
+  #lookedAtMs = -Infinity;
+  /** When the first file that was not due at the last look is due. */
+  #nextDueMs = Infinity;
+
+  constructor({ redis, workerId, objects, log, pageKeys = defaultPageKeys }: FileSweeperOptions) {
+    this.#objects = objects;
+    this.#lease = new Lease(redis, workerId, redisKeys.fileSweepLease);
+    this.#log = log;
+    this.#pageKeys = pageKeys;
+  }
+
+  /**
+   * Deletes the files that are due. Cheap enough to call every second: it sends no request while nothing can be
+   * due.
+   * @throws Error while Redis or the object store is unavailable
+   */
+  async sweep(signal: AbortSignal, nowMs = Date.now()): Promise<void> {
+    if (!this.#isTimeToLook(nowMs)) return;
+    // If anything fails, the next look is a minute away.
+    this.#lookedAtMs = nowMs;
+    this.#nextDueMs = Infinity;
+    if (!(await this.#lease.take())) {
+      // The lease holder may have died.
+      this.#nextDueMs = nowMs;
+      return;
+    }
+    let deleted = 0;
+    let failed = 0;
+    for (let after: string | undefined = filePrefix; after !== undefined;) {
+      const keys = await this.#objects.list(filePrefix, this.#pageKeys, after, signal);
+      const due = keys.filter((key) => (findDueTime(key) ?? Infinity) <= nowMs);
+      const next = keys.map(findDueTime).find((dueMs) => dueMs !== null && dueMs > nowMs);
+      const failures = due.length === 0 ? [] : await this.#objects.deleteAll(due, signal);
+      for (const { key, reason } of failures.slice(0, 1)) {
+        this.#log.warn({ key, reason, failed: failures.length }, 'expired files not deleted');
+      }
+      deleted += due.length - failures.length;
+      failed += failures.length;
+      this.#nextDueMs = next ?? Infinity;
+      const isMore = next === undefined && keys.length === this.#pageKeys;
+      if (isMore) this.#log.info({ deleted, failed }, 'deleting expired files');
+      after = isMore && !signal.aborted && (await this.#lease.take()) ? keys.at(-1) : undefined;
+    }
+    if (deleted > 0) this.#log.debug({ deleted, failed }, 'expired files deleted');
+  }
+
+  #isTimeToLook(nowMs: number): boolean {
+    // The clock may have been set back.
+    const isLong = Math.abs(nowMs - this.#lookedAtMs) >= lookEveryMs;
+    return isLong || nowMs >= this.#nextDueMs;
+  }
+}
+
+/** Looks every second, so that an image is deleted in the second in which its 24 hours end. */
+export function startSweepingFiles(options: FileSweeperOptions): Running {
+  const sweeper = new FileSweeper(options);
+  const run = async (signal: AbortSignal): Promise<void> => await sweeper.sweep(signal);
+  return runOnSchedule({ name: 'sweep files', expression: '* * * * * *', run }, options.log);
+}

@@ -1,0 +1,52 @@
+import type { ReservationStore } from '../../shared/billing/reservation-store.ts';
+import { formatRub } from '../../shared/pricing/money.ts';
+import { shardCount } from '../../shared/redis/redis-keys.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { ShardLeases } from '../ledger/shard-leases.ts';
+
+const looksUntilReleased = 3;
+
+/**
+ * Releases reservations whose requests no process reports in its heartbeats any more, because their processes
+ * died. A reservation is released when three passes in a row find it orphaned, so that a process that lost
+ * Redis has time to report.
+ */
+export class OrphanSweeper {
+  readonly #reservations: ReservationStore;
+  readonly #leases: ShardLeases;
+  readonly #log: Logger;
+  /** The number of passes in a row that found each reservation orphaned. */
+  #suspects = new Map<string, number>();
+
+  constructor(reservations: ReservationStore, leases: ShardLeases, log: Logger) {
+    this.#reservations = reservations;
+    this.#leases = leases;
+    this.#log = log;
+  }
+
+  /** Makes one pass over the shards that this worker looks after. */
+  async sweep(): Promise<void> {
+    const suspects = this.#suspects;
+    // If a pass fails, the count starts over.
+    this.#suspects = new Map();
+    const found = new Map<string, number>();
+    for (let shard = 0; shard < shardCount; shard++) {
+      if (!(await this.#leases.take(shard))) continue;
+      await this.#reservations.followClock(shard);
+      const { orphans, ahead } = await this.#reservations.findOrphans(shard);
+      for (const reservation of ahead) await this.#reservations.beginAge(reservation);
+      for (const orphan of orphans) {
+        const { requestId, accountId, costNano } = orphan;
+        const looks = (suspects.get(requestId) ?? 0) + 1;
+        if (looks < looksUntilReleased) found.set(requestId, looks);
+        else if (await this.#reservations.releaseOrphan(orphan))
+          this.#log.warn(
+            { requestId, accountId, reserved: formatRub(costNano) },
+            'a reservation whose request is gone was released',
+          );
+      }
+      await this.#reservations.forget(shard);
+    }
+    this.#suspects = found;
+  }
+}

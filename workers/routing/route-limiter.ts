@@ -1,0 +1,341 @@
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { AppError } from '../../shared/contract/errors.ts';
+import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { throughOutage } from '../../shared/redis/through-outage.ts';
+import { isContested } from '../../shared/routing/contested-script.ts';
+import {
+  maxAccountsPerAcquire,
+  runAcquire,
+  type AcquireResult,
+  type CallSlot,
+} from '../../shared/routing/acquire-script.ts';
+import {
+  confirmProbe,
+  runOutcome,
+  type CallOutcome,
+  type KeyCooldown,
+} from '../../shared/routing/outcome-script.ts';
+import { runRenewal } from '../../shared/routing/renew-script.ts';
+import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
+import { nameLease, slotsOf } from '../../shared/routing/candidate-keys.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import { closedMessage, logOutcome } from './log-outcome.ts';
+import { WaitQueue, isWorthWaiting, nameQueue, nameQueueAhead, type AcquireOptions } from './wait-queue.ts';
+
+/**
+ * How often to poll for slots that other workers release, in milliseconds. A release in this process wakes the
+ * queues at once.
+ */
+const askAgainMs = { first: 10, longest: 100 };
+/** The slots of a worker that died are free again after this time. */
+const defaultLeaseMs = 30_000;
+const redisAwayPauseMs = 250;
+/** A forgotten account gets its next turn early. */
+const maxRememberedAccounts = 10_000;
+
+/**
+ * Limits the calls to upstreams. Redis holds the state for all workers: slots, circuit breakers and cooldowns.
+ * Calls wait here when all slots are taken, and accounts take turns.
+ */
+export class RouteLimiter implements Running {
+  readonly #redis: RedisClient;
+  readonly #workerId: string;
+  readonly #log: Logger;
+  readonly #queues = new Map<string, WaitQueue>();
+  readonly #held = new Set<CallSlot>();
+  /** Probes already reported as successful. */
+  readonly #confirmed = new WeakSet<CallSlot>();
+  readonly #leaving = new Set<Promise<unknown>>();
+  readonly #leaseMs: number;
+  readonly #renewing: NodeJS.Timeout;
+  #count = 0;
+  /** When each account last got a slot, as a number of the grant counter. */
+  readonly #grantedAt = new LRUCache<string, number>({ max: maxRememberedAccounts });
+  #grants = 0;
+  #isStopping = false;
+  #isHandedBack = false;
+
+  constructor(redis: RedisClient, workerId: string, log: Logger, leaseMs = defaultLeaseMs) {
+    this.#redis = redis;
+    this.#workerId = workerId;
+    this.#log = log;
+    this.#leaseMs = leaseMs;
+    this.#renewing = setInterval(() => runInBackground(this.#renew(), 'renewing leases', log), leaseMs / 3);
+    this.#renewing.unref();
+  }
+
+  /**
+   * Waits until one of the candidates may be called. Returns null if none becomes available within the wait
+   * limits. Every acquired slot must be released.
+   * @throws AppError `deadline_exceeded`; the signal's reason
+   */
+  async acquire(candidates: readonly RouteCandidate[], limits: AcquireOptions): Promise<CallSlot | null> {
+    limits.signal.throwIfAborted();
+    const { isBackground = false } = limits;
+    const name = nameQueue(candidates, isBackground);
+    // Later calls do not overtake waiting ones.
+    if (!this.#queues.has(name) && !this.#isBehind(name)) {
+      const asked = firstOf(limits.accountIds(), maxAccountsPerAcquire);
+      const answer = await this.#tryAcquire(candidates, asked, isBackground);
+      if (answer?.outcome === 'granted') return await this.#handOver(answer.slot, limits.signal);
+      // The result does not cover accounts that arrived meanwhile, nor those beyond the first few.
+      const isForAll = [...limits.accountIds()].every((id) => asked.includes(id));
+      if (answer?.outcome === 'paused' && isForAll && !isWorthWaiting(answer, limits.waitLimits, 0))
+        return null;
+      limits.signal.throwIfAborted();
+    }
+    return await this.#waitInQueue(name, candidates, limits);
+  }
+
+  /**
+   * Reports that a probe has started to get a response: its route is healthy, and other calls need not wait for
+   * it to end.
+   */
+  confirm(slot: CallSlot): void {
+    if (!slot.isProbe || this.#confirmed.has(slot)) return;
+    this.#confirmed.add(slot);
+    const fields = { route: slot.candidate.route.id, upstream: slot.candidate.route.upstream.name };
+    confirmProbe(this.#redis, slot).then(
+      (isClosed) => {
+        if (isClosed) this.#log.info(fields, closedMessage);
+        this.#wakeQueues();
+      },
+      (error: unknown) => this.#log.debug({ ...fields, err: error }, 'a probe could not be confirmed'),
+    );
+  }
+
+  /** Whether another account waits for the slot that this call holds. Returns false if Redis is unavailable. */
+  async isContested(slot: CallSlot): Promise<boolean> {
+    try {
+      return await callRedis(() => isContested(this.#redis, slot));
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return false;
+    }
+  }
+
+  /**
+   * Releases the slot after the call has ended, successfully or not. Never rejects, and need not be awaited.
+   * @param accountIds the accounts whose requests the call served
+   */
+  release(
+    slot: CallSlot,
+    callOutcome: CallOutcome,
+    cooldown: KeyCooldown | null = null,
+    accountIds: readonly string[] = [slot.accountId],
+  ): void {
+    this.#held.delete(slot);
+    this.#follow(this.#report(slot, callOutcome, cooldown, accountIds));
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#renewing);
+    this.#isStopping = true;
+    await Promise.all(this.#leaving);
+  }
+
+  /**
+   * Releases the slots of running calls when the process is about to exit; otherwise they stay taken until
+   * their leases expire. Waiting and new calls wait until the process has exited: their requests run again
+   * elsewhere.
+   */
+  async handBack(): Promise<void> {
+    clearInterval(this.#renewing);
+    this.#isStopping = true;
+    this.#isHandedBack = true;
+    for (const slot of this.#held) this.release(slot, 'none');
+    // Once the ping returns, Redis has replied to all earlier commands.
+    await callRedis(() => this.#redis.ping());
+    await nextTurn();
+    await Promise.all(this.#leaving);
+  }
+
+  async #report(
+    slot: CallSlot,
+    callOutcome: CallOutcome,
+    cooldown: KeyCooldown | null,
+    accountIds: readonly string[],
+  ): Promise<void> {
+    try {
+      const outcome = await this.#throughOutage(() =>
+        runOutcome(this.#redis, slot, callOutcome, cooldown, accountIds),
+      );
+      logOutcome(this.#log, slot.candidate, outcome, cooldown, accountIds);
+    } catch (error) {
+      // The slots are leases and expire without a release.
+      this.#log.debug(
+        { route: slot.candidate.route.id, err: error },
+        'the outcome of a call could not be told',
+      );
+    }
+    this.#wakeQueues();
+  }
+
+  /**
+   * Wakes the queues after a slot may have come free. The queue that asks first usually gets it. Models of one
+   * upstream have separate queues. Queues must be woken in the order of their accounts' turns, or a busy model
+   * would get every slot.
+   */
+  #wakeQueues(): void {
+    const turnOf = (name: string, queue: WaitQueue): number =>
+      nameQueueAhead(name) === null ? (this.#grantedAt.get(queue.nextAccountIds(1)[0] ?? '') ?? 0) : Infinity;
+    const queues = Array.from(this.#queues, ([name, queue]) => ({ queue, turn: turnOf(name, queue) }));
+    for (const { queue } of queues.sort((a, b) => compareTurns(a.turn, b.turn))) queue.wake();
+  }
+
+  /** Whether calls with priority wait here for the same candidates. */
+  #isBehind(name: string): boolean {
+    const ahead = nameQueueAhead(name);
+    return ahead !== null && this.#queues.has(ahead);
+  }
+
+  /** Returns null if Redis is unavailable; the caller then retries. */
+  async #tryAcquire(
+    candidates: readonly RouteCandidate[],
+    accountIds: readonly string[],
+    isBackground: boolean,
+  ): Promise<AcquireResult | null> {
+    if (this.#isHandedBack) return null;
+    const lease = `${this.#workerId}:${(this.#count += 1)}`;
+    try {
+      return await callRedis(() =>
+        runAcquire(this.#redis, candidates, accountIds, lease, this.#leaseMs, isBackground),
+      );
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      this.#log.debug({ err: error }, 'waiting for Redis');
+      this.#giveBack(
+        candidates,
+        accountIds.map((accountId) => nameLease(accountId, lease)),
+      );
+      return null;
+    }
+  }
+
+  /** If the reply to an acquire was lost, Redis may hold slots under a lease that this process does not know of. */
+  #giveBack(candidates: readonly RouteCandidate[], leases: readonly string[]): void {
+    const keys = [...new Set(candidates.flatMap((candidate) => slotsOf(candidate).keys))];
+    const removing = this.#throughOutage(() =>
+      Promise.all(keys.map((key) => this.#redis.zrem(key, ...leases))),
+    );
+    this.#follow(
+      removing.catch((error: unknown) => this.#log.debug({ err: error }, 'slots could not be given back')),
+    );
+  }
+
+  /** Tracks work that stopping waits for. */
+  #follow(work: Promise<unknown>): void {
+    const leaving = work.finally(() => this.#leaving.delete(leaving));
+    this.#leaving.add(leaving);
+    runInBackground(leaving, 'giving a slot back', this.#log);
+  }
+
+  /**
+   * Retries until Redis is back, so that calls that ended during an outage are still reported. Gives up when
+   * the lease has expired, because the report is moot then.
+   */
+  async #throughOutage<T>(tell: () => Promise<T>): Promise<T> {
+    const untilMs = performance.now() + this.#leaseMs;
+    return await throughOutage(() => callRedis(tell), {
+      isOutage: (error) => error instanceof AppError && !this.#isStopping && performance.now() <= untilMs,
+      pauseMs: redisAwayPauseMs,
+    });
+  }
+
+  async #handOver(slot: CallSlot, signal: AbortSignal): Promise<CallSlot> {
+    this.#held.add(slot);
+    this.#grantedAt.set(slot.accountId, (this.#grants += 1));
+    if (!signal.aborted && !this.#isHandedBack) return slot;
+    this.release(slot, 'none');
+    signal.throwIfAborted();
+    // The slot was requested before the hand-back. Never resolves, so that no call begins that the exit would
+    // cut off.
+    return await new Promise<never>(() => undefined);
+  }
+
+  async #waitInQueue(
+    name: string,
+    candidates: readonly RouteCandidate[],
+    limits: AcquireOptions,
+  ): Promise<CallSlot | null> {
+    let queue = this.#queues.get(name);
+    const isFirst = queue === undefined;
+    queue ??= new WaitQueue();
+    this.#queues.set(name, queue);
+    const waiting = queue.wait(candidates, limits);
+    if (isFirst) runInBackground(this.#serve(name, queue), 'asking for slots', this.#log);
+    const slot = await waiting;
+    return slot === null ? null : await this.#handOver(slot, limits.signal);
+  }
+
+  /** Requests slots for the accounts next in turn until the queue is empty. */
+  async #serve(name: string, queue: WaitQueue): Promise<void> {
+    let pauseMs = askAgainMs.first;
+    // Accounts at the front whose candidates are all paused must not block the accounts behind them.
+    let skipped = 0;
+    try {
+      for (
+        let candidates = queue.nextCandidates();
+        candidates !== null;
+        candidates = queue.nextCandidates()
+      ) {
+        const woken = queue.woken();
+        const asked = queue.nextAccountIds(maxAccountsPerAcquire, skipped);
+        const isBackground = nameQueueAhead(name) !== null;
+        const answer: AcquireResult | null = this.#isBehind(name)
+          ? { outcome: 'busy' }
+          : await this.#tryAcquire(candidates, asked, isBackground);
+        const isPaused = answer?.outcome === 'paused';
+        skipped = isPaused && asked.length === maxAccountsPerAcquire ? skipped + maxAccountsPerAcquire : 0;
+        if (answer?.outcome === 'granted') {
+          // The account's calls may have gone meanwhile; then the slot is released.
+          if (!queue.serve(answer.slot)) this.release(answer.slot, 'none');
+          pauseMs = askAgainMs.first;
+          continue;
+        }
+        if (answer?.outcome === 'paused') queue.pause(answer, asked);
+        if (answer?.outcome === 'busy') queue.unpause();
+        const waitMs = answer === null ? redisAwayPauseMs : pauseMs;
+        pauseMs = Math.min(askAgainMs.longest, pauseMs * 2);
+        await Promise.race([woken, delay(waitMs * (0.5 + Math.random() / 2))]);
+      }
+    } catch (error) {
+      queue.failAll(error);
+    } finally {
+      this.#queues.delete(name);
+    }
+  }
+
+  /** Also restores leases that Redis lost when it lost its memory. */
+  async #renew(): Promise<void> {
+    const byKey = new Map<string, string[]>();
+    for (const { candidate, lease } of this.#held) {
+      const { keys, limits } = slotsOf(candidate);
+      for (const [i, key] of keys.entries()) {
+        if (limits[i] === 0) continue;
+        const leases = byKey.get(key) ?? [];
+        leases.push(lease);
+        byKey.set(key, leases);
+      }
+    }
+    try {
+      await Promise.all(
+        [...byKey].map(([key, leases]) => runRenewal(this.#redis, key, leases, this.#leaseMs)),
+      );
+    } catch (error) {
+      this.#log.debug({ err: error }, 'leases of calls could not be renewed');
+    }
+  }
+}
+
+/** Two infinite turns compare as equal. */
+const compareTurns = (a: number, b: number): number => (a === b ? 0 : a - b);
+
+function firstOf<T>(all: Iterable<T>, most: number): T[] {
+  const first: T[] = [];
+  for (const one of all) if (first.push(one) === most) break;
+  return first;
+}

@@ -1,0 +1,186 @@
+import { AppError } from '../../shared/contract/errors.ts';
+import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
+import type { AcquirePause, CallSlot } from '../../shared/routing/acquire-script.ts';
+import { longestTimerMs } from '../../shared/runtime/timers.ts';
+import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
+
+/** How long a request waits while none of its candidates can be called, in milliseconds. */
+export interface WaitLimits {
+  /** Until a key comes off cooldown. The vendor said when, and can be believed. */
+  readonly keyMs: number;
+  /** Until an open circuit breaker lets a probe through. The probe may still fail. */
+  readonly breakerMs: number;
+}
+
+export interface AcquireOptions {
+  /**
+   * The accounts that the slot may be for, in the order of their turns. Evaluated again for as long as the call
+   * waits.
+   */
+  readonly accountIds: () => Iterable<string>;
+  readonly signal: AbortSignal;
+  /** The call fails if it has no slot by then; milliseconds since the epoch. */
+  readonly deadlineAtMs: number;
+  readonly waitLimits: WaitLimits;
+  /** No client waits at a socket for this call. Calls that a client waits for go first. */
+  readonly isBackground?: boolean;
+}
+
+interface WaitingCall extends AcquireOptions {
+  readonly candidates: readonly RouteCandidate[];
+  readonly sinceMs: number;
+  readonly settle: (result: { slot: CallSlot | null } | { error: unknown }) => void;
+}
+
+/** The calls of one process that wait for slots of the same candidates. Accounts take turns. */
+export class WaitQueue {
+  readonly #waiting = new FairQueue<WaitingCall>();
+  /** Since when only pauses block the queue; null while it lacks slots. */
+  #pausedAtMs: number | null = null;
+  /** Accounts that were asked for since then and found every candidate paused. */
+  readonly #pausedIds = new Set<string>();
+  #wake = (): void => undefined;
+
+  /** Resolves with the slot, or with null if none becomes free within the call's wait limits. */
+  async wait(candidates: readonly RouteCandidate[], limits: AcquireOptions): Promise<CallSlot | null> {
+    const { accountIds, signal, deadlineAtMs } = limits;
+    return await new Promise((resolve, reject) => {
+      const onAbort = (): void => waiting.settle({ error: signal.reason });
+      const timer = setTimeout(
+        () => waiting.settle({ error: new AppError('deadline_exceeded') }),
+        Math.min(longestTimerMs, Math.max(0, deadlineAtMs - Date.now())),
+      );
+      signal.addEventListener('abort', onAbort, { once: true });
+      const waiting: WaitingCall = {
+        ...limits,
+        candidates,
+        sinceMs: performance.now(),
+        settle: (result) => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', onAbort);
+          this.#waiting.remove(entry);
+          if ('slot' in result) resolve(result.slot);
+          else reject(result.error);
+        },
+      };
+      const [accountId = ''] = accountIds();
+      const entry: QueueEntry<WaitingCall> = this.#waiting.add(accountId, waiting);
+    });
+  }
+
+  /** The candidates in the order of the call whose turn is next; null if the queue is empty. */
+  nextCandidates(): readonly RouteCandidate[] | null {
+    return this.#waiting.peek()?.item.candidates ?? null;
+  }
+
+  /**
+   * Returns the waiting accounts in the order of their turns, without the first `skipped` ones. Starts again
+   * from the first if none are left.
+   */
+  nextAccountIds(most: number, skipped = 0): string[] {
+    const accountIds = new Set<string>();
+    for (const { item } of this.#waiting.heads()) {
+      for (const accountId of item.accountIds()) {
+        accountIds.add(accountId);
+        if (accountIds.size === skipped + most) return [...accountIds].slice(skipped);
+      }
+    }
+    const ids = [...accountIds];
+    return ids.length > skipped ? ids.slice(skipped) : ids.slice(0, most);
+  }
+
+  /**
+   * Hands the slot to the next call of its account.
+   * @returns false if none waits any more
+   */
+  serve(slot: CallSlot): boolean {
+    const next = this.#findNext(slot.accountId);
+    if (next === undefined) return false;
+    this.#waiting.serve(next).settle({ slot });
+    return true;
+  }
+
+  /** Prefers a call of the account itself over a call that serves several accounts. */
+  #findNext(accountId: string): QueueEntry<WaitingCall> | undefined {
+    const standsFor = ({ item }: QueueEntry<WaitingCall>): boolean => {
+      for (const id of item.accountIds()) if (id === accountId) return true;
+      return false;
+    };
+    const own = this.#waiting.headOf(accountId);
+    if (own !== undefined && standsFor(own)) return own;
+    for (const head of this.#waiting.heads()) if (standsFor(head)) return head;
+    return undefined;
+  }
+
+  /**
+   * Fails calls whose wait limits are shorter than the pause. Time spent waiting for slots does not count.
+   * @param asked the accounts that the pause is for; keys and circuit breakers may be open to others
+   */
+  pause(pause: AcquirePause, asked: readonly string[]): void {
+    const nowMs = performance.now();
+    this.#pausedAtMs ??= nowMs;
+    const pausedAtMs = this.#pausedAtMs;
+    for (const accountId of asked) this.#pausedIds.add(accountId);
+    const isPaused = ({ accountIds }: WaitingCall): boolean => {
+      const ids = [...accountIds()];
+      return ids.some((id) => asked.includes(id)) && ids.every((id) => this.#pausedIds.has(id));
+    };
+    const impatient = [...this.#waiting.entries()].filter(
+      ({ item }) =>
+        isPaused(item) && !isWorthWaiting(pause, item.waitLimits, nowMs - Math.max(pausedAtMs, item.sinceMs)),
+    );
+    for (const { item } of impatient) item.settle({ slot: null });
+  }
+
+  unpause(): void {
+    this.#pausedAtMs = null;
+    this.#pausedIds.clear();
+  }
+
+  failAll(error: unknown): void {
+    for (const { settle } of this.#waiting.drain()) settle({ error });
+  }
+
+  async woken(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  /** Wakes the queue after a slot may have come free. */
+  wake(): void {
+    this.#wake();
+  }
+}
+
+/** @param waitedMs how long the call has already waited for pauses */
+export function isWorthWaiting(
+  { keyMs, breakerMs }: AcquirePause,
+  waitLimits: WaitLimits,
+  waitedMs: number,
+): boolean {
+  return (
+    (keyMs !== null && waitedMs + keyMs <= waitLimits.keyMs) ||
+    (breakerMs !== null && waitedMs + breakerMs <= waitLimits.breakerMs)
+  );
+}
+
+/** Names the queue. Calls with the same candidates share one; background calls have a separate one. */
+export function nameQueue(candidates: readonly RouteCandidate[], isBackground: boolean): string {
+  const name = nameCandidates(candidates);
+  return isBackground ? `${name}${backgroundMark}` : name;
+}
+
+/** Names the queue with priority over this one; null if there is none. */
+export function nameQueueAhead(name: string): string | null {
+  return name.endsWith(backgroundMark) ? name.slice(0, -backgroundMark.length) : null;
+}
+
+const backgroundMark = '\nbackground';
+
+function nameCandidates(candidates: readonly RouteCandidate[]): string {
+  return candidates
+    .map(({ route, fingerprint }) => `${route.id} ${fingerprint}`)
+    .sort()
+    .join('\n');
+}
