@@ -1,4 +1,4 @@
-import { addCounts, noCounts, runAva, toCompiled } from './ava.mjs';
+import { addCounts, noCounts, runAva, sayFailures, toCompiled } from './ava.mjs';
 import { say } from './processes.mjs';
 import { openRealStores } from './real-stores.mjs';
 import { longForm, shortForm } from './real-test-files.mjs';
@@ -15,10 +15,10 @@ export async function runRealTests(args) {
   const isShort = args.includes('--short');
   const flags = args.filter((arg) => arg.startsWith('-') && arg !== '--short');
   const phases = names.length > 0 ? [names.map(toCompiled)] : isShort ? shortForm : longForm;
-  const { passed, failed, failures } = await runOnRealStores(phases, flags, isShort ? {} : longEnv);
-  for (const title of failures) say(`Failed: ${title}`);
-  process.stdout.write(`${passed} passed, ${failed} failed\n`);
-  return failed === 0;
+  const counts = await runOnRealStores(phases, flags, isShort ? {} : longEnv);
+  sayFailures(counts);
+  process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`);
+  return counts.failed === 0;
 }
 
 /** The last part of a run of all tests. */

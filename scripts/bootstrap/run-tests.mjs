@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { addCounts, noCounts, runAva, toCompiled } from './ava.mjs';
+import { addCounts, noCounts, runAva, sayFailures, toCompiled } from './ava.mjs';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
 import { runShortForm } from './run-real-tests.mjs';
 
@@ -33,9 +33,8 @@ export async function runTests(args) {
     args.length > 0 ? [] : checkStyle(),
     runPhases(flags, phases, names.length === 0),
   ]);
-  // The output of the tests may have pushed it out of sight.
   for (const name of failedChecks) say(`The ${name} failed; what it found is further up.`);
-  for (const title of counts.failures) say(`Failed: ${title}`);
+  sayFailures(counts);
   const failed = counts.failed + failedChecks.length;
   process.stdout.write(`${counts.passed} passed, ${failed} failed\n`);
   return failed === 0;

@@ -351,14 +351,14 @@ test('failed tests and failed checks both count as failed', async (t) => {
   const { run, write } = makeProject(t);
   write(
     'ava-says',
-    '  ✔ a › one\n  ✔ a › two\n  ✘ [fail]: a › three\n\n  1 test failed\n  1 uncaught exception\n',
+    '  ✔ a › one\n  ✔ a › two\n  ✘ [fail]: a › three\n  ─\n\n  a › three\n\n  Why.\n\n  ─\n\n  1 test failed\n  1 uncaught exception\n',
   );
   write('bad-lint', '');
   const { code, stdout, stderr } = await run(['test']);
   t.is(code, 1);
   t.is(stdout.trim().split('\n').at(-1), '2 passed, 3 failed');
   t.regex(stderr, /a\.ts: wrong\n\nThe lint failed\./);
-  t.regex(stderr, /The lint failed; what it found is further up\.\nFailed: a › three\n$/);
+  t.regex(stderr, /The lint failed; what it found is further up\.\n\na › three\n\n {2}Why\.\n\nFailed: a › three\n$/);
 });
 
 test('what cannot be built counts as one failure', async (t) => {
