@@ -12,7 +12,7 @@ import { removeEndpoints, writeEndpoints } from './endpoints-file.ts';
 import { Guardian } from './guardian.ts';
 import { checkPort, getJson, localUrl } from './loopback.ts';
 import { chooseMongo, chooseRedis, chooseS3, chooseSmtp, rolePart, type Part } from './parts.ts';
-import { endProcesses } from './process-identity.ts';
+import { endProcesses } from '../processes/process-identity.ts';
 import { describeExposure } from './prepare-data-dir.ts';
 import { loadSecrets } from './secrets-file.ts';
 import { Stack } from './stack.ts';

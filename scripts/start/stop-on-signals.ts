@@ -1,4 +1,4 @@
-import { readCommandLine, readParentPid } from './process-identity.ts';
+import { readCommandLine, readParentPid } from '../processes/process-identity.ts';
 
 /** npm forwards the Ctrl-C that the terminal has already sent us. That is one request, not two. */
 const sameWishMs = 1_000;

@@ -1,10 +1,13 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { formatHttpOrigin } from '../../../shared/runtime/format-http-origin.ts';
 import { createThrottledWarning } from '../../../shared/runtime/throttled-warning.ts';
 import { UnauthenticatedSockets, type UnauthenticatedLimits } from '../unauthenticated-sockets.ts';
+import { releaseLockFile, takeLockFile } from '../../processes/lock-file.ts';
+import { identifyProcess } from '../../processes/process-identity.ts';
 import { BucketStore } from './bucket-store.ts';
-import { acquireDataLock } from './data-lock.ts';
+import { ensureFolder } from './durable-files.ts';
 import { handleRequest } from './handle-request.ts';
 
 export interface EmbeddedS3Options extends UnauthenticatedLimits {
@@ -52,7 +55,17 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
   if (options.accessKeyId === '' || options.secretAccessKey === '') {
     throw new Error('The embedded S3 server needs an access key id and a secret access key.');
   }
-  const lock = await acquireDataLock(dir);
+  await ensureFolder(dir);
+  // A second server on the same folder would serve an index that lacks the first one's writes.
+  const lockPath = join(dir, 'lock');
+  takeLockFile(
+    lockPath,
+    identifyProcess(process.pid),
+    ({ pid }) =>
+      new Error(
+        `The embedded S3 data folder ${dir} is in use by process ${pid}; stop it or choose another folder.`,
+      ),
+  );
   try {
     const store = await BucketStore.open(dir, { now, warn });
     const unauthenticated = new UnauthenticatedSockets(options);
@@ -97,12 +110,12 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
         try {
           await sweeping;
         } finally {
-          await lock.release();
+          releaseLockFile(lockPath);
         }
       },
     };
   } catch (error) {
-    await lock.release();
+    releaseLockFile(lockPath);
     throw error;
   }
 }

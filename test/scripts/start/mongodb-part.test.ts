@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import mongoose from 'mongoose';
 import { chooseMongo, chooseRedis, type Part } from '../../../scripts/start/parts.ts';
-import { readCommandLine } from '../../../scripts/start/process-identity.ts';
+import { readCommandLine } from '../../../scripts/processes/process-identity.ts';
 import { loadSecrets } from '../../../scripts/start/secrets-file.ts';
 import { SupervisedPart } from '../../../scripts/start/supervise.ts';
 import { readEnvironment } from '../../../shared/config/config.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { holdDataDir } from '../../../scripts/start/data-dir-lock.ts';
-import { endProcesses, identifyProcess } from '../../../scripts/start/process-identity.ts';
+import { endProcesses, identifyProcess } from '../../../scripts/processes/process-identity.ts';
 import { readFirstLine } from '../../../scripts/start/read-first-line.ts';
 import { ConfigError } from '../../../shared/runtime/config-error.ts';
 import { readEndpoints } from '../../../shared/config/config.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import mongoose from 'mongoose';
 import { dist } from '../../../scripts/start/paths.ts';
-import { endProcesses, identifyProcess } from '../../../scripts/start/process-identity.ts';
+import { endProcesses, identifyProcess } from '../../../scripts/processes/process-identity.ts';
 import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
 import { readEndpoints } from '../../../shared/config/config.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';

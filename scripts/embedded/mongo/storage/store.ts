@@ -2,11 +2,12 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
 import { open } from 'lmdb';
+import { releaseLockFile, takeLockFile } from '../../../processes/lock-file.ts';
+import { identifyProcess } from '../../../processes/process-identity.ts';
 import { Collection } from './collection.ts';
 import type { Doc } from '../bson/document.ts';
 import { decodeDocument, encodeDocument } from '../bson/document.ts';
 import { MongoError } from '../errors.ts';
-import { lockDirectory } from './lock-file.ts';
 import { toNumber } from '../bson/numbers.ts';
 
 type Table = Database<Buffer, Buffer>;
@@ -39,7 +40,7 @@ export class Store {
   changes = 0;
   readonly #catalog: Table;
   readonly #root: RootDatabase<Buffer, Buffer>;
-  readonly #unlock: () => void;
+  readonly #lockPath: string;
   readonly #onBroken: (error: Error) => void;
   #afterCommit: (() => void)[] = [];
   #pending: PendingWrite[] = [];
@@ -49,7 +50,12 @@ export class Store {
   constructor(dir: string, sync: boolean, onBroken: (error: Error) => void) {
     this.#onBroken = onBroken;
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    this.#unlock = lockDirectory(dir);
+    this.#lockPath = join(dir, 'lock');
+    takeLockFile(
+      this.#lockPath,
+      identifyProcess(process.pid),
+      ({ pid }) => new Error(`The embedded MongoDB in ${dir} is already in use by process ${pid}.`),
+    );
     // Without overlappingSync, a commit is on disk when its promise resolves.
     const path = join(dir, 'data.mdb');
     this.#root = open({
@@ -166,7 +172,7 @@ export class Store {
   async close(): Promise<void> {
     await this.#writing;
     await this.#root.close();
-    this.#unlock();
+    releaseLockFile(this.#lockPath);
   }
 
   #loadCatalog(): void {
