@@ -145,7 +145,7 @@ export async function startApi(
     capacity: options.responseMemoryBytes ?? defaultResponseMemoryBytes,
   });
   const waiters = new PendingReplies(randomUUID(), redis, subscriber, workers, responseMemory, log);
-  const payloads = new PayloadStore(payloadRedis);
+  const payloads = new PayloadStore(payloadRedis, log);
   const ledger = new LedgerStore(mongo.db);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
   const frames = new KeptFramesStore(redis, payloadRedis);

@@ -62,7 +62,7 @@ export function createJobDeps(
     routing,
     embeddings: new EmbeddingSchedulers(catalog, { routing, log, media, vectorCache }),
     reasoning: new ReasoningStore(redis, log),
-    payloads: new PayloadStore(payloadRedis),
+    payloads: new PayloadStore(payloadRedis, log),
     jobMemory: new FairBudget({ capacity: jobMemoryBytes }),
     answers,
     mover,

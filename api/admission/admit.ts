@@ -12,7 +12,6 @@ import {
   type IdempotencyClaim,
 } from '../../shared/billing/idempotency-claim.ts';
 import { maxKeptBytesPerAccount } from '../../shared/billing/kept-bytes.ts';
-import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { formatRub } from '../../shared/pricing/money.ts';
 import type { ApiContext } from '../request/context.ts';
@@ -21,6 +20,7 @@ import { holderOf } from '../request/holder.ts';
 import { readIdempotencyKey } from '../request/idempotency-key.ts';
 import type { Services } from '../services.ts';
 import { askAccount, describeRateLimit, toAccountError } from './ask-account.ts';
+import type { Estimate } from './estimate.ts';
 
 /** Responses leave Redis within seconds of their end, unless the object store is down. */
 const keptRetryAfterSeconds = 10;
@@ -28,18 +28,6 @@ const keptRetryAfterSeconds = 10;
 /** How long a request may wait before its work starts if its caller sets no limit. */
 const queueDeadlineMs = 10 * 60_000;
 const jobDeadlineMs = 24 * 60 * 60_000;
-
-/** The most that a request can use, in the units of its price. */
-export interface Estimate {
-  readonly model: CatalogModel;
-  readonly promptTokens: number;
-  readonly fixedNano: bigint;
-  readonly nanoPerUnit: bigint;
-  readonly wantedUnits: number;
-  readonly leastUnits: number;
-  readonly sharePermille: number;
-  readonly user: string | null;
-}
 
 export interface Admitted extends Admission {
   readonly outcome: 'ok';

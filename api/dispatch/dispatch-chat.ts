@@ -149,7 +149,7 @@ export class ChatDispatcher implements WaiterOwner {
   }
 
   abandon(waiter: PendingChat): void {
-    if (waiter.workerId === null) this.#drop(waiter.request, waiter.order.attempt);
+    if (waiter.workerId === null) this.#payloads.drop(payloadId(waiter.request, waiter.order.attempt));
     if (waiter.hasOutput)
       settleBroken(this.#dependencies, waiter.request, waiter.tokens, brokenOff(), this.#log);
     else release(this.#dependencies, waiter.request, this.#log);
@@ -238,16 +238,9 @@ export class ChatDispatcher implements WaiterOwner {
       const item: StoredChat = { ...stored, requests: [request], attempt };
       return await queue.push(JSON.stringify(item));
     } catch (error) {
-      this.#drop(job.request, job.attempt);
+      this.#payloads.drop(payloadId(job.request, job.attempt));
       throw error;
     }
-  }
-
-  /** Frees the stored payload early instead of leaving it in Redis until it expires. */
-  #drop(request: AdmittedRequest, attempt: number): void {
-    this.#payloads.drop(payloadId(request, attempt)).catch((error: unknown) => {
-      this.#log.debug({ requestId: request.requestId, err: error }, 'a payload could not be dropped');
-    });
   }
 
   #cancel(waiter: PendingChat, cause?: CancelCause): void {
@@ -268,7 +261,7 @@ export class ChatDispatcher implements WaiterOwner {
         if (!removed) return;
         this.#waiters.endLeft(requestId);
         release(this.#dependencies, waiter.request, this.#log);
-        this.#drop(waiter.request, waiter.order.attempt);
+        this.#payloads.drop(payloadId(waiter.request, waiter.order.attempt));
       })
       .catch((error: unknown) => this.#log.debug({ err: error }, 'a queued chat could not be cancelled'));
   }

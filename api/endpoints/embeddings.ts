@@ -3,10 +3,10 @@ import type { EmbeddingRequest } from '../../shared/contract/embeddings.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { operations } from '../../shared/contract/operations.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
-import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { noChannel } from '../../shared/reply/reply-channel.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
-import { admit, type Admitted, type Attached, type Estimate } from '../admission/admit.ts';
+import { admit, type Admitted, type Attached } from '../admission/admit.ts';
+import { estimateWhole, findWorstCase, type Estimate } from '../admission/estimate.ts';
 import { preAdmit, preAdmitDoubtful, precheckBalance } from '../admission/pre-admit.ts';
 import type { DurableWork } from '../dispatch/durable-jobs.ts';
 import { acquireResponseMemory } from '../dispatch/response-memory.ts';
@@ -73,23 +73,12 @@ interface CountedInputs {
 
 function estimateInputs({ model, inputs, inputTokens }: CountedInputs, user: string | null): Estimate {
   const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
-  const worst = computeWorstCase(model.pricing, {
-    ...noUsage,
+  const worst = findWorstCase(model, {
     // If the catalog does not say what a vendor adds, reserve for it, but do not count it as ours.
     promptTokens: promptTokens + (model.specialTokens === null ? usualSpecialTokens * inputs.length : 0),
     characters: inputs.reduce((sum, text) => sum + text.length, 0),
-    durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
   });
-  return {
-    model,
-    promptTokens,
-    fixedNano: worst.fixedNano,
-    nanoPerUnit: 0n,
-    wantedUnits: 0,
-    leastUnits: 0,
-    sharePermille: 1_000,
-    user,
-  };
+  return estimateWhole({ model, promptTokens, user }, worst, 0);
 }
 
 /**

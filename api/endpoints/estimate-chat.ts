@@ -2,11 +2,10 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { allowForSearch, countSearchCalls, maySearch } from '../../shared/catalog/search-allowance.ts';
 import { findMostPromptTokens, isBounded, type PromptMakeup } from '../../shared/catalog/usage-bounds.ts';
 import type { ChatRequest } from '../../shared/contract/chat.ts';
-import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import type { CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import type { LoadedReasoning } from '../../shared/queue/job-kinds.ts';
 import { countChoices, findServingRoutes } from '../../shared/routing/chat-needs.ts';
-import type { Estimate } from '../admission/admit.ts';
+import { findWorstCase, type Estimate } from '../admission/estimate.ts';
 import type { CountedFile } from '../files/file-content.ts';
 import { countMedia, listAdditions, listTexts } from './prompt-content.ts';
 import { PromptCounter } from './prompt-counter.ts';
@@ -28,12 +27,12 @@ const leastCompletionTokens = 16;
  * How much more than our count a vendor may count for a prompt. Vendors with strict context checks would refuse an
  * open-ended chat whose bound fills the context to the last token.
  */
-const vendorCountSlack = 0.02;
-const templateSlackTokens = 64;
+const slackShare = 0.02;
+const slackTokens = 64;
 
 /** Tokens left for one reply to a prompt of this length. */
-function findRoom(model: CatalogModel, promptTokens: number, slackTokens: number): number {
-  return Math.max(1, Math.min(model.maxOutputTokens, model.context - promptTokens - slackTokens));
+function findRoom(model: CatalogModel, promptTokens: number, slack: number): number {
+  return Math.max(1, Math.min(model.maxOutputTokens, model.context - promptTokens - slack));
 }
 
 /** Content that is sent with the prepared body or in place of its bytes. */
@@ -77,15 +76,13 @@ export async function estimateChat(
   // If a bound does not cover everything generated, vendors are limited only by their own maximum.
   const isEachBounded = model.routes.every(isBounded);
   const asked = isEachBounded ? body.max_completion_tokens || body.max_tokens || 0 : 0;
-  const slack = templateSlackTokens + Math.ceil(promptTokens * vendorCountSlack);
+  const slack = slackTokens + Math.ceil(promptTokens * slackShare);
   const perChoice =
     asked > 0 ? Math.min(asked, findRoom(model, promptTokens, 0)) : findRoom(model, promptTokens, slack);
-  const worst = computeWorstCase(model.pricing, {
-    ...noUsage,
+  const worst = findWorstCase(model, {
     promptTokens: maySearch(body, model)
       ? allowForSearch(model, counter.reservedTokens, countSearchCalls(body, model))
       : counter.reservedTokens,
-    durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
   });
   // Prediction tokens that do not match are charged as output.
   const predicted = BigInt((await countPrediction(counter, body, model)) * choices);

@@ -1,11 +1,10 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { tokensPerPreview } from '../../shared/catalog/usage-bounds.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
-import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
 import { countImageCalls } from '../../shared/routing/image-needs.ts';
-import type { Estimate } from '../admission/admit.ts';
+import { estimateWhole, findWorstCase, type Estimate } from '../admission/estimate.ts';
 import type { CheckedImageRequest } from './check-image-request.ts';
 
 /**
@@ -23,30 +22,18 @@ export async function estimateImages(
   const promptTokens = (await countPrompt(checked, model, turn)) + given * model.tokensPerPicture;
   // A vendor that makes one image per call reads and charges the prompt for each.
   const mostCalls = Math.max(1, ...model.routes.map((route) => countImageCalls(route, n)));
-  const usage = { ...noUsage, promptTokens: promptTokens * mostCalls, images: n };
-  const worst = computeWorstCase(model.pricing, {
-    ...usage,
+  const usage = {
+    promptTokens: promptTokens * mostCalls,
+    images: n,
     imageQuality: quality,
     imageSize: size,
     characters: countImageCharacters(checked),
-    // Without enough call slots, the calls run one after the other.
-    durationMs: Math.max(
-      0,
-      ...model.routes.map((route) => route.upstream.timeoutMs * countImageCalls(route, n)),
-    ),
-  });
+  };
+  // Without enough call slots, the calls run one after the other.
+  const worst = findWorstCase(model, usage, (route) => countImageCalls(route, n));
   // `maxOutputTokens` is for one image.
   const outputTokens = (model.maxOutputTokens + (partialImages ?? 0) * tokensPerPreview) * n;
-  return {
-    model,
-    promptTokens,
-    fixedNano: worst.fixedNano,
-    nanoPerUnit: worst.nanoPerCompletionToken,
-    wantedUnits: outputTokens,
-    leastUnits: outputTokens,
-    sharePermille: 1_000,
-    user,
-  };
+  return estimateWhole({ model, promptTokens, user }, worst, outputTokens);
 }
 
 /** Tokens for the `Style:` and `Avoid:` labels, added to the prompt if a vendor has no such fields. */

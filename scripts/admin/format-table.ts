@@ -1,3 +1,4 @@
+import { isRecord } from '../../shared/encoding/json-record.ts';
 import { toPrintable } from './to-printable.ts';
 
 const none = '–';
@@ -86,9 +87,6 @@ function foldLines(start: string, text: string, width: number): string[] {
   }
   return [...lines, current];
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  value !== null && typeof value === 'object' && !Array.isArray(value);
 
 /** Formats a field with several values, below its name. */
 function formatItems(items: readonly unknown[], width: number): string[] {

@@ -21,7 +21,7 @@ export function takeLockFile<T extends ProcessIdentity>(
   try {
     writeFileSync(claim, JSON.stringify(own), { flag: 'wx', mode: 0o600 });
     while (!tryLink(claim, path)) {
-      const holder = readLockFile<T>(path);
+      const holder = readLockFile(path) as T | null;
       if (holder !== null && isRunning(holder)) throw refuse(holder);
       if (removeStale(path, claim) && holder !== null) replaced.push(holder);
     }
@@ -32,10 +32,12 @@ export function takeLockFile<T extends ProcessIdentity>(
 }
 
 /** Null if there is no file, or a damaged one. */
-export function readLockFile<T extends ProcessIdentity>(path: string): T | null {
+export function readLockFile(path: string): ProcessIdentity | null {
   try {
-    const holder = JSON.parse(readFileSync(path, 'utf8')) as Partial<T> | null;
-    return typeof holder?.pid === 'number' && holder.startedAt !== undefined ? (holder as T) : null;
+    const holder = JSON.parse(readFileSync(path, 'utf8')) as Partial<ProcessIdentity> | null;
+    return typeof holder?.pid === 'number' && holder.startedAt !== undefined
+      ? (holder as ProcessIdentity)
+      : null;
   } catch (error) {
     if (error instanceof SyntaxError || hasCode(error, 'ENOENT')) return null;
     throw error;

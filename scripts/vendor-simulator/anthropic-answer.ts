@@ -1,7 +1,7 @@
 import type { AnswerBlock } from './anthropic-blocks.ts';
 import type { ScriptedUsage } from './chat-script.ts';
 import type { Faults } from './faults.ts';
-import type { JsonRecord } from './json-record.ts';
+import type { JsonRecord } from '../../shared/encoding/json-record.ts';
 
 /** The content of a response, before it is rendered as one message or many events. */
 export interface AnthropicPlan {

@@ -1,8 +1,10 @@
 import { checkToolPairs, checkToolLoop } from './anthropic-tool-loop.ts';
 import { type AnthropicTurn, mergeTurns, type PlacedBlock, placeBlocks } from './anthropic-turns.ts';
-import { findImageType, readBase64 } from './image-type.ts';
+import { sniffImageType } from '../../shared/contract/image-type.ts';
+import { readBase64 } from './read-base64.ts';
 import { isSignatureOf } from './issued-text.ts';
-import { isRecord, type JsonRecord, readRecord, readText } from './json-record.ts';
+import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
+import { readRecord, readText } from './json-record.ts';
 import { SEARCH_RESULTS } from './web-search.ts';
 
 interface BlockRules {
@@ -163,7 +165,7 @@ function checkImage(source: JsonRecord, place: string): string | null {
   if (bytes === null) {
     return `${place}.image.source.base64: invalid base64 data`;
   }
-  const found = findImageType(bytes);
+  const found = sniffImageType(bytes);
   if (found === null) {
     return 'Could not process image';
   }

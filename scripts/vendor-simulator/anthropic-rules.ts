@@ -1,4 +1,5 @@
-import { isRecord, type JsonRecord, readRecord, readRecords, readText } from './json-record.ts';
+import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
+import { readRecord, readRecords, readText } from './json-record.ts';
 
 const FIELDS = new Set(
   `cache_control container inference_geo max_tokens messages metadata model output_config service_tier speed

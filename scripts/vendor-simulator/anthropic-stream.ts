@@ -1,7 +1,7 @@
 import { type AnthropicPlan, renderHead, renderPromptUsage, renderUsage } from './anthropic-answer.ts';
 import type { SimulatedAnswer } from './dialect.ts';
 import type { Faults } from './faults.ts';
-import type { JsonRecord } from './json-record.ts';
+import type { JsonRecord } from '../../shared/encoding/json-record.ts';
 
 const ERROR_EVENT = toEvent('error', { error: { type: 'overloaded_error', message: 'Overloaded' } });
 

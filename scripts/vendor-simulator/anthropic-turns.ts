@@ -1,4 +1,5 @@
-import { type JsonRecord, readRecords, readText } from './json-record.ts';
+import { type JsonRecord } from '../../shared/encoding/json-record.ts';
+import { readRecords, readText } from './json-record.ts';
 import { joinTexts, readToolResult, type Turn } from './conversation.ts';
 
 export interface PlacedBlock {

@@ -1,6 +1,7 @@
 import { inflateSync } from 'node:zlib';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
-import { isRecord, type JsonRecord, readText } from './json-record.ts';
+import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
+import { readText } from './json-record.ts';
 
 /**
  * Counts the tokens of everything that a request gives a model to read, in any dialect: texts, thoughts, ids, tools

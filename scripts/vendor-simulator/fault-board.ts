@@ -1,5 +1,5 @@
 import { type Faults, findUnknownWords, parseFaultWords } from './faults.ts';
-import { isRecord } from './json-record.ts';
+import { isRecord } from '../../shared/encoding/json-record.ts';
 
 /** The calls that a fault applies to: all, those for a model, or those with a key. */
 export interface FaultScope {

@@ -1,7 +1,7 @@
 import type { Faults } from './faults.ts';
 import { renderGrounding } from './gemini-grounding.ts';
 import { countTokens, type GeminiPlan, planSteps } from './gemini-steps.ts';
-import type { JsonRecord } from './json-record.ts';
+import type { JsonRecord } from '../../shared/encoding/json-record.ts';
 
 export function renderWhole(plan: GeminiPlan, faults: Faults): object {
   const { script } = plan;

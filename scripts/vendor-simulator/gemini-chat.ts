@@ -10,7 +10,8 @@ import { checkGenerateRequest } from './gemini-rules.ts';
 import { GENERATE_CONTENT_REQUEST } from './gemini-shapes.ts';
 import type { GeminiPlan } from './gemini-steps.ts';
 import { renderBlocked, renderStream } from './gemini-stream.ts';
-import { type JsonRecord, readRecord, readRecords, readText } from './json-record.ts';
+import { type JsonRecord } from '../../shared/encoding/json-record.ts';
+import { readRecord, readRecords, readText } from './json-record.ts';
 
 /**
  * A model reasons if the request sets a level, a budget other than 0, or asks for its thoughts. A prompt that

@@ -1,5 +1,6 @@
 import { joinTexts, readToolResult, type Turn } from './conversation.ts';
-import { isRecord, type JsonRecord, readRecord, readRecords, readText } from './json-record.ts';
+import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
+import { readRecord, readRecords, readText } from './json-record.ts';
 
 export interface GeminiContent {
   readonly role: 'user' | 'model';

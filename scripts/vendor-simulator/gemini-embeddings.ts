@@ -4,7 +4,8 @@ import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
 import { type GeminiRefusal, refuseFields } from './gemini-error.ts';
 import { parseGeminiMessage } from './gemini-parse.ts';
 import { BATCH_EMBED_REQUEST } from './gemini-shapes.ts';
-import { type JsonRecord, readRecord, readRecords, readText } from './json-record.ts';
+import { type JsonRecord } from '../../shared/encoding/json-record.ts';
+import { readRecord, readRecords, readText } from './json-record.ts';
 import { DEFAULT_DIMENSIONS } from './vectors.ts';
 
 const MAX_REQUESTS = 100;

@@ -1,6 +1,6 @@
 import type { Shape } from './gemini-shapes.ts';
-import { readBase64 } from './image-type.ts';
-import { isRecord, type JsonRecord } from './json-record.ts';
+import { readBase64 } from './read-base64.ts';
+import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
 
 export interface FieldViolation {
   readonly field: string;

@@ -1,7 +1,9 @@
 import { type GeminiContent, readContents } from './gemini-contents.ts';
 import { checkSignatures, checkToolTurns } from './gemini-tool-turns.ts';
-import { findImageType, readBase64 } from './image-type.ts';
-import { type JsonRecord, readRecord, readRecords, readText } from './json-record.ts';
+import { sniffImageType } from '../../shared/contract/image-type.ts';
+import { readBase64 } from './read-base64.ts';
+import { type JsonRecord } from '../../shared/encoding/json-record.ts';
+import { readRecord, readRecords, readText } from './json-record.ts';
 
 /** Limit for inline data in a request. */
 const MAX_REQUEST_BYTES = 20 * 1024 * 1024;
@@ -83,7 +85,7 @@ function checkInline({ mimeType, data }: JsonRecord, isThere: boolean): string |
     return 'mime_type of inline_data must not be empty.';
   }
   const bytes = readBase64(readText(data)) ?? Buffer.alloc(0);
-  return readText(mimeType).startsWith('image/') && findImageType(bytes) === null
+  return readText(mimeType).startsWith('image/') && sniffImageType(bytes) === null
     ? 'Unable to process input image. Please retry or report in https://developers.generativeai.google/guide/troubleshooting'
     : null;
 }

@@ -2,7 +2,7 @@ import type { ChatScript } from './chat-script.ts';
 import type { Faults } from './faults.ts';
 import { signCall } from './gemini-tool-turns.ts';
 import { signText } from './issued-text.ts';
-import type { JsonRecord } from './json-record.ts';
+import type { JsonRecord } from '../../shared/encoding/json-record.ts';
 import { makeSampleImage } from './sample-image.ts';
 
 /** The content of a response, before it is rendered as one message or many. */

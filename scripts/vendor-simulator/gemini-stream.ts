@@ -2,7 +2,7 @@ import type { SimulatedAnswer } from './dialect.ts';
 import type { Faults } from './faults.ts';
 import { renderCandidate, renderHead, renderUsage } from './gemini-answer.ts';
 import { countTokens, type GeminiPlan, planSteps } from './gemini-steps.ts';
-import type { JsonRecord } from './json-record.ts';
+import type { JsonRecord } from '../../shared/encoding/json-record.ts';
 
 type Framing = 'events' | 'array';
 

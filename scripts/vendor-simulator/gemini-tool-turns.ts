@@ -1,6 +1,6 @@
 import type { FunctionPart, GeminiContent } from './gemini-contents.ts';
 import { isSignatureOf, signText } from './issued-text.ts';
-import type { JsonRecord } from './json-record.ts';
+import type { JsonRecord } from '../../shared/encoding/json-record.ts';
 
 /** Placeholder for a lost signature. */
 const SKIP_SIGNATURE = 'skip_thought_signature_validator';

@@ -1,8 +1,4 @@
-export type JsonRecord = Readonly<Record<string, unknown>>;
-
-export function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
 
 /** Returns the object, or an empty one for anything else. */
 export function readRecord(value: unknown): JsonRecord {

@@ -3,7 +3,8 @@ import { countReceived } from './count-received.ts';
 import { findLastUserText, joinTexts, readToolResult, type Turn } from './conversation.ts';
 import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
 import type { Faults } from './faults.ts';
-import { type JsonRecord, readRecord, readRecords, readText } from './json-record.ts';
+import { type JsonRecord } from '../../shared/encoding/json-record.ts';
+import { readRecord, readRecords, readText } from './json-record.ts';
 import { findCitedFrom, SEARCH_RESULTS } from './web-search.ts';
 
 const ID = 'chatcmpl-simulated';

@@ -1,5 +1,6 @@
-import { readBase64 } from './image-type.ts';
-import { isRecord, readText } from './json-record.ts';
+import { readBase64 } from './read-base64.ts';
+import { isRecord } from '../../shared/encoding/json-record.ts';
+import { readText } from './json-record.ts';
 import { UploadedFile } from './read-request.ts';
 
 type Body = Readonly<Record<string, unknown>>;

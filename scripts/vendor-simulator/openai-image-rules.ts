@@ -1,5 +1,5 @@
 import type { SimulatedCall } from './dialect.ts';
-import { findImageType } from './image-type.ts';
+import { sniffImageType } from '../../shared/contract/image-type.ts';
 import { isLink, listFiles, readFileBytes, readNumber } from './openai-image-fields.ts';
 import { readText } from './json-record.ts';
 import { readPngSize } from './tiny-png.ts';
@@ -82,7 +82,7 @@ function checkFiles(body: Body, model: string): ImageRefusal | null {
   if (files.length > most) return refuse(`Too many images: ${most} at most.`, 'image');
   for (const file of files) {
     const bytes = readFileBytes(file);
-    const type = bytes === null ? null : findImageType(bytes);
+    const type = bytes === null ? null : sniffImageType(bytes);
     if (!isLink(file) && (type === null || type === 'image/gif')) {
       return refuse('Invalid image file or mode for image: it must be a PNG, JPEG or WebP.', 'image');
     }

@@ -1,4 +1,4 @@
-import { isRecord } from './json-record.ts';
+import { isRecord } from '../../shared/encoding/json-record.ts';
 
 /** A schema may refer to itself. */
 const MAX_DEPTH = 16;

@@ -8,10 +8,6 @@ export interface CatalogIssue {
   readonly part?: 'value' | 'key';
 }
 
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** Formats a location as `models[0].pricing.in_cost_per_million`. */
 export function formatLocation(location: Location): string {
   if (location.length === 0) return 'the file';

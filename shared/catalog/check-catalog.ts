@@ -2,7 +2,8 @@ import type { TSchema } from 'typebox';
 import { compileChecker } from '../contract/validation.ts';
 import { CatalogOutline, ModelEntry, UpstreamEntry } from './catalog-schema.ts';
 import { checkModel, checkUpstream } from './check-entries.ts';
-import { isRecord, suggestName, type CatalogIssue } from './catalog-issue.ts';
+import { isRecord } from '../encoding/json-record.ts';
+import { suggestName, type CatalogIssue } from './catalog-issue.ts';
 import type { Location } from './yaml-source.ts';
 
 export interface CheckedFile {

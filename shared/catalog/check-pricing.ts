@@ -1,7 +1,8 @@
 import type { ModelType, PricingType } from '../contract/models.ts';
 import { findBadPrices } from '../pricing/cost.ts';
 import type { ModelEntry } from './catalog-schema.ts';
-import { isRecord, type CatalogIssue } from './catalog-issue.ts';
+import { isRecord } from '../encoding/json-record.ts';
+import { type CatalogIssue } from './catalog-issue.ts';
 import type { Location } from './yaml-source.ts';
 
 /** What is measured for each model type. A price for anything else would never be charged. */

@@ -149,10 +149,10 @@ export interface WorstCase {
 }
 
 /**
- * How much longer than our count a vendor's count of a prompt may be before an override's price is not covered by the
- * reservation.
+ * Up to this multiple of our own count, a vendor's count of a prompt may reach an override whose price the reservation
+ * covers.
  */
-const vendorCountSlack = 1.25;
+const longestVendorCount = 1.25;
 
 /**
  * The most that a request with this usage can cost, whichever override the vendor's own count of the prompt reaches.
@@ -162,7 +162,7 @@ export function computeWorstCase(pricing: Pricing, usage: Usage): WorstCase {
   if (pricing.type !== 'tokens')
     return { fixedNano: computeCost(pricing, usage), nanoPerCompletionToken: 0n };
   // A vendor may count a prompt as longer than we do, and so reach an override that is just above our count.
-  const promptBound = Math.ceil(usage.promptTokens * vendorCountSlack);
+  const promptBound = Math.ceil(usage.promptTokens * longestVendorCount);
   const ahead = (pricing.overrides ?? []).map((override) => override.min_prompt_tokens);
   const lengths = [
     usage.promptTokens,

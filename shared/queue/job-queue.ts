@@ -82,7 +82,7 @@ export class JobQueue<T extends QueuedJob> {
 
   /** Drops the stored payload of a job that is no longer needed. The caller need not wait: it expires anyway. */
   dropPayload(jobId: string): void {
-    this.#payloads.drop(jobId).catch(() => undefined);
+    this.#payloads.drop(jobId);
   }
 
   async close(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Logger } from '../runtime/logger.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 
@@ -9,9 +10,11 @@ const chunkBytes = 512 * 1024;
 /** Binary values that are too large for a queue item or a frame. */
 export class PayloadStore {
   readonly #redis: RedisClient;
+  readonly #log: Logger;
 
-  constructor(redis: RedisClient) {
+  constructor(redis: RedisClient, log: Logger) {
     this.#redis = redis;
+    this.#log = log;
   }
 
   /** @param deadlineAtMs when its reader must have started */
@@ -38,7 +41,10 @@ export class PayloadStore {
     }
   }
 
-  async drop(id: string): Promise<void> {
-    await callRedis(() => this.#redis.unlink(redisKeys.payload(id)));
+  /** Deletes a payload in the background. It expires anyway, so nobody waits for this or fails with it. */
+  drop(id: string): void {
+    callRedis(() => this.#redis.unlink(redisKeys.payload(id))).catch((error: unknown) => {
+      this.#log.debug({ payload: id, err: error }, 'a payload could not be deleted; it expires');
+    });
   }
 }

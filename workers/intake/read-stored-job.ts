@@ -69,13 +69,3 @@ async function endUnread(
     run.reply.error(describeFailure(run.signal.aborted ? run.signal.reason : error));
   }
 }
-
-/**
- * Deletes the stored body in the background. It expires anyway, so the job neither waits for this nor fails
- * with it.
- */
-export function dropPayload({ payloads, log }: JobDeps, stored: string): void {
-  payloads.drop(stored).catch((error: unknown) => {
-    log.debug({ stored, err: error }, 'the body of a job could not be deleted');
-  });
-}

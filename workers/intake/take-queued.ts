@@ -21,7 +21,7 @@ import { runImage } from '../jobs/run-image.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { closeBullWorker } from './close-bull-worker.ts';
 import { createBullWorker } from './create-bull-worker.ts';
-import { dropPayload, readStoredJob } from './read-stored-job.ts';
+import { readStoredJob } from './read-stored-job.ts';
 
 /** A job whose worker is silent for this long is given to another worker. */
 const lockMs = 10_000;
@@ -114,7 +114,7 @@ async function runStored(
   } finally {
     read?.memory.release();
   }
-  dropPayload(dependencies, item.stored);
+  dependencies.payloads.drop(item.stored);
 }
 
 /** Opens a run for each request. A request whose deadline passed while it was queued fails at once. */

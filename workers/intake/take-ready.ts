@@ -10,7 +10,7 @@ import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { notSettled, type JobDeps, type RequestRun } from '../jobs/job-context.ts';
 import { runChat } from '../jobs/run-chat.ts';
 import type { ActiveRuns } from './active-runs.ts';
-import { dropPayload, readStoredJob } from './read-stored-job.ts';
+import { readStoredJob } from './read-stored-job.ts';
 
 /** How long one wait for work lasts. Stopping may take as long to be noticed. */
 const waitSeconds = 1;
@@ -139,7 +139,7 @@ async function runItem(options: ReadyIntakeOptions, text: string): Promise<void>
 async function runStored(dependencies: JobDeps, item: StoredChat, run: RequestRun): Promise<void> {
   const read = await readStoredJob<ChatJob>(dependencies, item, [run]);
   // If this worker dies, the body is stored again.
-  dropPayload(dependencies, item.stored);
+  dependencies.payloads.drop(item.stored);
   if (read === null) return;
   try {
     await runChat(dependencies, read.job, run);

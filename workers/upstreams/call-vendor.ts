@@ -3,7 +3,8 @@ import { giveInTurns } from '../../shared/fairness/work-turns.ts';
 import { readJson } from '../../shared/encoding/read-json.ts';
 import type { HttpResponse, HttpClient } from './http-client.ts';
 import { type HttpHeaders, readHeader } from './http-failure.ts';
-import { type JsonRecord, toRecord } from './json-value.ts';
+import { type JsonRecord } from '../../shared/encoding/json-record.ts';
+import { toRecord } from './json-value.ts';
 import { encodeJsonBody, RequestBody } from './request-body.ts';
 import { type CallContext, UpstreamError } from './upstream.ts';
 

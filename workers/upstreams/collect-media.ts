@@ -1,4 +1,5 @@
-import { isRecord, readArray, readText } from './json-value.ts';
+import { isRecord } from '../../shared/encoding/json-record.ts';
+import { readArray, readText } from './json-value.ts';
 import type { CallContext, ChatBody, LoadedMedia, Upstream, UpstreamTarget } from './upstream.ts';
 
 /**

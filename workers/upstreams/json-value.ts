@@ -1,13 +1,8 @@
 import { maxJsonDepth } from '../../shared/encoding/json-reader.ts';
+import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
 import { UpstreamError } from './upstream.ts';
 
 /** Type narrowing for vendors' JSON, which is unknown until one of these functions has checked it. */
-
-export type JsonRecord = Readonly<Record<string, unknown>>;
-
-export function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** Looks up an external word in one of our tables. Names that every object inherits are not entries. */
 export function lookUp<T>(

@@ -1,6 +1,6 @@
 import { readJson } from '../../shared/encoding/read-json.ts';
 import type { HttpResponse } from './http-client.ts';
-import { isRecord, type JsonRecord } from './json-value.ts';
+import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
 import { UpstreamError } from './upstream.ts';
 
 /** An event of a stream whose data is a JSON object. */

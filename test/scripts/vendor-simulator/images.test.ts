@@ -1,9 +1,9 @@
 import test from 'ava';
 import OpenAI, { toFile } from 'openai';
 
-import { findImageType } from '../../../scripts/vendor-simulator/image-type.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../../scripts/vendor-simulator/simulator.ts';
 import { makePng, readPngSize } from '../../../scripts/vendor-simulator/tiny-png.ts';
+import { sniffImageType } from '../../../shared/contract/image-type.ts';
 
 let simulator: VendorSimulator;
 let client: OpenAI;
@@ -41,7 +41,7 @@ test('the official SDK edits one image, several, and one with a mask, and is tol
   for (const image of [await upload(), [await upload()], [await upload(), await upload()]]) {
     const { data, usage } = await client.images.edit({ ...ask, image, n: 2, quality: 'low' });
     t.is(data?.length, 2);
-    t.is(findImageType(Buffer.from(data?.[0]?.b64_json ?? '', 'base64')), 'image/png');
+    t.is(sniffImageType(Buffer.from(data?.[0]?.b64_json ?? '', 'base64')), 'image/png');
     const files = Array.isArray(image) ? image.length : 1;
     t.is(usage?.input_tokens, 3 + 272 * files);
     t.is(usage?.output_tokens, 2 * 272);
@@ -115,11 +115,11 @@ test('images of every format are what they are asked to be, and faults are what 
     const { body } = await post('/v1/images/generations', { ...ask, model, ...more });
     return Buffer.from(body.data[0]!.b64_json, 'base64');
   };
-  for (const format of ['png', 'jpeg', 'webp']) {
-    t.is(findImageType(await read('gpt-image-sim', { output_format: format })), `image/${format}`);
+  for (const format of ['png', 'jpeg', 'webp'] as const) {
+    t.is(sniffImageType(await read('gpt-image-sim', { output_format: format })), `image/${format}`);
   }
   t.is((await read('gpt-image-sim+textimage')).toString(), 'This is no image.');
-  t.is(findImageType(await read('gpt-image-sim+brokenimage')), null);
+  t.is(sniffImageType(await read('gpt-image-sim+brokenimage')), null);
   const bomb = await read('gpt-image-sim+bombimage');
   t.deepEqual(readPngSize(bomb), { width: 20_000, height: 20_000 });
   t.true(bomb.length < 100_000);

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { PayloadStore } from '../../../shared/queue/payload-store.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
+const log = createLogger('test', 'silent');
 
 async function readAll(payloads: PayloadStore): Promise<Buffer[]> {
   const chunks: Buffer[] = [];
@@ -12,7 +14,7 @@ async function readAll(payloads: PayloadStore): Promise<Buffer[]> {
 }
 
 test('a payload is read in chunks, as often as it is asked for, until it is dropped', async (t) => {
-  const payloads = new PayloadStore(redis());
+  const payloads = new PayloadStore(redis(), log);
   for (const length of [1, 524_287, 524_288, 524_289, 3_000_000]) {
     const bytes = randomBytes(length);
     await payloads.put('one', bytes);
@@ -22,6 +24,6 @@ test('a payload is read in chunks, as often as it is asked for, until it is drop
       t.true(chunks.every((chunk) => chunk.length <= 524_288));
     }
   }
-  await payloads.drop('one');
+  payloads.drop('one');
   t.deepEqual(await readAll(payloads), []);
 });

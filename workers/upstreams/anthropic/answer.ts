@@ -1,4 +1,5 @@
-import { isRecord, type JsonRecord, lookUp, readArray, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { lookUp, readArray, readText } from '../json-value.ts';
 import type { ChatEvent, FinishReason, UpstreamUsage, WebSource } from '../upstream.ts';
 import { createUsageMeter } from './from-usage.ts';
 import type { Block } from './to-content.ts';

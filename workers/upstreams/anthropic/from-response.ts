@@ -1,4 +1,5 @@
-import { isRecord, parseRecord } from '../json-value.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { parseRecord } from '../json-value.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import type { Answer } from './answer.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';

@@ -1,5 +1,6 @@
 import type { ChatStreamTranslator } from '../chat-stream.ts';
-import { isRecord, type JsonRecord, parseRecord, readCount } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { parseRecord, readCount } from '../json-value.ts';
 import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import type { Answer } from './answer.ts';

@@ -1,4 +1,5 @@
-import { isRecord, readCount } from '../json-value.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { readCount } from '../json-value.ts';
 import { noUpstreamUsage, type UpstreamUsage } from '../upstream.ts';
 
 /** Counts that the API reports separately and we report together. */

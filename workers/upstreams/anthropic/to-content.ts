@@ -1,6 +1,7 @@
 import { type DataUri, splitDataUri } from '../../../shared/contract/data-uri.ts';
 import { readImageUrl } from '../collect-media.ts';
-import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { readArray, readText } from '../json-value.ts';
 import { type LoadedMedia, UpstreamError } from '../upstream.ts';
 
 /** A content block in the Messages API's format. */

@@ -1,5 +1,6 @@
 import { shorten } from '../../../shared/runtime/shorten.ts';
-import { isRecord, readText } from '../json-value.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { readText } from '../json-value.ts';
 import { type ChatMessage, UpstreamError } from '../upstream.ts';
 import { type Block, type MediaMap, readWords, toBlocks, toTextBlocks } from './to-content.ts';
 import { readCalls, toToolUse, type ToolCall, WireIds } from './to-tool-calls.ts';

@@ -1,4 +1,5 @@
-import { isRecord, readArray, readText } from '../json-value.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { readArray, readText } from '../json-value.ts';
 import type { ChatBody, Recalled, UpstreamTarget } from '../upstream.ts';
 import { type ClaudeTraits, readClaudeTraits } from './claude-traits.ts';
 import { type Block, type MediaMap } from './to-content.ts';

@@ -1,4 +1,5 @@
-import { isRecord, lookUp, readArray, readText } from '../json-value.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { lookUp, readArray, readText } from '../json-value.ts';
 import {
   type ChatBody,
   type ChatMessage,

@@ -1,4 +1,5 @@
-import { isRecord, isTooDeep, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { isTooDeep, readArray, readText } from '../json-value.ts';
 import { type ChatMessage, UpstreamError } from '../upstream.ts';
 import type { Block } from './to-content.ts';
 

@@ -1,4 +1,5 @@
-import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { readArray, readText } from '../json-value.ts';
 import type { ChatBody } from '../upstream.ts';
 import type { Block } from './to-content.ts';
 

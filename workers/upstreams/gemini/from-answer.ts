@@ -1,5 +1,6 @@
 import { shorten } from '../../../shared/runtime/shorten.ts';
-import { isRecord, type JsonRecord, readArray, readCount, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { readArray, readCount, readText } from '../json-value.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import { toFinishReason } from './finish-reason.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';

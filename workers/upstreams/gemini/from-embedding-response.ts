@@ -1,5 +1,6 @@
 import { findBroken } from '../finite-vectors.ts';
-import { isRecord, parseRecord, readArray, readCount } from '../json-value.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { parseRecord, readArray, readCount } from '../json-value.ts';
 import { type EmbeddingAnswer, type EmbeddingCall, UpstreamError } from '../upstream.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 

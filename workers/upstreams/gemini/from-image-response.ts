@@ -1,7 +1,8 @@
 import { shorten } from '../../../shared/runtime/shorten.ts';
-import { decodePicture, sniffImageType } from '../image-bytes.ts';
+import { decodePicture, readImageType } from '../image-bytes.ts';
 import { dropEmptyCounts } from '../image-usage.ts';
-import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { readArray, readText } from '../json-value.ts';
 import { type GeneratedImage, type ImageResponse, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toFinishReason } from './finish-reason.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
@@ -29,7 +30,7 @@ export async function fromImageResponse(
     return { images: [], missing, calls: 1, usage };
   }
   const bytes = await decodePicture(data, accountId);
-  const image: GeneratedImage = { bytes, contentType: sniffImageType(bytes), revisedPrompt: null };
+  const image: GeneratedImage = { bytes, contentType: readImageType(bytes), revisedPrompt: null };
   return { images: [image], calls: 1, usage: readImageUsage(body, 1) };
 }
 

@@ -1,4 +1,5 @@
-import { isRecord, type JsonRecord, readArray } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { readArray } from '../json-value.ts';
 
 /** Converts `logprobsResult` of a candidate to OpenAI's `logprobs` of a choice; undefined if there is none. */
 export function fromLogprobs(result: unknown): JsonRecord | undefined {

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import { type AnswerOptions, createAnswerTranslator } from './from-answer.ts';
 

@@ -1,4 +1,5 @@
-import { isRecord, type JsonRecord, readCount } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { readCount } from '../json-value.ts';
 import { noUpstreamUsage, type UpstreamUsage } from '../upstream.ts';
 
 /** The counts in `usageMetadata`. */

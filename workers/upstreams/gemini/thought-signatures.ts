@@ -1,4 +1,5 @@
-import { isRecord, type JsonRecord, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { readText } from '../json-value.ts';
 import { nameCall, type Recalled } from '../upstream.ts';
 import { toModelName } from './model-name.ts';
 

@@ -1,5 +1,6 @@
 import { shorten } from '../../../shared/runtime/shorten.ts';
-import { isRecord, isTooDeep, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { isTooDeep, readArray, readText } from '../json-value.ts';
 import {
   type ChatBody,
   type ChatMessage,

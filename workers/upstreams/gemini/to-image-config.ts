@@ -1,4 +1,4 @@
-import type { JsonRecord } from '../json-value.ts';
+import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { readPictureShape } from '../picture-shape.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { encodeBase64 } from '../../../shared/encoding/base64.ts';
 import { fewerInputBytes, noMask } from '../../../shared/routing/image-needs.ts';
 import { writeImagePrompt } from '../image-prompt.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { type ImageCall, UpstreamError, type UpstreamTarget } from '../upstream.ts';
 import { toImageConfig } from './to-image-config.ts';
 

@@ -1,5 +1,6 @@
 import { splitDataUri } from '../../../shared/contract/data-uri.ts';
-import { isRecord, type JsonRecord, lookUp, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { lookUp, readText } from '../json-value.ts';
 import { type ChatMessage, type LoadedMedia, UpstreamError, type UpstreamTarget } from '../upstream.ts';
 
 /** Converts the contents of messages to Gemini's parts. Pure. */

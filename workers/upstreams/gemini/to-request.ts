@@ -1,4 +1,4 @@
-import type { JsonRecord } from '../json-value.ts';
+import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 import type { ChatBody, UpstreamTarget } from '../upstream.ts';
 import { type Gathered, toContents } from './to-contents.ts';
 import { toGenerationConfig } from './to-generation-config.ts';

@@ -1,5 +1,5 @@
 import { lookUp } from '../json-value.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 import type { UpstreamTarget } from '../upstream.ts';
 import { readTraits, type ThinkingLevel } from './gemini-traits.ts';
 

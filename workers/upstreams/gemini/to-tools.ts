@@ -1,4 +1,5 @@
-import { isRecord, type JsonRecord, lookUp, readArray, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { lookUp, readArray, readText } from '../json-value.ts';
 import { type ChatBody, UpstreamError, type UpstreamTarget } from '../upstream.ts';
 import { readTraits } from './gemini-traits.ts';
 

@@ -3,7 +3,8 @@ import { isFiniteVector } from '../finite-vectors.ts';
 import { type EmbeddingAnswer, type EmbeddingCall, UpstreamError } from '../upstream.ts';
 import { toErrorWithin } from './from-error.ts';
 import { isErrorBody, readUsage } from './from-response.ts';
-import { isRecord, parseRecord, readArray, readCount } from '../json-value.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { parseRecord, readArray, readCount } from '../json-value.ts';
 
 const BYTES_PER_FLOAT = 4;
 

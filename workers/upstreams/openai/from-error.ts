@@ -1,6 +1,7 @@
 import type { Refusal } from '../call-vendor.ts';
 import { readRetryAfterMs } from '../http-failure.ts';
-import { isRecord, lookUp, readText } from '../json-value.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { lookUp, readText } from '../json-value.ts';
 import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 

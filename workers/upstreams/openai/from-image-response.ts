@@ -1,4 +1,4 @@
-import { decodePicture, sniffImageType } from '../image-bytes.ts';
+import { decodePicture, readImageType } from '../image-bytes.ts';
 import { dropEmptyCounts } from '../image-usage.ts';
 import {
   type GeneratedImage,
@@ -9,7 +9,8 @@ import {
 } from '../upstream.ts';
 import { toErrorWithin } from './from-error.ts';
 import { isErrorBody } from './from-response.ts';
-import { isRecord, type JsonRecord, readArray, readCount, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { readArray, readCount, readText } from '../json-value.ts';
 
 /**
  * Returns the images as bytes. Drops images beyond `n`. Passes on fewer images, including those next to one
@@ -54,7 +55,7 @@ export async function toImage(item: JsonRecord, accountId: string): Promise<Gene
     );
   }
   const bytes = await decodePicture(base64.replace(/^data:image\/[a-z+]+;base64,/, ''), accountId);
-  return { bytes, contentType: sniffImageType(bytes), revisedPrompt: readText(item['revised_prompt']) };
+  return { bytes, contentType: readImageType(bytes), revisedPrompt: readText(item['revised_prompt']) };
 }
 
 /**

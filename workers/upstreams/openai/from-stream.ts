@@ -3,7 +3,8 @@ import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toErrorWithin } from './from-error.ts';
 import { answerNothing, isErrorBody, readUsage, toFinish } from './from-response.ts';
-import { isRecord, parseRecord, readArray, readCount, readText } from '../json-value.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { parseRecord, readArray, readCount, readText } from '../json-value.ts';
 import { createToolCallNormalizer } from './tool-calls.ts';
 import { readCitations } from './url-citations.ts';
 

@@ -39,14 +39,19 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
     wantsImageBytes,
 
     async embed(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer> {
-      const answer = await post(client, '/embeddings', toEmbeddingRequest(target, call), target, context);
+      const answer = await post(
+        client,
+        { path: '/embeddings', body: toEmbeddingRequest(target, call), isStream: false },
+        target,
+        context,
+      );
       return await answer.readLarge(MAX_BODY_BYTES, (body) =>
         fromEmbeddingResponse(body, call, target.apiKey),
       );
     },
 
     generateImages: (target, call, context) =>
-      generateImages((request) => send(client, request, target, context), target, call, context),
+      generateImages((request) => post(client, request, target, context), target, call, context),
 
     close: () => client.close(),
   };
@@ -67,7 +72,12 @@ async function* chat(
   const images = await collectImages(body, context, (url) => wantsImageBytes(target, url));
   const whole = restoreReasoning(body, target.model, context.recalled);
   const request = toChatRequest(target, whole, stream, images);
-  const answer = await post(client, '/chat/completions', request, target, context, stream);
+  const answer = await post(
+    client,
+    { path: '/chat/completions', body: request, isStream: stream },
+    target,
+    context,
+  );
   // Servers that cannot stream send the response whole, whatever was requested.
   const events =
     !stream || isJson(answer)
@@ -81,17 +91,6 @@ function readChoices(body: ChatBody): number {
 }
 
 async function post(
-  client: HttpClient,
-  path: string,
-  body: object,
-  target: UpstreamTarget,
-  context: CallContext,
-  isStream = false,
-): Promise<HttpResponse> {
-  return await send(client, { path, body, isStream }, target, context);
-}
-
-async function send(
   client: HttpClient,
   call: Omit<VendorCall, 'headers'>,
   target: UpstreamTarget,

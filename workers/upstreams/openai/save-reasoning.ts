@@ -1,4 +1,5 @@
-import { isRecord, readArray, readText } from '../json-value.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { readArray, readText } from '../json-value.ts';
 import { type ChatBody, type ChatEvent, type ChatMessage, nameCall, type Recalled } from '../upstream.ts';
 
 /** Longer reasoning is not saved. The vendor's own limits per turn are lower. */

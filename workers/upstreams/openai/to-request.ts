@@ -1,6 +1,6 @@
 import { readImageUrl } from '../collect-media.ts';
 import type { ChatBody, ChatMessage, EmbeddingCall, LoadedMedia, UpstreamTarget } from '../upstream.ts';
-import { isRecord } from '../json-value.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { readPictureShape } from '../picture-shape.ts';
 
 /** Converts requests to OpenAI's format (OpenAI API reference: chat, embeddings, images). Pure. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
-import { isRecord, type JsonRecord, readArray, readCount, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { readArray, readCount, readText } from '../json-value.ts';
 
 interface KnownCall {
   readonly index: number;

@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 
 import { createGeminiUpstream } from '../../../../workers/upstreams/gemini/gemini-upstream.ts';
 import { DEFAULT_HTTP_TIMEOUTS, type HttpTimeouts } from '../../../../workers/upstreams/http-client.ts';
-import type { JsonRecord } from '../../../../workers/upstreams/json-value.ts';
+import type { JsonRecord } from '../../../../shared/encoding/json-record.ts';
 import {
   type CallContext,
   type ChatBody,

@@ -1,6 +1,6 @@
 import test from 'ava';
 
-import type { JsonRecord } from '../../../../workers/upstreams/json-value.ts';
+import type { JsonRecord } from '../../../../shared/encoding/json-record.ts';
 import { toMethodPath, toModelName } from '../../../../workers/upstreams/gemini/model-name.ts';
 import type { Gathered } from '../../../../workers/upstreams/gemini/to-contents.ts';
 import { isLoaded } from '../../../../workers/upstreams/gemini/to-parts.ts';

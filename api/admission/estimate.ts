@@ -1,0 +1,43 @@
+import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
+import { computeWorstCase, noUsage, type Usage, type WorstCase } from '../../shared/pricing/cost.ts';
+
+/** The most that a request can use, in the units of its price. */
+export interface Estimate {
+  readonly model: CatalogModel;
+  readonly promptTokens: number;
+  readonly fixedNano: bigint;
+  readonly nanoPerUnit: bigint;
+  readonly wantedUnits: number;
+  readonly leastUnits: number;
+  readonly sharePermille: number;
+  readonly user: string | null;
+}
+
+/**
+ * The most that this usage can cost, on whichever route of the model.
+ * @param countCalls how many calls a request makes one after the other on a route; one unless given
+ */
+export function findWorstCase(
+  model: CatalogModel,
+  usage: Partial<Usage>,
+  countCalls: (route: CatalogRoute) => number = () => 1,
+): WorstCase {
+  const durations = model.routes.map((route) => route.upstream.timeoutMs * countCalls(route));
+  return computeWorstCase(model.pricing, { ...noUsage, durationMs: Math.max(0, ...durations), ...usage });
+}
+
+/** An estimate of a request that cannot do with less than all of it. */
+export function estimateWhole(
+  of: Pick<Estimate, 'model' | 'promptTokens' | 'user'>,
+  worst: WorstCase,
+  units: number,
+): Estimate {
+  return {
+    ...of,
+    fixedNano: worst.fixedNano,
+    nanoPerUnit: worst.nanoPerCompletionToken,
+    wantedUnits: units,
+    leastUnits: units,
+    sharePermille: 1_000,
+  };
+}
