@@ -204,7 +204,6 @@ export class KeptAnswerReader implements FollowedResponse {
       throw new AppError('service_unavailable', { message: 'A part of the kept answer was lost.' });
     switch (frame.kind) {
       case 'accepted':
-      case 'progress':
       // A kept result is stored, never offered.
       case 'offered':
       case 'piece':

@@ -211,7 +211,6 @@ export class PendingReplies {
         waiter.tokens = frame.tokens;
         waiter.receiver.delta(frame.payload);
         return;
-      case 'progress':
       // Occurs only in stored frames.
       case 'moved':
         return;

@@ -65,7 +65,6 @@ export class UnderWay {
         this.endLeft(requestId);
         return;
       case 'delta':
-      case 'progress':
       case 'moved':
       case 'piece':
       case 'mark':

@@ -9,7 +9,6 @@ import { parse as parseUuid, stringify as stringifyUuid } from 'uuid';
 export const frameKinds = [
   'accepted',
   'delta',
-  'progress',
   'result',
   'stored',
   'error',
@@ -19,6 +18,20 @@ export const frameKinds = [
   'mark',
 ] as const;
 export type FrameKind = (typeof frameKinds)[number];
+
+/** A kind's byte in a frame. 2 was a kind of earlier releases, whose kept frames are still read. */
+export const kindBytes: Readonly<Record<FrameKind, number>> = {
+  accepted: 0,
+  delta: 1,
+  result: 3,
+  stored: 4,
+  error: 5,
+  offered: 6,
+  piece: 7,
+  moved: 8,
+  mark: 9,
+};
+const kindsByByte = new Map(frameKinds.map((kind) => [kindBytes[kind], kind]));
 
 export interface FrameHeader {
   readonly requestId: string;
@@ -57,7 +70,7 @@ export function encodeHeader(
   bytes.set(packedId, 4);
   bytes.writeUInt16LE(header.attempt, 20);
   bytes.writeUInt32LE(header.sequence, 22);
-  bytes.writeUInt8(frameKinds.indexOf(header.kind), kindOffset);
+  bytes.writeUInt8(kindBytes[header.kind], kindOffset);
   bytes.writeUInt32LE(header.tokens, 27);
   return bytes;
 }
@@ -116,7 +129,7 @@ export function decodeFirstFrame(
 ): { readonly frame: Frame; readonly byteLength: number } | null {
   if (bytes.length < headerLength) return null;
   const byteLength = bytes.readUInt32LE(0);
-  const kind = frameKinds[bytes.readUInt8(kindOffset)];
+  const kind = kindsByByte.get(bytes.readUInt8(kindOffset));
   if (byteLength < headerLength || kind === undefined) throw new RangeError('malformed frame');
   if (byteLength > bytes.length) return null;
   const frame = {

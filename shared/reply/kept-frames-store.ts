@@ -9,7 +9,7 @@ import type { HeldRequest } from '../billing/reservation-store.ts';
 import { AppError } from '../contract/errors.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
-import { decodeFirstFrame, encodeFrame, frameKinds, kindOffset, type FrameKind } from './frame.ts';
+import { decodeFirstFrame, encodeFrame, kindBytes, kindOffset, type FrameKind } from './frame.ts';
 
 /** Longer than the claim that leads to it, so that no caller finds half a response. */
 const lifetimeSeconds = claimLifetimeSeconds + 60 * 60;
@@ -183,7 +183,7 @@ export class KeptFramesStore {
         this.#payloads.getrangeBuffer(key, kindOffset, kindOffset),
       ]),
     );
-    if (kind[0] !== frameKinds.indexOf('moved')) return { bytes };
+    if (kind[0] !== kindBytes.moved) return { bytes };
     const marker = await callRedis(() => this.#payloads.getBuffer(key));
     // Null if it just expired. Nothing refers to it any more then.
     const first = marker === null ? null : decodeFirstFrame(marker);

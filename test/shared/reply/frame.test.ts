@@ -8,6 +8,7 @@ import {
   encodeHeader,
   encodeOffer,
   frameKinds,
+  kindOffset,
   packRequestId,
   type Frame,
 } from '../../../shared/reply/frame.ts';
@@ -28,6 +29,19 @@ test('any frames of one message come out as they went in', (t) => {
     }),
   );
   t.pass();
+});
+
+test('kinds keep the bytes that kept frames of earlier releases have', (t) => {
+  const byteOf = (kind: Frame['kind']): number | undefined =>
+    encodeFrame({
+      requestId: randomUUID(),
+      attempt: 1,
+      sequence: 0,
+      kind,
+      tokens: 0,
+      payload: Buffer.alloc(0),
+    })[kindOffset];
+  t.deepEqual(frameKinds.map(byteOf), [0, 1, 3, 4, 5, 6, 7, 8, 9]);
 });
 
 test('a cut or foreign message is an error, never a frame', (t) => {
