@@ -6,10 +6,6 @@ import type { Config } from '../shared/config/config.ts';
 import type { FairBudget } from '../shared/fairness/fair-budget.ts';
 import type { Holdings } from '../shared/fairness/holdings.ts';
 import type { HistoryStore } from '../shared/ledger/history-store.ts';
-import type { Lane } from '../shared/queue/fair-share.ts';
-import type { ImageJob } from '../shared/queue/job-kinds.ts';
-import type { JobQueue } from '../shared/queue/job-queue.ts';
-import type { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
 import type { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import type { RedisClient } from '../shared/redis/redis-client.ts';
 import type { RefillCodeStore } from '../shared/refills/refill-code-store.ts';
@@ -23,11 +19,7 @@ import type { WebStores } from '../shared/web/web-stores.ts';
 import type { RecentRefusals } from './admission/recent-refusals.ts';
 import type { BodyTimes } from './bodies/body-pace.ts';
 import type { Captcha } from './captcha/captcha.ts';
-import type { BulkShares } from './dispatch/bulk-shares.ts';
-import type { ChatDispatcher } from './dispatch/dispatch-chat.ts';
-import type { JobDispatcher } from './dispatch/dispatch-job.ts';
-import type { DurableJobs } from './dispatch/durable-jobs.ts';
-import type { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
+import type { Dispatch } from './dispatch/create-dispatch.ts';
 import type { DocumentReader } from './files/document-reader.ts';
 import type { EmailCodeStore } from './web/email-code-store.ts';
 import type { Limits } from './web/limits.ts';
@@ -43,7 +35,7 @@ export interface WebServices extends WebStores {
 }
 
 /** Dependencies of middleware and endpoints, created once per process. */
-export interface Services {
+export interface Services extends Dispatch {
   readonly config: Config;
   readonly log: Logger;
   readonly redis: RedisClient;
@@ -63,14 +55,6 @@ export interface Services {
   readonly codes: RefillCodeStore;
   readonly web: WebServices;
   readonly history: HistoryStore;
-  readonly workers: WorkerRegistryStore;
-  readonly chats: ChatDispatcher;
-  readonly jobs: JobDispatcher;
-  readonly durableJobs: DurableJobs;
-  readonly embeddings: EmbeddingBatcher;
-  readonly images: Readonly<Record<Lane, JobQueue<ImageJob>>>;
-  /** Shares of the workers' runs for accounts with a lot under way. */
-  readonly bulkShares: BulkShares;
   /** Memory for request bodies by account: large ones until they are answered, others until they have arrived. */
   readonly requestMemory: FairBudget;
   readonly bodyTimes: BodyTimes;

@@ -37,7 +37,7 @@ export interface DurableJobs extends Required<Running> {
 
 export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
   const { dependencies, publisher, runs, queues, concurrency, secrets, bullmq } = options;
-  const { redis, workerId, log } = dependencies;
+  const { redis, workerId, faults, log } = dependencies;
   const turns = new JobTurns(redis);
   const intake = new JobIntake({ dependencies, turns, publisher, runs, queues, concurrency });
   const webhookQueue = new WebhookQueue(redis);
@@ -45,6 +45,7 @@ export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
   const webhooks = startWebhookIntake({
     redis,
     bullmq,
+    faults,
     secrets,
     reporter: hooks,
     loadPayload: (delivery) => hooks.loadPayload(delivery),
@@ -56,11 +57,12 @@ export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
     turns,
     leases: new ShardLeases(redis, workerId, redisKeys.jobsLease),
     queueHook: (hook) => hooks.queue(hook),
+    faults,
     log,
   });
   const keeping = runPeriodically(
-    { name: 'look after jobs', intervalMs: 1_000, run: () => keeper.look() },
-    log,
+    { name: 'looking after jobs', intervalMs: 1_000, run: () => keeper.look() },
+    faults,
   );
   return {
     wake: (queue) => intake.wake(queue),

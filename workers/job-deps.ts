@@ -1,8 +1,9 @@
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
-import { PayloadStore } from '../shared/queue/payload-store.ts';
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { ResponseStore } from '../shared/reply/response-store.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
+import type { Stores } from '../shared/stores/open-stores.ts';
+import type { Faults } from '../shared/storage/faults.ts';
 import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
 import { TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { EmbeddingSchedulers } from './embeddings/embedding-schedulers.ts';
@@ -16,7 +17,6 @@ import { createImageRemaker } from './media/remake-image.ts';
 import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
 import { RouteLimiter } from './routing/route-limiter.ts';
 import { UpstreamPool } from './routing/upstream-pool.ts';
-import type { WorkerStores } from './worker-stores.ts';
 
 /** For callers' images in total; `media-memory.ts` limits those of one request. */
 const pictureMemoryBytes = 512_000_000;
@@ -33,9 +33,10 @@ export interface RunningDeps extends JobDeps {
 
 /** Creates what all jobs of a process share. */
 export function createJobDeps(
-  { redis, payloadRedis, catalog, ledger, hotAccounts, prices, objects, keptFrames }: WorkerStores,
+  { redis, payloads, catalog, ledger, hotAccounts, prices, objects, keptFrames }: Stores,
   workerId: string,
   responseMemoryBytes: number | undefined,
+  faults: Faults,
   log: Logger,
 ): RunningDeps {
   const upstreams = new UpstreamPool(log);
@@ -62,7 +63,7 @@ export function createJobDeps(
     routing,
     embeddings: new EmbeddingSchedulers(catalog, { routing, log, media, vectorCache }),
     reasoning: new ReasoningStore(redis, log),
-    payloads: new PayloadStore(payloadRedis, log),
+    payloads,
     jobMemory: new FairBudget({ capacity: jobMemoryBytes }),
     answers,
     mover,
@@ -70,6 +71,7 @@ export function createJobDeps(
     media,
     remakeImage: createImageRemaker(decoders),
     responseMemory: createResponseBudget(responseMemoryBytes),
+    faults,
     log,
     workerId,
     handBackCalls: () => limiter.handBack(),

@@ -2,24 +2,24 @@ import { randomUUID } from 'node:crypto';
 import { BanWatch } from '../shared/account-changes/ban-watch.ts';
 import { AppError } from '../shared/contract/errors.ts';
 import type { QueueName } from '../shared/queue/job-kinds.ts';
-import { listenToInvalidations } from '../shared/redis/invalidation-channel.ts';
 import { tooMuchKept } from '../shared/reply/kept-frames-store.ts';
 import { ReplyPublisher } from '../shared/reply/reply-channel.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
-import { runInBackground } from '../shared/runtime/run-in-background.ts';
+import { listenToChanges } from '../shared/stores/listen-to-changes.ts';
+import { openStores, type Stores } from '../shared/stores/open-stores.ts';
+import { Faults } from '../shared/storage/faults.ts';
 import { WebhookSecretStore } from '../shared/webhooks/webhook-secret-store.ts';
 import { startDurableJobs, type DurableJobs } from './durable-jobs.ts';
-import { ActiveRuns } from './intake/active-runs.ts';
 import { listenToControl } from './intake/listen-to-control.ts';
 import { startIntakes } from './intake/start-intakes.ts';
-import { createJobDeps } from './job-deps.ts';
+import { WorkerRuns } from './intake/worker-runs.ts';
+import { createJobDeps, type RunningDeps } from './job-deps.ts';
 import { startMailIntake } from './mail/take-mails.ts';
 import { AccountBanned } from './jobs/job-context.ts';
 import { startHeartbeat } from './maintenance/heartbeat.ts';
 import { startMaintenance } from './maintenance/start-maintenance.ts';
-import { openWorkerStores } from './worker-stores.ts';
 
 export interface WorkerOptions {
   readonly queues: readonly QueueName[];
@@ -40,36 +40,19 @@ export async function startWorker(
 ): Promise<Running> {
   const workerId = randomUUID();
   const { queues, concurrency, responseMemoryBytes, healthFile } = options;
-  const stores = await openWorkerStores(config, env, log);
-  const { redis, payloadRedis, subscriber, mongo, catalog, hotAccounts, keptFrames, connect } = stores;
-  const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, log);
-
-  const runsByQueue = new Map(queues.map((queue) => [queue, new ActiveRuns()]));
-  const jobRuns = new ActiveRuns();
-  const allRuns = [...runsByQueue.values(), jobRuns];
+  const stores = await openStores(config, env, log);
+  const { redis, subscriber, connect } = stores;
+  const faults = new Faults(log);
+  const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, faults, log);
+  const runs = new WorkerRuns(queues);
+  const runsByQueue = runs.byQueue;
   const bans = new BanWatch({
-    hotAccounts,
-    listAccounts: () => allRuns.flatMap((runs) => Array.from(runs.requests(), ({ accountId }) => accountId)),
-    endAccount: (accountId) => {
-      for (const runs of allRuns) runs.cancelAccount(accountId, new AccountBanned());
-    },
+    hotAccounts: stores.hotAccounts,
+    listAccounts: () => runs.accounts(),
+    endAccount: (accountId) => runs.cancelAccount(accountId, new AccountBanned()),
     log,
   });
-  const publisher = new ReplyPublisher({
-    workerId,
-    redis,
-    payloads: payloadRedis,
-    keptFrames,
-    log,
-    onDeaf: (channel) => {
-      for (const runs of runsByQueue.values()) runs.cancelChannel(channel);
-    },
-    onKept: (request, size) => dependencies.mover.frames(request, size),
-    onKeptTooMuch: ({ requestId }) => {
-      const error = new AppError('too_many_jobs', { message: tooMuchKept });
-      for (const runs of allRuns) runs.fail(requestId, error);
-    },
-  });
+  const publisher = createPublisher(stores, dependencies, runs);
   let jobs: DurableJobs | null = null;
   listenToControl({
     subscriber,
@@ -78,18 +61,11 @@ export async function startWorker(
     onControl: (control) => {
       if (control.action === 'received') publisher.acknowledge(control.channel, control.mark);
       else if (control.action === 'cancel-job') jobs?.cancel(control.jobId);
-      else for (const runs of runsByQueue.values()) runs.control(control);
+      else runs.control(control);
     },
     onJobsAdded: (queue) => jobs?.wake(queue),
   });
-  listenToInvalidations(subscriber, (change) => {
-    runInBackground(bans.handle(change), 'ban look-up', log);
-    if (change !== null && change.kind !== 'models') return;
-    catalog
-      .refreshDisabled()
-      .catch((error: unknown) => log.warn({ err: error }, 'the disabled models could not be read'));
-  });
-
+  listenToChanges(stores, { bans, log });
   await subscriber.start();
 
   // The worker must be registered before it takes anything, because work of a worker presumed dead is
@@ -98,51 +74,32 @@ export async function startWorker(
     redis,
     runsByQueue,
     embeddings: dependencies.embeddings,
+    faults,
     workerId,
     ...(healthFile === undefined ? {} : { healthFile }),
     log,
     concurrency,
   });
-  const intakes = await startIntakes({
-    dependencies,
-    publisher,
-    bans,
-    runsByQueue,
-    concurrency,
-    connect,
-  });
+  const intakes = await startIntakes({ dependencies, publisher, bans, runsByQueue, concurrency, connect });
   jobs = startDurableJobs({
     dependencies,
     publisher,
-    runs: jobRuns,
+    runs: runs.ofJobs,
     queues,
     concurrency,
-    secrets: new WebhookSecretStore(mongo.db, config),
+    secrets: new WebhookSecretStore(stores.mongo.db, config),
     bullmq: await connect('bullmq'),
   });
   intakes.push(jobs);
-  if (config.smtpUrl === null) {
-    log.warn('SMTP_URL is not set; mails wait until a worker has it');
-  } else {
-    const mails = startMailIntake({
-      smtpUrl: config.smtpUrl,
-      masterKey: config.masterKey,
-      from: config.mailFrom,
-      supportEmail: config.supportEmail,
-      isSignUpOpen: config.signup.isOpen,
-      isKnown: (email) => stores.web.users.isKnown(email),
-      bullmq: await connect('bullmq'),
-      log,
-    });
-    intakes.push(mails);
-  }
+  const mails = await startMails(config, stores, faults, log);
+  if (mails !== null) intakes.push(mails);
   const maintenance = startMaintenance({
     stores,
     workerId,
     bans,
-    listRequests: () => [...runsByQueue.values()].flatMap((runs) => [...runs.requests()]),
-    probeReaders: () =>
-      publisher.probe(new Set([...runsByQueue.values()].flatMap((runs) => [...runs.channels()]))),
+    listRequests: () => runs.awaited(),
+    probeReaders: () => publisher.probe(runs.channels()),
+    faults,
     log,
   });
   log.info({ workerId, queues, concurrency }, 'worker ready');
@@ -164,4 +121,47 @@ export async function startWorker(
       await handedBack;
     },
   };
+}
+
+function createPublisher(
+  { redis, payloadRedis, keptFrames }: Stores,
+  { workerId, mover, log }: RunningDeps,
+  runs: WorkerRuns,
+): ReplyPublisher {
+  return new ReplyPublisher({
+    workerId,
+    redis,
+    payloads: payloadRedis,
+    keptFrames,
+    log,
+    onDeaf: (channel) => runs.cancelChannel(channel),
+    onKept: (request, size) => mover.frames(request, size),
+    onKeptTooMuch: ({ requestId }) =>
+      runs.fail(requestId, new AppError('too_many_jobs', { message: tooMuchKept })),
+  });
+}
+
+/** Null without a mail server. */
+async function startMails(
+  config: Config,
+  { web, connect }: Stores,
+  faults: Faults,
+  log: Logger,
+): Promise<Running | null> {
+  const { smtpUrl, masterKey, mailFrom, supportEmail, signup } = config;
+  if (smtpUrl === null) {
+    log.warn('SMTP_URL is not set; mails wait until a worker has it');
+    return null;
+  }
+  return startMailIntake({
+    smtpUrl,
+    masterKey,
+    from: mailFrom,
+    supportEmail,
+    isSignUpOpen: signup.isOpen,
+    isKnown: (email) => web.users.isKnown(email),
+    bullmq: await connect('bullmq'),
+    faults,
+    log,
+  });
 }

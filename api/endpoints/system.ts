@@ -34,8 +34,9 @@ async function checkHealth({ redis, mongo, objects, workers }: Services): Promis
     succeeds(async () => await mongo.db.command({ ping: 1 })),
     succeeds(async (signal) => await objects.check(signal)),
     succeeds(async () => {
-      const alive = await Promise.all(queueNames.map((queue) => workers.findAlive(queue)));
-      if (alive.some((ids) => ids.size === 0)) throw new Error('a queue has no worker');
+      const loads = await Promise.all(queueNames.map((queue) => workers.sumLoads(queue)));
+      if (loads.some((load) => load.workers === 0)) throw new Error('a queue has no worker');
+      if (loads.some(({ faults }) => faults > 0)) throw new Error('a part of a worker fails');
     }),
   ]);
   const word = (ok: boolean): 'ok' | 'down' => (ok ? 'ok' : 'down');

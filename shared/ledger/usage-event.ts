@@ -100,13 +100,27 @@ export function isAfter(a: StreamId, b: StreamId): boolean {
   return a.ms > b.ms || (a.ms === b.ms && a.seq > b.seq);
 }
 
-/** @throws Error if this code does not know the entry's kind or version */
+/** The entry was written by a later release, whose workers can move it. */
+export class LaterVersion extends Error {
+  override readonly name = 'LaterVersion';
+}
+
+/**
+ * @throws LaterVersion
+ * @throws Error if it is no entry of any release
+ */
 export function parseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry {
   const values = new Map<string, string>();
   for (let i = 0; i + 1 < fields.length; i += 2) values.set(fields[i]!, fields[i + 1]!);
   const streamId = parseStreamId(streamIdText);
-  const event = JSON.parse(values.get('event') ?? 'null') as { v?: number } | null;
-  if (event?.v !== 1) throw new Error(`ledger entry ${streamIdText} has unknown version ${String(event?.v)}`);
+  const event = JSON.parse(values.get('event') ?? 'null') as { v?: number; accountId?: string } | null;
+  const version = event?.v;
+  if (Number.isInteger(version) && version! > 1)
+    throw new LaterVersion(
+      `ledger entry ${streamIdText} has version ${version}; a worker of a later release moves it`,
+    );
+  if (version !== 1) throw new Error(`ledger entry ${streamIdText} has unknown version ${String(version)}`);
+  if (typeof event?.accountId !== 'string') throw new Error(`ledger entry ${streamIdText} names no account`);
   switch (values.get('kind')) {
     case 'charge':
       return {

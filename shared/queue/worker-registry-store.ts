@@ -37,6 +37,13 @@ export interface WorkerLoad {
   readonly inputsInLine: number;
   /** How many runs it has for accounts with much work running. */
   readonly bulkRuns: number;
+  /** How many of its parts fail until somebody mends them. */
+  readonly faults: number;
+}
+
+/** The sums of a queue's live workers. */
+export interface QueueLoad extends WorkerLoad {
+  readonly workers: number;
 }
 
 /** Which workers are alive, and the load of each, by queue. */
@@ -50,10 +57,10 @@ export class WorkerRegistryStore {
   async beat(
     queue: QueueName,
     workerId: string,
-    { active, inputsInLine, bulkRuns }: WorkerLoad,
+    { active, inputsInLine, bulkRuns, faults }: WorkerLoad,
   ): Promise<void> {
     const keys = [redisKeys.workers(queue), redisKeys.workerLoads(queue)];
-    const load = `${active} ${inputsInLine} ${bulkRuns}`;
+    const load = `${active} ${inputsInLine} ${bulkRuns} ${faults}`;
     await heartbeatScript.run(this.#redis, keys, [workerId, heartbeatLifetimeMs, load]);
   }
 
@@ -68,7 +75,7 @@ export class WorkerRegistryStore {
   }
 
   /** The total load of a queue's live workers. */
-  async sumLoads(queue: QueueName): Promise<WorkerLoad> {
+  async sumLoads(queue: QueueName): Promise<QueueLoad> {
     const [alive, loads] = await Promise.all([
       this.findAlive(queue),
       callRedis(() => this.#redis.hgetall(redisKeys.workerLoads(queue))),
@@ -76,6 +83,12 @@ export class WorkerRegistryStore {
     const ofEach = [...alive].map((id) => (loads[id] ?? '').split(' '));
     const sum = (place: number): number =>
       ofEach.reduce((total, numbers) => total + Number(numbers[place] ?? 0), 0);
-    return { active: sum(0), inputsInLine: sum(1), bulkRuns: sum(2) };
+    return {
+      workers: alive.size,
+      active: sum(0),
+      inputsInLine: sum(1),
+      bulkRuns: sum(2),
+      faults: sum(3),
+    };
   }
 }

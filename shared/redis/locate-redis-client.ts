@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { ConfigError } from '../runtime/config-error.ts';
 import { isNamed, readSlotNodes } from './cluster-nodes-client.ts';
+import { explainRedisRefusal } from './explain-redis-refusal.ts';
 import { atNode, splitRedisUrls } from './redis-urls.ts';
 import { replyCode } from './reply-code.ts';
 
@@ -71,12 +72,8 @@ async function look(url: string): Promise<Found | string> {
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     if (replyCode(error) !== null || error instanceof NotYet) reason = (error as Error).message;
-    if (/^(?:WRONGPASS|NOAUTH)\b/.test(reason))
-      throw new ConfigError(`Redis refuses the user or the password of REDIS_URL: ${reason}`);
-    if (/^NOPERM\b/.test(reason))
-      throw new ConfigError(
-        `The user of REDIS_URL lacks a right that the gateway needs; docs/deployment.md lists them: ${reason}`,
-      );
+    const refusal = explainRedisRefusal(reason);
+    if (refusal !== null) throw new ConfigError(refusal);
     return reason;
   } finally {
     clearTimeout(timer);

@@ -157,6 +157,11 @@ export function isMongoAway(error: unknown): boolean {
   );
 }
 
+/** Whether the driver reports the failure: MongoDB's own, or that of a connection to it. */
+export function isMongoError(error: unknown): boolean {
+  return error instanceof MongoError;
+}
+
 function isCutConnection(error: unknown): boolean {
   return error instanceof Error && 'code' in error && cutConnectionCodes.has(String(error.code));
 }

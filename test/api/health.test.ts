@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import test from 'ava';
+import { captureLog, type LogLine } from '../support/captured-log.ts';
 import { testWithOwn } from '../support/own-stores.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -38,6 +39,38 @@ test('without workers it is degraded, and not down', async (t) => {
   t.is(body.checks['workers'], 'down');
   t.is(body.checks['redis'], 'ok');
 });
+
+testWithOwn('Redis')(
+  'a right that is taken from the workers is logged once, with what to do, and makes it degraded until it is given back',
+  async (t) => {
+    const { log, lines } = captureLog();
+    const stack = await useStack(t, { log });
+    const { apiKey } = await stack.createAccount();
+    // Each take from the ready queue waits by this command; nothing else uses it.
+    await stack.redis.call('ACL', 'SETUSER', 'default', '-blmpop');
+    const ofChats = (): LogLine[] => lines.filter(({ part }) => part === 'taking chats');
+    const { status, body } = await waitFor('the probe to notice', async () => {
+      const health = await readHealth(stack);
+      return health.body.checks['workers'] === 'down' && health;
+    });
+    t.is(status, 200);
+    t.is(body.status, 'degraded');
+    const [first] = ofChats();
+    t.is(first!['level'], 50);
+    t.regex(
+      String(first!['msg']),
+      /^taking chats fails until this is mended: The user of REDIS_URL lacks a right .*docs\/deployment\.md.*NOPERM.*blmpop/,
+    );
+    await stack.redis.call('ACL', 'SETUSER', 'default', '+blmpop');
+    await waitFor('the probe to be well', async () => (await readHealth(stack)).body.status === 'ok');
+    t.deepEqual(
+      ofChats().map(({ msg }) => msg),
+      [first!['msg'], 'taking chats works again'],
+    );
+    const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
+    t.is((await stack.post('/v1/chat/completions', apiKey, chat)).status, 200);
+  },
+);
 
 testWithOwn('MongoDB')('without MongoDB it is degraded, within seconds', async (t) => {
   const stack = await useStack(t);

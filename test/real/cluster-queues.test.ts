@@ -2,6 +2,7 @@ import test from 'ava';
 import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
 import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
+import { Faults } from '../../shared/storage/faults.ts';
 import { closeBullWorker } from '../../workers/intake/close-bull-worker.ts';
 import { createBullWorker } from '../../workers/intake/create-bull-worker.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
@@ -37,9 +38,8 @@ test('every worker of a queue takes work again, and can be closed, after the mas
         async ({ data }) => {
           taken.add(data);
         },
-        { redis: bullmq, concurrency: 4, lockMs: 10_000 },
+        { faults: new Faults(log), log, redis: bullmq, concurrency: 4, lockMs: 10_000 },
       );
-      worker.on('error', () => undefined);
       const queue = openBullQueue<string>(name, redis);
       return { name, worker, queue, bullmq };
     }),

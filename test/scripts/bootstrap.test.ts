@@ -358,7 +358,10 @@ test('failed tests and failed checks both count as failed', async (t) => {
   t.is(code, 1);
   t.is(stdout.trim().split('\n').at(-1), '2 passed, 3 failed');
   t.regex(stderr, /a\.ts: wrong\n\nThe lint failed\./);
-  t.regex(stderr, /The lint failed; what it found is further up\.\n\na › three\n\n {2}Why\.\n\nFailed: a › three\n$/);
+  t.regex(
+    stderr,
+    /The lint failed; what it found is further up\.\n\na › three\n\n {2}Why\.\n\nFailed: a › three\n$/,
+  );
 });
 
 test('what cannot be built counts as one failure', async (t) => {

@@ -11,6 +11,7 @@ import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redi
 import { redisKeys, shardCount, shardOf } from '../../shared/redis/redis-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
+import { Faults } from '../../shared/storage/faults.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
 import { startLedgerReader } from '../../workers/ledger/ledger-reader.ts';
 import { ShardLedger } from '../../workers/ledger/shard-ledger.ts';
@@ -22,6 +23,8 @@ import { waitFor } from './wait-for.ts';
 export interface Books {
   readonly redisUrl: string;
   readonly redis: RedisClient;
+  /** Of the readers of this object. */
+  readonly faults: Faults;
   readonly mongo: MongoConnection;
   readonly accounts: AccountStore;
   readonly ledger: LedgerStore;
@@ -61,6 +64,7 @@ export async function openBooks({ mongoUrl }: { readonly mongoUrl?: string } = {
   const ledger = new LedgerStore(mongo.db);
   await Promise.all([accounts.createIndexes(), ledger.createIndexes()]);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
+  const faults = new Faults(log);
   const startReader = (store = ledger): Running =>
     startLedgerReader({
       redis,
@@ -68,18 +72,22 @@ export async function openBooks({ mongoUrl }: { readonly mongoUrl?: string } = {
       accounts,
       hotAccounts,
       leases: new ShardLeases(redis, randomUUID(), redisKeys.ledgerLease),
+      faults,
       log,
     });
   return {
     redisUrl: redisServer.url,
     redis,
+    faults,
     mongo,
     accounts,
     ledger,
     hotAccounts,
     startReader,
     async moveSome(shard, most) {
-      await new ShardLedger({ redis, store: ledger, accounts, hotAccounts, log }, shard).moveBatch(most);
+      await new ShardLedger({ redis, store: ledger, accounts, hotAccounts, faults, log }, shard).moveBatch(
+        most,
+      );
     },
     async createAccount({ balanceNano = 1_000n, freeRequests = 0, shard } = {}) {
       let created = await accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });

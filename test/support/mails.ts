@@ -1,6 +1,7 @@
 import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
+import { Faults } from '../../shared/storage/faults.ts';
 import type { ConfirmationCodeMail, NoticeMail, SignInCodeMail } from '../../shared/web/mail.ts';
 import { startMailIntake, type MailIntakeOptions } from '../../workers/mail/take-mails.ts';
 
@@ -60,6 +61,7 @@ export async function startTestMailIntake(
     isSignUpOpen: true,
     isKnown: () => Promise.resolve(true),
     bullmq,
+    faults: new Faults(log),
     log,
     computeRetryMs: () => 10,
     ...settings,

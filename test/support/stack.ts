@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { startApi, type ApiOptions, type RunningApi } from '../../api/server.ts';
+import type { ApiOptions } from '../../api/options.ts';
+import { startApi, type RunningApi } from '../../api/server.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { HotAccountStore, type HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { runRefill } from '../../shared/billing/refill-script.ts';
@@ -26,7 +27,7 @@ import type { TcpProxy } from './tcp-proxy.ts';
 const builtinCatalog = 'catalog.yaml';
 const mongoPassword = 'test-mongo-password';
 /** Of look-ups in MongoDB: on a busy machine one may take longer than callers of a product should wait. */
-const apiOptions: ApiOptions = {
+const apiOptions: Partial<ApiOptions> = {
   keyWaitMs: 30_000,
   accountWaitMs: 30_000,
   databaseWaitMs: 30_000,
@@ -48,7 +49,7 @@ export interface StackOptions {
   readonly holdsS3?: boolean;
   /** One of all queues unless given; `[]` starts none. */
   readonly workers?: readonly WorkerOptions[];
-  readonly api?: ApiOptions;
+  readonly api?: Partial<ApiOptions>;
   /** Workers send mails, to a mail server of the test's own. */
   readonly mail?: true;
   /** Of api and workers; one of `LOG_LEVEL` unless given. */

@@ -5,6 +5,7 @@ import type { ExecutionContext } from 'ava';
 import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
+import { Faults } from '../../shared/storage/faults.ts';
 import type {
   LoadWebhookPayload,
   WebhookDelivery,
@@ -78,6 +79,7 @@ export async function startTestIntake(
   const intake = startWebhookIntake({
     redis,
     bullmq,
+    faults: new Faults(log),
     log,
     secrets: { listSigning: () => Promise.resolve([testSecret]) },
     loadPayload: loadTestPayload,

@@ -2,6 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Worker, type Processor, type WorkerOptions } from 'bullmq';
 import { bullPrefix } from '../../shared/redis/redis-keys.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
+import { passesByItself, type Faults } from '../../shared/storage/faults.ts';
 
 /** Webhooks and mails do not crash workers, so worker restarts are no reason to give one up. */
 const defaultMaxStalled = 100;
@@ -9,6 +12,8 @@ const defaultMaxStalled = 100;
 const failurePauseMs = 500;
 
 export interface BullWorkerSettings {
+  readonly faults: Faults;
+  readonly log: Logger;
   /** A client with the purpose `bullmq`. */
   readonly redis: RedisClient;
   readonly concurrency: number;
@@ -28,7 +33,15 @@ export interface BullWorkerSettings {
 export function createBullWorker<T>(
   queue: string,
   run: Processor<T>,
-  { redis, concurrency, lockMs, maxStalled = defaultMaxStalled, backoffStrategy }: BullWorkerSettings,
+  {
+    faults,
+    log,
+    redis,
+    concurrency,
+    lockMs,
+    maxStalled = defaultMaxStalled,
+    backoffStrategy,
+  }: BullWorkerSettings,
 ): Worker<T> {
   const worker = new Worker<T>(queue, run, {
     connection: redis,
@@ -40,25 +53,43 @@ export function createBullWorker<T>(
     ...(backoffStrategy === undefined ? {} : { settings: { backoffStrategy } }),
   });
   const backend = worker.getBackend();
+  const known = new WeakSet<Error>();
+  /** BullMQ emits some of these failures as well. */
+  async function pauseAfter(part: string, error: unknown): Promise<void> {
+    known.add(error as Error);
+    faults.note(part, error);
+    await delay(failurePauseMs);
+  }
   const moveToActive = backend.moveToActive.bind(backend);
   backend.moveToActive = async (...args) => {
+    const part = `taking items of the queue ${queue}`;
     try {
-      return await moveToActive(...args);
+      const item = await moveToActive(...args);
+      faults.clear(part);
+      return item;
     } catch (error) {
-      await delay(failurePauseMs);
+      await pauseAfter(part, error);
       throw error;
     }
   };
   const waitForJob = backend.waitForJob.bind(backend);
   backend.waitForJob = async (timeoutSeconds) => {
+    const part = `waiting for items of the queue ${queue}`;
     try {
-      return await waitForJob(timeoutSeconds);
+      const item = await waitForJob(timeoutSeconds);
+      faults.clear(part);
+      return item;
     } catch (error) {
-      worker.emit('error', error as Error);
-      await delay(failurePauseMs);
+      await pauseAfter(part, error);
       // Looks like a timeout, so BullMQ looks for work.
       return null;
     }
   };
+  const warn = createThrottledWarning((line, error) => log.warn({ queue, err: error }, line));
+  worker.on('error', (error) => {
+    if (known.has(error)) return;
+    if (passesByItself(error)) log.debug({ queue, err: error }, 'waiting for Redis');
+    else warn('BullMQ reports an error', error);
+  });
   return worker;
 }

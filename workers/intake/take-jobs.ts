@@ -125,7 +125,8 @@ export class JobIntake implements Running {
   }
 
   async #take(queue: QueueName): Promise<void> {
-    const { log } = this.#options.dependencies;
+    const { faults } = this.#options.dependencies;
+    const part = `taking durable jobs of the queue ${queue}`;
     const { signal } = this.#stopping;
     const most = Math.min(mostRuns[queue], this.#options.concurrency);
     while (!signal.aborted) {
@@ -134,8 +135,9 @@ export class JobIntake implements Running {
       let taken: number | null = null;
       try {
         if (free > 0) taken = await this.#takeTurns(queue, Math.min(free, maxTurns));
+        faults.clear(part);
       } catch (error) {
-        log.debug({ queue, err: error }, 'waiting for Redis');
+        faults.note(part, error);
         await delay(failurePauseMs);
       }
       if ((taken ?? 0) > 0 || signal.aborted) continue;

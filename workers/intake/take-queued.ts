@@ -48,9 +48,15 @@ export function startQueuedIntake(options: QueuedIntakeOptions): Running {
     async (job) => {
       await runItem(options, job);
     },
-    { redis: options.bullmq, concurrency: options.concurrency, lockMs, maxStalled },
+    {
+      faults: dependencies.faults,
+      log: dependencies.log,
+      redis: options.bullmq,
+      concurrency: options.concurrency,
+      lockMs,
+      maxStalled,
+    },
   );
-  worker.on('error', (error) => dependencies.log.debug({ queue, err: error }, 'waiting for Redis'));
   worker.on('failed', (job, error) => {
     dependencies.log.error({ queue, jobId: job?.id, err: error }, 'job failed');
     if (job !== undefined) {

@@ -19,6 +19,7 @@ const failurePauseMs = 500;
 const readOnWhileStoppingMs = 22_000;
 /** How long a worker waits before looking again when only the slots for quick chats are free. */
 const lookAgainMs = 50;
+const part = 'taking chats';
 /** Limit per take, so that one worker does not empty the list while another is idle. */
 const maxTaken = 64;
 
@@ -80,9 +81,11 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
         continue;
       }
       try {
-        if (!(await take())) await Promise.race([whenSlotFreed(), delay(lookAgainMs)]);
+        const hadRoom = await take();
+        dependencies.faults.clear(part);
+        if (!hadRoom) await Promise.race([whenSlotFreed(), delay(lookAgainMs)]);
       } catch (error) {
-        dependencies.log.debug({ err: error }, 'waiting for Redis');
+        dependencies.faults.note(part, error);
         await delay(failurePauseMs);
       }
     }

@@ -10,6 +10,7 @@ import type { ResponseStore } from '../../shared/reply/response-store.ts';
 import type { ErrorPayload } from '../../shared/reply/error-payload.ts';
 import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Faults } from '../../shared/storage/faults.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
 import { createMediaLoader, type MediaSources, type RequestMedia } from '../media/media-loader.ts';
@@ -34,6 +35,7 @@ export interface JobDeps extends FinishDeps {
   readonly remakeImage: RemakeImage;
   /** Memory that whole responses hold in this process until they have been sent. */
   readonly responseMemory: FairBudget;
+  readonly faults: Faults;
   readonly log: Logger;
   readonly workerId: string;
 }

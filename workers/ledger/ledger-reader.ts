@@ -2,10 +2,11 @@ import { setMaxListeners } from 'node:events';
 import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
+import { passesByItself, type Faults } from '../../shared/storage/faults.ts';
+import { LaterVersion } from '../../shared/ledger/usage-event.ts';
 import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
 import { shardCount } from '../../shared/redis/redis-keys.ts';
-import type { RestoreForgottenDeps } from './restore-forgotten.ts';
-import { batchSize, ShardLedger } from './shard-ledger.ts';
+import { batchSize, readingOf, ShardLedger, type ShardLedgerDeps } from './shard-ledger.ts';
 import type { ShardLeases } from './shard-leases.ts';
 
 /** How soon a settled request is in MongoDB under low load. After a full batch the next one follows at once. */
@@ -14,7 +15,7 @@ const failurePauseMs = 1_000;
 /** Far above what a batch takes. A driver command that never ends must not stop a shard's ledger. */
 const patienceMs = 60_000;
 
-export interface LedgerReaderDeps extends RestoreForgottenDeps {
+export interface LedgerReaderDeps extends ShardLedgerDeps {
   readonly leases: ShardLeases;
 }
 
@@ -27,9 +28,9 @@ export function startLedgerReader(dependencies: LedgerReaderDeps): Running {
   const stopping = new AbortController();
   // One pause per shard listens to it; Node would report that many listeners as a leak.
   setMaxListeners(shardCount + 1, stopping.signal);
-  const outage = new Outage(dependencies.log);
+  const stops = new Stops(dependencies.log, dependencies.faults);
   const loops = Array.from({ length: shardCount }, (_, shard) =>
-    readShard(dependencies, shard, outage, stopping.signal),
+    readShard(dependencies, shard, stops, stopping.signal),
   );
   return {
     async stop() {
@@ -39,49 +40,63 @@ export function startLedgerReader(dependencies: LedgerReaderDeps): Running {
   };
 }
 
-/** Logs an outage once, however many shards it stops, and its end. */
-class Outage {
-  readonly #log: Logger;
-  readonly #shards = new Set<number>();
+const part = 'moving the ledger to MongoDB';
 
-  constructor(log: Logger) {
+/** Logs an outage once, however many shards it stops, and its end; and so with any other failure. */
+class Stops {
+  readonly #log: Logger;
+  readonly #faults: Faults;
+  readonly #waiting = new Set<number>();
+  readonly #failing = new Set<number>();
+
+  constructor(log: Logger, faults: Faults) {
     this.#log = log;
+    this.#faults = faults;
   }
 
   begin(shard: number, error: unknown): void {
-    if (this.#shards.size === 0) {
+    if (error instanceof LaterVersion || !passesByItself(error)) {
+      this.#failing.add(shard);
+      if (error instanceof LaterVersion) this.#faults.fail(part, error.message);
+      else this.#faults.note(part, error);
+      return;
+    }
+    if (this.#waiting.size === 0) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#log.warn({ reason }, 'the ledger waits: Redis or MongoDB does not answer');
     }
-    this.#shards.add(shard);
+    this.#waiting.add(shard);
   }
 
   end(shard: number): void {
-    if (this.#shards.delete(shard) && this.#shards.size === 0) this.#log.info('the ledger goes on');
+    if (this.#waiting.delete(shard) && this.#waiting.size === 0) this.#log.info('the ledger goes on');
+    if (this.#failing.delete(shard) && this.#failing.size === 0) this.#faults.clear(part);
   }
 }
 
 async function readShard(
   dependencies: LedgerReaderDeps,
   shard: number,
-  outage: Outage,
+  stops: Stops,
   signal: AbortSignal,
 ): Promise<void> {
-  const { log, leases } = dependencies;
+  const { log, faults, leases } = dependencies;
   let ledger = new ShardLedger(dependencies, shard);
   while (!signal.aborted) {
     let pauseMs = idlePollMs;
     try {
-      if (!(await leases.take(shard))) ledger = new ShardLedger(dependencies, shard);
-      else if ((await within(patienceMs, ledger.moveBatch(), failLate)) === batchSize) pauseMs = 0;
-      outage.end(shard);
+      if (!(await leases.take(shard))) {
+        ledger = new ShardLedger(dependencies, shard);
+        faults.clear(readingOf(shard));
+      } else if ((await within(patienceMs, ledger.moveBatch(), failLate)) === batchSize) pauseMs = 0;
+      stops.end(shard);
     } catch (error) {
       // A batch that hangs may still go on. The new instance shares no state with it.
       ledger = new ShardLedger(dependencies, shard);
       if (error instanceof LedgerConflict) continue;
       // The stream keeps what MongoDB cannot accept; admission stops at the stream's limit. Perhaps only this
       // worker cannot reach MongoDB, so another one may take the shard meanwhile.
-      outage.begin(shard, error);
+      stops.begin(shard, error);
       await giveUp(leases, shard, log);
       pauseMs = failurePauseMs;
     }

@@ -2,6 +2,7 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
+import type { Faults } from '../../shared/storage/faults.ts';
 import type { Mail } from '../../shared/web/mail.ts';
 import { mailQueueName, type SealedMail } from '../../shared/web/mail-queue.ts';
 import { closeBullWorker } from '../intake/close-bull-worker.ts';
@@ -22,6 +23,7 @@ const stopGraceMs = 5_000;
 export interface MailIntakeOptions extends Omit<MailDeps, 'client'> {
   readonly smtpUrl: string;
   readonly bullmq: RedisClient;
+  readonly faults: Faults;
   readonly log: Logger;
   /** All of the following are for tests, which cannot wait for minutes. */
   readonly concurrency?: number;
@@ -32,7 +34,7 @@ export interface MailIntakeOptions extends Omit<MailDeps, 'client'> {
 
 /** Takes mails off their queue and hands each to the mail server at least once. */
 export function startMailIntake(options: MailIntakeOptions): Running {
-  const { smtpUrl, bullmq, log, timeouts } = options;
+  const { smtpUrl, bullmq, faults, log, timeouts } = options;
   const { concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
   const { computeRetryMs = computeMailRetryMs } = options;
   const client = createSmtpClient({
@@ -41,12 +43,13 @@ export function startMailIntake(options: MailIntakeOptions): Running {
     ...(timeouts === undefined ? {} : { timeouts }),
   });
   const worker = createBullWorker<SealedMail>(mailQueueName, (job) => sendMail({ ...options, client }, job), {
+    faults,
+    log,
     redis: bullmq,
     concurrency,
     lockMs,
     backoffStrategy: (attempts, _type, _error, job) => computeRetryMs(attempts, job!.name as Mail['kind']),
   });
-  worker.on('error', (error) => log.debug({ queue: mailQueueName, err: error }, 'waiting for Redis'));
   // While the mail server is down, every mail fails again and again.
   const warnOfRetry = createThrottledWarning((line, facts: object) => log.warn(facts, line));
   worker.on('failed', (job, error) => {

@@ -6,6 +6,7 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { Faults } from '../../shared/storage/faults.ts';
 import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
 import type { ActiveRuns } from '../intake/active-runs.ts';
 import { HealthFile } from './health-file.ts';
@@ -15,6 +16,7 @@ interface HeartbeatOptions {
   readonly runsByQueue: ReadonlyMap<QueueName, ActiveRuns>;
   readonly concurrency: number;
   readonly embeddings: Pick<EmbeddingSchedulers, 'waiting'>;
+  readonly faults: Pick<Faults, 'count'>;
   readonly workerId: string;
   /** Touched after each heartbeat that Redis accepted, for health checks on this machine. */
   readonly healthFile?: string;
@@ -26,7 +28,7 @@ interface HeartbeatOptions {
  * @throws ConfigError if the health file cannot be written
  */
 export async function startHeartbeat(options: HeartbeatOptions): Promise<Running> {
-  const { redis, runsByQueue, concurrency, embeddings, workerId, healthFile, log } = options;
+  const { redis, runsByQueue, concurrency, embeddings, faults, workerId, healthFile, log } = options;
   const health = healthFile === undefined ? null : await HealthFile.create(healthFile, log);
   const registry = new WorkerRegistryStore(redis);
   const beat = async (): Promise<void> => {
@@ -35,7 +37,12 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
         [...runsByQueue].map(([queue, runs]) => {
           const inputsInLine = queue === 'embedding' ? embeddings.waiting : 0;
           const bulkRuns = countBulkRuns(queue, concurrency);
-          return registry.beat(queue, workerId, { active: runs.size, inputsInLine, bulkRuns });
+          return registry.beat(queue, workerId, {
+            active: runs.size,
+            inputsInLine,
+            bulkRuns,
+            faults: faults.count,
+          });
         }),
       );
       await health?.touch();

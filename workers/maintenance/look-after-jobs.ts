@@ -12,6 +12,7 @@ import { jobLeaseMs } from '../../shared/jobs/run-job-scripts.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { shardCount } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Faults } from '../../shared/storage/faults.ts';
 import type { ShardLeases } from '../ledger/shard-leases.ts';
 
 /** How often the index across accounts is compared with the lists that it summarizes. */
@@ -27,6 +28,7 @@ export interface JobKeeperOptions {
   readonly leases: ShardLeases;
   /** Puts a job's webhook on its queue. Idempotent. */
   readonly queueHook: (hook: DueHook) => Promise<void>;
+  readonly faults: Faults;
   readonly log: Logger;
 }
 
@@ -63,7 +65,8 @@ export class JobKeeper {
   }
 
   async #lookAt(shard: number): Promise<void> {
-    const { leases, log } = this.#options;
+    const { leases, faults } = this.#options;
+    const part = `looking after the jobs of shard ${shard}`;
     try {
       if (!(await leases.take(shard))) {
         this.#since.delete(shard);
@@ -80,10 +83,10 @@ export class JobKeeper {
         chores.push(this.#sync(shard));
       }
       // The next pass retries a failed task. A failure does not keep the others from running.
-      for (const chore of await Promise.allSettled(chores)) {
-        if (chore.status === 'rejected')
-          log.debug({ shard, err: chore.reason }, 'jobs could not be looked after');
-      }
+      const ended = await Promise.allSettled(chores);
+      const failed = ended.find((chore) => chore.status === 'rejected');
+      if (failed === undefined) faults.clear(part);
+      else faults.note(part, failed.reason);
     } catch (error) {
       this.#since.delete(shard);
       throw error;
@@ -118,7 +121,7 @@ export class JobKeeper {
   }
 
   async #queueHooks(shard: number): Promise<void> {
-    const { redis, queueHook, log } = this.#options;
+    const { redis, queueHook } = this.#options;
     for (let runs = 0; runs < maxRuns; runs++) {
       const due = await findDueHooks(redis, shard);
       if (due.length === 0) return;
@@ -130,8 +133,7 @@ export class JobKeeper {
       );
       const failed = queued.find((one) => one.status === 'rejected');
       if (failed === undefined) continue;
-      log.debug({ shard, err: failed.reason }, 'webhooks could not be queued');
-      return;
+      throw failed.reason;
     }
   }
 

@@ -8,23 +8,25 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { filePrefix } from '../../shared/storage/file-name.ts';
 import { answerPrefix } from '../../shared/storage/lifecycle-rules.ts';
+import type { Stores } from '../../shared/stores/open-stores.ts';
+import type { Faults } from '../../shared/storage/faults.ts';
 import { queuePendingNotices } from '../../shared/web/queue-notice.ts';
 import { startLedgerReader } from '../ledger/ledger-reader.ts';
 import { ShardLeases } from '../ledger/shard-leases.ts';
-import type { WorkerStores } from '../worker-stores.ts';
 import { startPreparing } from './prepare-stores.ts';
 import { runPeriodically } from './run-periodically.ts';
 import { startSweepingFiles } from './sweep-files.ts';
 import { OrphanSweeper } from './sweep-orphans.ts';
 
 export interface UpkeepOptions {
-  readonly stores: WorkerStores;
+  readonly stores: Stores;
   readonly workerId: string;
   readonly bans: BanWatch;
   /** The requests that the worker runs, except durable jobs, which have separate leases. */
   readonly listRequests: Parameters<typeof startRequestHeartbeat>[1];
   /** Checks whether the api processes that wait for this worker's replies are alive. */
   readonly probeReaders: () => void;
+  readonly faults: Faults;
   readonly log: Logger;
 }
 
@@ -33,11 +35,19 @@ export interface UpkeepOptions {
  * up after dead processes.
  */
 export function startMaintenance(options: UpkeepOptions): Running {
-  const { stores, workerId, log } = options;
+  const { stores, workerId, faults, log } = options;
   const { redis, accounts, hotAccounts, ledger } = stores;
   const preparing = startPreparing(listPreparations(stores, log), log);
   const leases = new ShardLeases(redis, workerId, redisKeys.ledgerLease);
-  const ledgerReader = startLedgerReader({ redis, store: ledger, accounts, hotAccounts, leases, log });
+  const ledgerReader = startLedgerReader({
+    redis,
+    store: ledger,
+    accounts,
+    hotAccounts,
+    leases,
+    faults,
+    log,
+  });
   const chores = startPeriodicTasks(options);
   return {
     async stop() {
@@ -48,7 +58,7 @@ export function startMaintenance(options: UpkeepOptions): Running {
   };
 }
 
-function listPreparations({ accounts, codes, ledger, objects, web }: WorkerStores, log: Logger) {
+function listPreparations({ accounts, codes, ledger, objects, web }: Stores, log: Logger) {
   return {
     accounts: () => accounts.createIndexes(),
     keySecrets: async () => {
@@ -79,6 +89,7 @@ function startPeriodicTasks({
   bans,
   listRequests,
   probeReaders,
+  faults,
   log,
 }: UpkeepOptions): Running[] {
   const { redis, catalog, prices, hotAccounts, codes, ledger, objects, web, mails } = stores;
@@ -86,24 +97,24 @@ function startPeriodicTasks({
   const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);
   const sweeper = new OrphanSweeper(reservations, sweepLeases, log);
   const chores = [
-    { name: 'remember prices', intervalMs: 5_000, run: () => prices.remember(catalog.current.models) },
+    { name: 'remembering prices', intervalMs: 5_000, run: () => prices.remember(catalog.current.models) },
     {
-      name: 'finish redeemed codes',
+      name: 'finishing redeemed codes',
       intervalMs: 5_000,
       run: () => finishClaims({ redis, hotAccounts, codes, ledger, log }),
     },
     {
-      name: 'queue pending notices',
+      name: 'queueing pending notices',
       intervalMs: 5_000,
       run: () => queuePendingNotices({ ...web, mails }),
     },
-    { name: 'look for dead api processes', intervalMs: 1_000, run: probeReaders },
-    { name: 'sweep orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() },
+    { name: 'looking for dead api processes', intervalMs: 1_000, run: probeReaders },
+    { name: 'sweeping orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() },
   ];
   return [
     startRequestHeartbeat(reservations, listRequests, log),
     bans,
-    ...chores.map((chore) => runPeriodically(chore, log)),
+    ...chores.map((chore) => runPeriodically(chore, faults)),
     startSweepingFiles({ redis, workerId, objects, log }),
   ];
 }

@@ -3,6 +3,7 @@ import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import type { Faults } from '../../shared/storage/faults.ts';
 import type { WebhookDelivery } from '../../shared/webhooks/webhook-delivery.ts';
 import { webhookQueueName } from '../../shared/webhooks/webhook-queue.ts';
 import { closeBullWorker } from '../intake/close-bull-worker.ts';
@@ -29,6 +30,7 @@ export interface WebhookIntakeOptions extends Omit<
   'turns' | 'waiting' | 'computeRetryDelayMs'
 > {
   readonly bullmq: RedisClient;
+  readonly faults: Faults;
   readonly concurrency?: number;
   /** For tests, which cannot wait for hours. */
   readonly computeRetryDelayMs?: DeliveryDeps['computeRetryDelayMs'];
@@ -37,7 +39,7 @@ export interface WebhookIntakeOptions extends Omit<
 
 /** Takes webhooks off their queue and delivers each at least once. */
 export function startWebhookIntake(options: WebhookIntakeOptions): Running {
-  const { redis, log, bullmq, concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
+  const { redis, faults, log, bullmq, concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
   const queue = openBullQueue<WebhookDelivery>(webhookQueueName, redis);
   const dependencies: DeliveryDeps = {
     ...options,
@@ -49,6 +51,8 @@ export function startWebhookIntake(options: WebhookIntakeOptions): Running {
     webhookQueueName,
     async (job, token) => await deliverWebhook(dependencies, job, token),
     {
+      faults,
+      log,
       redis: bullmq,
       concurrency,
       lockMs,
@@ -58,7 +62,6 @@ export function startWebhookIntake(options: WebhookIntakeOptions): Running {
           : dependencies.computeRetryDelayMs(attempts, null),
     },
   );
-  worker.on('error', (error) => log.debug({ queue: webhookQueueName, err: error }, 'waiting for Redis'));
   worker.on('failed', (job, error) => {
     if (error instanceof AttemptFailed) return;
     log.warn({ queue: webhookQueueName, jobId: job?.data.jobId, err: error }, 'webhook failed');

@@ -14,7 +14,9 @@ const log = createLogger('test', 'silent');
 /** Shares of workers with so many runs, which may change. */
 function openShares(t: ExecutionContext, bulkRuns: number) {
   const workers = { bulkRuns };
-  const registry = { sumLoads: async () => ({ active: 0, inputsInLine: 0, ...workers }) };
+  const registry = {
+    sumLoads: async () => ({ workers: 1, active: 0, inputsInLine: 0, faults: 0, ...workers }),
+  };
   const shares = new BulkShares(redis(), registry, log);
   t.teardown(() => shares.close());
   return {

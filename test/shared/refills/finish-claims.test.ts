@@ -13,6 +13,7 @@ import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { formatRub, parseRub } from '../../../shared/pricing/money.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { Faults } from '../../../shared/storage/faults.ts';
 import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
 import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
 import { forgetAll } from '../../support/all-of-redis.ts';
@@ -54,7 +55,13 @@ async function useSetting(
   };
   const startReader = (): void => {
     const leases = new ShardLeases(stack.redis, randomUUID(), redisKeys.ledgerLease);
-    const reader = startLedgerReader({ ...dependencies, store: ledger, accounts, leases });
+    const reader = startLedgerReader({
+      ...dependencies,
+      store: ledger,
+      accounts,
+      leases,
+      faults: new Faults(stack.log),
+    });
     t.teardown(() => reader.stop());
   };
   if (readsLedger) startReader();

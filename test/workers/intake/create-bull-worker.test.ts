@@ -3,6 +3,7 @@ import test from 'ava';
 import { openBullQueue } from '../../../shared/queue/open-bull-queue.ts';
 import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import { Faults } from '../../../shared/storage/faults.ts';
 import { createBullWorker } from '../../../workers/intake/create-bull-worker.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -30,10 +31,9 @@ test('a worker with a backlog leaves its process alone while Redis is away, and 
       if (data === 'first') await first;
       done.add(data);
     },
-    { redis: bullmq, concurrency: 1, lockMs: 10_000 },
+    { faults: new Faults(log), log, redis: bullmq, concurrency: 1, lockMs: 10_000 },
   );
   t.teardown(() => worker.close(true));
-  worker.on('error', () => undefined);
   const queue = openBullQueue<string>('backlog', redis);
   for (const name of ['first', 'second', 'third']) await queue.add(name, name);
   await waitFor('the first to be taken', async () => (await queue.getActiveCount()) === 1);

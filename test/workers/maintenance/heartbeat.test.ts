@@ -30,6 +30,7 @@ const beat = (redis: RedisClient, healthFile: string, log: Logger): Promise<Runn
     runsByQueue: new Map([['chat', new ActiveRuns()]]),
     concurrency: 1,
     embeddings: { waiting: 0 },
+    faults: { count: 0 },
     workerId: 'worker',
     healthFile,
     log,

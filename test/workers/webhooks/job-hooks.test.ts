@@ -6,6 +6,7 @@ import { placeJob } from '../../../shared/jobs/place-job-script.ts';
 import { noStanding, presentJob } from '../../../shared/jobs/present-job.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import { Faults } from '../../../shared/storage/faults.ts';
 import { WebhookQueue } from '../../../shared/webhooks/webhook-queue.ts';
 import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
 import { JobKeeper, type JobKeeperOptions } from '../../../workers/maintenance/look-after-jobs.ts';
@@ -35,7 +36,14 @@ async function endWithHook(url: string): Promise<{ accountId: string; id: string
 function createKeeper(worker: string, queueHook: JobKeeperOptions['queueHook']): JobKeeper {
   const { redis } = books;
   const leases = new ShardLeases(redis, worker, redisKeys.jobsLease);
-  return new JobKeeper({ redis, turns: new JobTurns(redis), leases, queueHook, log });
+  return new JobKeeper({
+    redis,
+    turns: new JobTurns(redis),
+    leases,
+    queueHook,
+    faults: new Faults(log),
+    log,
+  });
 }
 
 test.serial('the end of a job is announced to its webhook, and the job shows that it was', async (t) => {

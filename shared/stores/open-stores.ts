@@ -1,22 +1,23 @@
-import { AccountStore } from '../shared/accounts/account-store.ts';
-import { RefillCodeStore } from '../shared/refills/refill-code-store.ts';
-import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
-import { CatalogStore } from '../shared/catalog/catalog-store.ts';
-import { LedgerStore } from '../shared/ledger/ledger-store.ts';
-import { PriceStore } from '../shared/ledger/price-store.ts';
-import { locateRedis } from '../shared/redis/locate-redis-client.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../shared/redis/redis-client.ts';
-import { Subscriber } from '../shared/redis/subscriber-client.ts';
-import { KeptFramesStore } from '../shared/reply/kept-frames-store.ts';
-import type { Config } from '../shared/config/config.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
-import { openMongo, type MongoConnection } from '../shared/storage/mongo-client.ts';
-import { ObjectStore } from '../shared/storage/object-store.ts';
-import { MailQueue } from '../shared/web/mail-queue.ts';
-import { openWebStores, type WebStores } from '../shared/web/web-stores.ts';
+import { AccountStore } from '../accounts/account-store.ts';
+import { RefillCodeStore } from '../refills/refill-code-store.ts';
+import { HotAccountStore } from '../billing/hot-account-store.ts';
+import { CatalogStore } from '../catalog/catalog-store.ts';
+import { LedgerStore } from '../ledger/ledger-store.ts';
+import { PriceStore } from '../ledger/price-store.ts';
+import { PayloadStore } from '../queue/payload-store.ts';
+import { locateRedis } from '../redis/locate-redis-client.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../redis/redis-client.ts';
+import { Subscriber } from '../redis/subscriber-client.ts';
+import { KeptFramesStore } from '../reply/kept-frames-store.ts';
+import type { Config } from '../config/config.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { openMongo, type MongoConnection } from '../storage/mongo-client.ts';
+import { ObjectStore } from '../storage/object-store.ts';
+import { MailQueue } from '../web/mail-queue.ts';
+import { openWebStores, type WebStores } from '../web/web-stores.ts';
 
-/** A worker's connections, and the stores that use them. */
-export interface WorkerStores {
+/** The connections of an api or worker process, and the stores that use them. */
+export interface Stores {
   readonly redis: RedisClient;
   readonly payloadRedis: RedisClient;
   readonly subscriber: Subscriber;
@@ -28,6 +29,7 @@ export interface WorkerStores {
   readonly accounts: AccountStore;
   readonly hotAccounts: HotAccountStore;
   readonly codes: RefillCodeStore;
+  readonly payloads: PayloadStore;
   readonly keptFrames: KeptFramesStore;
   readonly web: WebStores;
   readonly mails: MailQueue;
@@ -36,11 +38,8 @@ export interface WorkerStores {
   readonly close: () => Promise<void>;
 }
 
-export async function openWorkerStores(
-  config: Config,
-  env: NodeJS.ProcessEnv,
-  log: Logger,
-): Promise<WorkerStores> {
+/** @throws ConfigError if a store refuses this service, or is not what it needs */
+export async function openStores(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<Stores> {
   const redisUrl = await locateRedis(config.redisUrl);
   const redis = createRedis(redisUrl, 'commands', log);
   const payloadRedis = createRedis(redisUrl, 'payloads', log);
@@ -72,6 +71,7 @@ export async function openWorkerStores(
     accounts,
     hotAccounts: new HotAccountStore(redis, accounts, ledger),
     codes: new RefillCodeStore(mongo.db),
+    payloads: new PayloadStore(payloadRedis, log),
     keptFrames: new KeptFramesStore(redis, payloadRedis),
     web: openWebStores(mongo, config),
     mails,

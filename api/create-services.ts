@@ -1,0 +1,97 @@
+import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
+import type { Config } from '../shared/config/config.ts';
+import { FairBudget } from '../shared/fairness/fair-budget.ts';
+import { Holdings } from '../shared/fairness/holdings.ts';
+import { HistoryStore } from '../shared/ledger/history-store.ts';
+import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
+import { within } from '../shared/runtime/within.ts';
+import type { Stores } from '../shared/stores/open-stores.ts';
+import { StatsCache } from '../shared/traffic/stats-cache.ts';
+import type { TrafficStore } from '../shared/traffic/traffic-store.ts';
+import { RecentRefusals } from './admission/recent-refusals.ts';
+import { Captcha } from './captcha/captcha.ts';
+import type { Dispatch } from './dispatch/create-dispatch.ts';
+import { DocumentReader } from './files/document-reader.ts';
+import type { ApiOptions } from './options.ts';
+import type { Services } from './services.ts';
+import { EmailCodeStore } from './web/email-code-store.ts';
+import { Limits } from './web/limits.ts';
+
+/** Half of the object store client's connections, so that health checks and kept responses find one free. */
+const maxDownloadReads = 24;
+/** Each makes at most two queries at once, so that some of the pool's 20 connections always stay free. */
+const maxDatabaseTurns = 8;
+
+/** Actions that a stopping process does not record within this time are recorded by workers. */
+const maxFinishingMs = 5_000;
+
+export interface ServicesParts {
+  readonly config: Config;
+  readonly stores: Stores;
+  readonly dispatch: Dispatch;
+  readonly responseMemory: FairBudget;
+  readonly trafficStore: TrafficStore;
+  readonly options: ApiOptions;
+  readonly log: Logger;
+}
+
+export interface RunningServices {
+  readonly services: Services;
+  /** Call this when no request is served any more, and before the stores are closed. */
+  readonly close: () => Promise<void>;
+}
+
+/** Creates what middleware and endpoints use. */
+export function createServices(parts: ServicesParts): RunningServices {
+  const { config, stores, dispatch, responseMemory, trafficStore, options, log } = parts;
+  const { redis, mongo, objects, catalog, accounts, hotAccounts, ledger, codes, mails } = stores;
+  const captcha = new Captcha({ redis, log });
+  const documents = new DocumentReader(log);
+  const unfinished = new Set<Promise<void>>();
+  const services: Services = {
+    ...dispatch,
+    config,
+    log,
+    redis,
+    mongo,
+    objects,
+    catalog,
+    accounts,
+    apiKeys: new ApiKeyStore(redis, accounts, { waitMs: options.keyWaitMs }),
+    hotAccounts,
+    accountWaitMs: options.accountWaitMs,
+    databaseWaitMs: options.databaseWaitMs,
+    calls: { short: new Holdings(), streams: new Holdings() },
+    refusals: new RecentRefusals(),
+    codes,
+    web: {
+      ...stores.web,
+      captcha,
+      emailCodes: new EmailCodeStore(redis, config.masterKey),
+      limits: new Limits(redis, config.masterKey),
+      mails,
+      unfinished,
+    },
+    history: new HistoryStore(ledger, redis),
+    requestMemory: new FairBudget({ capacity: options.requestMemoryBytes }),
+    bodyTimes: options.bodyTimes,
+    reasoning: new ReasoningStore(redis, log),
+    documents,
+    responseMemory,
+    downloads: new FairBudget({ capacity: options.maxDownloads }),
+    downloadReads: new FairBudget({ capacity: maxDownloadReads }),
+    databaseTurns: new FairBudget({ capacity: maxDatabaseTurns }),
+    modelTraffic: new StatsCache({ read: () => trafficStore.readModels(), log }),
+    totalTraffic: new StatsCache({ read: () => trafficStore.readTotals(), log }),
+    publicUrl: '',
+  };
+  return {
+    services,
+    async close() {
+      await documents.close();
+      await within(maxFinishingMs, Promise.allSettled(unfinished), () => undefined);
+      await captcha.close();
+    },
+  };
+}

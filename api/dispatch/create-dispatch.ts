@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import { ReservationStore, type HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { AppError } from '../../shared/contract/errors.ts';
+import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
+import type { EmbeddingJob, ImageJob } from '../../shared/queue/job-kinds.ts';
+import { JobQueue } from '../../shared/queue/job-queue.ts';
+import type { Lane } from '../../shared/queue/fair-share.ts';
+import { ReadyQueue } from '../../shared/queue/ready-queue.ts';
+import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
+import { ResponseStore } from '../../shared/reply/response-store.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Stores } from '../../shared/stores/open-stores.ts';
+import type { TrafficRecorder } from '../../shared/traffic/traffic-recorder.ts';
+import { BulkShares } from './bulk-shares.ts';
+import { ChatDispatcher } from './dispatch-chat.ts';
+import { JobDispatcher } from './dispatch-job.ts';
+import { DurableJobs } from './durable-jobs.ts';
+import { EmbeddingBatcher } from './embedding-batcher.ts';
+import { endPendingReplies } from './end-account.ts';
+import { KeptResponses } from './kept-responses.ts';
+import { PendingReplies } from './pending-replies.ts';
+
+/** What hands requests to workers, and waits for their replies. */
+export interface Dispatch {
+  readonly workers: WorkerRegistryStore;
+  readonly chats: ChatDispatcher;
+  readonly jobs: JobDispatcher;
+  readonly durableJobs: DurableJobs;
+  readonly embeddings: EmbeddingBatcher;
+  readonly images: Readonly<Record<Lane, JobQueue<ImageJob>>>;
+  /** Shares of the workers' runs for accounts with a lot under way. */
+  readonly bulkShares: BulkShares;
+}
+
+export interface RunningDispatch {
+  readonly dispatch: Dispatch;
+  readonly reservations: ReservationStore;
+  /** The requests whose reservations this process holds. */
+  readonly held: () => HeldRequest[];
+  /** Accounts whose callers wait here, possibly with duplicates. */
+  readonly accounts: () => string[];
+  /** Ends the requests of an account, for a reason that their callers are told. */
+  readonly endAccount: (accountId: string, error: AppError) => void;
+  /** Takes no new durable jobs, and resolves once nobody waits for a reply any more. */
+  readonly drain: () => Promise<void>;
+  /** Call this once it has drained. */
+  readonly close: () => Promise<void>;
+}
+
+export interface DispatchOptions {
+  /** For whole responses, in bytes. */
+  readonly responseMemory: FairBudget;
+  readonly traffic: TrafficRecorder;
+  readonly log: Logger;
+}
+
+export function createDispatch(
+  stores: Stores,
+  { responseMemory, traffic, log }: DispatchOptions,
+): RunningDispatch {
+  const { redis, payloadRedis, payloads, subscriber, ledger, hotAccounts, prices, objects } = stores;
+  const workers = new WorkerRegistryStore(redis);
+  const waiters = new PendingReplies(randomUUID(), redis, subscriber, workers, responseMemory, log);
+  const frames = stores.keptFrames;
+  const answers = new ResponseStore(frames, objects);
+  const kept = new KeptResponses({ redis, frames, answers, memory: responseMemory, log });
+  const finish = { redis, ledger, hotAccounts, traffic, prices };
+  const reservations = new ReservationStore(redis);
+  const jobs = new JobDispatcher(finish, waiters, kept, reservations, log);
+  const durableJobs = new DurableJobs({ redis, payloads: payloadRedis, kept, log });
+  const bulkShares = new BulkShares(redis, workers, log);
+  const embeddingQueues = {
+    quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),
+    bulk: new JobQueue<EmbeddingJob>('embedding-bulk', redis, payloads),
+  };
+  const images = {
+    quick: new JobQueue<ImageJob>('image', redis, payloads),
+    bulk: new JobQueue<ImageJob>('image-bulk', redis, payloads),
+  };
+  const readyQueues = { quick: new ReadyQueue(redis, 'quick'), bulk: new ReadyQueue(redis, 'bulk') };
+  const listAwaited = () => Array.from(waiters.entries(), ({ waiter }) => waiter.request);
+  return {
+    dispatch: {
+      workers,
+      chats: new ChatDispatcher(finish, readyQueues, bulkShares, payloads, waiters, kept, log),
+      jobs,
+      durableJobs,
+      embeddings: new EmbeddingBatcher(embeddingQueues, bulkShares, jobs),
+      images,
+      bulkShares,
+    },
+    reservations,
+    held: () => [...listAwaited(), ...durableJobs.placing()],
+    accounts: () => [...listAwaited().map(({ accountId }) => accountId), ...kept.accounts()],
+    endAccount(accountId, error) {
+      endPendingReplies(waiters, accountId, error);
+      kept.endAccount(accountId, error);
+    },
+    async drain() {
+      durableJobs.close();
+      await waiters.drained();
+    },
+    async close() {
+      waiters.close();
+      bulkShares.close();
+      const queues = [embeddingQueues, images].flatMap((ofKind) => Object.values(ofKind));
+      await Promise.all(queues.map((queue) => queue.close()));
+    },
+  };
+}

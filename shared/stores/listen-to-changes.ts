@@ -1,0 +1,27 @@
+import type { BanWatch } from '../account-changes/ban-watch.ts';
+import { listenToInvalidations } from '../redis/invalidation-channel.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { runInBackground } from '../runtime/run-in-background.ts';
+import type { Stores } from './open-stores.ts';
+
+export interface ChangeListener {
+  readonly bans: Pick<BanWatch, 'handle'>;
+  /** @param accountId null if any account may have changed */
+  readonly onAccountChange?: (accountId: string | null) => void;
+  readonly log: Logger;
+}
+
+/** Applies what changes in any process to this one: bans, keys and limits of accounts, and disabled models. */
+export function listenToChanges(
+  { subscriber, catalog }: Pick<Stores, 'subscriber' | 'catalog'>,
+  { bans, onAccountChange, log }: ChangeListener,
+): void {
+  listenToInvalidations(subscriber, (change) => {
+    runInBackground(bans.handle(change), 'ban look-up', log);
+    if (change?.kind !== 'models') onAccountChange?.(change === null ? null : change.accountId);
+    if (change !== null && change.kind !== 'models') return;
+    catalog
+      .refreshDisabled()
+      .catch((error: unknown) => log.warn({ err: error }, 'the disabled models could not be read'));
+  });
+}

@@ -1,0 +1,63 @@
+import { ReplyError } from 'ioredis';
+import test from 'ava';
+import mongoose from 'mongoose';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { Faults, passesByItself } from '../../../shared/storage/faults.ts';
+import { captureLog } from '../../support/captured-log.ts';
+
+const { MongoNetworkError, MongoServerError } = mongoose.mongo;
+
+const redisReply = (message: string): Error => new ReplyError(message);
+
+test('a store that is away passes by itself, whichever and however it is told', (t) => {
+  for (const error of [
+    new Error('Connection is closed.'),
+    new Error('connect ECONNREFUSED 127.0.0.1:6379'),
+    redisReply('LOADING Redis is loading the dataset in memory'),
+    redisReply('MISCONF Errors writing to the AOF file'),
+    new MongoNetworkError('connection 1 closed'),
+    new MongoServerError({ message: 'not primary', code: 10_107 }),
+    // Two workers wrote the same; one was quicker.
+    new MongoServerError({ message: 'E11000 duplicate key error', code: 11_000 }),
+    new AppError('service_unavailable', { cause: new Error('Connection is closed.') }),
+    new AppError('service_unavailable'),
+  ])
+    t.true(passesByItself(error), error.message);
+});
+
+test('a missing right, an unknown command and an error in the program do not', (t) => {
+  for (const error of [
+    redisReply("NOPERM User gateway has no permissions to run the 'blmpop' command"),
+    redisReply("ERR unknown command 'BLMPOP', with args beginning with: "),
+    redisReply('WRONGTYPE Operation against a key holding the wrong kind of value'),
+    new MongoServerError({ message: 'not authorized on test to execute command { insert: 1 }', code: 13 }),
+    new TypeError('Cannot read properties of undefined'),
+    new AppError('service_unavailable', { cause: redisReply('WRONGPASS invalid username-password pair') }),
+  ])
+    t.false(passesByItself(error), error.message);
+});
+
+test('a fault is logged once until it has passed, with what to do, and an outage is none', (t) => {
+  const { log, lines } = captureLog();
+  const faults = new Faults(log);
+  const messages = (): unknown[] => lines.map(({ level, msg }) => [level, msg]);
+  faults.note('taking chats', new Error('Connection is closed.'));
+  faults.clear('taking chats');
+  t.is(faults.count, 0);
+  t.deepEqual(messages(), []);
+  const unknown = redisReply("ERR unknown command 'BLMPOP', with args beginning with: ");
+  for (let times = 0; times < 3; times++) faults.note('taking chats', unknown);
+  faults.note('looking after jobs', new TypeError('no list'));
+  t.is(faults.count, 2);
+  faults.clear('taking chats');
+  t.is(faults.count, 1);
+  t.deepEqual(messages(), [
+    [
+      50,
+      'taking chats fails until this is mended: Redis does not know a command that the gateway needs; it must be Redis ' +
+        `7.0 or later, with no command renamed: ${unknown.message}`,
+    ],
+    [50, 'looking after jobs fails until this is mended: no list'],
+    [30, 'taking chats works again'],
+  ]);
+});
