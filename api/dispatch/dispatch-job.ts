@@ -226,7 +226,7 @@ export class JobDispatcher implements WaiterOwner {
   #holdThroughQueue(request: AdmittedRequest): void {
     const forMs = request.deadlineAtMs - Date.now() + deadlineSlackMs;
     this.#reservations.hold([request], forMs).catch((error: unknown) => {
-      this.#log.debug({ requestId: request.requestId, err: error }, 'what is in hand could not be told');
+      this.#log.debug({ requestId: request.requestId, err: error }, 'a heartbeat of requests failed');
     });
   }
 

@@ -192,7 +192,7 @@ export class DurableJobs {
     try {
       await sendControl(redis, workerId, { action: 'cancel-job', jobId });
     } catch (error) {
-      log.debug({ jobId, err: error }, 'a worker could not be told');
+      log.debug({ jobId, err: error }, 'a message to a worker could not be sent');
     }
   }
 
@@ -201,7 +201,7 @@ export class DurableJobs {
     try {
       await note();
     } catch (error) {
-      this.#dependencies.log.warn({ err: error }, 'the index of waiting jobs could not be told');
+      this.#dependencies.log.warn({ err: error }, 'the index of waiting jobs could not be updated');
     }
   }
 

@@ -79,7 +79,7 @@ export class KeptResponses {
     const { frames, log } = this.#dependencies;
     const { requestId } = request;
     frames.append(request, 'error', encodeLastError(requestId, error)).catch((failure: unknown) => {
-      log.warn({ requestId, err: failure }, 'the end of a kept answer could not be told');
+      log.warn({ requestId, err: failure }, 'the end of a kept response could not be announced');
     });
     this.#wake(request);
   }

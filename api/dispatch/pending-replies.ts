@@ -271,7 +271,7 @@ export class PendingReplies {
       if (isKept(request)) {
         this.remove(request.requestId);
       } else {
-        this.#log.warn({ requestId: request.requestId }, 'the end of an answer was lost');
+        this.#log.warn({ requestId: request.requestId }, 'the end of a response was lost');
         this.fail(waiter, lostOnItsWay());
       }
     }

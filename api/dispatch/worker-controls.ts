@@ -84,7 +84,7 @@ export class WorkerControls {
     const tell = (): Promise<boolean> => sendControl(this.#redis, workerId, message);
     const onUnheard = (deafSinceMs: number | null, error?: unknown): void => {
       onUntold?.({ tell, deafSinceMs });
-      this.#log.debug({ ...message, err: error }, 'a worker could not be told');
+      this.#log.debug({ ...message, err: error }, 'a message to a worker could not be sent');
     };
     tell()
       .then((isHeard) => {

@@ -13,7 +13,7 @@ const stores = [
 
 /** The core of the API: chats, streams, images, embeddings, jobs, accounts, history and sign-in. */
 const core = [
-  'dist/test/api/chat.test.js',
+  'dist/test/api/chat*.test.js',
   'dist/test/api/cancel.test.js',
   'dist/test/api/disconnect-billing.test.js',
   'dist/test/api/leaving-chats.test.js',
@@ -59,6 +59,8 @@ export const shortForm = [
     'dist/test/scripts/embedded/mongo/conformance*.test.js',
     'dist/test/shared/billing/restore.test.js',
     'dist/test/api/chat.test.js',
+    'dist/test/api/chat-prices.test.js',
+    'dist/test/api/chat-failures.test.js',
     'dist/test/api/history.test.js',
     'dist/test/api/web/sign-in.test.js',
   ],

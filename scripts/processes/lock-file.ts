@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isRunning, type ProcessIdentity } from './process-identity.ts';
 
 const takeoverWaitMs = 5;
@@ -19,7 +19,7 @@ export function takeLockFile<T extends ProcessIdentity>(
   const claim = `${path}.${randomUUID()}`;
   const replaced: T[] = [];
   try {
-    writeFileSync(claim, JSON.stringify(own), { flag: 'wx', mode: 0o600 });
+    writeFileSync(claim, JSON.stringify(own), { flag: 'wx', mode: 0o600, flush: true });
     while (!tryLink(claim, path)) {
       const holder = readLockFile(path) as T | null;
       if (holder !== null && isRunning(holder)) throw refuse(holder);
@@ -68,8 +68,7 @@ function tryLink(from: string, to: string): boolean {
 function removeStale(path: string, claim: string): boolean {
   const takeover = `${path}.takeover`;
   if (!tryLink(claim, takeover)) {
-    const taker = readLockFile(takeover);
-    if (taker !== null && !isRunning(taker)) rmSync(takeover, { force: true });
+    endStaleTakeover(takeover);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, takeoverWaitMs);
     return false;
   }
@@ -81,6 +80,22 @@ function removeStale(path: string, claim: string): boolean {
   } finally {
     rmSync(takeover, { force: true });
   }
+}
+
+/** Of a process that was killed within it. A process that comes late moves a new one, and puts it back. */
+function endStaleTakeover(takeover: string): void {
+  const taker = readLockFile(takeover);
+  if (taker !== null && isRunning(taker)) return;
+  const aside = `${takeover}.${randomUUID()}`;
+  try {
+    renameSync(takeover, aside);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return;
+    throw error;
+  }
+  const moved = readLockFile(aside);
+  if (moved !== null && isRunning(moved)) tryLink(aside, takeover);
+  rmSync(aside, { force: true });
 }
 
 const hasCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code;

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isAlive } from '../../shared/config/config.ts';
+import { isAlive } from '../../shared/runtime/is-alive.ts';
 
 /** Identifies a process, distinguishing it from a later one with the same id. */
 export interface ProcessIdentity {

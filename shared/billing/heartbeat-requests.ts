@@ -18,7 +18,7 @@ export function startRequestHeartbeat(
     before = new Set(now.map((request) => request.requestId));
     if (held.length === 0) return;
     reservations.hold(held).catch((error: unknown) => {
-      log.debug({ err: error }, 'what is in hand could not be told');
+      log.debug({ err: error }, 'a heartbeat of requests failed');
     });
   }, holdIntervalMs);
   timer.unref();

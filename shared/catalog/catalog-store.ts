@@ -70,7 +70,7 @@ export class CatalogStore {
     this.#catalog = catalog;
     this.#timer = setInterval(() => {
       this.#poll().catch((error: unknown) =>
-        options.log.error({ err: error }, 'looking at the catalog failed'),
+        options.log.error({ err: error }, 'the catalog could not be checked for changes'),
       );
     }, pollIntervalMs);
     // Do not keep an otherwise idle process alive.
@@ -201,7 +201,7 @@ export class CatalogStore {
       try {
         listener(next);
       } catch (error) {
-        log.error({ err: error }, 'a part of the process could not take the new catalog over');
+        log.error({ err: error }, 'a part of the process could not apply the new catalog');
       }
     }
   }

@@ -6,6 +6,7 @@ import { StringEnum } from '../contract/fields.ts';
 import { parseRub } from '../pricing/money.ts';
 import { readCorsOrigins, type CorsOrigins } from './cors-origins.ts';
 import { addressFormats } from './check-addresses.ts';
+import { isAlive } from '../runtime/is-alive.ts';
 import { ConfigError } from '../runtime/config-error.ts';
 import { explainFileError } from '../runtime/explain-file-error.ts';
 import { defaultServiceName, readMailSender, type MailSender } from './mail-sender.ts';
@@ -264,15 +265,5 @@ export function readEndpoints(dataDir: string): Endpoints {
     throw new ConfigError(`${path} cannot be read: ${explainFileError(error, path)}. ${advice}`, {
       cause: error,
     });
-  }
-}
-
-/** Returns whether a process with this id is running here. A process of another user counts as running. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

@@ -100,27 +100,19 @@ export function isAfter(a: StreamId, b: StreamId): boolean {
   return a.ms > b.ms || (a.ms === b.ms && a.seq > b.seq);
 }
 
-/** The entry was written by a later release, whose workers can move it. */
-export class LaterVersion extends Error {
-  override readonly name = 'LaterVersion';
+/** No entry of this release: it was changed by hand, or a later release wrote it. */
+export class UnreadableEntry extends Error {
+  override readonly name = 'UnreadableEntry';
 }
 
-/**
- * @throws LaterVersion
- * @throws Error if it is no entry of any release
- */
+/** @throws UnreadableEntry if this code does not know the entry's kind or version */
 export function parseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry {
   const values = new Map<string, string>();
   for (let i = 0; i + 1 < fields.length; i += 2) values.set(fields[i]!, fields[i + 1]!);
   const streamId = parseStreamId(streamIdText);
-  const event = JSON.parse(values.get('event') ?? 'null') as { v?: number; accountId?: string } | null;
-  const version = event?.v;
-  if (Number.isInteger(version) && version! > 1)
-    throw new LaterVersion(
-      `ledger entry ${streamIdText} has version ${version}; a worker of a later release moves it`,
-    );
-  if (version !== 1) throw new Error(`ledger entry ${streamIdText} has unknown version ${String(version)}`);
-  if (typeof event?.accountId !== 'string') throw new Error(`ledger entry ${streamIdText} names no account`);
+  const event = readEvent(values.get('event') ?? 'null', streamIdText);
+  if (event?.v !== 1)
+    throw new UnreadableEntry(`ledger entry ${streamIdText} has unknown version ${String(event?.v)}`);
   switch (values.get('kind')) {
     case 'charge':
       return {
@@ -142,6 +134,16 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
         event: event as RefillEvent,
       };
     default:
-      throw new Error(`ledger entry ${streamIdText} has unknown kind ${String(values.get('kind'))}`);
+      throw new UnreadableEntry(
+        `ledger entry ${streamIdText} has unknown kind ${String(values.get('kind'))}`,
+      );
+  }
+}
+
+function readEvent(text: string, streamIdText: string): { v?: number } | null {
+  try {
+    return JSON.parse(text) as { v?: number } | null;
+  } catch (error) {
+    throw new UnreadableEntry(`ledger entry ${streamIdText} has an event that is no JSON`, { cause: error });
   }
 }

@@ -122,7 +122,7 @@ export class ChannelConnection {
     this.#isListening = true;
     this.#complaints.clear();
     if (this.#hasListened) {
-      this.#options.log.info('Redis takes the subscriptions again');
+      this.#options.log.info('Redis accepts the subscriptions again');
       this.#tell((listener) => listener.onRestored?.());
     }
     this.#hasListened = true;

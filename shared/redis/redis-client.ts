@@ -133,6 +133,8 @@ const awayCodes = new Set([
   'OOM',
   'MISCONF',
   'NOREPLICAS',
+  // A master that becomes a replica ends blocked commands with it.
+  'UNBLOCKED',
   // The slot has just moved to another node.
   'MOVED',
   'ASK',

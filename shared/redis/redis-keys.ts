@@ -87,8 +87,6 @@ export const redisKeys = {
   jobsLease: (shard: number) => `mg:${tag(shard)}:jobs-lease`,
   /** Stream: usage events and refills on their way to MongoDB; trimmed once they are there. */
   ledgerStream: (shard: number) => `mg:${tag(shard)}:ledger`,
-  /** Stream: entries of this shard's ledger that no reader could parse. */
-  ledgerDead: (shard: number) => `mg:${tag(shard)}:ledger-dead`,
   /** String: id of the last entry trimmed from this shard's stream after it reached MongoDB. */
   ledgerTrimmed: (shard: number) => `mg:${tag(shard)}:ledger-trimmed`,
   /** String: set for a moment after this shard was found to have lost its memory; seconds. */

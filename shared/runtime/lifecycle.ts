@@ -41,11 +41,11 @@ export async function runProcess(
 
   /** Unfinished work runs again elsewhere: a job's lock expires, and an api process dispatches its chats again. */
   const leave = async (): Promise<void> => {
-    current?.log.warn({ stopTimeoutMs }, 'work in hand did not end in time; it is handed back');
+    current?.log.warn({ stopTimeoutMs }, 'some work did not finish in time and is handed back');
     try {
       await Promise.race([current?.running.handBack?.(), delay(handBackTimeoutMs)]);
     } catch (error) {
-      current?.log.warn({ err: error }, 'work in hand could not be handed back');
+      current?.log.warn({ err: error }, 'unfinished work could not be handed back');
     }
     process.exit(0);
   };

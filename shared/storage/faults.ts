@@ -5,6 +5,9 @@ import type { Logger } from '../runtime/logger.ts';
 import { explainStoreFailure } from './explain-store-failure.ts';
 import { isDuplicateKey, isMongoAway, isMongoError } from './mongo-client.ts';
 
+/** A part that several processes take in turns fails again whenever it comes back to this one. */
+const repeatAfterMs = 10 * 60_000;
+
 /** What the engine throws at a program that is wrong. A driver never reports an outage by one of these. */
 const programErrors = [TypeError, SyntaxError, RangeError, ReferenceError];
 
@@ -15,8 +18,15 @@ const programErrors = [TypeError, SyntaxError, RangeError, ReferenceError];
 export function passesByItself(error: unknown): boolean {
   if (error instanceof AppError && error.cause !== undefined) return passesByItself(error.cause);
   if (isMongoError(error)) return isMongoAway(error) || isDuplicateKey(error);
+  // A transaction whose commands were refused. Their own replies say why.
+  if (replyCode(error) === 'EXECABORT') return readPreviousErrors(error).every(passesByItself);
   if (replyCode(error) !== null) return isRedisAway(error);
   return !programErrors.some((kind) => error instanceof kind);
+}
+
+function readPreviousErrors(error: unknown): readonly unknown[] {
+  const { previousErrors } = error as { readonly previousErrors?: unknown };
+  return Array.isArray(previousErrors) ? previousErrors : [];
 }
 
 /**
@@ -27,6 +37,8 @@ export class Faults {
   readonly #log: Logger;
   /** By the part that fails: why. */
   readonly #reasons = new Map<string, string>();
+  /** By part: what was last logged of it. */
+  readonly #logged = new Map<string, { readonly reason: string; readonly atMs: number }>();
 
   constructor(log: Logger) {
     this.#log = log;
@@ -53,12 +65,23 @@ export class Faults {
 
   /** Call this whenever the part has worked. */
   clear(part: string): void {
-    if (this.#reasons.delete(part)) this.#log.info({ part }, `${part} works again`);
+    if (!this.#reasons.delete(part)) return;
+    this.#logged.delete(part);
+    this.#log.info({ part }, `${part} works again`);
+  }
+
+  /** The part is another process's now. */
+  forget(part: string): void {
+    this.#reasons.delete(part);
   }
 
   #fail(part: string, reason: string, facts: object): void {
     if (this.#reasons.get(part) === reason) return;
     this.#reasons.set(part, reason);
+    const nowMs = performance.now();
+    const last = this.#logged.get(part);
+    if (last?.reason === reason && nowMs - last.atMs < repeatAfterMs) return;
+    this.#logged.set(part, { reason, atMs: nowMs });
     this.#log.error({ part, ...facts }, `${part} fails until this is mended: ${reason}`);
   }
 }

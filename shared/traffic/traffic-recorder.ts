@@ -57,7 +57,7 @@ export class TrafficRecorder implements Running {
     } catch (error) {
       if (isRedisAway(error)) {
         this.#sums.addAll(sums);
-        this.#log.debug({ err: error }, 'the traffic figures wait for Redis');
+        this.#log.debug({ err: error }, 'traffic figures could not be written yet');
         return;
       }
       // Redis would refuse these sums again forever, and with them all later ones.

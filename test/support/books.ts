@@ -23,8 +23,6 @@ import { waitFor } from './wait-for.ts';
 export interface Books {
   readonly redisUrl: string;
   readonly redis: RedisClient;
-  /** Of the readers of this object. */
-  readonly faults: Faults;
   readonly mongo: MongoConnection;
   readonly accounts: AccountStore;
   readonly ledger: LedgerStore;
@@ -64,7 +62,6 @@ export async function openBooks({ mongoUrl }: { readonly mongoUrl?: string } = {
   const ledger = new LedgerStore(mongo.db);
   await Promise.all([accounts.createIndexes(), ledger.createIndexes()]);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
-  const faults = new Faults(log);
   const startReader = (store = ledger): Running =>
     startLedgerReader({
       redis,
@@ -72,22 +69,19 @@ export async function openBooks({ mongoUrl }: { readonly mongoUrl?: string } = {
       accounts,
       hotAccounts,
       leases: new ShardLeases(redis, randomUUID(), redisKeys.ledgerLease),
-      faults,
+      faults: new Faults(log),
       log,
     });
   return {
     redisUrl: redisServer.url,
     redis,
-    faults,
     mongo,
     accounts,
     ledger,
     hotAccounts,
     startReader,
     async moveSome(shard, most) {
-      await new ShardLedger({ redis, store: ledger, accounts, hotAccounts, faults, log }, shard).moveBatch(
-        most,
-      );
+      await new ShardLedger({ redis, store: ledger, accounts, hotAccounts, log }, shard).moveBatch(most);
     },
     async createAccount({ balanceNano = 1_000n, freeRequests = 0, shard } = {}) {
       let created = await accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });

@@ -82,7 +82,7 @@ export class VectorCacheStore {
   /** Deletes malformed entries, which would block the valid vectors that replace them now. */
   #drop(keys: readonly string[]): void {
     if (keys.length === 0) return;
-    this.#log.warn({ entries: keys.length }, 'kept vectors were spoilt and are dropped');
+    this.#log.warn({ entries: keys.length }, 'damaged vectors were deleted from the cache');
     this.#redis.unlink([...keys]).catch((error: unknown) => {
       this.#tell(error, 'spoilt vectors could not be dropped');
     });

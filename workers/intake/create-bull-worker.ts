@@ -60,27 +60,27 @@ export function createBullWorker<T>(
     faults.note(part, error);
     await delay(failurePauseMs);
   }
+  const taking = `taking items of the queue ${queue}`;
+  const waiting = `waiting for items of the queue ${queue}`;
   const moveToActive = backend.moveToActive.bind(backend);
   backend.moveToActive = async (...args) => {
-    const part = `taking items of the queue ${queue}`;
     try {
       const item = await moveToActive(...args);
-      faults.clear(part);
+      faults.clear(taking);
       return item;
     } catch (error) {
-      await pauseAfter(part, error);
+      await pauseAfter(taking, error);
       throw error;
     }
   };
   const waitForJob = backend.waitForJob.bind(backend);
   backend.waitForJob = async (timeoutSeconds) => {
-    const part = `waiting for items of the queue ${queue}`;
     try {
       const item = await waitForJob(timeoutSeconds);
-      faults.clear(part);
+      faults.clear(waiting);
       return item;
     } catch (error) {
-      await pauseAfter(part, error);
+      await pauseAfter(waiting, error);
       // Looks like a timeout, so BullMQ looks for work.
       return null;
     }

@@ -58,7 +58,7 @@ export class JobRun {
     const { redis, log } = this.#options;
     this.#telling = null;
     noteProgress(redis, this.taken, this.#progress).catch((error: unknown) => {
-      log.debug({ requestId: this.taken.id, err: error }, 'the progress of a job could not be told');
+      log.debug({ requestId: this.taken.id, err: error }, 'the progress of a job could not be saved');
     });
   }
 

@@ -152,7 +152,7 @@ async function cancelAbsent({ dependencies, runs }: QueuedIntakeOptions, item: Q
     }
   } catch (error) {
     // Their api process sees that the requests were accepted, and cancels them.
-    dependencies.log.debug({ err: error }, 'it is not known who left while the job was queued');
+    dependencies.log.debug({ err: error }, 'could not check which callers left while the job was queued');
   }
 }
 

@@ -63,7 +63,7 @@ export async function makeImages(
     const made = await ask(dependencies, job, run, { ...options, model, loaded });
     if (made.missing !== undefined) {
       const { failure, message: reason } = made.missing;
-      run.log.warn({ model: model.id, failure, reason }, 'upstream made fewer images than were asked for');
+      run.log.warn({ model: model.id, failure, reason }, 'the upstream made fewer images than requested');
     }
     return { ...made, usage: keepPlausible(made.usage, model, job, run) };
   } finally {

@@ -41,5 +41,5 @@ export function logOverrun(
   ...[log, where, { completionTokens }, most]: Parameters<typeof logImplausible>
 ): void {
   const fields = { ...where, reported: completionTokens, most: most.completionTokens };
-  log.warn(fields, 'vendor overran max_tokens');
+  log.warn(fields, 'the vendor exceeded max_tokens');
 }

@@ -62,7 +62,7 @@ async function storeResponse(
     reply.stored(stored);
   } catch (error) {
     // The request is settled; without a reply its callers would wait for as long as this worker lives.
-    log.error({ err: error }, 'an answer could not be stored');
+    log.error({ err: error }, 'a response could not be stored');
     const { code, publicMessage } = error instanceof AppError ? error : new AppError('service_unavailable');
     reply.error({ code, message: publicMessage });
   }
@@ -84,7 +84,7 @@ async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: num
     if (signal.aborted) return;
     // The request is settled; without a reply its caller would wait for the rest for as long as this worker
     // lives.
-    log.warn({ err: error }, 'an answer could not be sent');
+    log.warn({ err: error }, 'a response could not be sent');
     reply.error({ code: 'service_unavailable', message: 'The answer was lost on its way.' });
   }
 }

@@ -3,10 +3,11 @@ import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { passesByItself, type Faults } from '../../shared/storage/faults.ts';
-import { LaterVersion } from '../../shared/ledger/usage-event.ts';
+import { UnreadableEntry } from '../../shared/ledger/usage-event.ts';
 import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
-import { shardCount } from '../../shared/redis/redis-keys.ts';
-import { batchSize, readingOf, ShardLedger, type ShardLedgerDeps } from './shard-ledger.ts';
+import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
+import type { RestoreForgottenDeps } from './restore-forgotten.ts';
+import { batchSize, ShardLedger } from './shard-ledger.ts';
 import type { ShardLeases } from './shard-leases.ts';
 
 /** How soon a settled request is in MongoDB under low load. After a full batch the next one follows at once. */
@@ -15,8 +16,9 @@ const failurePauseMs = 1_000;
 /** Far above what a batch takes. A driver command that never ends must not stop a shard's ledger. */
 const patienceMs = 60_000;
 
-export interface LedgerReaderDeps extends ShardLedgerDeps {
+export interface LedgerReaderDeps extends RestoreForgottenDeps {
   readonly leases: ShardLeases;
+  readonly faults: Faults;
 }
 
 /**
@@ -55,10 +57,17 @@ class Stops {
   }
 
   begin(shard: number, error: unknown): void {
-    if (error instanceof LaterVersion || !passesByItself(error)) {
+    if (error instanceof UnreadableEntry) {
+      this.#faults.fail(
+        readingOf(shard),
+        `${error.message}. If a later release wrote it, run a worker of that release; otherwise correct or delete the entry ` +
+          `in the stream ${redisKeys.ledgerStream(shard)}, and run "admin ledger verify"`,
+      );
+      return;
+    }
+    if (!passesByItself(error)) {
       this.#failing.add(shard);
-      if (error instanceof LaterVersion) this.#faults.fail(part, error.message);
-      else this.#faults.note(part, error);
+      this.#faults.note(part, error);
       return;
     }
     if (this.#waiting.size === 0) {
@@ -68,11 +77,26 @@ class Stops {
     this.#waiting.add(shard);
   }
 
+  /** A batch was moved. */
   end(shard: number): void {
-    if (this.#waiting.delete(shard) && this.#waiting.size === 0) this.#log.info('the ledger goes on');
+    this.#endWait(shard);
     if (this.#failing.delete(shard) && this.#failing.size === 0) this.#faults.clear(part);
+    this.#faults.clear(readingOf(shard));
+  }
+
+  /** Another worker has the shard now. */
+  leave(shard: number): void {
+    this.#endWait(shard);
+    if (this.#failing.delete(shard) && this.#failing.size === 0) this.#faults.forget(part);
+    this.#faults.forget(readingOf(shard));
+  }
+
+  #endWait(shard: number): void {
+    if (this.#waiting.delete(shard) && this.#waiting.size === 0) this.#log.info('the ledger continues');
   }
 }
+
+const readingOf = (shard: number): string => `reading the ledger of shard ${shard}`;
 
 async function readShard(
   dependencies: LedgerReaderDeps,
@@ -80,16 +104,18 @@ async function readShard(
   stops: Stops,
   signal: AbortSignal,
 ): Promise<void> {
-  const { log, faults, leases } = dependencies;
+  const { log, leases } = dependencies;
   let ledger = new ShardLedger(dependencies, shard);
   while (!signal.aborted) {
     let pauseMs = idlePollMs;
     try {
-      if (!(await leases.take(shard))) {
+      if (await leases.take(shard)) {
+        if ((await within(patienceMs, ledger.moveBatch(), failLate)) === batchSize) pauseMs = 0;
+        stops.end(shard);
+      } else {
         ledger = new ShardLedger(dependencies, shard);
-        faults.clear(readingOf(shard));
-      } else if ((await within(patienceMs, ledger.moveBatch(), failLate)) === batchSize) pauseMs = 0;
-      stops.end(shard);
+        stops.leave(shard);
+      }
     } catch (error) {
       // A batch that hangs may still go on. The new instance shares no state with it.
       ledger = new ShardLedger(dependencies, shard);
@@ -105,7 +131,7 @@ async function readShard(
   try {
     if (await leases.take(shard)) await ledger.moveBatch();
   } catch (error) {
-    log.debug({ shard, err: error }, 'what is left is for the next reader');
+    log.debug({ shard, err: error }, 'the rest of the stream is left to the next reader');
   }
   await giveUp(leases, shard, log);
 }
@@ -114,7 +140,7 @@ async function giveUp(leases: ShardLeases, shard: number, log: Logger): Promise<
   try {
     await leases.release(shard);
   } catch (error) {
-    log.debug({ shard, err: error }, 'the lease of a shard runs out by itself');
+    log.debug({ shard, err: error }, 'the lease of a shard could not be released; it expires');
   }
 }
 

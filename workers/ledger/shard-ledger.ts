@@ -1,7 +1,5 @@
-import { DeadLetters } from '../../shared/ledger/dead-letters-store.ts';
 import {
   formatStreamId,
-  LaterVersion,
   parseLedgerEntry,
   type LedgerEntry,
   type StreamId,
@@ -9,16 +7,8 @@ import {
 import { isLaterId } from '../../shared/ledger/wake-stream.ts';
 import { RedisScript } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import type { Faults } from '../../shared/storage/faults.ts';
 import { applyEntries } from './apply-entries.ts';
 import { restoreForgotten, type RestoreForgottenDeps } from './restore-forgotten.ts';
-
-export interface ShardLedgerDeps extends RestoreForgottenDeps {
-  readonly faults: Faults;
-}
-
-/** Its name among the faults of a process. */
-export const readingOf = (shard: number): string => `reading the ledger of shard ${shard}`;
 
 export const batchSize = 1_000;
 /** The most accounts that an intent names, unless a single batch has more. */
@@ -49,14 +39,14 @@ return isFurther and ARGV[1]
  * applied, and lost entries that MongoDB has are summed before any later one.
  */
 export class ShardLedger {
-  readonly #dependencies: ShardLedgerDeps;
+  readonly #dependencies: RestoreForgottenDeps;
   readonly #shard: number;
   /** Up to where Redis is known to have what MongoDB has; null if that must be checked. */
   #remembered: string | null = null;
   /** Accounts announced to MongoDB. A batch with other accounts is announced first. */
   #intent: ReadonlySet<string> = new Set();
 
-  constructor(dependencies: ShardLedgerDeps, shard: number) {
+  constructor(dependencies: RestoreForgottenDeps, shard: number) {
     this.#dependencies = dependencies;
     this.#shard = shard;
   }
@@ -83,7 +73,7 @@ export class ShardLedger {
   }
 
   /**
-   * Reads from the start of the stream, and sets aside what cannot be read. Entries are trimmed only after the checkpoint, so everything in it is
+   * Reads from the start of the stream. Entries are trimmed only after the checkpoint, so everything in it is
    * still to be moved.
    */
   async #read(most: number): Promise<{ readonly trimmed: string; readonly entries: LedgerEntry[] }> {
@@ -91,44 +81,12 @@ export class ShardLedger {
       .multi()
       .get(redisKeys.ledgerTrimmed(this.#shard))
       .xrange(redisKeys.ledgerStream(this.#shard), '-', '+', 'COUNT', most)
-      .xlen(redisKeys.ledgerDead(this.#shard))
       .exec();
-    const [trimmed, raw, dead] = (answers ?? []).map(([error, value]) => {
+    const [trimmed, raw] = (answers ?? []).map(([error, value]) => {
       if (error !== null) throw error;
       return value;
-    }) as [string | null, [string, string[]][], number];
-    const entries: LedgerEntry[] = [];
-    for (const [id, fields] of raw) {
-      try {
-        entries.push(parseLedgerEntry(id, fields));
-      } catch (error) {
-        if (error instanceof LaterVersion) throw error;
-        await this.#setAside(id, (error as Error).message);
-      }
-    }
-    this.#tellOfDead(dead);
-    return { trimmed: trimmed ?? '0-0', entries };
-  }
-
-  /** One entry that cannot be read must not keep those behind it from MongoDB. */
-  async #setAside(entry: string, reason: string): Promise<void> {
-    const { redis, log } = this.#dependencies;
-    if (!(await new DeadLetters(redis).setAside(this.#shard, entry, reason))) return;
-    log.error({ shard: this.#shard, entry, reason }, 'a ledger entry cannot be read and was set aside');
-  }
-
-  /** Until somebody has looked at them, MongoDB lacks their money. */
-  #tellOfDead(count: number): void {
-    const { faults } = this.#dependencies;
-    const part = readingOf(this.#shard);
-    if (count === 0) faults.clear(part);
-    else {
-      faults.fail(
-        part,
-        'entries that cannot be read were set aside; "npm run admin -- ledger dead" shows them, and "ledger retry" ' +
-          'puts them back once a release that can read them runs',
-      );
-    }
+    }) as [string | null, [string, string[]][]];
+    return { trimmed: trimmed ?? '0-0', entries: raw.map(([id, fields]) => parseLedgerEntry(id, fields)) };
   }
 
   /** Most batches hold only accounts that were already announced, and cost no write. */

@@ -59,7 +59,7 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
       try {
         await Promise.all([...runsByQueue.keys()].map((queue) => registry.leave(queue, workerId)));
       } catch (error) {
-        log.debug({ err: error }, 'the heartbeat is left to run out');
+        log.debug({ err: error }, 'the heartbeat could not be removed; it expires');
       }
     },
   };

@@ -70,6 +70,7 @@ export class JobKeeper {
     try {
       if (!(await leases.take(shard))) {
         this.#since.delete(shard);
+        faults.forget(part);
         return;
       }
       const nowMs = performance.now();
@@ -79,8 +80,10 @@ export class JobKeeper {
       if (nowMs - since.atMs > jobLeaseMs) await this.#lose(shard);
       const chores = [this.#expire(shard), this.#queueHooks(shard), this.#forget(shard)];
       if (nowMs - since.syncedAtMs > syncIntervalMs) {
-        since.syncedAtMs = nowMs;
-        chores.push(this.#sync(shard));
+        const synced = this.#sync(shard).then(() => {
+          since.syncedAtMs = nowMs;
+        });
+        chores.push(synced);
       }
       // The next pass retries a failed task. A failure does not keep the others from running.
       const ended = await Promise.allSettled(chores);

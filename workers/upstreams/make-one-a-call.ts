@@ -52,7 +52,7 @@ export async function makeOneACall(
   // A slot request that is still waiting when no further call is to begin is abandoned. Its failure is not a
   // failed call.
   for (let i = 1; i < n; i++)
-    beginBeside().catch((error: unknown) => log.warn({ err: error }, 'no further slot could be had'));
+    beginBeside().catch((error: unknown) => log.warn({ err: error }, 'no further slot was available'));
   await own;
   while (!over.aborted) await begin();
   const made = await Promise.all(calls);

@@ -1,3 +1,4 @@
+import { createParser } from 'eventsource-parser';
 import { UpstreamError } from './upstream.ts';
 
 export interface SseEvent {
@@ -20,143 +21,93 @@ export interface SseParser {
   end(): SseEvent[];
 }
 
-const LF = 10;
-const CR = 13;
-const COLON = 58;
-const SPACE = 32;
-const DEFAULT_MAX_LINE_BYTES = 1024 * 1024;
+const lineFeed = 10;
+const carriageReturn = 13;
+const byteOrderMark = '\uFEFF';
 /** Capacity for an unfinished line that is kept from one line to the next. */
-const KEPT_BYTES = 64 * 1024;
+const reusedBytes = 64 * 1024;
+const defaultMaxEventLength = 1024 * 1024;
 
 /**
  * Parses server-sent events as the WHATWG HTML standard defines them (section 9.2.6), except that an event
- * pending at the end counts. Lines are cut as bytes and decoded whole, so a character split between two chunks
- * needs no care. The limit applies to a line and to all data of an event.
+ * pending at the end counts.
+ * @param options.maxEventLength limit for the data of an event, in characters, and for a line, in bytes
  */
-export function createSseParser({ maxLineBytes = DEFAULT_MAX_LINE_BYTES } = {}): SseParser {
+export function createSseParser({ maxEventLength = defaultMaxEventLength } = {}): SseParser {
+  let events: SseEvent[] = [];
+  const refuse = (): never => {
+    throw new UpstreamError(
+      'unavailable',
+      `the stream holds a line or an event over ${maxEventLength} characters`,
+    );
+  };
+  const parser = createParser({
+    maxBufferSize: maxEventLength,
+    onEvent({ event = 'message', data }) {
+      // The parser's own limit is for what it keeps from one chunk to the next.
+      if (data.length > maxEventLength) refuse();
+      events.push({ event, data });
+    },
+    // Unknown fields are ignored, as the standard asks.
+    onError: ({ type }) => {
+      if (type === 'max-buffer-size-exceeded') refuse();
+    },
+  });
+
   /**
-   * An unfinished line, copied into a buffer that doubles. A list of small pieces would take more memory than
-   * the pieces.
+   * An unfinished line, copied into a buffer that doubles: a list of small pieces, as the parser would keep it, takes
+   * more memory than the pieces.
    */
-  let room: Buffer = Buffer.alloc(0);
-  let pendingBytes = 0;
-  let isFirstLine = true;
-  let skipsLineFeed = false;
-  let event = '';
-  let data: string | null = null;
-
-  function takeLine(line: Buffer, events: SseEvent[]): void {
-    const start = isFirstLine && line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? 3 : 0;
-    isFirstLine = false;
-    if (line.length === start) {
-      dispatch(events);
-      return;
-    }
-    const colon = line.indexOf(COLON, start);
-    if (colon === start) {
-      return;
-    }
-    const nameEnd = colon === -1 ? line.length : colon;
-    const name = line.toString('latin1', start, nameEnd);
-    if (name !== 'data' && name !== 'event') {
-      return;
-    }
-    const valueStart = line[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1;
-    const value = line.toString('utf8', valueStart);
-    if (name === 'event') {
-      event = value;
-      return;
-    }
-    const joined: string = data === null ? value : `${data}\n${value}`;
-    checkLength(joined.length);
-    data = joined;
-  }
-
-  function dispatch(events: SseEvent[]): void {
-    if (data !== null) {
-      events.push({ event: event === '' ? 'message' : event, data });
-    }
-    event = '';
-    data = null;
-  }
-
-  function checkLength(length: number): void {
-    if (length > maxLineBytes) {
-      throw new UpstreamError(
-        'unavailable',
-        `the stream holds a line or an event over ${maxLineBytes} bytes`,
-      );
-    }
-  }
+  let kept: Buffer = Buffer.alloc(0);
+  let keptBytes = 0;
 
   function keep(piece: Buffer): void {
-    const length = pendingBytes + piece.length;
-    if (length > room.length) {
-      const larger = Buffer.allocUnsafe(Math.max(length, 2 * room.length));
-      room.copy(larger, 0, 0, pendingBytes);
-      room = larger;
+    const length = keptBytes + piece.length;
+    if (length > kept.length) {
+      const larger = Buffer.allocUnsafe(Math.max(length, 2 * kept.length));
+      kept.copy(larger, 0, 0, keptBytes);
+      kept = larger;
     }
-    piece.copy(room, pendingBytes);
-    pendingBytes = length;
+    piece.copy(kept, keptBytes);
+    keptBytes = length;
   }
 
-  /** The returned line must be read before anything else is stored in the buffer. */
-  function endLine(last: Buffer): Buffer {
-    if (pendingBytes === 0) {
-      return last;
-    }
-    keep(last);
-    const line = room.subarray(0, pendingBytes);
-    pendingBytes = 0;
-    if (room.length > KEPT_BYTES) {
-      room = Buffer.alloc(0);
-    }
-    return line;
+  function keepUnfinished(piece: Buffer): void {
+    if (keptBytes + piece.length > maxEventLength) refuse();
+    keep(piece);
+  }
+
+  /** The text of what is kept and of whole lines that follow it. Characters are never split between two lines. */
+  function takeText(lines: Buffer): string {
+    if (keptBytes === 0) return lines.toString();
+    keep(lines);
+    const text = kept.toString('utf8', 0, keptBytes);
+    keptBytes = 0;
+    if (kept.length > reusedBytes) kept = Buffer.alloc(0);
+    return text;
+  }
+
+  let isFirst = true;
+
+  function feed(text: string): SseEvent[] {
+    events = [];
+    parser.feed(isFirst && text.startsWith(byteOrderMark) ? text.slice(1) : text);
+    isFirst = false;
+    return events;
   }
 
   return {
     push(bytes) {
-      const events: SseEvent[] = [];
       const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-      let position = 0;
-      if (chunk.length > 0 && skipsLineFeed) {
-        skipsLineFeed = false;
-        position = chunk[0] === LF ? 1 : 0;
+      const end = Math.max(chunk.lastIndexOf(lineFeed), chunk.lastIndexOf(carriageReturn)) + 1;
+      if (end === 0) {
+        keepUnfinished(chunk);
+        return [];
       }
-      let nextCr = chunk.indexOf(CR, position);
-      while (position < chunk.length) {
-        const nextLf = chunk.indexOf(LF, position);
-        if (nextCr !== -1 && nextCr < position) {
-          nextCr = chunk.indexOf(CR, position);
-        }
-        const endsWithCr = nextCr !== -1 && (nextLf === -1 || nextCr < nextLf);
-        const end = endsWithCr ? nextCr : nextLf;
-        if (end === -1) {
-          checkLength(pendingBytes + chunk.length - position);
-          keep(chunk.subarray(position));
-          break;
-        }
-        checkLength(pendingBytes + end - position);
-        takeLine(endLine(chunk.subarray(position, end)), events);
-        position = end + 1;
-        if (endsWithCr) {
-          if (position === chunk.length) {
-            skipsLineFeed = true;
-          } else if (chunk[position] === LF) {
-            position += 1;
-          }
-        }
-      }
-      return events;
+      const found = feed(takeText(chunk.subarray(0, end)));
+      if (end < chunk.length) keepUnfinished(chunk.subarray(end));
+      return found;
     },
-
-    end() {
-      const events: SseEvent[] = [];
-      if (pendingBytes > 0) {
-        takeLine(endLine(Buffer.alloc(0)), events);
-      }
-      dispatch(events);
-      return events;
-    },
+    end: () => feed(`${takeText(Buffer.alloc(0))}\n\n`),
   };
 }

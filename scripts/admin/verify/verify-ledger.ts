@@ -1,6 +1,5 @@
 import type { AccountStore } from '../../../shared/accounts/account-store.ts';
 import type { Orphan, ReservationStore } from '../../../shared/billing/reservation-store.ts';
-import { DeadLetters } from '../../../shared/ledger/dead-letters-store.ts';
 import type { LedgerStore, RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
 import type { PriceStore } from '../../../shared/ledger/price-store.ts';
 import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
@@ -54,7 +53,6 @@ export async function verifyLedger(
   for (const shard of shards) {
     await checkOrphans(dependencies.reservations, shard, account, releaseOrphans, verification);
   }
-  await checkDeadLetters(dependencies.redis, account, verification);
   let checked = 0;
   for await (const [shard, ids] of listByShard(dependencies.accounts, account)) {
     await checkChunk(dependencies, shard, ids, verification);
@@ -62,24 +60,6 @@ export async function verifyLedger(
     onProgress(checked);
   }
   return { ...verification, accounts: checked };
-}
-
-/** Entries that no worker could read: Redis has their money, and MongoDB does not. */
-async function checkDeadLetters(
-  redis: RedisClient,
-  account: string | null,
-  { differences }: Verification,
-): Promise<void> {
-  for await (const { accountId, entry, reason } of new DeadLetters(redis).list()) {
-    if (account !== null && accountId !== account) continue;
-    differences.push({
-      account: accountId ?? 'unknown',
-      check: `the ledger entry ${entry} can be read`,
-      request_id: null,
-      expected: 'yes',
-      found: reason,
-    });
-  }
 }
 
 async function* listByShard(

@@ -196,10 +196,11 @@ test('the whole call is bounded however lively the answer is', async (t) => {
       const timer = setInterval(() => response.write('a'), 10);
       response.on('close', () => clearInterval(timer));
     },
-    { timeouts: { totalMs: 500 } },
+    // The answer must have begun by then, on a busy machine too.
+    { timeouts: { totalMs: 2_000 } },
   );
   const error = await failWith(t, post().then(readChunks), 'timeout');
-  t.regex(error.message, /over 500 ms/);
+  t.regex(error.message, /over 2000 ms/);
   t.true(error.isOfRequest, 'more was asked for than we wait for');
   t.true(error.mayGoOn);
 });

@@ -46,6 +46,18 @@ test('exactly one space after the colon is not part of the value, and a field ma
   ]);
 });
 
+test('bytes that are no UTF-8 are replaced, also where the body ends within a character', (t) => {
+  const bytes = Buffer.concat([
+    Buffer.from('data: a'),
+    Buffer.of(0xff),
+    Buffer.from('b\n\ndata: ж').subarray(0, -1),
+  ]);
+  t.deepEqual(parse([bytes]), [
+    { event: 'message', data: 'a\uFFFDb' },
+    { event: 'message', data: '\uFFFD' },
+  ]);
+});
+
 test('a byte order mark is skipped at the start only', (t) => {
   t.deepEqual(parseText('\uFEFFdata: 1\n\n\uFEFFdata: 2\n\n'), [{ event: 'message', data: '1' }]);
 });
@@ -88,20 +100,20 @@ test('any split of a stream gives the same events', (t) => {
 });
 
 test('a line or an event over the bound is refused, whether it ends or not', (t) => {
-  const isTooLong = { instanceOf: UpstreamError, message: /over 100 bytes/ };
-  t.throws(() => createSseParser({ maxLineBytes: 100 }).push(Buffer.alloc(101, 'x')), isTooLong);
+  const isTooLong = { instanceOf: UpstreamError, message: /over 100 characters/ };
+  t.throws(() => createSseParser({ maxEventLength: 100 }).push(Buffer.alloc(101, 'x')), isTooLong);
   t.throws(
-    () => createSseParser({ maxLineBytes: 100 }).push(Buffer.from(`data: ${'x'.repeat(100)}\n`)),
+    () => createSseParser({ maxEventLength: 100 }).push(Buffer.from(`data: ${'x'.repeat(101)}\n\n`)),
     isTooLong,
   );
   t.throws(() => {
-    const parser = createSseParser({ maxLineBytes: 100 });
+    const parser = createSseParser({ maxEventLength: 100 });
     for (let count = 0; count < 101; count += 1) {
       parser.push(Buffer.from('x'));
     }
   }, isTooLong);
   t.throws(
-    () => createSseParser({ maxLineBytes: 100 }).push(Buffer.from('data: 1234567890\n'.repeat(20))),
+    () => createSseParser({ maxEventLength: 100 }).push(Buffer.from('data: 1234567890\n'.repeat(20))),
     isTooLong,
   );
 });

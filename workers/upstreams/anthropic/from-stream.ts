@@ -15,7 +15,7 @@ const MAX_EVENT_BYTES = 8 * 1024 * 1024;
  * `event:` line is not needed. `ping` may come anywhere, and unknown events are skipped.
  */
 export function createChatStreamTranslator(answer: Answer, apiKey: string | null): ChatStreamTranslator {
-  const parser = createSseParser({ maxLineBytes: MAX_EVENT_BYTES });
+  const parser = createSseParser({ maxEventLength: MAX_EVENT_BYTES });
   let hasBegun = false;
   let isDone = false;
 

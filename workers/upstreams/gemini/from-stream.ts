@@ -15,7 +15,7 @@ export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
  * JSON, and so does the whole stream from a server that does not support `alt=sse`.
  */
 export function createChatStreamTranslator(options: AnswerOptions): ChatStreamTranslator {
-  const parser = createSseParser({ maxLineBytes: MAX_ANSWER_BYTES });
+  const parser = createSseParser({ maxEventLength: MAX_ANSWER_BYTES });
   const cutter = createBareJsonCutter();
   const answer = createAnswerTranslator(options);
 

@@ -25,7 +25,7 @@ const MAX_EVENT_BYTES = 64 * 1024 * 1024;
  * @param choices how many choices were requested; a stream that is cut before all of them arrived is incomplete
  */
 export function createChatStreamTranslator(apiKey: string | null, choices = 1): ChatStreamTranslator {
-  const parser = createSseParser({ maxLineBytes: MAX_EVENT_BYTES });
+  const parser = createSseParser({ maxEventLength: MAX_EVENT_BYTES });
   const toolCalls = createToolCallNormalizer();
   const openChoices = new Set<number>();
   const finishedChoices = new Set<number>();

@@ -1,0 +1,126 @@
+import test from 'ava';
+import { Chats, helloNano, helloTokens, usageOf } from '../support/chats.ts';
+import { findRow, toNano } from '../support/observe.ts';
+
+/** What a chat costs, by each kind of price. Prices are odd on purpose. */
+
+const chats = new Chats(test);
+const plain = chats.addModel('gpt-sim');
+
+test('the vendor’s own tokens are billed at the catalog’s prices, to the nano-rouble', async (t) => {
+  const account = await chats.stack.createAccount();
+  const { answer, requestId } = await chats.ask(account, plain);
+  // 3 × 13.37 + 5 × 42.42 = 252.21 roubles a million
+  t.is(answer.usage.cost_request, 0.00025221);
+  await chats.costs(t, account, requestId, helloNano);
+});
+
+const scripted = (prices: string): string => chats.addScripted({ pricing: `pricing: { ${prices} }` });
+const cached = scripted('prompt: 13.37, completion: 42.42, input_cache_read: 3.31, input_cache_write: 17.77');
+const uncached = chats.addScripted();
+const firstFamily = scripted('in_cost_per_million: 7.1, out_cost_per_million: 9.9');
+const bothFamilies = scripted(
+  'in_cost_per_million: 700, out_cost_per_million: 900, prompt: 1.5, completion: 2.5',
+);
+const overridden = scripted(
+  'prompt: 10.1, completion: 20.2, overrides: [{ min_prompt_tokens: 2000, prompt: 20.5, completion: 60.7 }, ' +
+    '{ min_prompt_tokens: 3000, prompt: 31.3 }]',
+);
+
+const priced: readonly (readonly [what: string, model: string, usage: string, nano: bigint])[] = [
+  [
+    'cached tokens cost their own price, written ones theirs',
+    cached,
+    usageOf(1000, 77, { cached_tokens: 400, cache_write_tokens: 100 }),
+    // 500 × 13.37 + 400 × 3.31 + 100 × 17.77 + 77 × 42.42 = 13 052.34
+    13_052_340n,
+  ],
+  [
+    'without a price of their own cached tokens cost what the prompt does',
+    uncached,
+    usageOf(1000, 1, { cached_tokens: 400 }),
+    13_412_420n,
+  ],
+  ['in_ and out_cost_per_million are prices of tokens', firstFamily, usageOf(100, 10), 809_000n],
+  ['prompt and completion win over them', bothFamilies, usageOf(100, 10), 175_000n],
+  ['below an override the base price holds', overridden, usageOf(1999, 10), 20_391_900n],
+  ['an override holds from its first token on', overridden, usageOf(2000, 10), 41_607_000n],
+  ['an override that is silent on a price leaves the base one', overridden, usageOf(3000, 10), 94_102_000n],
+  [
+    'more cached tokens than there are tokens cost no more than all of them',
+    cached,
+    usageOf(10, 1, { cached_tokens: 999 }),
+    75_520n,
+  ],
+];
+for (const [what, model, usage, nano] of priced) {
+  test(what, async (t) => {
+    const account = await chats.stack.createAccount();
+    const { status, answer, requestId } = await chats.ask(account, model, {}, usage);
+    t.is(status, 200, JSON.stringify(answer));
+    t.is(toNano(answer.usage.cost_request), nano);
+    await chats.costs(t, account, requestId, nano);
+  });
+}
+
+test('cached tokens are on the receipt', async (t) => {
+  const account = await chats.stack.createAccount();
+  const { answer, requestId } = await chats.ask(account, cached, {}, usageOf(50, 1, { cached_tokens: 40 }));
+  t.is(answer.usage.prompt_tokens_details.cached_tokens, 40);
+  t.is((await findRow(chats.stack, requestId)).cacheReadTokens, 40);
+});
+
+const byRequest = chats.addModel('gpt-sim', {
+  pricing: 'pricing: { type: request, cost_per_request: 0.123456789 }',
+});
+
+test('a price by request is paid once, whatever was said', async (t) => {
+  const account = await chats.stack.createAccount();
+  const { answer, requestId } = await chats.ask(account, byRequest, { n: 3 });
+  t.is(answer.usage.cost_request, 0.123456789);
+  await chats.costs(t, account, requestId, 123_456_789n);
+});
+
+const byTime = chats.addModel('gpt-sim+slow-300', {
+  pricing: 'pricing: { type: time, cost_per_second: 0.01 }',
+});
+
+test.serial('a price by time is paid for the vendor’s time', async (t) => {
+  const account = await chats.stack.createAccount();
+  const askedAtMs = performance.now();
+  const { answer, requestId } = await chats.ask(account, byTime);
+  const tookMs = performance.now() - askedAtMs;
+  const row = await findRow(chats.stack, requestId);
+  // The vendor takes 300 ms; how much later the answer is read depends on the machine, but not longer than its caller waited.
+  t.true(row.billedMs >= 295 && row.billedMs <= Math.ceil(tookMs), `${row.billedMs} of ${tookMs} ms`);
+  t.is(toNano(answer.usage.cost_request), BigInt(row.billedMs) * 10_000n);
+  await chats.costs(t, account, requestId, BigInt(row.billedMs) * 10_000n);
+});
+
+const unreported = chats.addModel('gpt-sim+nousage');
+
+for (const stream of [false, true]) {
+  test(`what the vendor does not count is counted here${stream ? ', streamed' : ''}`, async (t) => {
+    const account = await chats.stack.createAccount();
+    const response = await chats.send(account, unreported, { stream });
+    await response.text();
+    const requestId = response.headers.get('x-request-id')!;
+    const row = await findRow(chats.stack, requestId);
+    // You| said|:| hello| there| world
+    t.like(row, { counted: true, promptTokens: helloTokens, completionTokens: 6, success: true });
+    // 10 × 13.37 + 6 × 42.42
+    await chats.costs(t, account, requestId, 388_220n);
+  });
+}
+
+test('a vendor that counts more than the balance holds takes it to zero and never below', async (t) => {
+  const account = await chats.stack.createAccount({ balance: '0.01' });
+  // It reserves more than half of the balance, so that twice as much is more than there is.
+  const { status, requestId } = await chats.ask(account, cached, { max_tokens: 200 }, usageOf(4_000, 10));
+  t.is(status, 200);
+  const row = await findRow(chats.stack, requestId);
+  const wanted = 53_904_200n;
+  t.is((await chats.stack.readAccount(account.id)).balanceNano, 0n);
+  t.is(row.costNano, 10_000_000n);
+  t.is(row.shortfallNano, wanted - 10_000_000n);
+});

@@ -1,0 +1,77 @@
+import test from 'ava';
+import { Chats } from '../support/chats.ts';
+import { findRow } from '../support/observe.ts';
+import { readSse } from '../support/sse-events.ts';
+
+/** Tools of a chat, and calls of them. */
+
+const chats = new Chats(test);
+const parallel = chats.addModel('gpt-sim-parallel');
+
+const tool = (name: string): object => ({
+  type: 'function',
+  function: {
+    name,
+    description: `About ${name}`,
+    parameters: {
+      type: 'object',
+      properties: { city: { type: 'string' }, unit: { enum: ['C', 'F'] } },
+      required: ['city', 'unit'],
+    },
+    strict: true,
+  },
+});
+
+test('tool calls come back whole, and their results go to the vendor as they are', async (t) => {
+  const account = await chats.stack.createAccount();
+  const text = chats.uniqueText();
+  const tools = [tool('weather'), tool('time')];
+  const { answer } = await chats.ask(account, parallel, { tools, tool_choice: 'auto' }, text);
+  t.deepEqual(chats.sentTo(text)[0]?.body?.['tools'], tools);
+  const [choice] = answer.choices;
+  t.is(choice?.finish_reason, 'tool_calls');
+  t.is(choice?.message.content, null);
+  const calls = choice!.message.tool_calls!;
+  t.deepEqual(
+    calls.map((call) => [call.type, call.function.name, JSON.parse(call.function.arguments) as unknown]),
+    ['weather', 'time'].map((name) => ['function', name, { city: 'simulated', unit: 'C' }]),
+  );
+  t.is(new Set(calls.map((call) => call.id)).size, 2);
+
+  const messages = [
+    { role: 'user', content: `${text} again` },
+    { role: 'assistant', content: null, tool_calls: calls },
+    ...calls.map((call) => ({ role: 'tool', tool_call_id: call.id, content: '{"degrees":21}' })),
+  ];
+  const second = await chats.ask(account, parallel, { tools, messages });
+  t.is(second.answer.choices[0]?.finish_reason, 'stop');
+  t.deepEqual(chats.sentTo(`${text} again`)[0]?.body?.['messages'], messages);
+});
+
+test('streamed tool calls have an index, begin with id and name, and add up to the whole arguments', async (t) => {
+  const account = await chats.stack.createAccount();
+  const more = { tools: [tool('weather'), tool('time')], stream: true };
+  const { events, isDone } = await readSse(await chats.send(account, parallel, more));
+  t.true(isDone);
+  const parts = events.flatMap((event) => event.choices?.[0]?.delta.tool_calls ?? []);
+  for (const [index, name] of ['weather', 'time'].entries()) {
+    const own = parts.filter((part) => part.index === index);
+    t.truthy(own[0]?.id);
+    t.is(own[0]?.type, 'function');
+    t.is(own[0]?.function?.name, name);
+    t.true(own.slice(1).every((part) => part.id === undefined || part.id === own[0]?.id));
+    const text = own.map((part) => part.function?.arguments ?? '').join('');
+    t.deepEqual(JSON.parse(text), { city: 'simulated', unit: 'C' });
+  }
+  t.is(events.at(-1)?.choices?.[0]?.finish_reason, 'tool_calls');
+});
+
+const unreported = chats.addModel('gpt-sim+nousage');
+
+test('tool calls that the vendor does not count are billed by our count', async (t) => {
+  const account = await chats.stack.createAccount();
+  const { requestId } = await chats.ask(account, unreported, { tools: [tool('weather')] });
+  const row = await findRow(chats.stack, requestId);
+  t.true(row.completionTokens > 5, `${row.completionTokens} tokens`);
+  t.true(row.promptTokens > 30, `${row.promptTokens} tokens: the tools are part of the prompt`);
+});
