@@ -39,9 +39,9 @@ export interface RunningDispatch {
   readonly held: () => HeldRequest[];
   /** Accounts whose callers wait here, possibly with duplicates. */
   readonly accounts: () => string[];
-  /** Ends the requests of an account, for a reason that their callers are told. */
+  /** Ends the requests of an account with an error that their callers receive. */
   readonly endAccount: (accountId: string, error: AppError) => void;
-  /** Takes no new durable jobs, and resolves once nobody waits for a reply any more. */
+  /** Stops accepting durable jobs. Resolves when no caller is waiting for a reply. */
   readonly drain: () => Promise<void>;
   /** Call this once it has drained. */
   readonly close: () => Promise<void>;

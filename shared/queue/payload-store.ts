@@ -7,7 +7,7 @@ const lifetimeSeconds = 30 * 60;
 
 const chunkBytes = 512 * 1024;
 
-/** Binary values that are too large for a queue item or a frame. */
+/** Bodies that are too large for a queue item or a frame. */
 export class PayloadStore {
   readonly #redis: RedisClient;
   readonly #log: Logger;
