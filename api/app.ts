@@ -4,11 +4,11 @@ import { fullPathOf } from '../shared/contract/openapi/describe-operation.ts';
 import type { Operation } from '../shared/contract/operation.ts';
 import type { operations, OperationId } from '../shared/contract/operations.ts';
 import { createStack, type Endpoint } from './endpoint.ts';
-import { createChatCompletion } from './endpoints/chat.ts';
+import { createChatCompletion } from './endpoints/chat/chat.ts';
 import { getDescription, getDocs } from './endpoints/description.ts';
-import { createEmbedding } from './endpoints/embeddings.ts';
+import { createEmbedding } from './endpoints/embeddings/embeddings.ts';
 import { getLogsSummary, getModelsStatus } from './endpoints/figures.ts';
-import { getFile } from './endpoints/get-file.ts';
+import { getFile } from './endpoints/files/get-file.ts';
 import {
   getStats,
   getStatsOfApiAccount,
@@ -17,9 +17,9 @@ import {
   listRequestLogs,
   listRequestLogsOfApiAccount,
 } from './endpoints/history.ts';
-import { createImage, editImage } from './endpoints/images.ts';
-import { streamJobEvents } from './endpoints/job-events.ts';
-import { cancelJob, getJob, listJobs } from './endpoints/jobs.ts';
+import { createImage, editImage } from './endpoints/images/images.ts';
+import { streamJobEvents } from './endpoints/jobs/job-events.ts';
+import { cancelJob, getJob, listJobs } from './endpoints/jobs/jobs.ts';
 import { getModel, listModels } from './endpoints/models.ts';
 import { listServers } from './endpoints/servers.ts';
 import { getHealth } from './endpoints/system.ts';

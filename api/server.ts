@@ -22,7 +22,7 @@ import { HttpConnections } from './connections/http-connections.ts';
 import { limitConnections } from './connections/open-files.ts';
 import { createServices } from './create-services.ts';
 import { createDispatch } from './dispatch/create-dispatch.ts';
-import { findContested } from './dispatch/response-memory.ts';
+import { findContested } from './replies/response-memory.ts';
 import { corsHeaders } from './middleware/cors.ts';
 import { defaultApiOptions, type ApiOptions } from './options.ts';
 import type { Services } from './services.ts';

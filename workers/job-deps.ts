@@ -8,9 +8,9 @@ import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
 import { TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { EmbeddingSchedulers } from './embeddings/embedding-schedulers.ts';
 import { VectorCacheStore } from './embeddings/vector-cache-store.ts';
-import type { JobDeps } from './jobs/job-context.ts';
-import { KeptAnswerMover } from './jobs/kept-answer-mover.ts';
-import { createResponseBudget } from './jobs/response-memory.ts';
+import type { JobDeps } from './runs/job-context.ts';
+import { StoredResponseMover } from './runs/stored-response-mover.ts';
+import { createResponseBudget } from './runs/response-memory.ts';
 import { createImageChecker } from './media/check-image.ts';
 import { Decoders } from './media/decoders.ts';
 import { createImageRemaker } from './media/remake-image.ts';
@@ -33,7 +33,7 @@ export interface RunningDeps extends JobDeps {
 
 /** Creates what all jobs of a process share. */
 export function createJobDeps(
-  { redis, payloads, catalog, ledger, hotAccounts, prices, objects, keptFrames }: Stores,
+  { redis, payloads, catalog, ledger, hotAccounts, prices, objects, storedFrames }: Stores,
   workerId: string,
   responseMemoryBytes: number | undefined,
   faults: Faults,
@@ -43,8 +43,8 @@ export function createJobDeps(
   catalog.onReload((reloaded) => upstreams.forgetMissing(reloaded));
   const limiter = new RouteLimiter(redis, workerId, log);
   const routing = { upstreams, limiter };
-  const answers = new ResponseStore(keptFrames, objects);
-  const mover = new KeptAnswerMover(answers, log);
+  const answers = new ResponseStore(storedFrames, objects);
+  const mover = new StoredResponseMover(answers, log);
   const traffic = new TrafficRecorder(new TrafficStore(redis), log);
   const decoders = new Decoders();
   const media = {

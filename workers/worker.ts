@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { BanWatch } from '../shared/account-changes/ban-watch.ts';
 import { AppError } from '../shared/contract/errors.ts';
 import type { QueueName } from '../shared/queue/job-kinds.ts';
-import { tooMuchKept } from '../shared/reply/kept-frames-store.ts';
-import { ReplyPublisher } from '../shared/reply/reply-channel.ts';
+import { tooMuchStored } from '../shared/reply/stored-frames-store.ts';
+import { ReplyPublisher } from './replies/reply-publisher.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
@@ -11,13 +11,13 @@ import { listenToChanges } from '../shared/stores/listen-to-changes.ts';
 import { openStores, type Stores } from '../shared/stores/open-stores.ts';
 import { Faults } from '../shared/storage/faults.ts';
 import { WebhookSecretStore } from '../shared/webhooks/webhook-secret-store.ts';
-import { startDurableJobs, type DurableJobs } from './durable-jobs.ts';
+import { startDurableJobs, type DurableJobs } from './start-durable-jobs.ts';
 import { listenToControl } from './intake/listen-to-control.ts';
 import { startIntakes } from './intake/start-intakes.ts';
 import { WorkerRuns } from './intake/worker-runs.ts';
 import { createJobDeps, type RunningDeps } from './job-deps.ts';
 import { startMailIntake } from './mail/take-mails.ts';
-import { AccountBanned } from './jobs/job-context.ts';
+import { AccountBanned } from './runs/job-context.ts';
 import { startHeartbeat } from './maintenance/heartbeat.ts';
 import { startMaintenance } from './maintenance/start-maintenance.ts';
 
@@ -31,7 +31,7 @@ export interface WorkerOptions {
   readonly healthFile?: string;
 }
 
-/** Starts everything a worker process does: it takes work, reads the ledger, and sends heartbeats. */
+/** Starts everything a worker process does: running requests and durable jobs, and the periodic tasks of maintenance. */
 export async function startWorker(
   config: Config,
   env: NodeJS.ProcessEnv,
@@ -124,7 +124,7 @@ export async function startWorker(
 }
 
 function createPublisher(
-  { redis, payloadRedis, keptFrames }: Stores,
+  { redis, payloadRedis, storedFrames }: Stores,
   { workerId, mover, log }: RunningDeps,
   runs: WorkerRuns,
 ): ReplyPublisher {
@@ -132,12 +132,12 @@ function createPublisher(
     workerId,
     redis,
     payloads: payloadRedis,
-    keptFrames,
+    storedFrames,
     log,
     onDeaf: (channel) => runs.cancelChannel(channel),
-    onKept: (request, size) => mover.frames(request, size),
-    onKeptTooMuch: ({ requestId }) =>
-      runs.fail(requestId, new AppError('too_many_jobs', { message: tooMuchKept })),
+    onStored: (request, size) => mover.frames(request, size),
+    onStoredTooMuch: ({ requestId }) =>
+      runs.fail(requestId, new AppError('too_many_jobs', { message: tooMuchStored })),
   });
 }
 

@@ -11,7 +11,7 @@ import {
   createLargeIdempotencyClaim,
   type IdempotencyClaim,
 } from '../../shared/billing/idempotency-claim.ts';
-import { maxKeptBytesPerAccount } from '../../shared/billing/kept-bytes.ts';
+import { maxStoredBytesPerAccount } from '../../shared/billing/stored-bytes.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { formatRub } from '../../shared/pricing/money.ts';
 import type { ApiContext } from '../request/context.ts';
@@ -123,7 +123,7 @@ async function toRefusal(services: Services, holder: KeyHolder, answer: Refusal)
     case 'kept_too_much':
       return new AppError('too_many_jobs', {
         message:
-          `Answers of this account that are kept under Idempotency-Keys take ${maxKeptBytesPerAccount / 1_000_000} MB, as ` +
+          `Answers of this account that are kept under Idempotency-Keys take ${maxStoredBytesPerAccount / 1_000_000} MB, as ` +
           'much as they may. Send this request without the header, or later: requests under way make room once their ' +
           'answers have moved to the object store, and answers that stay, very short ones above all, within a day.',
         headers: { 'retry-after': String(keptRetryAfterSeconds) },

@@ -12,13 +12,13 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Stores } from '../../shared/stores/open-stores.ts';
 import type { TrafficRecorder } from '../../shared/traffic/traffic-recorder.ts';
 import { BulkShares } from './bulk-shares.ts';
-import { ChatDispatcher } from './dispatch-chat.ts';
-import { JobDispatcher } from './dispatch-job.ts';
-import { DurableJobs } from './durable-jobs.ts';
+import { ChatDispatcher } from './chat-dispatcher.ts';
+import { JobDispatcher } from './job-dispatcher.ts';
+import { DurableJobs } from '../jobs/durable-jobs.ts';
 import { EmbeddingBatcher } from './embedding-batcher.ts';
-import { endPendingReplies } from './end-account.ts';
-import { KeptResponses } from './kept-responses.ts';
-import { PendingReplies } from './pending-replies.ts';
+import { endPendingReplies } from '../replies/end-pending-replies.ts';
+import { StoredResponses } from '../stored-responses/stored-responses.ts';
+import { PendingReplies } from '../replies/pending-replies.ts';
 
 /** What hands requests to workers, and waits for their replies. */
 export interface Dispatch {
@@ -61,9 +61,9 @@ export function createDispatch(
   const { redis, payloadRedis, payloads, subscriber, ledger, hotAccounts, prices, objects } = stores;
   const workers = new WorkerRegistryStore(redis);
   const waiters = new PendingReplies(randomUUID(), redis, subscriber, workers, responseMemory, log);
-  const frames = stores.keptFrames;
+  const frames = stores.storedFrames;
   const answers = new ResponseStore(frames, objects);
-  const kept = new KeptResponses({ redis, frames, answers, memory: responseMemory, log });
+  const kept = new StoredResponses({ redis, frames, answers, memory: responseMemory, log });
   const finish = { redis, ledger, hotAccounts, traffic, prices };
   const reservations = new ReservationStore(redis);
   const jobs = new JobDispatcher(finish, waiters, kept, reservations, log);

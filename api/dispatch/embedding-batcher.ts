@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { toAppError } from '../../shared/contract/errors.ts';
-import { chooseWindowMs, exceedsBatch, type BatchLimits } from '../../shared/queue/batch-window.ts';
+import { chooseWindowMs, exceedsBatch, type BatchLimits } from './batch-window.ts';
 import { chooseShareClass } from '../../shared/queue/fair-share.ts';
 import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
 import type { JobQueue } from '../../shared/queue/job-queue.ts';
 import type { BulkShares } from './bulk-shares.ts';
-import type { AwaitedJob, JobDispatcher } from './dispatch-job.ts';
+import type { AwaitedJob, JobDispatcher } from './job-dispatcher.ts';
 
 /** A full batch takes one or a few vendor calls. Its JSON stays small enough to parse in a few ms. */
 const limits: BatchLimits = { windowMs: 1, maxWindowMs: 20, maxInputs: 64, maxBytes: 1_000_000 };
@@ -40,7 +40,7 @@ export class EmbeddingBatcher {
   readonly #shares: BulkShares;
   readonly #waiting: JobDispatcher;
   readonly #open = new Map<string, OpenBatch>();
-  readonly #underWay = new Map<string, number>();
+  readonly #inFlight = new Map<string, number>();
   /** Inputs and requests in progress here, by account. */
   readonly #sums = new Map<string, { inputs: number; requests: number }>();
 
@@ -116,7 +116,7 @@ export class EmbeddingBatcher {
   }
 
   #dispatchLater(batch: OpenBatch): void {
-    const windowMs = chooseWindowMs(this.#underWay.get(batch.key) ?? 0, limits);
+    const windowMs = chooseWindowMs(this.#inFlight.get(batch.key) ?? 0, limits);
     const dispatch = (): void => {
       this.#dispatch(batch).catch((error: unknown) => this.#fail(batch, error));
     };
@@ -150,11 +150,11 @@ export class EmbeddingBatcher {
     const jobId = randomUUID();
     const queue = shareClass === 0 ? this.#queues.quick : this.#queues.bulk;
     dropWhenAllLeft(queue, jobId, queued);
-    this.#underWay.set(key, (this.#underWay.get(key) ?? 0) + 1);
+    this.#inFlight.set(key, (this.#inFlight.get(key) ?? 0) + 1);
     const done = (): void => {
-      const left = (this.#underWay.get(key) ?? 1) - 1;
-      if (left > 0) this.#underWay.set(key, left);
-      else this.#underWay.delete(key);
+      const left = (this.#inFlight.get(key) ?? 1) - 1;
+      if (left > 0) this.#inFlight.set(key, left);
+      else this.#inFlight.delete(key);
     };
     ended.signal.addEventListener('abort', done, { once: true });
     const { replyChannel } = this.#waiting;

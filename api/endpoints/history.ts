@@ -2,7 +2,7 @@ import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { operations } from '../../shared/contract/operations.ts';
 import type { RefillLogQuery, RequestLogQuery, StatsQuery } from '../../shared/contract/users.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
-import { acquireResponseMemory } from '../dispatch/response-memory.ts';
+import { acquireResponseMemory } from '../replies/response-memory.ts';
 import { defineEndpoint } from '../endpoint.ts';
 import { authenticate } from '../middleware/authenticate.ts';
 import { limitCalls } from '../middleware/limit-account-calls.ts';

@@ -20,17 +20,17 @@ export interface CallLimits {
  * they wait, run, or have an unread response. They cost nothing and have no limit per minute. A call over the limit causes
  * no look-ups except that of its session. It is refused after a second: a client that is refused immediately retries
  * immediately, and thousands of refusals delay the process too.
- * @param underWay concurrent calls by account or session; shared by operations that count together
+ * @param inFlight concurrent calls by account or session; shared by operations that count together
  */
 export function limitAccountCalls(
-  underWay: Holdings,
+  inFlight: Holdings,
   { refusalDelayMs = 1_000 }: CallLimits = {},
 ): ApiMiddleware {
   return async (context, next) => {
     const holder = callsHolderOf(context);
-    if (underWay.of(holder) >= maxCallsPerAccount) throw await refuse(context, holder, refusalDelayMs);
-    underWay.change(holder, 1);
-    const release = (): void => underWay.change(holder, -1);
+    if (inFlight.of(holder) >= maxCallsPerAccount) throw await refuse(context, holder, refusalDelayMs);
+    inFlight.change(holder, 1);
+    const release = (): void => inFlight.change(holder, -1);
     try {
       await next();
     } finally {

@@ -1,7 +1,7 @@
 import { releaseReservation } from '../../shared/settlement/settle-script.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { lanes } from '../../shared/queue/fair-share.ts';
-import { isKept, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import { isResponseStored, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import {
   bullQueues,
   listRequests,
@@ -15,7 +15,7 @@ import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
 import { takeReady } from '../../shared/queue/ready-queue.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { encodeLastError } from '../../shared/reply/error-payload.ts';
-import { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
+import { StoredFramesStore } from '../../shared/reply/stored-frames-store.ts';
 
 /** Number of requests read in one step. */
 const atOnce = 500;
@@ -70,11 +70,11 @@ async function endAll(
   requests: readonly AdmittedRequest[],
   channel: string,
 ): Promise<number> {
-  const kept = new KeptFramesStore(redis, redis);
+  const kept = new StoredFramesStore(redis, redis);
   for (const request of requests) {
     await releaseReservation(redis, request);
     const frame = encodeLastError(request.requestId, drained);
-    if (isKept(request)) await kept.append(request, 'error', frame);
+    if (isResponseStored(request)) await kept.append(request, 'error', frame);
     await redis.spublish(channel, frame);
   }
   return requests.length;

@@ -31,7 +31,7 @@ const secretsPath = (dataDir: string): string => join(dataDir, 'secrets.json');
 
 /** @throws ConfigError if the file cannot be read or written, or is damaged */
 export function loadSecrets(dataDir: string): Secrets {
-  const kept = readKept(dataDir);
+  const kept = readStored(dataDir);
   const secrets: Secrets = {
     masterKey: randomText(32),
     mongodbPassword: randomText(24),
@@ -53,7 +53,7 @@ export function saveSecrets(dataDir: string, secrets: Secrets): void {
   tryOn(dataDir, path, () => writePrivateFile(path, secrets));
 }
 
-function readKept(dataDir: string): Partial<Secrets> | null {
+function readStored(dataDir: string): Partial<Secrets> | null {
   const path = secretsPath(dataDir);
   let kept: unknown;
   try {

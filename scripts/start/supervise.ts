@@ -53,7 +53,7 @@ export class PartFailed extends Error {
 const restartDelaysMs = [100, 500, 1_000, 2_000, 5_000];
 /** If a process lived this long, its death has a new cause. */
 const healthyAfterMs = 2_000;
-const maxKeptErrorBytes = 16_384;
+const maxStoredErrorBytes = 16_384;
 
 /** Runs one process, and restarts it whenever it ends, until it is stopped. */
 export class SupervisedPart {
@@ -120,11 +120,11 @@ export class SupervisedPart {
     if (child.pid !== undefined) this.#events.onSpawned(child.pid);
 
     child.stdout.on('data', (chunk: Buffer) => {
-      lastWords = (lastWords + chunk.toString()).trimEnd().split('\n').at(-1)!.slice(-maxKeptErrorBytes);
+      lastWords = (lastWords + chunk.toString()).trimEnd().split('\n').at(-1)!.slice(-maxStoredErrorBytes);
       this.#events.onOutput(chunk, 'stdout');
     });
     child.stderr.on('data', (chunk: Buffer) => {
-      errorText = (errorText + chunk.toString()).slice(-maxKeptErrorBytes);
+      errorText = (errorText + chunk.toString()).slice(-maxStoredErrorBytes);
       this.#events.onOutput(chunk, 'stderr');
     });
     child.on('error', (error) => {

@@ -5,7 +5,7 @@ export interface HeldCalls {
   /** How many are waiting now. */
   readonly waiting: number;
   /** Releases this many more calls: waiting ones first, then later ones. */
-  letGo(count: number): void;
+  release(count: number): void;
   /** Releases all calls, including later ones. */
   end(): void;
 }
@@ -43,7 +43,7 @@ class HeldModel implements HeldCalls {
     return this.#waiting.size;
   }
 
-  letGo(count: number): void {
+  release(count: number): void {
     this.#allowed += count;
     for (const go of this.#waiting) {
       if (this.#allowed === 0) return;
@@ -55,7 +55,7 @@ class HeldModel implements HeldCalls {
 
   end(): void {
     this.#onEnd();
-    this.letGo(Infinity);
+    this.release(Infinity);
   }
 
   async pass(signal: AbortSignal): Promise<void> {

@@ -1,7 +1,7 @@
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { claimLifetimeSeconds, type IdempotencyClaim } from './idempotency-claim.ts';
-import { keptBytesFunctions, maxKeptBytesPerAccount } from './kept-bytes.ts';
+import { storedBytesFunctions, maxStoredBytesPerAccount } from './stored-bytes.ts';
 import type { AccountRefusal } from './account-refusal.ts';
 import { mostOfReserved } from './reservation-store.ts';
 import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
@@ -14,7 +14,7 @@ import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
  * Requests refused for lack of money still use up their slots, and so do replays and conflicts of an Idempotency-Key:
  * the rate limit also applies to a caller that has no money or only replays a kept response.
  */
-const script = new RedisScript(`${keptBytesFunctions}
+const script = new RedisScript(`${storedBytesFunctions}
 local account, window, reservations, stream, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, keyHash, slots = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local fixed, unit, wanted, least = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -39,7 +39,7 @@ if isKnown then
   return {'attached', limit, limit - used, 60, known[2]}
 end
 
-if claim and keptBytesExceed(KEYS[6], tonumber(ARGV[16])) then
+if claim and storedBytesExceed(KEYS[6], tonumber(ARGV[16])) then
   redis.call('HSET', account, 'win', used)
   return {'kept_too_much', limit, limit - used, 60}
 end
@@ -136,7 +136,9 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
       redisKeys.rpmWindow(accountId),
       redisKeys.reservations(shard),
       redisKeys.ledgerStream(shard),
-      ...(claim === null ? [] : [redisKeys.claim(accountId, claim.keyHash), redisKeys.keptBytes(accountId)]),
+      ...(claim === null
+        ? []
+        : [redisKeys.claim(accountId, claim.keyHash), redisKeys.storedBytes(accountId)]),
     ],
     [
       request.requestId,
@@ -153,7 +155,7 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
       request.slotsTaken,
       ...(claim === null
         ? []
-        : [claim.bodyHash, claim.keyHash, claimLifetimeSeconds, maxKeptBytesPerAccount]),
+        : [claim.bodyHash, claim.keyHash, claimLifetimeSeconds, maxStoredBytesPerAccount]),
     ],
   )) as [AdmissionResult['outcome'], ...unknown[]];
   const [outcome, limit, remaining, resetSeconds, ...rest] = answer;

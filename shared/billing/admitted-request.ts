@@ -27,7 +27,7 @@ export interface AdmittedRequest {
 }
 
 /** Whether a request's response is kept after the connection closes. */
-export const isKept = ({
+export const isResponseStored = ({
   claimHash,
   jobAttempt,
 }: Pick<AdmittedRequest, 'claimHash' | 'jobAttempt'>): boolean =>

@@ -43,12 +43,12 @@ local lists = p .. 'jobs:' .. account .. ':'
 local open = redis.call('ZCARD', lists .. 'q') + redis.call('ZCARD', lists .. 'a')
 if open >= tonumber(limits[1] or '${defaultMaxQueued}') then return {'too_many_jobs', open} end
 if redis.call('ZCARD', lists .. 'all') >= ${maxJobsOfAccount} then return {'too_many_kept', ${maxJobsOfAccount}} end
-local keptBytes = bytes + recordBytes(url)
-if tonumber(redis.call('HGET', held, 'bytes') or '0') + keptBytes > ${maxBytesOfAccount} then
+local storedBytes = bytes + recordBytes(url)
+if tonumber(redis.call('HGET', held, 'bytes') or '0') + storedBytes > ${maxBytesOfAccount} then
   return {'too_many_bytes', ${maxBytesOfAccount / 1e6}}
 end
 local totals = redis.call('HMGET', p .. 'job-totals', queue, 'bytes')
-if tonumber(totals[1] or '0') >= ${maxWaitingOfShard} or tonumber(totals[2] or '0') + keptBytes > ${maxBytesOfShard} then
+if tonumber(totals[1] or '0') >= ${maxWaitingOfShard} or tonumber(totals[2] or '0') + storedBytes > ${maxBytesOfShard} then
   return {'queue_full'}
 end
 local reservation = redis.call('HGET', reservations, id)
@@ -62,7 +62,7 @@ if body ~= '' then redis.call('SET', bodyKey, body, 'EX', lifetime)
 elseif redis.call('EXPIRE', bodyKey, lifetime) == 0 then return {'gone'} end
 redis.call('HDEL', reservations, id)
 changeHeld(p, account, cost, isFree, 1)
-changeBytes(p, account, keptBytes)
+changeBytes(p, account, storedBytes)
 -- An Idempotency-Key stands for the job for as long as that may take; the job's end decides what becomes of it.
 local claim = claimOf(p, account, id, hold)
 if claim then redis.call('EXPIRE', claim, lifetime + ${claimSlackSeconds}) end

@@ -7,7 +7,7 @@ export const maxSharedMs = 60_000;
 export class SingleFlight<T> {
   readonly #what: string;
   readonly #maxMs: number;
-  readonly #underWay = new Map<string, Promise<T>>();
+  readonly #inFlight = new Map<string, Promise<T>>();
 
   /**
    * @param what name of the look-up in the log
@@ -20,10 +20,10 @@ export class SingleFlight<T> {
 
   /** @throws AppError `service_unavailable` when the time is over; any error that `start` throws */
   async run(key: string, start: () => Promise<T>): Promise<T> {
-    let work = this.#underWay.get(key);
+    let work = this.#inFlight.get(key);
     if (work === undefined) {
-      work = waitForLookUp(this.#maxMs, this.#what, start()).finally(() => this.#underWay.delete(key));
-      this.#underWay.set(key, work);
+      work = waitForLookUp(this.#maxMs, this.#what, start()).finally(() => this.#inFlight.delete(key));
+      this.#inFlight.set(key, work);
     }
     return await work;
   }
@@ -33,7 +33,7 @@ export class SingleFlight<T> {
    * one.
    */
   async runNext(key: string, start: () => Promise<T>): Promise<T> {
-    await this.#underWay.get(key)?.catch(() => undefined);
+    await this.#inFlight.get(key)?.catch(() => undefined);
     return await this.run(key, start);
   }
 }

@@ -50,9 +50,9 @@ export function countBulkRuns(queue: QueueName, concurrency: number): number {
 }
 
 /**
- * @param underWay requests of the account at this api process, including the new one and those whose callers left.
+ * @param inFlight requests of the account at this api process, including the new one and those whose callers left.
  * Pure.
  */
-export function chooseLane(underWay: number): Lane {
-  return underWay > quickLaneRequests ? 'bulk' : 'quick';
+export function chooseLane(inFlight: number): Lane {
+  return inFlight > quickLaneRequests ? 'bulk' : 'quick';
 }

@@ -1,6 +1,9 @@
 import type { ChatRequest } from '../contract/chat.ts';
 import type { AdmittedRequest } from '../billing/admitted-request.ts';
 
+/** The reply channel of durable jobs, which have no listener. */
+export const noChannel = '';
+
 /** Queue names, as `--queues` takes them. Interactive chats wait on the ready queue of `chat`, the others in BullMQ. */
 export const queueNames = ['chat', 'image', 'embedding'] as const;
 export type QueueName = (typeof queueNames)[number];

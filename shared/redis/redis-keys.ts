@@ -43,14 +43,14 @@ export const redisKeys = {
    * String: the frames of a request whose response is kept after its connection closes, or where they have moved; a
    * day.
    */
-  keptFrames: (accountId: string, requestId: string) => `mg:${tag(shardOf(accountId))}:kept:${requestId}`,
+  storedFrames: (accountId: string, requestId: string) => `mg:${tag(shardOf(accountId))}:kept:${requestId}`,
   /** String: a large whole response that the object store does not take at the moment; a day. */
-  keptAnswer: (accountId: string, requestId: string) =>
+  storedResponse: (accountId: string, requestId: string) =>
     `mg:${tag(shardOf(accountId))}:kept-answer:${requestId}`,
   /** Hash: `sum` of an account's bytes kept in Redis under Idempotency-Keys, and their parts by expiry time; a day. */
-  keptBytes: (accountId: string) => `mg:${tag(shardOf(accountId))}:kept-bytes:${accountId}`,
+  storedBytes: (accountId: string) => `mg:${tag(shardOf(accountId))}:kept-bytes:${accountId}`,
   /** Hash: the same for the responses of durable jobs. */
-  jobKeptBytes: (accountId: string) => `mg:${tag(shardOf(accountId))}:job-kept-bytes:${accountId}`,
+  jobStoredBytes: (accountId: string) => `mg:${tag(shardOf(accountId))}:job-kept-bytes:${accountId}`,
   /**
    * Prefix of all keys of durable jobs in a shard, so that one script can change a job, its reservation and the lists
    * it is in. `shared/jobs/job-lua.ts` defines the keys.
@@ -201,11 +201,11 @@ export const redisKeys = {
    * String: a vector that a model returned to one account for one text, by a hash of all three; kept as long as the
    * catalog says. All keys of a model's cache share a tag, because one script stores new vectors and drops the oldest.
    */
-  keptVector: (modelId: string, hash: string) => `mg:{vectors:${modelId}}:v:${hash}`,
+  cachedVector: (modelId: string, hash: string) => `mg:{vectors:${modelId}}:v:${hash}`,
   /** List: the cached vectors of a model, oldest first, and their sizes; an hour longer than the last of them. */
-  keptVectorsOrder: (modelId: string) => `mg:{vectors:${modelId}}:order`,
+  cachedVectorsOrder: (modelId: string) => `mg:{vectors:${modelId}}:order`,
   /** Hash: hits and misses of a model's cache, in inputs; 30 days after the last one. */
-  keptVectorsUse: (modelId: string) => `mg:{vectors:${modelId}}:use`,
+  cachedVectorsUse: (modelId: string) => `mg:{vectors:${modelId}}:use`,
 
   /** String: a captcha that was shown but not solved yet, with its solution, as JSON; five minutes. */
   captcha: (challengeId: string) => `mg:{web}:captcha:${challengeId}`,

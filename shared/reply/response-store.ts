@@ -5,7 +5,7 @@ import { answerPrefix } from '../storage/lifecycle-rules.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { encodeFrame } from './frame.ts';
-import type { KeptFramesStore, KeptPart, KeptRequest, KeptSize } from './kept-frames-store.ts';
+import type { StoredFramesStore, StoredPart, StoredRequest, StoredSize } from './stored-frames-store.ts';
 
 /**
  * Where a whole response is stored, as sent in a `stored` frame. Its reader knows the length before reading any of it.
@@ -18,7 +18,7 @@ export interface StoredResponse {
 }
 
 /** A durable job whose response is kept. */
-export type KeptJob = KeptRequest & { readonly jobAttempt: number };
+export type StoredJob = StoredRequest & { readonly jobAttempt: number };
 
 export const encodeStored = (stored: StoredResponse): string => JSON.stringify(stored);
 
@@ -48,19 +48,19 @@ const contentType = 'application/octet-stream';
  * streams that have ended. A request has one of the two.
  */
 export class ResponseStore {
-  readonly #kept: KeptFramesStore;
+  readonly #kept: StoredFramesStore;
   readonly #objects: ObjectStore;
   readonly #readMs: number;
 
   /** @param readMs how long one read of the object store may take */
-  constructor(kept: KeptFramesStore, objects: ObjectStore, readMs = longestReadMs) {
+  constructor(kept: StoredFramesStore, objects: ObjectStore, readMs = longestReadMs) {
     this.#kept = kept;
     this.#objects = objects;
     this.#readMs = readMs;
   }
 
   /** @throws AppError `too_many_jobs` if neither store takes it */
-  async put(request: KeptRequest, bytes: Buffer): Promise<StoredResponse> {
+  async put(request: StoredRequest, bytes: Buffer): Promise<StoredResponse> {
     const { jobAttempt: attempt } = request;
     const stored = { bytes: bytes.length, ...(attempt !== undefined && { attempt }) };
     try {
@@ -79,9 +79,9 @@ export class ResponseStore {
    * @throws AppError `too_many_jobs` if neither store takes it
    */
   async keep(
-    request: KeptJob,
+    request: StoredJob,
     bytes: Buffer,
-  ): Promise<{ readonly size: KeptSize } | { readonly stored: StoredResponse }> {
+  ): Promise<{ readonly size: StoredSize } | { readonly stored: StoredResponse }> {
     const { requestId, jobAttempt: attempt } = request;
     // Readers start at the first frame. What an earlier attempt stored may even have moved.
     if (attempt > 1) await this.#kept.clear(request);
@@ -129,7 +129,7 @@ export class ResponseStore {
    * @returns false if it changed or expired meanwhile, and is left as it is
    * @throws Error while either store is away
    */
-  async move(part: KeptPart, request: KeptRequest, bytes: number): Promise<boolean> {
+  async move(part: StoredPart, request: StoredRequest, bytes: number): Promise<boolean> {
     const kept = this.#kept;
     const stopping = new AbortController();
     let hasChanged = false;

@@ -8,11 +8,11 @@ const smallestBytes = 64 * 1024;
 export interface PooledBuffer {
   readonly bytes: Buffer;
   /** Call this once nothing refers to the bytes any more. Calling it again has no effect. */
-  readonly giveBack: () => void;
+  readonly release: () => void;
 }
 
 /** Wraps a buffer that does not come from a pool. Giving it back does nothing. */
-export const ownBuffer = (bytes: Buffer): PooledBuffer => ({ bytes, giveBack: () => undefined });
+export const ownBuffer = (bytes: Buffer): PooledBuffer => ({ bytes, release: () => undefined });
 
 /** A free buffer more than this many times larger than needed is kept for larger requests. */
 const maxSlack = 8;
@@ -25,7 +25,7 @@ export class BufferPool {
   readonly #maxKeptBytes: number;
   /** Oldest first, by when they were given back. */
   #free: Buffer[] = [];
-  #keptBytes = 0;
+  #storedBytes = 0;
 
   constructor(maxKeptBytes: number) {
     this.#maxKeptBytes = maxKeptBytes;
@@ -37,7 +37,7 @@ export class BufferPool {
     let buffer: Buffer | null = this.#take(size) ?? Buffer.allocUnsafeSlow(size);
     return {
       bytes: buffer.subarray(0, length),
-      giveBack: () => {
+      release: () => {
         if (buffer !== null) this.#keep(buffer);
         buffer = null;
       },
@@ -49,9 +49,9 @@ export class BufferPool {
    * something may still be reading or writing the buffer, so it is not reused.
    */
   async use<T>(length: number, work: (buffer: Buffer) => Promise<T> | T): Promise<T> {
-    const { bytes, giveBack } = this.lend(length);
+    const { bytes, release } = this.lend(length);
     const result = await work(bytes);
-    giveBack();
+    release();
     return result;
   }
 
@@ -64,7 +64,7 @@ export class BufferPool {
     }
     if (best === -1) return null;
     const [buffer] = this.#free.splice(best, 1);
-    this.#keptBytes -= buffer!.length;
+    this.#storedBytes -= buffer!.length;
     return buffer!;
   }
 
@@ -72,7 +72,7 @@ export class BufferPool {
   #keep(buffer: Buffer): void {
     if (buffer.length > this.#maxKeptBytes) return;
     this.#free.push(buffer);
-    this.#keptBytes += buffer.length;
-    while (this.#keptBytes > this.#maxKeptBytes) this.#keptBytes -= this.#free.shift()!.length;
+    this.#storedBytes += buffer.length;
+    while (this.#storedBytes > this.#maxKeptBytes) this.#storedBytes -= this.#free.shift()!.length;
   }
 }

@@ -34,15 +34,15 @@ export function collectWhenIdle({
   collect = findCollector(),
 }: IdleCollectionOptions = {}): () => void {
   /** Lowest size since the last collection. It starts at zero because startup leaves garbage, too. */
-  let keptBytes = 0;
+  let storedBytes = 0;
   let cpu = process.cpuUsage();
   let atMs = performance.now();
   const check = (): void => {
     const { user, system } = process.cpuUsage(cpu);
     const isIdle = (user + system) / 1_000 < idleShare * (performance.now() - atMs);
-    const isDue = isIdle && countHeldBytes() - keptBytes > Math.max(growthBytes, keptBytes / 4);
+    const isDue = isIdle && countHeldBytes() - storedBytes > Math.max(growthBytes, storedBytes / 4);
     if (isDue) collect();
-    keptBytes = isDue ? countHeldBytes() : Math.min(keptBytes, countHeldBytes());
+    storedBytes = isDue ? countHeldBytes() : Math.min(storedBytes, countHeldBytes());
     cpu = process.cpuUsage();
     atMs = performance.now();
   };

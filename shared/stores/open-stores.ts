@@ -8,7 +8,7 @@ import { PayloadStore } from '../queue/payload-store.ts';
 import { locateRedis } from '../redis/locate-redis-client.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../redis/redis-client.ts';
 import { Subscriber } from '../redis/subscriber-client.ts';
-import { KeptFramesStore } from '../reply/kept-frames-store.ts';
+import { StoredFramesStore } from '../reply/stored-frames-store.ts';
 import type { Config } from '../config/config.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../storage/mongo-client.ts';
@@ -30,7 +30,7 @@ export interface Stores {
   readonly hotAccounts: HotAccountStore;
   readonly codes: RefillCodeStore;
   readonly payloads: PayloadStore;
-  readonly keptFrames: KeptFramesStore;
+  readonly storedFrames: StoredFramesStore;
   readonly web: WebStores;
   readonly mails: MailQueue;
   /** Opens another client, which is closed with the others. */
@@ -72,7 +72,7 @@ export async function openStores(config: Config, env: NodeJS.ProcessEnv, log: Lo
     hotAccounts: new HotAccountStore(redis, accounts, ledger),
     codes: new RefillCodeStore(mongo.db),
     payloads: new PayloadStore(payloadRedis, log),
-    keptFrames: new KeptFramesStore(redis, payloadRedis),
+    storedFrames: new StoredFramesStore(redis, payloadRedis),
     web: openWebStores(mongo, config),
     mails,
     async connect(purpose) {

@@ -1,6 +1,6 @@
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
-import { countKeptVectors } from './keep-vectors-script.ts';
+import { countCachedVectors } from './keep-vectors-script.ts';
 
 const keptSeconds = 30 * 86_400;
 
@@ -23,7 +23,7 @@ export class CacheUseStore {
   }
 
   async count(modelId: string, hits: number, misses: number): Promise<void> {
-    const key = redisKeys.keptVectorsUse(modelId);
+    const key = redisKeys.cachedVectorsUse(modelId);
     await Promise.all([
       hits === 0 ? null : this.#redis.hincrby(key, 'hits', hits),
       misses === 0 ? null : this.#redis.hincrby(key, 'misses', misses),
@@ -35,8 +35,8 @@ export class CacheUseStore {
   async read(modelId: string): Promise<CacheUse> {
     return await callRedis(async () => {
       const [[hits, misses], { entries, bytes }] = await Promise.all([
-        this.#redis.hmget(redisKeys.keptVectorsUse(modelId), 'hits', 'misses'),
-        countKeptVectors(this.#redis, modelId),
+        this.#redis.hmget(redisKeys.cachedVectorsUse(modelId), 'hits', 'misses'),
+        countCachedVectors(this.#redis, modelId),
       ]);
       return { hits: Number(hits ?? 0), misses: Number(misses ?? 0), entries, bytes };
     });

@@ -65,12 +65,12 @@ const graceMs = 3_600_000;
  */
 const mostDrops = 500;
 
-export interface VectorToKeep {
+export interface VectorToCache {
   readonly hash: string;
   readonly value: Buffer;
 }
 
-export interface KeptVectors {
+export interface CachedVectors {
   readonly entries: number;
   readonly bytes: number;
   /** In this run. */
@@ -78,13 +78,13 @@ export interface KeptVectors {
 }
 
 /** Stores vectors in one round trip. Existing entries and their expiry stay unchanged. */
-export async function runKeepVectors(
+export async function runCacheVectors(
   redis: RedisClient,
   modelId: string,
   { ttlSeconds, maxBytes }: CatalogEmbeddingCache,
-  vectors: readonly VectorToKeep[],
-): Promise<KeptVectors> {
-  const keys = vectors.map(({ hash }) => redisKeys.keptVector(modelId, hash));
+  vectors: readonly VectorToCache[],
+): Promise<CachedVectors> {
+  const keys = vectors.map(({ hash }) => redisKeys.cachedVector(modelId, hash));
   const entries = vectors.flatMap(({ hash, value }, i) => [
     hash,
     value,
@@ -94,7 +94,7 @@ export async function runKeepVectors(
 }
 
 /** Counts the stored vectors, without expired ones. */
-export async function countKeptVectors(redis: RedisClient, modelId: string): Promise<KeptVectors> {
+export async function countCachedVectors(redis: RedisClient, modelId: string): Promise<CachedVectors> {
   for (;;) {
     const kept = await run(redis, modelId, [], [0, 0, 0, mostDrops]);
     if (kept.dropped < mostDrops) return kept;
@@ -106,9 +106,9 @@ async function run(
   modelId: string,
   entryKeys: readonly string[],
   args: readonly (string | number | Buffer)[],
-): Promise<KeptVectors> {
-  const keys = [redisKeys.keptVectorsOrder(modelId), ...entryKeys];
-  const prefix = redisKeys.keptVector(modelId, '');
+): Promise<CachedVectors> {
+  const keys = [redisKeys.cachedVectorsOrder(modelId), ...entryKeys];
+  const prefix = redisKeys.cachedVector(modelId, '');
   const [entries, bytes, dropped] = (await keepScript.run(redis, keys, [prefix, ...args])) as [
     number,
     number,

@@ -128,11 +128,11 @@ test('one account’s large calls keep another’s single input waiting for one 
   const held = rig.vendor.hold('emb');
   const bulk = Promise.all(['a', 'b', 'c'].map((name) => embed(rig, heavy, textsOf(name, 2_048))));
   await waitForInputsInLine(rig.stack, 3 * 2_048 - 512);
-  held.letGo(1);
+  held.release(1);
   await waitForInputsInLine(rig.stack, 3 * 2_048 - 2 * 512);
   const single = embed(rig, light, 'a single input');
   await waitForInputsInLine(rig.stack, 3 * 2_048 - 2 * 512 + 1);
-  held.letGo(2);
+  held.release(2);
   t.is((await single).status, 200);
   const entry = rig.vendor.requests.entries.findIndex((one) => inputsOf(one).includes('a single input'));
   t.is(entry, 2, 'the first call after the one that was under way when it came');

@@ -139,7 +139,7 @@ test.serial(
     const held = vendor.hold('emb-last');
     const inputs = textsOf('cat', 200);
     const caller = embedAndLeave(ann, 'last', inputs);
-    held.letGo(3);
+    held.release(3);
     await waitFor('the last call', () => callsOf('emb-last').length === 4 && held.waiting === 1);
     await caller.leave();
     held.end();
@@ -355,7 +355,7 @@ test.serial('who leaves after sending what is refused shares no calls with other
     await waitForInputsInLine(stack, 61);
     const good = embed(bob, 'mixed', `good ${round}`);
     await waitForInputsInLine(stack, 62);
-    held.letGo(1);
+    held.release(1);
     await waitFor('the poison to be asked for', () => callsWith(name, `poison ${round}`).length === 1);
     await bad.leave();
     await waitForInputsInLine(stack, round === 1 ? 0 : 1);
@@ -396,7 +396,7 @@ test.serial(
       const single = embed(one, 'turns', `single ${i}`);
       await waitForInputsInLine(stack, 299 - 3 * i);
       // The two that are under way, and the next two.
-      held.letGo(4);
+      held.release(4);
       t.is((await single).status, 200);
       await waitFor('the next calls', () => held.waiting === 2);
       const place = callsOf('emb-turns').findIndex((call) => inputsOf(call).includes(`single ${i}`));

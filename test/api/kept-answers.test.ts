@@ -5,10 +5,10 @@ import type { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { maxKeptBytesPerAccount, maxKeptBytesUnderWay } from '../../shared/billing/kept-bytes.ts';
+import { maxStoredBytesPerAccount, maxStoredBytesInFlight } from '../../shared/billing/stored-bytes.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { createJob, waitForJob } from '../support/jobs.ts';
-import { pretendKept, readKeptBytes } from '../support/kept-answers.ts';
+import { pretendStored, readStoredBytes } from '../support/kept-answers.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { useRaw, type RawCaller } from '../support/raw-caller.ts';
@@ -87,7 +87,7 @@ async function send(
 }
 
 const lengthInRedis = ({ id }: TestAccount, requestId: string, of = stack): Promise<number> =>
-  of.redis.strlen(redisKeys.keptFrames(id, requestId));
+  of.redis.strlen(redisKeys.storedFrames(id, requestId));
 
 async function waitUntilMoved(account: TestAccount, requestId: string, of = stack): Promise<void> {
   await waitFor('the stream to move', async () => (await lengthInRedis(account, requestId, of)) < 100);
@@ -134,7 +134,7 @@ test('a stream that has ended moves to the object store, and is given again from
     t.is(headers.get('idempotent-replayed'), 'true');
     t.true(text === first.text);
   }
-  const kept = await readKeptBytes(stack.redis, account.id);
+  const kept = await readStoredBytes(stack.redis, account.id);
   t.true(kept['sum']! < 100);
 });
 
@@ -144,8 +144,8 @@ test('a short stream stays in Redis, unless its account has much there', async (
   const first = await send(account, ask(1, true), key);
   const kept = await lengthInRedis(account, first.requestId);
   t.true(kept > eventBytes);
-  t.is((await readKeptBytes(stack.redis, account.id))['sum'], kept);
-  await pretendKept(stack.redis, account.id, maxKeptBytesPerAccount - 1_000_000);
+  t.is((await readStoredBytes(stack.redis, account.id))['sum'], kept);
+  await pretendStored(stack.redis, account.id, maxStoredBytesPerAccount - 1_000_000);
   const second = await send(account, ask(1, true), later);
   await waitUntilMoved(account, second.requestId);
   t.is((await send(account, ask(1, true), later)).text, second.text);
@@ -165,14 +165,14 @@ test('while the object store is away streams and whole answers stay in Redis, co
     t.is(again.headers.get('idempotent-replayed'), 'true');
     t.true(again.text === first.text);
   }
-  t.true((await readKeptBytes(own.redis, account.id))['sum']! > 40 * eventBytes);
+  t.true((await readStoredBytes(own.redis, account.id))['sum']! > 40 * eventBytes);
 });
 
 test('an account that has too much in Redis is told to wait or to leave the header out, and gets what is kept for it', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
   const key = createKey();
   const kept = await send(account, ask(1), key);
-  await pretendKept(stack.redis, account.id, maxKeptBytesPerAccount + 1);
+  await pretendStored(stack.redis, account.id, maxStoredBytesPerAccount + 1);
   const refused = await send(account, ask(1), createKey());
   t.is(refused.status, 429);
   t.truthy(refused.headers.get('retry-after'));
@@ -183,10 +183,10 @@ test('an account that has too much in Redis is told to wait or to leave the head
   t.is((await send(account, ask(1), {})).status, 200, 'without the header');
   t.is((await send(account, ask(1), key)).text, kept.text, 'a replay');
   t.is((await send(other, ask(1), createKey())).status, 200);
-  await pretendKept(stack.redis, account.id, maxKeptBytesPerAccount + 1, -20);
+  await pretendStored(stack.redis, account.id, maxStoredBytesPerAccount + 1, -20);
   await stack.redis.hdel(
-    redisKeys.keptBytes(account.id),
-    ...Object.keys(await readKeptBytes(stack.redis, account.id)).filter(
+    redisKeys.storedBytes(account.id),
+    ...Object.keys(await readStoredBytes(stack.redis, account.id)).filter(
       (field) => field !== 'sum' && Number(field) > Date.now() / 1_000,
     ),
   );
@@ -199,9 +199,9 @@ test('answers of jobs that have ended, however many, keep no request with an Ide
   const { redis } = stack;
   const job = await createJob(stack, account, chats, ask(0), createKey());
   await waitForJob(stack, account, job.id);
-  t.deepEqual(await readKeptBytes(redis, account.id), {});
-  t.true((await readKeptBytes(redis, account.id, 'jobKeptBytes'))['sum']! > 0);
-  await pretendKept(redis, account.id, maxKeptBytesUnderWay, 600, 'jobKeptBytes');
+  t.deepEqual(await readStoredBytes(redis, account.id), {});
+  t.true((await readStoredBytes(redis, account.id, 'jobStoredBytes'))['sum']! > 0);
+  await pretendStored(redis, account.id, maxStoredBytesInFlight, 600, 'jobStoredBytes');
   t.is((await send(account, ask(1), createKey())).status, 200);
   // Past the bound what a further job leaves in Redis says no more than where its response is.
   const more = await createJob(stack, account, chats, ask(0));
@@ -221,7 +221,7 @@ test('a stream whose account comes to have too much in Redis ends, and what came
   const response = await own.post(chats, account.apiKey, { ...ask(1, true), messages }, createKey());
   const reader = response.body!.getReader();
   const chunks = [Buffer.from((await reader.read()).value ?? [])];
-  await pretendKept(own.redis, account.id, maxKeptBytesUnderWay);
+  await pretendStored(own.redis, account.id, maxStoredBytesInFlight);
   for (let next = await reader.read(); !next.done; next = await reader.read())
     chunks.push(Buffer.from(next.value));
   const { events } = parseSse(Buffer.concat(chunks).toString());

@@ -13,10 +13,10 @@ import { parseRub } from '../../shared/pricing/money.ts';
 import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { ResponseStore } from '../../shared/reply/response-store.ts';
-import { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
+import { StoredFramesStore } from '../../shared/reply/stored-frames-store.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
 import { OrphanSweeper } from '../../workers/maintenance/sweep-orphans.ts';
-import { ShardLeases } from '../../workers/ledger/shard-leases.ts';
+import { ShardLeases } from '../../workers/leases/shard-leases.ts';
 import { countOpenJobs, endJobLeases, findHeldByJobs, listAllJobs } from '../support/audit-jobs.ts';
 import { ageReservation } from '../support/billing.ts';
 import { readJob } from '../support/jobs.ts';
@@ -182,7 +182,7 @@ test('a job whose worker died between the kept answer and the settlement runs ag
   await waitUntilReady(payloads);
   const objects = new ObjectStore(config.s3);
   t.teardown(() => objects.close());
-  const answers = new ResponseStore(new KeptFramesStore(redis, payloads), objects);
+  const answers = new ResponseStore(new StoredFramesStore(redis, payloads), objects);
   await answers.keep(
     { requestId: id, accountId: account.id, jobAttempt: 1 },
     Buffer.from('{"from": "the first attempt"}'),
@@ -206,7 +206,7 @@ test('a worker that stood still until its lease ran out neither charges nor ends
   await waitFor('the call', () => held.waiting === 1);
   first.child.kill('SIGSTOP');
   // Its answer has come by the time it goes on.
-  held.letGo(1);
+  held.release(1);
   await startRole(t, 'worker', stack.env);
   await endJobLeases(stack.redis);
   await waitFor('the call of the other', () => held.waiting === 1);

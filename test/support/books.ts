@@ -15,7 +15,7 @@ import { Faults } from '../../shared/storage/faults.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
 import { startLedgerReader } from '../../workers/ledger/ledger-reader.ts';
 import { ShardLedger } from '../../workers/ledger/shard-ledger.ts';
-import { ShardLeases } from '../../workers/ledger/shard-leases.ts';
+import { ShardLeases } from '../../workers/leases/shard-leases.ts';
 import { openTestMongo, openTestRedis } from './stores.ts';
 import { waitFor } from './wait-for.ts';
 

@@ -8,7 +8,7 @@ import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { encodeFrame, type FrameKind } from '../../shared/reply/frame.ts';
-import type { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
+import type { StoredFramesStore } from '../../shared/reply/stored-frames-store.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
 
@@ -31,7 +31,7 @@ export function makeFrame(
 
 /** A whole stream: `accepted`, a delta for each payload, and a result. @returns how many bytes are kept of it */
 export async function keepStream(
-  frames: KeptFramesStore,
+  frames: StoredFramesStore,
   request: HeldRequest,
   deltas: readonly Buffer[],
   result = 'data: [DONE]\n\n',
@@ -44,13 +44,13 @@ export async function keepStream(
 }
 
 /** Which answers are counted together. */
-type KeptCounter = 'keptBytes' | 'jobKeptBytes';
+type StoredBytesCounter = 'storedBytes' | 'jobStoredBytes';
 
 /** What Redis has counted for an account, by the end of the ten minutes in which it expires, and in sum. */
-export async function readKeptBytes(
+export async function readStoredBytes(
   redis: RedisClient,
   accountId: string,
-  counter: KeptCounter = 'keptBytes',
+  counter: StoredBytesCounter = 'storedBytes',
 ): Promise<Record<string, number>> {
   const fields = await redis.hgetall(redisKeys[counter](accountId));
   return Object.fromEntries(
@@ -61,12 +61,12 @@ export async function readKeptBytes(
 }
 
 /** Makes an account look as if it had kept so much, for the next ten minutes or the last. */
-export async function pretendKept(
+export async function pretendStored(
   redis: RedisClient,
   accountId: string,
   bytes: number,
   inMinutes = 600,
-  counter: KeptCounter = 'keptBytes',
+  counter: StoredBytesCounter = 'storedBytes',
 ): Promise<void> {
   const at = Math.floor(Date.now() / 1_000) + inMinutes * 60;
   await redis.hset(redisKeys[counter](accountId), { sum: bytes, [Math.floor(at / 600) * 600]: bytes });

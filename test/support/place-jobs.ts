@@ -3,7 +3,7 @@ import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { placeJob, type NewJob } from '../../shared/jobs/place-job-script.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import { noChannel } from '../../shared/reply/reply-channel.ts';
+import { noChannel } from '../../shared/queue/job-kinds.ts';
 import { admission } from './billing.ts';
 import type { TestStack } from './stack.ts';
 

@@ -14,7 +14,7 @@ import { billCall, type CallBill } from './bill-call.ts';
 import { chooseCheck } from './choose-check.ts';
 import { deliverVectors } from './deliver-vectors.ts';
 import { BufferRef, type PendingInput } from './embedding-work.ts';
-import { keepOutcomes } from './kept-vectors.ts';
+import { keepOutcomes } from './cached-vectors.ts';
 import type { Quarantine } from './quarantine.ts';
 import { findUser, sumTokens } from './inputs-of-calls.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
@@ -125,7 +125,7 @@ export class EmbeddingCaller {
       recalled: new Map(),
     };
     const answer = await upstream.embed(target, call, context);
-    const hold = answer.giveBack === null ? null : new BufferRef(answer.giveBack);
+    const hold = answer.release === null ? null : new BufferRef(answer.release);
     hold?.take();
     const bill = billCall(inputs, answer.promptTokens);
     this.#noteBill(model, target, inputs, bill, answer.promptTokens);

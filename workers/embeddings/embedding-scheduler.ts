@@ -15,7 +15,7 @@ import {
 } from './embedding-work.ts';
 import { FaultSearch } from './fault-search.ts';
 import { abortWhenUnwanted, findAccounts } from './inputs-of-calls.ts';
-import { deliverKept } from './kept-vectors.ts';
+import { deliverCached } from './cached-vectors.ts';
 import { Quarantine } from './quarantine.ts';
 import { SharedInputs } from './shared-inputs.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
@@ -94,7 +94,7 @@ export class EmbeddingScheduler {
     if (stopSignal.aborted) onStop();
     if (signal.aborted) onAbort();
     const space = findVectorSpace(this.#options.findModel(), task.dimensions);
-    if (space !== null) await deliverKept(this.#vectorCache, space, request);
+    if (space !== null) await deliverCached(this.#vectorCache, space, request);
     for (const i of request.findMissing()) this.#add(request, i);
     this.#tryCall();
     const answer = await request.answer;

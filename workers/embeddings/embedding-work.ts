@@ -10,11 +10,11 @@ import type { Dimensions } from './waiting-inputs.ts';
  * last reference is dropped.
  */
 export class BufferRef {
-  readonly #giveBack: () => void;
+  readonly #release: () => void;
   #holders = 0;
 
-  constructor(giveBack: () => void) {
-    this.#giveBack = giveBack;
+  constructor(release: () => void) {
+    this.#release = release;
   }
 
   take(): void {
@@ -23,7 +23,7 @@ export class BufferRef {
 
   drop(): void {
     this.#holders -= 1;
-    if (this.#holders === 0) this.#giveBack();
+    if (this.#holders === 0) this.#release();
   }
 }
 

@@ -3,7 +3,7 @@ import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { CacheUseStore } from '../../shared/vector-cache/cache-use-store.ts';
-import { runKeepVectors, type VectorToKeep } from '../../shared/vector-cache/keep-vectors-script.ts';
+import { runCacheVectors, type VectorToCache } from '../../shared/vector-cache/keep-vectors-script.ts';
 import { decodeEntry, encodeEntry, type StoredVector } from './vector-entry.ts';
 import type { VectorSpace } from './vector-space.ts';
 
@@ -41,7 +41,7 @@ export class VectorCacheStore {
   /** Takes one round trip. Returns the vector for each name, in order; null for a miss. */
   async read(space: VectorSpace, names: readonly string[]): Promise<(StoredVector | null)[]> {
     const { modelId, dimensions } = space;
-    const keys = names.map((name) => redisKeys.keptVector(modelId, name));
+    const keys = names.map((name) => redisKeys.cachedVector(modelId, name));
     try {
       const kept = await within(lookUpMs, this.#readKeys(keys), failLate);
       const found = kept.map((bytes) => (bytes === null ? null : decodeEntry(bytes, dimensions)));
@@ -63,7 +63,7 @@ export class VectorCacheStore {
     try {
       const entries = fitting.map((one) => ({ hash: one.name, value: encodeEntry(one) }));
       const parts = cutByBytes(entries);
-      await Promise.all(parts.map((part) => runKeepVectors(this.#redis, space.modelId, space.limits, part)));
+      await Promise.all(parts.map((part) => runCacheVectors(this.#redis, space.modelId, space.limits, part)));
     } catch (error) {
       this.#tell(error, 'vectors could not be kept');
     } finally {
@@ -109,8 +109,8 @@ function failLate(): never {
   throw new LookUpTooSlow(`no answer within ${lookUpMs} ms`);
 }
 
-function cutByBytes(entries: readonly VectorToKeep[]): VectorToKeep[][] {
-  const parts: VectorToKeep[][] = [];
+function cutByBytes(entries: readonly VectorToCache[]): VectorToCache[][] {
+  const parts: VectorToCache[][] = [];
   let bytes = Infinity;
   for (const entry of entries) {
     bytes += entry.value.length;

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
-import type { RunControl } from '../../shared/reply/reply-channel.ts';
-import { isKept, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
-import { CallerGone, CallerStalled, RunReplaced, type RequestRun } from '../jobs/job-context.ts';
+import type { RunControl } from '../../shared/reply/worker-control.ts';
+import { isResponseStored, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import { CallerGone, CallerStalled, RunReplaced, type RequestRun } from '../runs/job-context.ts';
 
 /**
  * The api reports every few seconds that a caller still lags behind, and ends runs whose output is not read at
@@ -63,7 +63,7 @@ export class ActiveRuns {
 
   /** The reply channels that wait for work whose result is not kept, each once. */
   channels(): ReadonlySet<string> {
-    const awaited = [...this.#runs.values()].filter((run) => !isKept(run.request));
+    const awaited = [...this.#runs.values()].filter((run) => !isResponseStored(run.request));
     return new Set(awaited.map((run) => run.replyChannel));
   }
 
@@ -123,7 +123,8 @@ export class ActiveRuns {
   /** Stops all runs for an api process that is gone, except those whose result is kept for a later request. */
   cancelChannel(replyChannel: string): void {
     for (const run of this.#runs.values()) {
-      if (run.replyChannel === replyChannel && !isKept(run.request)) this.#cancel(run, new CallerGone(true));
+      if (run.replyChannel === replyChannel && !isResponseStored(run.request))
+        this.#cancel(run, new CallerGone(true));
     }
   }
 

@@ -5,7 +5,7 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { throughOutage } from '../../shared/redis/through-outage.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
-import { JobCancelled, RunReplaced } from '../jobs/job-context.ts';
+import { JobCancelled, RunReplaced } from '../runs/job-context.ts';
 
 /** Progress within this interval is reported at once. */
 const progressIntervalMs = 500;

@@ -4,7 +4,7 @@ import type { TakenJob } from '../../shared/jobs/run-job-scripts.ts';
 import type { Job } from '../../shared/queue/job-kinds.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { readJson } from '../../shared/encoding/read-json.ts';
-import type { JobDeps } from '../jobs/job-context.ts';
+import type { JobDeps } from '../runs/job-context.ts';
 import { memoryPerByte } from './read-stored-job.ts';
 
 /** The format of a stored job body. */

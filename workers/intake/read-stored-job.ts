@@ -3,7 +3,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import type { Job, StoredJob } from '../../shared/queue/job-kinds.ts';
 import { readJson } from '../../shared/encoding/read-json.ts';
-import { describeFailure, isReplaced, type JobDeps, type RequestRun } from '../jobs/job-context.ts';
+import { describeFailure, isReplaced, type JobDeps, type RequestRun } from '../runs/job-context.ts';
 
 /** Memory per byte of JSON: characters beyond Latin-1 take two bytes. */
 export const memoryPerByte = 2;

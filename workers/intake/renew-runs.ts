@@ -2,7 +2,7 @@ import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { jobLeaseMs, renewJobs } from '../../shared/jobs/run-job-scripts.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import { JobCancelled, RunReplaced } from '../jobs/job-context.ts';
+import { JobCancelled, RunReplaced } from '../runs/job-context.ts';
 import type { JobRun } from './job-run.ts';
 
 export interface Renewal {

@@ -2,12 +2,12 @@ import type { BanWatch } from '../../shared/account-changes/ban-watch.ts';
 import { countQueuedRuns } from '../../shared/queue/fair-share.ts';
 import { bullQueues, type QueueName } from '../../shared/queue/job-kinds.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import type { ReplyPublisher } from '../../shared/reply/reply-channel.ts';
+import type { ReplyPublisher } from '../replies/reply-publisher.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
-import type { JobDeps } from '../jobs/job-context.ts';
+import type { JobDeps } from '../runs/job-context.ts';
 import type { ActiveRuns } from './active-runs.ts';
-import { startQueuedIntake } from './take-queued.ts';
-import { startReadyIntake } from './take-ready.ts';
+import { startQueuedIntake } from './queue-intake.ts';
+import { startReadyIntake } from './chat-intake.ts';
 
 export interface IntakesOptions {
   readonly dependencies: JobDeps;

@@ -8,7 +8,7 @@ import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import type { RestoreForgottenDeps } from './restore-forgotten.ts';
 import { batchSize, ShardLedger } from './shard-ledger.ts';
-import type { ShardLeases } from './shard-leases.ts';
+import type { ShardLeases } from '../leases/shard-leases.ts';
 
 /** How soon a settled request is in MongoDB under low load. After a full batch the next one follows at once. */
 const idlePollMs = 200;

@@ -12,13 +12,13 @@ import type { Stores } from '../../shared/stores/open-stores.ts';
 import type { Faults } from '../../shared/storage/faults.ts';
 import { queuePendingNotices } from '../../shared/web/queue-notice.ts';
 import { startLedgerReader } from '../ledger/ledger-reader.ts';
-import { ShardLeases } from '../ledger/shard-leases.ts';
+import { ShardLeases } from '../leases/shard-leases.ts';
 import { startPreparing } from './prepare-stores.ts';
 import { runPeriodically } from './run-periodically.ts';
 import { startSweepingFiles } from './sweep-files.ts';
 import { OrphanSweeper } from './sweep-orphans.ts';
 
-export interface UpkeepOptions {
+export interface MaintenanceOptions {
   readonly stores: Stores;
   readonly workerId: string;
   readonly bans: BanWatch;
@@ -34,7 +34,7 @@ export interface UpkeepOptions {
  * Starts everything a worker does besides running requests: prepares the stores, reads the ledger, and cleans
  * up after dead processes.
  */
-export function startMaintenance(options: UpkeepOptions): Running {
+export function startMaintenance(options: MaintenanceOptions): Running {
   const { stores, workerId, faults, log } = options;
   const { redis, accounts, hotAccounts, ledger } = stores;
   const preparing = startPreparing(listPreparations(stores, log), log);
@@ -91,7 +91,7 @@ function startPeriodicTasks({
   probeReaders,
   faults,
   log,
-}: UpkeepOptions): Running[] {
+}: MaintenanceOptions): Running[] {
   const { redis, catalog, prices, hotAccounts, codes, ledger, objects, web, mails } = stores;
   const reservations = new ReservationStore(redis);
   const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);

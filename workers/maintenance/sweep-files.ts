@@ -4,7 +4,7 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { filePrefix, findDueTime } from '../../shared/storage/file-name.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import { Lease } from '../ledger/lease.ts';
+import { Lease } from '../leases/lease.ts';
 import { runOnSchedule } from './schedule.ts';
 
 const defaultPageKeys = 250;

@@ -2,7 +2,7 @@ import type { ReservationStore } from '../../shared/billing/reservation-store.ts
 import { formatRub } from '../../shared/pricing/money.ts';
 import { shardCount } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import type { ShardLeases } from '../ledger/shard-leases.ts';
+import type { ShardLeases } from '../leases/shard-leases.ts';
 
 const looksUntilReleased = 3;
 

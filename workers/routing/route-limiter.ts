@@ -207,7 +207,7 @@ export class RouteLimiter implements Running {
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#log.debug({ err: error }, 'waiting for Redis');
-      this.#giveBack(
+      this.#release(
         candidates,
         accountIds.map((accountId) => nameLease(accountId, lease)),
       );
@@ -216,7 +216,7 @@ export class RouteLimiter implements Running {
   }
 
   /** If the reply to an acquire was lost, Redis may hold slots under a lease that this process does not know of. */
-  #giveBack(candidates: readonly RouteCandidate[], leases: readonly string[]): void {
+  #release(candidates: readonly RouteCandidate[], leases: readonly string[]): void {
     const keys = [...new Set(candidates.flatMap((candidate) => slotsOf(candidate).keys))];
     const removing = this.#throughOutage(() =>
       Promise.all(keys.map((key) => this.#redis.zrem(key, ...leases))),

@@ -59,30 +59,30 @@ export function createSseParser({ maxEventLength = defaultMaxEventLength } = {})
    * more memory than the pieces.
    */
   let kept: Buffer = Buffer.alloc(0);
-  let keptBytes = 0;
+  let storedBytes = 0;
 
   function keep(piece: Buffer): void {
-    const length = keptBytes + piece.length;
+    const length = storedBytes + piece.length;
     if (length > kept.length) {
       const larger = Buffer.allocUnsafe(Math.max(length, 2 * kept.length));
-      kept.copy(larger, 0, 0, keptBytes);
+      kept.copy(larger, 0, 0, storedBytes);
       kept = larger;
     }
-    piece.copy(kept, keptBytes);
-    keptBytes = length;
+    piece.copy(kept, storedBytes);
+    storedBytes = length;
   }
 
   function keepUnfinished(piece: Buffer): void {
-    if (keptBytes + piece.length > maxEventLength) refuse();
+    if (storedBytes + piece.length > maxEventLength) refuse();
     keep(piece);
   }
 
   /** The text of what is kept and of whole lines that follow it. Characters are never split between two lines. */
   function takeText(lines: Buffer): string {
-    if (keptBytes === 0) return lines.toString();
+    if (storedBytes === 0) return lines.toString();
     keep(lines);
-    const text = kept.toString('utf8', 0, keptBytes);
-    keptBytes = 0;
+    const text = kept.toString('utf8', 0, storedBytes);
+    storedBytes = 0;
     if (kept.length > reusedBytes) kept = Buffer.alloc(0);
     return text;
   }

@@ -184,7 +184,7 @@ export interface EmbeddingAnswer {
    * Returns the buffer to its pool. Call it once nothing refers to the vectors any more. Null if the buffer is
    * not pooled.
    */
-  readonly giveBack: (() => void) | null;
+  readonly release: (() => void) | null;
 }
 
 /** A caller's image, re-encoded from its pixels, so that it contains nothing but the image. */

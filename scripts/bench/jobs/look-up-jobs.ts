@@ -22,7 +22,7 @@ export class JobLookUps {
     placing: { tookMs: [], failures: {} },
     running: { tookMs: [], failures: {} },
   };
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #inFlight = new Set<Promise<void>>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(plan: JobsPlan) {
@@ -42,7 +42,7 @@ export class JobLookUps {
 
   async end(): Promise<Record<JobsPhase, Waits>> {
     clearInterval(this.#timer);
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#inFlight);
     this.#agent.destroy();
     const { placing, running } = this.#taken;
     return {
@@ -64,9 +64,9 @@ export class JobLookUps {
         failures[error.message] = (failures[error.message] ?? 0) + 1;
       },
     );
-    this.#underWay.add(asked);
+    this.#inFlight.add(asked);
     const forget = (): void => {
-      this.#underWay.delete(asked);
+      this.#inFlight.delete(asked);
     };
     asked.then(forget, forget);
   }

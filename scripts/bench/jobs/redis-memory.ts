@@ -14,7 +14,7 @@ export async function readMemory(redis: RedisClient, accountId: string): Promise
   const [info, bodyBytes, answerBytes] = await Promise.all([
     redis.info('memory'),
     redis.strlen(redisKeys.jobBody(accountId, id)),
-    redis.strlen(redisKeys.keptFrames(accountId, id)),
+    redis.strlen(redisKeys.storedFrames(accountId, id)),
   ]);
   return { usedBytes: Number(/^used_memory:(\d+)/m.exec(info)?.[1]), bodyBytes, answerBytes };
 }

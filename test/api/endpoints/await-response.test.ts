@@ -1,6 +1,6 @@
 import test from 'ava';
 import { awaitResponse } from '../../../api/endpoints/await-response.ts';
-import { receiveWhole } from '../../../api/dispatch/receive-whole.ts';
+import { receiveWhole } from '../../../api/replies/receive-whole.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 
 /** A request that is cancelled as those of the product are: its answer fails. */
@@ -33,7 +33,7 @@ test('an answered request is not cancelled when its caller’s connection closes
   const { request, receiver, cancelled } = createRequest();
   const caller = new AbortController();
   const waiting = awaitResponse(request, caller.signal);
-  const whole = { bytes: Buffer.from('{}'), giveBack: () => undefined };
+  const whole = { bytes: Buffer.from('{}'), release: () => undefined };
   receiver.end(whole);
   t.is(await waiting, whole);
   caller.abort();
@@ -44,7 +44,7 @@ test('an answer that comes after its caller was told of a failure gives its memo
   const { receiver, answer } = receiveWhole();
   let given = 0;
   receiver.fail(new AppError('service_unavailable'));
-  receiver.end({ bytes: Buffer.from('{}'), giveBack: () => (given += 1) });
+  receiver.end({ bytes: Buffer.from('{}'), release: () => (given += 1) });
   await t.throwsAsync(answer, { code: 'service_unavailable' });
   t.is(given, 1);
 });

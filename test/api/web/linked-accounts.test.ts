@@ -405,13 +405,13 @@ test('a user has a hundred accounts at the most, also where many are linked at o
 
 test('a list of a hundred accounts that Redis does not hold loads a few of them at a time', async (t) => {
   const account = { balanceNano: 0n, totalAddedNano: 0n } as HotAccount;
-  let underWay = 0;
+  let inFlight = 0;
   let most = 0;
   const hotAccounts = {
     get: async (id: string) => {
-      most = Math.max(most, ++underWay);
+      most = Math.max(most, ++inFlight);
       await new Promise((resolve) => setImmediate(resolve));
-      underWay -= 1;
+      inFlight -= 1;
       return { ...account, id };
     },
     readRecentUse: () => Promise.resolve({ requests: 0, costNano: 0n }),

@@ -8,7 +8,7 @@ import { waitFor } from '../../support/wait-for.ts';
 interface Rig {
   readonly watch: BanWatch;
   readonly banned: Set<string>;
-  readonly underWay: Set<string>;
+  readonly inFlight: Set<string>;
   readonly ended: readonly string[];
   readonly lookedUp: readonly (readonly string[])[];
   /** Look-ups while Redis was away. */
@@ -19,7 +19,7 @@ interface Rig {
 
 function open(t: ExecutionContext): Rig {
   const banned = new Set<string>();
-  const underWay = new Set<string>();
+  const inFlight = new Set<string>();
   const ended: string[] = [];
   const lookedUp: string[][] = [];
   const watch = new BanWatch({
@@ -35,7 +35,7 @@ function open(t: ExecutionContext): Rig {
     },
     listAccounts() {
       if (rig.isListBroken) throw new TypeError('no list');
-      return [...underWay, ...underWay];
+      return [...inFlight, ...inFlight];
     },
     endAccount: (accountId) => ended.push(accountId),
     log: createLogger('test', 'silent'),
@@ -44,7 +44,7 @@ function open(t: ExecutionContext): Rig {
   const rig: Rig = {
     watch,
     banned,
-    underWay,
+    inFlight,
     ended,
     lookedUp,
     failures: 0,
@@ -62,7 +62,7 @@ test.serial('a ban holds within two seconds also where one look-up fails', async
   t.teardown(() => mock.timers.reset());
   const rig = open(t);
   rig.banned.add('ann');
-  rig.underWay.add('ann');
+  rig.inFlight.add('ann');
   rig.isRedisAway = true;
   mock.timers.tick(promisedMs - 1_000);
   await nextTurn();
@@ -100,8 +100,8 @@ test('work that waited long before it started is looked up, other work costs no 
 });
 
 test('where changes may have been missed each account with work under way is looked up, once', async (t) => {
-  const { watch, banned, underWay, ended, lookedUp } = open(t);
-  for (const id of ['ann', 'bob', 'eve']) underWay.add(id);
+  const { watch, banned, inFlight, ended, lookedUp } = open(t);
+  for (const id of ['ann', 'bob', 'eve']) inFlight.add(id);
   banned.add('eve').add('zoe');
   await watch.handle(null);
   t.deepEqual(lookedUp, [['ann', 'bob', 'eve']]);
@@ -111,7 +111,7 @@ test('where changes may have been missed each account with work under way is loo
 test('a look-up that fails is repeated', async (t) => {
   const rig = open(t);
   rig.banned.add('ann');
-  rig.underWay.add('ann');
+  rig.inFlight.add('ann');
   rig.isRedisAway = true;
   await rig.watch.handle({ kind: 'account', accountId: 'ann' });
   t.deepEqual(rig.ended, []);
@@ -122,7 +122,7 @@ test('a look-up that fails is repeated', async (t) => {
 test('a fault of one look keeps none of the later ones from being made', async (t) => {
   const rig = open(t);
   rig.banned.add('ann');
-  rig.underWay.add('ann');
+  rig.inFlight.add('ann');
   rig.isListBroken = true;
   await t.throwsAsync(rig.watch.handle(null), { message: 'no list' });
   rig.isListBroken = false;

@@ -21,13 +21,13 @@ test('look-ups that never end keep neither their keys out for ever nor those of 
 });
 
 test('of the look-ups under way, callers of one network have half, and leave the rest to others', async (t) => {
-  const underWay: string[] = [];
+  const inFlight: string[] = [];
   let end: () => void = () => undefined;
   // One for all: a look-up that begins only when another ends must not outlast the test.
   const ending = new Promise<void>((resolve) => (end = resolve));
   const accounts = {
     findIdByKeyHash: async (keyHash: string) => {
-      underWay.push(keyHash);
+      inFlight.push(keyHash);
       await ending;
       return null;
     },
@@ -41,6 +41,6 @@ test('of the look-ups under way, callers of one network have half, and leave the
   const answers = await Promise.all(crowd);
   t.true(answers.every((answer) => answer instanceof AppError && answer.code === 'service_unavailable'));
   t.true((await other) instanceof AppError);
-  t.is(underWay.length, 6);
+  t.is(inFlight.length, 6);
   end();
 });

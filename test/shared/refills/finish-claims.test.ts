@@ -15,7 +15,7 @@ import { formatRub, parseRub } from '../../../shared/pricing/money.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { Faults } from '../../../shared/storage/faults.ts';
 import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
-import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
+import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
 import { forgetAll } from '../../support/all-of-redis.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';

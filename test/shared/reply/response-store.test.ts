@@ -5,13 +5,13 @@ import test from 'ava';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { ResponseStore } from '../../../shared/reply/response-store.ts';
-import { KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
+import { StoredFramesStore } from '../../../shared/reply/stored-frames-store.ts';
 import { ObjectStore } from '../../../shared/storage/object-store.ts';
 import {
   createRequest,
   keepStream,
   makeFrame,
-  readKeptBytes,
+  readStoredBytes,
   useObjects,
 } from '../../support/kept-answers.ts';
 import { useRedis } from '../../support/use-redis.ts';
@@ -22,7 +22,7 @@ const makeDeltas = (count: number): Buffer[] => Array.from({ length: count }, ()
 
 test('frames are in the object store byte for byte after they have moved, and no longer counted', async (t) => {
   const { objects } = await useObjects(t);
-  const frames = new KeptFramesStore(redis(), redis());
+  const frames = new StoredFramesStore(redis(), redis());
   const answers = new ResponseStore(frames, objects);
   const request = createRequest();
   const bytes = await keepStream(frames, request, makeDeltas(20));
@@ -32,27 +32,27 @@ test('frames are in the object store byte for byte after they have moved, and no
   for (let at = 0; at < bytes; at += 100_000)
     pieces.push(await answers.readMovedFrames(request, bytes, at, 100_000));
   t.true(Buffer.concat(pieces).equals(before));
-  const { sum } = await readKeptBytes(redis(), request.accountId);
-  t.is(sum, await redis().strlen(redisKeys.keptFrames(request.accountId, request.requestId)));
+  const { sum } = await readStoredBytes(redis(), request.accountId);
+  t.is(sum, await redis().strlen(redisKeys.storedFrames(request.accountId, request.requestId)));
   t.true(sum! < 50);
 });
 
 test('what jobs keep is counted apart from what Idempotency-Keys do, until it has moved', async (t) => {
   const { objects } = await useObjects(t);
-  const answers = new ResponseStore(new KeptFramesStore(redis(), redis()), objects);
+  const answers = new ResponseStore(new StoredFramesStore(redis(), redis()), objects);
   const request = { ...createRequest(), jobAttempt: 1 };
-  const read = () => readKeptBytes(redis(), request.accountId, 'jobKeptBytes');
+  const read = () => readStoredBytes(redis(), request.accountId, 'jobStoredBytes');
   const kept = await answers.keep(request, randomBytes(20_000));
   if (!('size' in kept)) throw new Error('it is not in Redis');
   t.is((await read())['sum'], kept.size.bytes);
   t.true(await answers.move('frames', request, kept.size.bytes));
   t.true((await read())['sum']! < 50);
-  t.deepEqual(await readKeptBytes(redis(), request.accountId), {});
+  t.deepEqual(await readStoredBytes(redis(), request.accountId), {});
 });
 
 test('a copy that comes second neither fails nor harms what the first one stored', async (t) => {
   const { objects } = await useObjects(t);
-  const frames = new KeptFramesStore(redis(), redis());
+  const frames = new StoredFramesStore(redis(), redis());
   const answers = new ResponseStore(frames, objects);
   const request = createRequest();
   const bytes = await keepStream(frames, request, makeDeltas(20));
@@ -68,7 +68,7 @@ test('a copy that comes second neither fails nor harms what the first one stored
 
 test('a copy that was begun before a further frame came, and ends last, harms nothing', async (t) => {
   const { objects } = await useObjects(t);
-  const frames = new KeptFramesStore(redis(), redis());
+  const frames = new StoredFramesStore(redis(), redis());
   const answers = new ResponseStore(frames, objects);
   const request = createRequest();
   const shorter = await keepStream(frames, request, makeDeltas(5));
@@ -83,7 +83,7 @@ test('a copy that was begun before a further frame came, and ends last, harms no
 
 test('while the object store is away everything stays where it is, and moves when it is back', async (t) => {
   const { objects, stop, start } = await useObjects(t);
-  const frames = new KeptFramesStore(redis(), redis());
+  const frames = new StoredFramesStore(redis(), redis());
   const answers = new ResponseStore(frames, objects);
   const [stream, whole] = [createRequest(), createRequest()];
   const bytes = await keepStream(frames, stream, makeDeltas(5));
@@ -95,13 +95,13 @@ test('while the object store is away everything stays where it is, and moves whe
   const stored = await answers.put(whole, answer);
   t.deepEqual(stored, { in: 'redis', bytes: answer.length });
   t.true((await answers.read(whole, stored))!.equals(answer));
-  t.is((await readKeptBytes(redis(), whole.accountId))['sum'], answer.length);
+  t.is((await readStoredBytes(redis(), whole.accountId))['sum'], answer.length);
   await start();
   t.true(await answers.move('frames', stream, bytes));
   t.true(await answers.move('answer', whole, answer.length));
   t.true((await answers.readMovedFrames(stream, bytes, 0, bytes)).equals(before));
   t.true((await answers.read(whole, stored))!.equals(answer), 'its reader finds it there');
-  t.deepEqual(await readKeptBytes(redis(), whole.accountId), {});
+  t.deepEqual(await readStoredBytes(redis(), whole.accountId), {});
 });
 
 test('an object store that is there but does not answer is a 503 in time', async (t) => {
@@ -120,14 +120,14 @@ test('an object store that is there but does not answer is a 503 in time', async
     ...credentials,
   });
   t.teardown(() => objects.close());
-  const answers = new ResponseStore(new KeptFramesStore(redis(), redis()), objects, 50);
+  const answers = new ResponseStore(new StoredFramesStore(redis(), redis()), objects, 50);
   const error = await t.throwsAsync(answers.readMovedFrames(createRequest(), 100, 0, 100));
   t.is((error as AppError).code, 'service_unavailable');
 });
 
 test('moved frames that are gone or whose store is away are a 503, not a fault', async (t) => {
   const { objects, stop } = await useObjects(t);
-  const answers = new ResponseStore(new KeptFramesStore(redis(), redis()), objects);
+  const answers = new ResponseStore(new StoredFramesStore(redis(), redis()), objects);
   const read = () => answers.readMovedFrames(createRequest(), 100, 0, 100);
   await t.throwsAsync(read(), { message: /not there any more/ });
   await stop();

@@ -12,7 +12,7 @@ test('a buffer is as long as was asked for', (t) => {
     fc.property(fc.nat(300 * kB), (length) => {
       const lent = pool.lend(length);
       t.is(lent.bytes.length, length);
-      lent.giveBack();
+      lent.release();
     }),
   );
 });
@@ -21,8 +21,8 @@ test('a buffer that was given back is lent again to who needs as much, or not ve
   const pool = new BufferPool(8 * 1024 * kB);
   const large = pool.lend(4 * 1024 * kB);
   const medium = pool.lend(512 * kB);
-  large.giveBack();
-  medium.giveBack();
+  large.release();
+  medium.release();
   const small = pool.lend(100 * kB);
   t.is(memoryOf(small), memoryOf(medium), 'the smaller of those that are large enough');
   const tiny = pool.lend(64 * kB);
@@ -33,16 +33,16 @@ test('a buffer that was given back is lent again to who needs as much, or not ve
 test('what is given back twice is lent once', (t) => {
   const pool = new BufferPool(1024 * kB);
   const first = pool.lend(100 * kB);
-  first.giveBack();
+  first.release();
   const second = pool.lend(100 * kB);
   t.is(memoryOf(second), memoryOf(first));
-  first.giveBack();
+  first.release();
   t.not(memoryOf(pool.lend(100 * kB)), memoryOf(second));
 });
 
 test('what was not lent may be given back', (t) => {
   const own = ownBuffer(Buffer.from('abc'));
-  own.giveBack();
+  own.release();
   t.is(own.bytes.toString(), 'abc');
 });
 
@@ -61,7 +61,7 @@ test('no more is kept than was allowed: what was given back first makes room', (
   const pool = new BufferPool(300 * kB);
   const lent = [1, 2, 3].map(() => pool.lend(128 * kB));
   const tooLarge = pool.lend(512 * kB);
-  for (const one of [...lent, tooLarge]) one.giveBack();
+  for (const one of [...lent, tooLarge]) one.release();
   const again = [1, 2, 3].map(() => memoryOf(pool.lend(128 * kB)));
   t.deepEqual(
     lent.map((one) => again.includes(memoryOf(one))),
@@ -88,7 +88,7 @@ test('a buffer is lent to one at a time, and never again once its work failed', 
           lent.push(loan);
         } else if (one.kind === 'give') {
           const [loan] = lent.splice(one.which % Math.max(1, lent.length), 1);
-          loan?.giveBack();
+          loan?.release();
         } else {
           const fail = (bytes: Buffer): Promise<never> => {
             failed.add(bytes.buffer);

@@ -5,15 +5,15 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 test('no more are under way than the bound, and the results are in the order of the items', async (t) => {
   for (const count of [0, 1, 3, 10]) {
-    let underWay = 0;
+    let inFlight = 0;
     let most = 0;
     const items = Array.from({ length: count }, (_, i) => i);
     const results = await mapBounded(items, 3, async (item) => {
-      underWay += 1;
-      most = Math.max(most, underWay);
+      inFlight += 1;
+      most = Math.max(most, inFlight);
       // The later ones are the first to end.
       for (let i = item; i < count; i++) await settle();
-      underWay -= 1;
+      inFlight -= 1;
       return item * 2;
     });
     t.deepEqual(

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { countKeptVectors, runKeepVectors } from '../../../shared/vector-cache/keep-vectors-script.ts';
+import { countCachedVectors, runCacheVectors } from '../../../shared/vector-cache/keep-vectors-script.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -42,7 +42,7 @@ async function fill(
       value: randomBytes(9 + lengths[i % lengths.length]!),
     }));
     hashes.push(vectors[0]!.hash);
-    await runKeepVectors(writer, modelId, { ttlSeconds, maxBytes }, vectors);
+    await runCacheVectors(writer, modelId, { ttlSeconds, maxBytes }, vectors);
   }
   return hashes[0]!;
 }
@@ -62,7 +62,7 @@ for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4
     const writer = await connect(server.url);
     t.teardown(() => writer.disconnect());
     await fill(writer, lengths, 2 * maxBytes, 1_000);
-    const { bytes } = await countKeptVectors(writer, modelId);
+    const { bytes } = await countCachedVectors(writer, modelId);
     t.true(bytes > 0.99 * maxBytes && bytes <= maxBytes);
     // Its buffers go with it.
     writer.disconnect();
@@ -79,14 +79,14 @@ test('what expired, freed or not, leaves no room for more than the bound', async
   // What expired is freed as seldom as can be.
   await writer.config('SET', 'hz', '1');
   const first = await fill(writer, [1024], 0.9 * maxBytes, 2);
-  const key = redisKeys.keptVector(modelId, first);
+  const key = redisKeys.cachedVector(modelId, first);
   await waitFor('the first entries to expire', async () => (await writer.exists(key)) === 0);
   await waitFor('the last entries to expire', async () => {
-    const [last] = await writer.lrange(redisKeys.keptVectorsOrder(modelId), -1, -1);
-    return (await writer.exists(redisKeys.keptVector(modelId, last!.split(' ')[0]!))) === 0;
+    const [last] = await writer.lrange(redisKeys.cachedVectorsOrder(modelId), -1, -1);
+    return (await writer.exists(redisKeys.cachedVector(modelId, last!.split(' ')[0]!))) === 0;
   });
   await fill(writer, [1024], 2 * maxBytes, 1_000);
-  const { bytes } = await countKeptVectors(writer, modelId);
+  const { bytes } = await countCachedVectors(writer, modelId);
   t.true(bytes > 0.99 * maxBytes && bytes <= maxBytes);
   writer.disconnect();
   isWithin(t, (await readMemory(server.url)) - before, bytes);

@@ -29,20 +29,20 @@ const ask: Omit<EmbeddingTask, 'inputs'> = {
 async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOutcome[]> {
   const units: PendingInput[] = [];
   const asks = vectors.map((_, i) => {
-    const underWay = new PendingRequest({ ...ask, inputs: [`text ${i}`] });
-    const unit = new PendingInput(underWay, `text ${i}`, 1);
-    unit.claim(underWay, 0);
+    const inFlight = new PendingRequest({ ...ask, inputs: [`text ${i}`] });
+    const unit = new PendingInput(inFlight, `text ${i}`, 1);
+    unit.claim(inFlight, 0);
     units.push(unit);
-    return underWay;
+    return inFlight;
   });
   const bytes = Buffer.from(Float32Array.from(vectors.flat()).buffer);
   const dimensions = vectors[0]!.length;
   const broken = findBroken(bytes, dimensions);
-  const answer = { vectors: bytes, dimensions, broken, promptTokens: null, giveBack: null };
+  const answer = { vectors: bytes, dimensions, broken, promptTokens: null, release: null };
   for (const unit of deliverVectors(units, answer, billCall(units, null), null, 10).broken) {
     unit.fail(describeBroken);
   }
-  const answers = await Promise.all(asks.map((underWay) => underWay.answer));
+  const answers = await Promise.all(asks.map((inFlight) => inFlight.answer));
   return answers.map((answer) => answer.outcomes[0]!);
 }
 
@@ -66,16 +66,16 @@ test('each request is told which of its own inputs has a vector that is not fini
   const first = new PendingRequest({ ...ask, inputs: [] });
   const [good, bad] = [new PendingInput(first, 'good', 1), new PendingInput(first, 'bad', 1)];
   const requests = [['good', 'bad'], ['bad', 'good', 'bad'], ['bad']].map((inputs) => {
-    const underWay = new PendingRequest({ ...ask, inputs });
-    for (const [i, text] of inputs.entries()) (text === 'good' ? good : bad).claim(underWay, i);
-    return underWay;
+    const inFlight = new PendingRequest({ ...ask, inputs });
+    for (const [i, text] of inputs.entries()) (text === 'good' ? good : bad).claim(inFlight, i);
+    return inFlight;
   });
   const vectors = Buffer.from(Float32Array.of(1, NaN).buffer);
-  const answer = { vectors, dimensions: 1, broken: [1], promptTokens: null, giveBack: null };
+  const answer = { vectors, dimensions: 1, broken: [1], promptTokens: null, release: null };
   const delivery = deliverVectors([good, bad], answer, billCall([good, bad], null), null, 10);
   t.deepEqual(delivery.broken, [bad]);
   bad.fail(describeBroken);
-  const answers = await Promise.all(requests.map((underWay) => underWay.answer));
+  const answers = await Promise.all(requests.map((inFlight) => inFlight.answer));
   const said = (input: string) => `The model gave ${input} a vector that is not all finite numbers.`;
   t.deepEqual(
     answers.map(({ outcomes }) =>

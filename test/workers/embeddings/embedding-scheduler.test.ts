@@ -147,7 +147,7 @@ function createHeldLine(): {
     embed: (_: unknown, { inputs }: { inputs: readonly string[] }, { signal }: { signal: AbortSignal }) =>
       new Promise((resolve, reject) => {
         const vectors = Buffer.alloc(inputs.length * 4);
-        const answer = { vectors, dimensions: 1, broken: [], promptTokens: inputs.length, giveBack: null };
+        const answer = { vectors, dimensions: 1, broken: [], promptTokens: inputs.length, release: null };
         calls.push({ inputs, signal, answer: () => resolve(answer), fail: reject });
       }),
   };

@@ -4,7 +4,7 @@ import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createLogger, type Logger } from '../../../shared/runtime/logger.ts';
 import { CacheUseStore } from '../../../shared/vector-cache/cache-use-store.ts';
-import { countKeptVectors } from '../../../shared/vector-cache/keep-vectors-script.ts';
+import { countCachedVectors } from '../../../shared/vector-cache/keep-vectors-script.ts';
 import { VectorCacheStore, type NamedVector } from '../../../workers/embeddings/vector-cache-store.ts';
 import type { VectorSpace } from '../../../workers/embeddings/vector-space.ts';
 import { startTestRedis } from '../../support/redis.ts';
@@ -45,11 +45,11 @@ async function findNames(space: VectorSpace, names: readonly string[]): Promise<
 
 /** What is counted is what is there: one record for each entry, and none beside. */
 async function isExact(t: ExecutionContext, { modelId }: VectorSpace): Promise<void> {
-  const records = await redis().lrange(redisKeys.keptVectorsOrder(modelId), 0, -1);
-  const keys = await redis().keys(redisKeys.keptVector(modelId, '*'));
+  const records = await redis().lrange(redisKeys.cachedVectorsOrder(modelId), 0, -1);
+  const keys = await redis().keys(redisKeys.cachedVector(modelId, '*'));
   const fields = records.map((record) => record.split(' '));
-  t.deepEqual(fields.map(([hash]) => redisKeys.keptVector(modelId, hash!)).sort(), keys.sort());
-  const { entries, bytes } = await countKeptVectors(redis(), modelId);
+  t.deepEqual(fields.map(([hash]) => redisKeys.cachedVector(modelId, hash!)).sort(), keys.sort());
+  const { entries, bytes } = await countCachedVectors(redis(), modelId);
   t.is(entries, keys.length);
   t.is(
     bytes,
@@ -104,10 +104,10 @@ test('many writes never take more than the bound, and the oldest go first', asyn
   const names = createNames(3_000);
   for (let at = 0; at < names.length; at += 50) {
     await store.write(space, createVectors(space, names.slice(at, at + 50)));
-    const { bytes } = await countKeptVectors(redis(), space.modelId);
+    const { bytes } = await countCachedVectors(redis(), space.modelId);
     t.true(bytes <= 1_000_000, `${bytes} bytes`);
   }
-  const { entries, bytes } = await countKeptVectors(redis(), space.modelId);
+  const { entries, bytes } = await countCachedVectors(redis(), space.modelId);
   t.true(bytes > 990_000, 'the bound is made use of');
   t.deepEqual(await findNames(space, names), names.slice(-entries));
   await isExact(t, space);
@@ -119,7 +119,7 @@ test('short vectors make room for long ones, and the other way round', async (t)
   for (let round = 0; round < 40; round++) {
     await openStore().write(short, createVectors(short, createNames(200)));
     await openStore().write(long, createVectors(long, createNames(10)));
-    const { bytes } = await countKeptVectors(redis(), short.modelId);
+    const { bytes } = await countCachedVectors(redis(), short.modelId);
     t.true(bytes <= 1_000_000, `${bytes} bytes`);
   }
   const last = createNames(5);
@@ -134,7 +134,7 @@ test('an entry that is there is neither doubled nor made younger by a second wri
   await openStore().write(space, first);
   await openStore().write(space, createVectors(space, createNames(90)));
   await openStore().write(space, createVectors(space, ['first']));
-  t.is((await countKeptVectors(redis(), space.modelId)).entries, 91);
+  t.is((await countCachedVectors(redis(), space.modelId)).entries, 91);
   t.true((await openStore().read(space, ['first']))[0]!.vector.equals(first[0]!.vector));
   await openStore().write(space, createVectors(space, createNames(60)));
   t.deepEqual(await findNames(space, ['first']), []);
@@ -146,7 +146,7 @@ test('a bound that was lowered holds after a few writes', async (t) => {
   await openStore().write(wide, createVectors(wide, createNames(3_000)));
   const narrow = createSpace({ modelId: wide.modelId, dimensions: 256 });
   for (let i = 0; i < 6; i++) await openStore().write(narrow, createVectors(narrow, createNames(1)));
-  t.true((await countKeptVectors(redis(), wide.modelId)).bytes <= 1_000_000);
+  t.true((await countCachedVectors(redis(), wide.modelId)).bytes <= 1_000_000);
   await isExact(t, narrow);
 });
 
@@ -155,17 +155,17 @@ test('entries expire when they should, are not counted then, and leave nothing b
   const store = openStore();
   const names = createNames(1_500);
   await store.write(space, createVectors(space, names));
-  const before = await countKeptVectors(redis(), space.modelId);
+  const before = await countCachedVectors(redis(), space.modelId);
   t.is(before.entries, 1_500);
-  t.true((await redis().pttl(redisKeys.keptVector(space.modelId, names[0]!))) <= 1_000);
+  t.true((await redis().pttl(redisKeys.cachedVector(space.modelId, names[0]!))) <= 1_000);
   await waitFor('the entries to expire', async () => (await findNames(space, names)).length === 0);
-  t.like(await countKeptVectors(redis(), space.modelId), { entries: 0, bytes: 0 });
-  t.deepEqual(await redis().keys(redisKeys.keptVector(space.modelId, '*')), []);
+  t.like(await countCachedVectors(redis(), space.modelId), { entries: 0, bytes: 0 });
+  t.deepEqual(await redis().keys(redisKeys.cachedVector(space.modelId, '*')), []);
 
   const [again] = createVectors(space, [names[0]!]);
   await store.write(space, [again!]);
-  t.like(await countKeptVectors(redis(), space.modelId), { entries: 1 });
-  const ttlMs = await redis().pttl(redisKeys.keptVectorsOrder(space.modelId));
+  t.like(await countCachedVectors(redis(), space.modelId), { entries: 1 });
+  const ttlMs = await redis().pttl(redisKeys.cachedVectorsOrder(space.modelId));
   t.true(ttlMs > 3_500_000 && ttlMs <= 3_601_000, 'the order outlives its entries, and not for ever');
 });
 
@@ -174,7 +174,7 @@ test('what expires is dropped bit by bit by the writes that come', async (t) => 
   const names = createNames(2_000);
   await openStore().write(space, createVectors(space, names));
   await waitFor('the entries to expire', async () => (await findNames(space, names)).length === 0);
-  const order = redisKeys.keptVectorsOrder(space.modelId);
+  const order = redisKeys.cachedVectorsOrder(space.modelId);
   const lengths: number[] = [];
   for (let i = 0; i < 5; i++) {
     const lasting = createSpace({ ...space, ttlSeconds: 1_000, maxBytes: 10_000_000 });
@@ -195,7 +195,9 @@ test('an entry that was kept anew after it expired outlives its first record', a
   await openStore().write(space, createVectors(space, ['text']));
   // The records of `old` and of the first `text` go, and with them one entry.
   let written = 0;
-  while ((await redis().lindex(redisKeys.keptVectorsOrder(space.modelId), 0))!.split(' ')[0] !== others[0]) {
+  while (
+    (await redis().lindex(redisKeys.cachedVectorsOrder(space.modelId), 0))!.split(' ')[0] !== others[0]
+  ) {
     t.true(++written < 100);
     await openStore().write(space, createVectors(space, createNames(1)));
   }
@@ -207,7 +209,7 @@ test('bytes that are no vector of the length asked for are a miss, and give way 
   const space = createSpace({ dimensions: 4 });
   const [vector] = createVectors(space, ['good']);
   await openStore().write(space, [vector!]);
-  const whole = (await redis().getBuffer(redisKeys.keptVector(space.modelId, 'good')))!;
+  const whole = (await redis().getBuffer(redisKeys.cachedVector(space.modelId, 'good')))!;
   const spoil = (change: (bytes: Buffer) => void): Buffer => {
     const bytes = Buffer.from(whole);
     change(bytes);
@@ -222,7 +224,7 @@ test('bytes that are no vector of the length asked for are a miss, and give way 
     flag: spoil((bytes) => bytes.writeUInt8(7, 8)),
   };
   for (const [name, bytes] of Object.entries(spoilt)) {
-    await redis().set(redisKeys.keptVector(space.modelId, name), bytes);
+    await redis().set(redisKeys.cachedVector(space.modelId, name), bytes);
     const store = openStore();
     t.deepEqual(await store.read(space, [name, 'good']), [
       null,
@@ -238,7 +240,7 @@ test('bytes that are no vector of the length asked for are a miss, and give way 
 
 test('a value of another type is a miss', async (t) => {
   const space = createSpace();
-  await redis().rpush(redisKeys.keptVector(space.modelId, 'list'), 'x');
+  await redis().rpush(redisKeys.cachedVector(space.modelId, 'list'), 'x');
   t.deepEqual(await openStore().read(space, ['list']), [null]);
 });
 
@@ -246,7 +248,7 @@ test('a vector of another length than the space’s is not kept', async (t) => {
   const space = createSpace({ dimensions: 4 });
   await openStore().write(space, createVectors(createSpace({ dimensions: 3 }), ['odd']));
   await openStore().write(space, []);
-  t.is((await countKeptVectors(redis(), space.modelId)).entries, 0);
+  t.is((await countCachedVectors(redis(), space.modelId)).entries, 0);
 });
 
 test('many workers that keep the same and other vectors at once agree on what is there', async (t) => {
@@ -271,7 +273,7 @@ test('many workers that keep the same and other vectors at once agree on what is
       }
     }),
   );
-  const { bytes, entries } = await countKeptVectors(redis(), space.modelId);
+  const { bytes, entries } = await countCachedVectors(redis(), space.modelId);
   t.true(bytes <= 1_000_000 && bytes > 980_000 && entries > 300);
   await isExact(t, space);
 });
@@ -281,7 +283,7 @@ test('hits and misses are counted input by input, spoilt ones as misses', async 
   const use = new CacheUseStore(redis());
   t.deepEqual(await use.read(space.modelId), { hits: 0, misses: 0, entries: 0, bytes: 0 });
   await openStore().write(space, createVectors(space, ['a', 'b']));
-  await redis().set(redisKeys.keptVector(space.modelId, 'spoilt'), 'x');
+  await redis().set(redisKeys.cachedVector(space.modelId, 'spoilt'), 'x');
   await openStore().read(space, ['a', 'b', 'none', 'spoilt', 'a']);
   await openStore().read(space, ['a']);
   const seen = await waitFor('the counts', async () => {
@@ -289,7 +291,7 @@ test('hits and misses are counted input by input, spoilt ones as misses', async 
     return seen.hits + seen.misses === 6 ? seen : null;
   });
   t.like(seen, { hits: 4, misses: 2, entries: 2 });
-  t.true((await redis().ttl(redisKeys.keptVectorsUse(space.modelId))) > 29 * 86_400);
+  t.true((await redis().ttl(redisKeys.cachedVectorsUse(space.modelId))) > 29 * 86_400);
 });
 
 test('without Redis nothing is found, nothing is kept and nobody fails', async (t) => {
@@ -304,7 +306,7 @@ test('without Redis nothing is found, nothing is kept and nobody fails', async (
 test('a Redis that refuses is a miss', async (t) => {
   const space = createSpace();
   const store = openStore();
-  await redis().set(redisKeys.keptVectorsOrder(space.modelId), 'no list');
+  await redis().set(redisKeys.cachedVectorsOrder(space.modelId), 'no list');
   await t.notThrowsAsync(store.write(space, createVectors(space, ['a'])));
   t.deepEqual(await store.read(space, ['a']), [null]);
 });

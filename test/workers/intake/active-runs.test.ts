@@ -8,7 +8,7 @@ import {
   CallerStalled,
   hasCallerLeft,
   RunReplaced,
-} from '../../../workers/jobs/job-context.ts';
+} from '../../../workers/runs/job-context.ts';
 
 const request = { requestId: 'one', accountId: 'ann', claimHash: null } as AdmittedRequest;
 

@@ -7,7 +7,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 import { Faults } from '../../../shared/storage/faults.ts';
 import { openMongo } from '../../../shared/storage/mongo-client.ts';
 import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
-import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
+import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
 import { openBooks, type Books } from '../../support/books.ts';
 import { captureLog } from '../../support/captured-log.ts';
 import { findStablePort } from '../../support/stable-port.ts';

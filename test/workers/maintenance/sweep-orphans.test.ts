@@ -4,7 +4,7 @@ import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { ReservationStore } from '../../../shared/billing/reservation-store.ts';
 import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
+import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
 import { OrphanSweeper } from '../../../workers/maintenance/sweep-orphans.ts';
 import { admission, ageReservation, createHotAccount, readBalance } from '../../support/billing.ts';
 import { useRedis } from '../../support/use-redis.ts';

@@ -163,12 +163,12 @@ test('what is durable is asked for again however often its vendor is at its limi
 test('images that are made one a call keep to the slots of their route, whichever worker makes them', async (t) => {
   const route = createRoute('one-a-call', { routeConcurrency: 2 });
   const { signal } = new AbortController();
-  let [underWay, most] = [0, 0];
+  let [inFlight, most] = [0, 0];
   const makeOne = async () => {
-    underWay += 1;
-    most = Math.max(most, underWay);
+    inFlight += 1;
+    most = Math.max(most, inFlight);
     for (let i = 0; i < 5; i++) await nextTurn();
-    underWay -= 1;
+    inFlight -= 1;
     return { images: [], calls: 1, usage: null };
   };
   const attempt: Attempt = async (_model, { acquireFurther }) =>

@@ -71,19 +71,19 @@ test('workers together have no more calls under way than an upstream, a key or a
   ];
   for (const { route, most } of cases) {
     const candidates = listCandidates(route);
-    let underWay = 0;
+    let inFlight = 0;
     let highest = 0;
     const byKey = new Map<string, number>();
     await Promise.all(
       Array.from({ length: 60 }, async (_, i) => {
         const limiter = limiters[i % limiters.length]!;
         const slot = (await limiter.acquire(candidates, patient()))!;
-        underWay += 1;
-        highest = Math.max(highest, underWay);
+        inFlight += 1;
+        highest = Math.max(highest, inFlight);
         const { fingerprint } = slot.candidate;
         byKey.set(fingerprint, (byKey.get(fingerprint) ?? 0) + 1);
         await delay(2);
-        underWay -= 1;
+        inFlight -= 1;
         limiter.release(slot, 'ok');
       }),
     );

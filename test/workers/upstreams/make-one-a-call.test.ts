@@ -87,7 +87,7 @@ test('all calls are made at once, and a caller who leaves is the reason of their
 
 test('where slots are few, no more calls are under way than there are, and every slot is given back', async (t) => {
   const slots = new Slots(1);
-  let underWay = 0;
+  let inFlight = 0;
   let most = 0;
   let left = 0;
   const outcomes: unknown[] = [];
@@ -104,10 +104,10 @@ test('where slots are few, no more calls are under way than there are, and every
   };
   let made = 0;
   const { images, missing } = await makeOneACall(6, createContext({ acquireFurther }), async () => {
-    underWay += 1;
-    most = Math.max(most, underWay);
+    inFlight += 1;
+    most = Math.max(most, inFlight);
     await nextTurn();
-    underWay -= 1;
+    inFlight -= 1;
     made += 1;
     if (made === 3) throw new UpstreamError('unavailable', 'down');
     return answer(1, 1);
@@ -122,7 +122,7 @@ test('where slots are few, no more calls are under way than there are, and every
 });
 
 test('where no further slot comes free, the images are made one after the other in the slot that there is', async (t) => {
-  let underWay = 0;
+  let inFlight = 0;
   const waited: AbortSignal[] = [];
   const acquireFurther: AcquireFurther = (signal) => {
     waited.push(signal);
@@ -132,10 +132,10 @@ test('where no further slot comes free, the images are made one after the other 
   const progress: number[] = [];
   const onProgress = (done: number): void => void progress.push(done);
   const { images } = await makeOneACall(4, createContext({ acquireFurther, onProgress }), async () => {
-    underWay += 1;
-    t.is(underWay, 1);
+    inFlight += 1;
+    t.is(inFlight, 1);
     await nextTurn();
-    underWay -= 1;
+    inFlight -= 1;
     return answer(1, 1);
   });
   t.is(images.length, 4);

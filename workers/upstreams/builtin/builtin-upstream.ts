@@ -77,7 +77,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
         encoder.encode(call.inputs, signal),
         countBilledTokens(call.inputs, signal),
       ]);
-      return { vectors, dimensions: ENCODER_DIMENSIONS, broken: [], promptTokens, giveBack: null };
+      return { vectors, dimensions: ENCODER_DIMENSIONS, broken: [], promptTokens, release: null };
     },
 
     async generateImages(

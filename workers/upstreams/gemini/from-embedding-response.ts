@@ -43,7 +43,7 @@ export function fromEmbeddingResponse(
   }
   const usage = isRecord(answer['usageMetadata']) ? answer['usageMetadata'] : {};
   const promptTokens = readCount(usage['promptTokenCount']);
-  return { vectors, dimensions, broken: findBroken(vectors, dimensions), promptTokens, giveBack: null };
+  return { vectors, dimensions, broken: findBroken(vectors, dimensions), promptTokens, release: null };
 }
 
 function readValues(embedding: unknown): readonly unknown[] {

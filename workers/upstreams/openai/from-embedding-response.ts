@@ -38,7 +38,7 @@ export function fromEmbeddingResponse(
       `the upstream sent vectors of ${dimensions} dimensions where ${call.dimensions} were asked`,
     );
   }
-  const { bytes: vectors, giveBack } = vectorBuffers.lend(count * dimensions * BYTES_PER_FLOAT);
+  const { bytes: vectors, release } = vectorBuffers.lend(count * dimensions * BYTES_PER_FLOAT);
   const isPlaced = new Uint8Array(count);
   const broken: number[] = [];
   for (const [position, source] of sources.entries()) {
@@ -52,7 +52,7 @@ export function fromEmbeddingResponse(
     if (!isFiniteVector(vectors.subarray(index * size, (index + 1) * size))) broken.push(index);
   }
   const promptTokens = readUsage(answer, null)?.promptTokens ?? null;
-  return { vectors, dimensions, broken, promptTokens, giveBack };
+  return { vectors, dimensions, broken, promptTokens, release };
 }
 
 /** A vector as received: base64 text somewhere in the body, or an array that should hold numbers. */

@@ -1,7 +1,7 @@
 import { readImageUrl } from '../collect-media.ts';
 import type { ChatBody, ChatMessage, EmbeddingCall, LoadedMedia, UpstreamTarget } from '../upstream.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
-import { readPictureShape } from '../picture-shape.ts';
+import { readImageShape } from '../image-shape.ts';
 
 /** Converts requests to OpenAI's format (OpenAI API reference: chat, embeddings, images). Pure. */
 
@@ -61,7 +61,7 @@ function toImageConfig(body: ChatBody): JsonBody {
   if (!Array.isArray(modalities) || !modalities.includes('image')) {
     return {};
   }
-  const { aspectRatio, sizeClass } = readPictureShape(body['size'], body['image_quality'] ?? body['quality']);
+  const { aspectRatio, sizeClass } = readImageShape(body['size'], body['image_quality'] ?? body['quality']);
   const config = {
     ...(aspectRatio === null ? {} : { aspect_ratio: aspectRatio }),
     ...(sizeClass === null ? {} : { image_size: sizeClass }),

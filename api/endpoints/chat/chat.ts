@@ -1,0 +1,124 @@
+import type { ChatRequest } from '../../../shared/contract/chat.ts';
+import { AppError, toAppError } from '../../../shared/contract/errors.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import { noChannel } from '../../../shared/queue/job-kinds.ts';
+import { admit, type Admitted } from '../../admission/admit.ts';
+import { preAdmit, preAdmitDoubtful, precheckBalance } from '../../admission/pre-admit.ts';
+import type { DispatchedChat, NewChatJob } from '../../dispatch/chat-dispatcher.ts';
+import type { Receiver } from '../../replies/pending-reply.ts';
+import { receiveWhole } from '../../replies/receive-whole.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import { readFiles } from '../../files/read-files.ts';
+import { authenticate } from '../../middleware/authenticate.ts';
+import { noteRefusals } from '../../middleware/note-refusals.ts';
+import { parseBody } from '../../middleware/parse-body.ts';
+import { readCreationOptions } from '../../middleware/read-creation-options.ts';
+import { SseStream } from '../../replies/sse-stream.ts';
+import type { ApiContext } from '../../request/context.ts';
+import { refuseAsyncStream } from '../../request/creation-options.ts';
+import { holderOf } from '../../request/holder.ts';
+import { awaitResponse } from '../await-response.ts';
+import { createCountingTurn } from '../counting-turn.ts';
+import { estimateChat, type ChatEstimate } from './estimate-chat.ts';
+import { findModel } from '../find-model.ts';
+import { loadReasoning } from './load-reasoning.ts';
+import { prepareChat } from './prepare-chat.ts';
+import { hasFiles } from './prompt-content.ts';
+import { respondAsync } from '../jobs/respond-async.ts';
+import { sendBody } from '../send-body.ts';
+
+export const createChatCompletion = defineEndpoint(
+  operations.createChatCompletion,
+  [authenticate, noteRefusals, readCreationOptions, parseBody],
+  (services) => async (context) => {
+    const asked = context.state.body;
+    refuseAsyncStream(context);
+    const model = findModel(services, asked.model, operations.createChatCompletion.modelTypes);
+    const body = prepareChat(asked, model);
+    precheckBalance(context, model);
+    // Reading documents costs the process as much as reading a large body.
+    if (hasFiles(body)) await preAdmit(services, context, model);
+    else await preAdmitDoubtful(services, context, model);
+    const { accountId } = holderOf(context);
+    const [recalled, files] = await Promise.all([
+      loadReasoning(services.reasoning, accountId, body, model),
+      readFiles(services.documents, accountId, body, model, context.state.signal),
+    ]);
+    const contents = { files, reasoning: recalled };
+    const estimated = await estimateChat(body, model, contents, createCountingTurn(services, context, model));
+    const admitted = await admit(services, context, estimated.estimate);
+    const createWork = (first: Admitted) => ({
+      operation: 'chat.completions' as const,
+      job: { ...toJob(body, estimated, first), replyChannel: noChannel, attempt: 1 },
+      format: null,
+    });
+    if (await respondAsync(services, context, admitted, createWork)) return;
+    const start = (receiver: Receiver): Promise<DispatchedChat> =>
+      admitted.outcome === 'attached'
+        ? Promise.resolve(services.chats.attach(admitted, receiver))
+        : services.chats.dispatch(toJob(body, estimated, admitted), receiver);
+    if (body.stream === true) await streamResponse(context, start);
+    else await sendResponse(context, start);
+  },
+);
+
+/** Dispatches the chat, or follows its kept response, with this receiver. */
+type StartChat = (receiver: Receiver) => Promise<DispatchedChat>;
+
+async function streamResponse(context: ApiContext, start: StartChat): Promise<void> {
+  const stream = new SseStream(context.res, context.state.signal);
+  await start(stream).then(
+    (chat) => stream.attach(chat),
+    (error: unknown) => stream.fail(toAppError(error)),
+  );
+  // The stream writes its own headers and body; Koa is needed only if it fails before the first byte.
+  await stream.finished;
+  if (stream.failure !== null) context.state.error = stream.failure;
+  context.respond = false;
+}
+
+async function sendResponse(context: ApiContext, start: StartChat): Promise<void> {
+  const { signal } = context.state;
+  const { receiver, answer } = receiveWhole(context.res);
+  let chat: DispatchedChat | null = null;
+  // The answer, or a failure, may arrive before the dispatch has settled.
+  start(receiver).then(
+    (started) => {
+      chat = started;
+      if (signal.aborted) started.cancel();
+    },
+    (error: unknown) => receiver.fail(toAppError(error)),
+  );
+  const cancel = (): void => {
+    chat?.cancel();
+    receiver.fail(new AppError('job_cancelled'));
+  };
+  const { bytes, release } = await awaitResponse({ answer, cancel }, signal);
+  try {
+    await sendBody(context, bytes);
+  } finally {
+    release();
+  }
+}
+
+const toJob = (
+  body: ChatRequest,
+  { choices, mostPromptTokens, reasoning }: ChatEstimate,
+  admitted: Admitted,
+): NewChatJob => ({
+  v: 1,
+  kind: 'chat',
+  request: admitted.request,
+  body: boundBody(body, choices, admitted),
+  mostPromptTokens,
+  reservedTokens: admitted.units,
+  ...(reasoning.length === 0 ? {} : { reasoning }),
+});
+
+/** The body for the vendor, with the reservation's tokens split evenly among the choices. */
+function boundBody(body: ChatRequest, choices: number, { units }: Admitted): ChatRequest {
+  const { max_completion_tokens: newer, max_tokens: older, ...rest } = body;
+  // If a vendor reasons beyond the bound, more than the requested number is reserved.
+  const tokens = Math.min(newer || older || Infinity, Math.max(1, Math.floor(units / choices)));
+  return { ...rest, [newer ? 'max_completion_tokens' : 'max_tokens']: tokens };
+}

@@ -1,0 +1,116 @@
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import { readDataType } from '../../../shared/contract/data-uri.ts';
+import type { Message } from '../../../shared/contract/chat-messages.ts';
+import { invalidField } from '../../../shared/contract/errors.ts';
+import { joinWords } from '../../../shared/contract/describe-fault.ts';
+
+/** File extensions by media type, for files sent without a name. */
+const extensionOfType = new Map(
+  Object.entries({
+    'application/pdf': 'pdf',
+    'application/json': 'json',
+    'text/plain': 'txt',
+    'text/csv': 'csv',
+    'text/html': 'html',
+    'text/markdown': 'md',
+  }),
+);
+
+/** The input modality a model must list for each kind of part. Files are checked against `supported_file_types`. */
+const modalityOfPart = { image_url: 'image', input_audio: 'audio' } as const;
+
+/**
+ * Checks the images, audio and files of the messages against what the model takes. A model without `input_modalities` in
+ * its entry is not checked.
+ * @throws AppError `validation_failed`
+ */
+export function checkParts(messages: readonly Message[], model: CatalogModel): void {
+  checkModalities(messages, model);
+  checkFiles(messages, model);
+}
+
+/**
+ * Requires content in at least one message. Single messages may be empty: a system prompt that is not set, a tool that
+ * returned nothing, a reply without text, and the empty turns by which agents ask a model to continue.
+ * @param messages reduced to the fields that are sent
+ * @throws AppError `validation_failed`
+ */
+export function checkContents(messages: readonly Message[]): void {
+  if (messages.some((message) => Object.entries(message).some(saysSomething))) return;
+  const last = messages.length - 1;
+  throw invalidField(
+    ['body', 'messages', last, 'content'],
+    'must not be empty, as no message says anything: write what the model is to answer',
+  );
+}
+
+/** Fields that name the speaker or the kind of a part. */
+const labels = new Set(['role', 'name', 'tool_call_id', 'type']);
+
+function saysSomething([field, value]: [string, unknown]): boolean {
+  if (labels.has(field) || value === null || value === undefined || value === '') return false;
+  return typeof value === 'object' ? Object.entries(value).some(saysSomething) : true;
+}
+
+function checkModalities(messages: readonly Message[], { id, published }: CatalogModel): void {
+  const modalities = published.input_modalities;
+  if (modalities === null) return;
+  for (const [i, { content }] of messages.entries()) {
+    if (!Array.isArray(content)) continue;
+    for (const [j, part] of content.entries()) {
+      for (const [kind, modality] of Object.entries(modalityOfPart)) {
+        const isThere = part.type === kind || Boolean(part[kind as keyof typeof modalityOfPart]);
+        if (!isThere || modalities.includes(modality)) continue;
+        const msg = `${id} takes ${joinWords(modalities, 'and')} only: leave this part out, or choose another model`;
+        throw invalidField(['body', 'messages', i, 'content', j], msg);
+      }
+    }
+  }
+}
+
+function checkFiles(messages: readonly Message[], { id, published }: CatalogModel): void {
+  const taken = published.supported_file_types ?? [];
+  let count = 0;
+  for (const [i, { content }] of messages.entries()) {
+    if (!Array.isArray(content)) continue;
+    for (const [j, part] of content.entries()) {
+      if (part.type !== 'file' && !part.file) continue;
+      const at = ['body', 'messages', i, 'content', j];
+      if (taken.length === 0)
+        throw invalidField(at, `${id} takes no files: leave this part out, or choose another model`);
+      const { file_data: data, file_id: fileId, filename } = part.file ?? {};
+      if (fileId) throw invalidField([...at, 'file', 'file_id'], 'no files are kept here: send file_data');
+      const mediaType = readDataType(data ?? '');
+      if (mediaType === null) {
+        const example = 'data:application/pdf;base64,…';
+        throw invalidField([...at, 'file', 'file_data'], `must be a base64 data URI such as ${example}`);
+      }
+      const extension = readExtension(filename) ?? extensionOfType.get(mediaType);
+      if (extension === undefined || !taken.includes(extension)) {
+        throw invalidField([...at, 'file'], `must be a file of one of these types: ${taken.join(', ')}`);
+      }
+      // Some vendors look at the type alone, and charge video and audio by length.
+      if (isFilmOrSound(mediaType) && extensionOfDocument.test(extension)) {
+        const msg = `says that it is ${mediaType}, and its filename that it is ${extension}: make them agree`;
+        throw invalidField([...at, 'file', 'file_data'], msg);
+      }
+      count += 1;
+    }
+  }
+  const most = published.max_file_count;
+  if (most !== null && count > most) {
+    throw invalidField(
+      ['body', 'messages'],
+      `must hold at most ${most} files for ${id}: leave the others out, or send them with another request`,
+    );
+  }
+}
+
+const extensionOfDocument =
+  /^(?:pdf|txt|md|csv|tsv|json|x?html?|xml|ya?ml|log|rtf|docx?|xlsx?|pptx?|od[tsp]|epub|zip)$/;
+
+const isFilmOrSound = (mediaType: string): boolean => /^(?:video|audio)\//.test(mediaType);
+
+function readExtension(filename: string | null | undefined): string | undefined {
+  return /\.([A-Za-z0-9]+)$/.exec(filename ?? '')?.[1]?.toLowerCase();
+}

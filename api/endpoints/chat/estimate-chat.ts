@@ -1,0 +1,166 @@
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import { allowForSearch, countSearchCalls, maySearch } from '../../../shared/catalog/search-allowance.ts';
+import { findMostPromptTokens, isBounded, type PromptMakeup } from '../../../shared/catalog/usage-bounds.ts';
+import type { ChatRequest } from '../../../shared/contract/chat.ts';
+import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
+import type { LoadedReasoning } from '../../../shared/queue/job-kinds.ts';
+import { countChoices, findServingRoutes } from '../../../shared/routing/chat-needs.ts';
+import { findWorstCase, type Estimate } from '../../admission/estimate.ts';
+import type { CountedFile } from '../../files/file-content.ts';
+import { countMedia, listAdditions, listTexts } from './prompt-content.ts';
+import { PromptCounter } from './prompt-counter.ts';
+
+/** Tokens that a vendor's chat format adds per message and to start the reply. OpenAI's counts, rounded up. */
+const tokensPerMessage = 4;
+const tokensToAnswer = 3;
+/** Gemini's rate; other vendors count less. */
+const tokensPerSoundSecond = 32;
+
+/**
+ * A chat without `max_tokens` may reserve half of the spendable balance, so that it does not block a small account's
+ * second request. The minimum is enough tokens for a useful reply.
+ */
+const openEndedSharePermille = 500;
+const leastCompletionTokens = 16;
+
+/**
+ * How much more than our count a vendor may count for a prompt. Vendors with strict context checks would refuse an
+ * open-ended chat whose bound fills the context to the last token.
+ */
+const slackShare = 0.02;
+const slackTokens = 64;
+
+/** Tokens left for one reply to a prompt of this length. */
+function findRoom(model: CatalogModel, promptTokens: number, slack: number): number {
+  return Math.max(1, Math.min(model.maxOutputTokens, model.context - promptTokens - slack));
+}
+
+/** Content that is sent with the prepared body or in place of its bytes. */
+export interface ChatContents {
+  readonly files: readonly CountedFile[];
+  /** Oldest first. */
+  readonly reasoning: readonly LoadedReasoning[];
+}
+
+export interface ChatEstimate {
+  readonly estimate: Estimate;
+  /** Number of choices generated; fewer than requested if no route makes more than one. */
+  readonly choices: number;
+  /** The most tokens that the prompt can have in any vocabulary. */
+  readonly mostPromptTokens: number;
+  /** The part of the loaded reasoning that was counted. No more than this may be sent. */
+  readonly reasoning: readonly LoadedReasoning[];
+}
+
+/**
+ * Estimates the most that a chat can use. Counts everything that is sent to the vendor.
+ * @throws AppError `content_too_long` for a prompt beyond the model's context
+ */
+export async function estimateChat(
+  body: ChatRequest,
+  model: CatalogModel,
+  contents: ChatContents,
+  turn: CountingTurn,
+): Promise<ChatEstimate> {
+  const counter = new PromptCounter(model, turn);
+  const makeup = await countPrompt(counter, body, model, contents.files);
+  const reasoning = await countReasoning(counter, model, contents.reasoning);
+  const promptTokens = counter.tokens;
+  const mostPromptTokens = findMostPromptTokens({
+    ...makeup,
+    tokens: promptTokens,
+    textBytes: counter.textBytes,
+  });
+  const serving = findServingRoutes(model.routes, body);
+  const choices = Math.max(1, ...serving.map((route) => countChoices(route, body)));
+  // If a bound does not cover everything generated, vendors are limited only by their own maximum.
+  const isEachBounded = model.routes.every(isBounded);
+  const asked = isEachBounded ? body.max_completion_tokens || body.max_tokens || 0 : 0;
+  const slack = slackTokens + Math.ceil(promptTokens * slackShare);
+  const perChoice =
+    asked > 0 ? Math.min(asked, findRoom(model, promptTokens, 0)) : findRoom(model, promptTokens, slack);
+  const worst = findWorstCase(model, {
+    promptTokens: maySearch(body, model)
+      ? allowForSearch(model, counter.reservedTokens, countSearchCalls(body, model))
+      : counter.reservedTokens,
+  });
+  // Prediction tokens that do not match are charged as output.
+  const predicted = BigInt((await countPrediction(counter, body, model)) * choices);
+  const estimate = {
+    model,
+    promptTokens,
+    fixedNano: worst.fixedNano + predicted * worst.nanoPerCompletionToken,
+    nanoPerUnit: worst.nanoPerCompletionToken,
+    wantedUnits: perChoice * choices,
+    leastUnits: (isEachBounded ? Math.min(perChoice, leastCompletionTokens) : perChoice) * choices,
+    sharePermille: asked > 0 || !isEachBounded ? 1_000 : openEndedSharePermille,
+    user: body.user ?? null,
+  };
+  return { estimate, choices, mostPromptTokens, reasoning };
+}
+
+async function countPrediction(
+  counter: PromptCounter,
+  { prediction }: ChatRequest,
+  model: CatalogModel,
+): Promise<number> {
+  if (!prediction) return 0;
+  const counted = await counter.countUpTo(JSON.stringify(prediction), model.context);
+  return counted?.tokens ?? model.context;
+}
+
+async function countPrompt(
+  counter: PromptCounter,
+  body: ChatRequest,
+  model: CatalogModel,
+  files: readonly CountedFile[],
+): Promise<Omit<PromptMakeup, 'tokens' | 'textBytes'>> {
+  const { images, soundSeconds } = countMedia(body, model.context / tokensPerSoundSecond);
+  const pages = files.reduce((sum, file) => sum + file.pages, 0);
+  const fileTokens = files.reduce((sum, file) => sum + file.tokens, 0);
+  const audioTokens = Math.ceil(soundSeconds * tokensPerSoundSecond);
+  const additions = listAdditions(body, model);
+  counter.addTokens(
+    tokensToAnswer +
+      tokensPerMessage * body.messages.length +
+      images * model.tokensPerPicture +
+      pages * model.tokensPerPage +
+      audioTokens +
+      fileTokens +
+      additions.tokens,
+  );
+  for (const { textTokens: tokens, textTokensElsewhere: tokensElsewhere } of files) {
+    counter.add({ tokens, textBytes: 0, tokensElsewhere });
+  }
+  for (const text of listTexts(body)) await counter.addText(text);
+  for (const text of additions.texts) await counter.addText(text);
+  const unread = files.filter(({ tokens }) => tokens > 0).length;
+  return {
+    fileTextBytes: files.reduce((sum, { textBytes }) => sum + textBytes, 0),
+    pictures: images + pages + unread,
+    fileTokens,
+    audioTokens,
+  };
+}
+
+/**
+ * Stored reasoning gets at most half of the context that the caller's prompt leaves, latest first. Callers can neither see
+ * nor shorten what the gateway adds, so it must never cause the refusal of a request that fits.
+ */
+async function countReasoning(
+  counter: PromptCounter,
+  model: CatalogModel,
+  reasoning: readonly LoadedReasoning[],
+): Promise<readonly LoadedReasoning[]> {
+  let left = Math.floor((model.context - counter.tokens) / 2);
+  let first = reasoning.length;
+  while (first > 0) {
+    const text = JSON.stringify(reasoning[first - 1]!.value);
+    const part = await counter.countUpTo(text, left);
+    if (part === null) break;
+    counter.add(part);
+    left -= part.tokens;
+    first -= 1;
+  }
+  return reasoning.slice(first);
+}

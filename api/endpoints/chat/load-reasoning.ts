@@ -1,0 +1,31 @@
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import type { ChatRequest } from '../../../shared/contract/chat.ts';
+import type { LoadedReasoning } from '../../../shared/queue/job-kinds.ts';
+import { placeCalls } from '../../../shared/reasoning/conversation-hash.ts';
+import type { ReasoningStore } from '../../../shared/reasoning/reasoning-store.ts';
+
+/**
+ * Loads the stored reasoning of this conversation that a route of the model may want back, oldest first. It is loaded at
+ * admission, so that exactly what is counted and reserved is what the worker sends.
+ */
+export async function loadReasoning(
+  store: ReasoningStore,
+  accountId: string,
+  body: ChatRequest,
+  model: CatalogModel,
+): Promise<LoadedReasoning[]> {
+  const { messages } = body;
+  const kinds = new Set<string>(model.routes.map(({ upstream }) => upstream.kind));
+  kinds.delete('builtin');
+  if (kinds.size === 0 || !messages.some(({ tool_calls: calls }) => calls?.length)) return [];
+  const placed = placeCalls(body, model.id);
+  const hashes = placed.map(({ hash }) => hash);
+  const values = await store.load(accountId, hashes);
+  return placed.flatMap(({ messageIndex, toolCallId, hash }) => {
+    const value = values.get(hash);
+    const kind = String((value as { kind?: unknown } | undefined)?.kind);
+    // Reasoning that the caller sends takes precedence in every dialect, and is not sent twice.
+    const isSent = kind === 'openai' && Boolean(messages[messageIndex]?.reasoning_content);
+    return kinds.has(kind) && !isSent ? [{ messageIndex, toolCallId, value }] : [];
+  });
+}

@@ -1,0 +1,155 @@
+import type { CatalogModel, UpstreamKind } from '../../../shared/catalog/catalog-schema.ts';
+import { ChatRequest } from '../../../shared/contract/chat.ts';
+import {
+  AudioPart,
+  ContentItem,
+  FilePart,
+  ImageUrl,
+  Message,
+  ToolCall,
+} from '../../../shared/contract/chat-messages.ts';
+import { invalidField } from '../../../shared/contract/errors.ts';
+import { asksSearch } from '../../../shared/catalog/search-allowance.ts';
+import { findUnmetNeed } from '../../../shared/routing/chat-needs.ts';
+import { checkContents, checkParts } from './check-parts.ts';
+
+/**
+ * Fields that are not forwarded. A service tier has its own price, which is not ours to choose; the deprecated form of
+ * tools is refused.
+ */
+const ownFields = new Set(['service_tier', 'functions', 'function_call']);
+/** Unknown fields are accepted and ignored, so that everything sent is checked, and counted if it costs. */
+const forwardedFields = Object.keys(ChatRequest.properties).filter((field) => !ownFields.has(field));
+const messageFields = Object.keys(Message.properties);
+const partFields = Object.keys(ContentItem.properties);
+const callFields = Object.keys(ToolCall.properties);
+/** Objects nested in a part, a call or a message, with their fields. */
+const innerFields: Readonly<Record<string, readonly string[]>> = {
+  image_url: Object.keys(ImageUrl.properties),
+  file: Object.keys(FilePart.properties),
+  input_audio: Object.keys(AudioPart.properties),
+  function: Object.keys(ToolCall.properties.function.properties),
+  audio: ['id'],
+};
+
+/** Fields that only some dialects forward. */
+const fieldsOfKinds: Readonly<Record<string, UpstreamKind>> = {
+  reasoning_content: 'openai',
+  // Gemini adds it to tool calls in its responses and wants it back.
+  extra_content: 'gemini',
+};
+
+/**
+ * Prepares the chat for a vendor, except for the token bound, which depends on the reservation. Refuses what the model
+ * does not support, fills in its defaults and drops unknown fields.
+ * @throws AppError `validation_failed`
+ */
+export function prepareChat(body: ChatRequest, model: CatalogModel): ChatRequest {
+  checkOptions(body, model);
+  checkParts(body.messages, model);
+  const kinds = new Set(model.routes.map(({ upstream }) => upstream.kind));
+  const prepared = {
+    ...pick(body, forwardedFields),
+    messages: body.messages.map((message) => pickMessage(message, kinds)),
+    ...fillOptions(body, model),
+  } as ChatRequest;
+  checkContents(prepared.messages);
+  checkNeeds(prepared, model);
+  return prepared;
+}
+
+function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void {
+  for (const name of ['reasoning_effort', 'image_quality'] as const) {
+    const value = body[name];
+    const choices = published[name]?.choices;
+    if (value === null || value === undefined || choices === null || choices === undefined) continue;
+    if (!choices.includes(value)) throw invalidField(['body', name], `must be one of: ${choices.join(', ')}`);
+  }
+  for (const name of ['functions', 'function_call'] as const) {
+    const value = body[name] ?? null;
+    if (value === null || (Array.isArray(value) && value.length === 0)) continue;
+    const newer = name === 'functions' ? 'tools' : 'tool_choice';
+    throw invalidField(['body', name], `is the older form of ${newer}: send that instead`);
+  }
+  checkToolChoice(body.tool_choice);
+  if (published.web_search === false && asksSearch(body)) {
+    const name = body.web_search ? 'web_search' : 'web_search_options';
+    throw invalidField(
+      ['body', name],
+      `${id} cannot search the web: leave this field out, or choose another model`,
+    );
+  }
+  const made = published.output_modalities;
+  for (const [i, modality] of (body.modalities ?? []).entries()) {
+    if (made !== null && !made.includes(modality)) {
+      throw invalidField(['body', 'modalities', i], `must be one of: ${made.join(', ')}`);
+    }
+  }
+}
+
+/** Only functions can be chosen, because `tools` has nothing else. */
+function checkToolChoice(choice: ChatRequest['tool_choice']): void {
+  if (typeof choice !== 'object' || choice === null) return;
+  const { type } = choice as { type?: unknown };
+  if (type !== 'function' && type !== 'allowed_tools') {
+    throw invalidField(['body', 'tool_choice', 'type'], 'must be one of: function, allowed_tools');
+  }
+}
+
+/** The model's defaults for options that the caller leaves out. */
+function fillOptions(body: ChatRequest, { published }: CatalogModel): Partial<ChatRequest> {
+  const effort = body.reasoning_effort ?? published.reasoning_effort?.default ?? null;
+  const isDrawn = published.output_modalities?.includes('image') === true;
+  return {
+    // A model without reasoning would reject a reasoning effort.
+    reasoning_effort: published.reasoning === false ? null : effort,
+    ...(isDrawn
+      ? {
+          image_quality: body.image_quality ?? published.image_quality?.default ?? null,
+          modalities: body.modalities ?? ['image', 'text'],
+        }
+      : {}),
+  };
+}
+
+/** Refuses what no route can do. If only some routes can do it, only they are called. */
+function checkNeeds(body: ChatRequest, { id, routes }: CatalogModel): void {
+  const unmet = routes.map((route) => findUnmetNeed(route, body));
+  const first = unmet[0] ?? null;
+  if (first === null || unmet.includes(null)) return;
+  const field = Object.hasOwn(body, first.field) ? first.field : 'messages';
+  throw invalidField(['body', field], `${id} ${first.why}: change that, or choose another model`);
+}
+
+function pick(value: object, names: readonly string[]): Record<string, unknown> {
+  const from = value as Record<string, unknown>;
+  return Object.fromEntries(
+    names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]),
+  );
+}
+
+function pickMessage(message: Message, kinds: ReadonlySet<UpstreamKind>): Message {
+  const isSent = (field: string): boolean => {
+    const kind = fieldsOfKinds[field];
+    return kind === undefined || kinds.has(kind);
+  };
+  const { content } = message;
+  const parts = Array.isArray(content) ? content.map((part) => pickDeep(part, partFields)) : content;
+  const sentCallFields = [...callFields, 'extra_content'].filter(isSent);
+  const calls = message.tool_calls?.map((call) => pickDeep(call, sentCallFields));
+  return {
+    ...pickDeep(message, messageFields.filter(isSent)),
+    content: parts,
+    ...(calls === undefined ? {} : { tool_calls: calls }),
+  } as Message;
+}
+
+/** Also drops unknown fields of nested objects. */
+function pickDeep(value: object, names: readonly string[]): Record<string, unknown> {
+  const picked = pick(value, names);
+  for (const [name, fields] of Object.entries(innerFields)) {
+    const inner = picked[name];
+    if (typeof inner === 'object' && inner !== null) picked[name] = pick(inner, fields);
+  }
+  return picked;
+}

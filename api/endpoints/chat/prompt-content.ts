@@ -1,0 +1,150 @@
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import type { ChatRequest } from '../../../shared/contract/chat.ts';
+import type { ContentItem, Message, ToolCall } from '../../../shared/contract/chat-messages.ts';
+import { measureSound } from '../../files/sound-length.ts';
+
+/**
+ * Lists what a vendor counts as prompt in a prepared chat. Everything that is sent counts unless it is excluded by name
+ * below, so that fields added later are paid for automatically.
+ */
+
+/** Short option values (`"temperature":0.2`) are not prompt. Longer values than this count as prompt. */
+const maxOptionCharacters = 64;
+
+/** Images and audio, which are not counted as text. */
+export interface PromptMedia {
+  readonly images: number;
+  readonly soundSeconds: number;
+}
+
+/** @param mostSeconds of audio; measuring stops beyond it */
+export function countMedia({ messages }: ChatRequest, mostSeconds: number): PromptMedia {
+  let images = 0;
+  let soundSeconds = 0;
+  for (const { image_url: image, input_audio: audio } of messages.flatMap(listParts)) {
+    if (image) images += 1;
+    if (audio && soundSeconds <= mostSeconds) {
+      soundSeconds += measureSound(Buffer.from(audio.data, 'base64'), mostSeconds);
+    }
+  }
+  return { images, soundSeconds };
+}
+
+export function hasFiles({ messages }: ChatRequest): boolean {
+  return messages.some((message) => listParts(message).some(({ file }) => Boolean(file)));
+}
+
+/** Every text that is sent, without the bytes of images, audio and files. */
+export function* listTexts(body: ChatRequest): Generator<string> {
+  // Predicted text is paid for as part of the response.
+  const { messages, model: _model, prediction: _prediction, ...options } = body;
+  for (const message of messages) yield* listMessageTexts(message);
+  for (const option of Object.values(options)) {
+    const text = typeof option === 'string' ? option : JSON.stringify(option);
+    if (text !== undefined && text.length > maxOptionCharacters) yield text;
+  }
+}
+
+function* listMessageTexts({ role, content, tool_calls: calls, ...rest }: Message): Generator<string> {
+  yield* listValues(rest);
+  const texts = Array.isArray(content)
+    ? content.flatMap((part) => [...listPartTexts(part)])
+    : [content ?? ''];
+  // A tool result that is an object is sent as one, even if it arrived in several parts.
+  if (role === 'tool') yield writeNumbersOut(texts.join(''));
+  else yield* texts;
+  for (const call of calls ?? []) yield* listCallTexts(call);
+}
+
+function* listPartTexts(part: ContentItem): Generator<string> {
+  const { type: _type, image_url: image, file, input_audio: audio, ...rest } = part;
+  yield* listValues(rest);
+  if (image) {
+    const { url: _url, ...more } = image;
+    yield* listValues(more);
+  }
+  if (file) {
+    const { file_data: _data, ...more } = file;
+    yield* listValues(more);
+  }
+  if (audio) {
+    const { data: _data, ...more } = audio;
+    yield* listValues(more);
+  }
+}
+
+function* listCallTexts({ type: _type, function: called, ...rest }: ToolCall): Generator<string> {
+  const { arguments: text, ...more } = called;
+  yield* listValues(rest);
+  yield* listValues(more);
+  if (text) yield writeNumbersOut(text);
+}
+
+/** Strings as they are, objects as the JSON that is sent, keys included. Field names of the format itself do not count. */
+function* listValues(fields: object): Generator<string> {
+  for (const value of Object.values(fields)) {
+    if (typeof value === 'string') yield value;
+    else if (typeof value === 'object' && value !== null) yield JSON.stringify(value);
+  }
+}
+
+/** OpenAI's format has the object's JSON as a string; dialects that take objects receive `1e20` as 21 digits. */
+function writeNumbersOut(json: string): string {
+  if (!/\d[eE]\+?\d/.test(json)) return json;
+  try {
+    const rewritten = JSON.stringify(JSON.parse(json));
+    return rewritten.length > json.length ? rewritten : json;
+  } catch {
+    return json;
+  }
+}
+
+/** `<system>` and its closing tag around instructions in mid-conversation. */
+const lateInstructionTokens = 10;
+/** The frame of a tool result: its kind, and `result` around plain text. */
+const toolResultTokens = 6;
+/** `{"name":…,"input_schema":{"type":"object","properties":{}}}` for a call to an undeclared tool. */
+const undeclaredToolTokens = 16;
+/** The name and type of the schema, which OpenAI's format lacks. */
+const declaredToolTokens = 8;
+/** `(The conversation begins.)` and `(Continue.)`. */
+const turnFillTokens = 12;
+
+/** What other vendors' dialects add to a conversation: fixed tokens, and names that are repeated. */
+export function listAdditions(
+  body: ChatRequest,
+  model: CatalogModel,
+): { readonly tokens: number; readonly texts: readonly string[] } {
+  const { messages, tools } = body;
+  const isTranslated = model.routes.some(
+    ({ upstream: { kind } }) => kind === 'anthropic' || kind === 'gemini',
+  );
+  if (!isTranslated) return { tokens: 0, texts: [] };
+  const called = new Map<string, string>();
+  const texts: string[] = [];
+  let tokens = turnFillTokens + (tools?.length ?? 0) * declaredToolTokens;
+  let hasBegun = false;
+  for (const message of messages) {
+    const isInstruction = message.role === 'system' || message.role === 'developer';
+    if (isInstruction && hasBegun) tokens += lateInstructionTokens;
+    hasBegun ||= !isInstruction;
+    for (const {
+      id,
+      function: { name },
+    } of message.tool_calls ?? [])
+      called.set(id ?? '', name);
+    if (message.role !== 'tool') continue;
+    tokens += toolResultTokens;
+    texts.push(called.get(message.tool_call_id ?? '') ?? '');
+  }
+  if (!tools?.length) {
+    const names = new Set(called.values());
+    tokens += names.size * undeclaredToolTokens;
+    texts.push(...names);
+  }
+  return { tokens, texts };
+}
+
+function listParts({ content }: Message): ContentItem[] {
+  return Array.isArray(content) ? content : [];
+}

@@ -1,0 +1,94 @@
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import { type AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/count-tokens.ts';
+import { estimateInOtherVocabularies } from '../../../shared/pricing/other-vocabularies.ts';
+
+/** Characters estimated per turn. */
+const estimatedCharacters = 64 * 1024;
+
+export interface PromptPart {
+  /** By our own count. */
+  readonly tokens: number;
+  readonly textBytes: number;
+  /** The most it may count in another vocabulary; equals our own count for anything but text. */
+  readonly tokensElsewhere: number;
+}
+
+export class PromptCounter {
+  readonly #model: CatalogModel;
+  readonly #turn: CountingTurn;
+  #tokens = 0;
+  #tokensElsewhere = 0;
+  #textBytes = 0;
+
+  constructor(model: CatalogModel, turn: CountingTurn) {
+    this.#model = model;
+    this.#turn = turn;
+  }
+
+  get tokens(): number {
+    return this.#tokens;
+  }
+
+  /** Tokens to reserve for. Exceeds our own count if the vendor's vocabulary differs and may split more. */
+  get reservedTokens(): number {
+    const most = Math.max(this.#tokens, Math.ceil(this.#tokensElsewhere));
+    return Math.min(most, this.#model.context);
+  }
+
+  /** Of all texts added. */
+  get textBytes(): number {
+    return this.#textBytes;
+  }
+
+  /** @throws AppError `content_too_long` beyond the model's context, by our own count */
+  add({ tokens, textBytes, tokensElsewhere }: PromptPart): void {
+    this.#tokens += tokens;
+    this.#textBytes += textBytes;
+    this.#tokensElsewhere += this.#model.hasTokenizer ? tokens : tokensElsewhere;
+    if (this.#tokens > this.#model.context) throw tooLong(this.#model);
+  }
+
+  /**
+   * Adds tokens of content that is not text.
+   * @throws AppError `content_too_long` beyond the model's context
+   */
+  addTokens(tokens: number): void {
+    this.add({ tokens, textBytes: 0, tokensElsewhere: tokens });
+  }
+
+  /** @throws AppError `content_too_long` beyond the model's context */
+  async addText(text: string): Promise<void> {
+    // Counting stops at the rest of the context, so a prompt far beyond it costs no more than one just beyond.
+    const part = await this.countUpTo(text, this.#model.context - this.#tokens);
+    if (part === null) throw tooLong(this.#model);
+    this.add(part);
+  }
+
+  /** Counts without adding. @returns null above the limit, by our own count */
+  async countUpTo(text: string, limit: number): Promise<PromptPart | null> {
+    if (text === '') return { tokens: 0, textBytes: 0, tokensElsewhere: 0 };
+    const { tokenizer, hasTokenizer } = this.#model;
+    const tokens = await countTokensAsync(text, { limit, turn: this.#turn, encoding: tokenizer });
+    if (tokens === null) return null;
+    const tokensElsewhere = hasTokenizer ? tokens : await this.#estimateElsewhere(text);
+    return { tokens, textBytes: Buffer.byteLength(text), tokensElsewhere };
+  }
+
+  async #estimateElsewhere(text: string): Promise<number> {
+    let tokens = 0;
+    for (let start = 0; start < text.length; start += estimatedCharacters) {
+      const end = Math.min(text.length, start + estimatedCharacters);
+      tokens += estimateInOtherVocabularies(text, start, end);
+      if (this.#turn.spend(0)) await this.#turn.next();
+    }
+    return tokens;
+  }
+}
+
+function tooLong({ context }: CatalogModel): AppError {
+  const msg =
+    `The messages are longer than the model's context of ${context} tokens; tools, files and pictures count as well. ` +
+    'Shorten them, or choose a model with a larger context.';
+  return invalidField(['body', 'messages'], msg, { code: 'content_too_long' });
+}

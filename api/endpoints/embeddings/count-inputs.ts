@@ -1,0 +1,66 @@
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import { maxTokensPerEmbeddingInput } from '../../../shared/contract/embeddings.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { joinWords } from '../../../shared/contract/describe-fault.ts';
+import { maxIssues } from '../../../shared/contract/validation.ts';
+import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/count-tokens.ts';
+
+export interface EmbeddingInputs {
+  readonly texts: readonly string[];
+  /** Number of token numbers sent for each input; null if texts were sent. */
+  readonly sentTokens: readonly number[] | null;
+  /** Whether a single input was sent instead of a list. */
+  readonly isSingle: boolean;
+}
+
+export interface CountingOptions {
+  /** Maximum tokens of an input. */
+  readonly limit: number;
+  readonly turn: CountingTurn;
+}
+
+/** Maximum tokens of an input, without those that the vendor adds. */
+export function findInputLimit({ context, specialTokens }: CatalogModel): number {
+  return Math.max(1, Math.min(maxTokensPerEmbeddingInput, context - (specialTokens ?? 0)));
+}
+
+/**
+ * Counts the tokens of each input, including those that the vendor is known to add. An input sent as token numbers counts
+ * at least as many as were sent, and more if the model splits its text into more: vendors receive the text and count that.
+ * @throws AppError `content_too_long` for inputs above the limit of one
+ */
+export async function countInputs(
+  { texts, sentTokens, isSingle }: EmbeddingInputs,
+  { tokenizer, specialTokens }: CatalogModel,
+  { limit, turn }: CountingOptions,
+): Promise<number[]> {
+  const counts: number[] = [];
+  const tooLong: number[] = [];
+  for (const [i, text] of texts.entries()) {
+    const tokens = await countTokensAsync(text, { limit, turn, encoding: tokenizer });
+    if (tokens === null) tooLong.push(i);
+    // Whitespace alone can count as zero, but vendors count at least one token per input.
+    else counts.push(Math.max(1, tokens, sentTokens?.[i] ?? 0) + (specialTokens ?? 0));
+  }
+  if (tooLong.length > 0) throw refuseTooLong(tooLong, isSingle, limit);
+  return counts;
+}
+
+/** How many of the inputs that are too long the message names. */
+const maxNamed = 5;
+
+/** @param tooLong their indexes */
+export function refuseTooLong(tooLong: readonly number[], isSingle: boolean, limit: number): AppError {
+  const places = tooLong.map((i) => (isSingle ? ['input'] : ['input', i]));
+  const msg = `is longer than ${limit} tokens`;
+  const [first, ...others] = places.slice(0, maxNamed).map((place) => place.join('.'));
+  if (places.length > maxNamed) others.push(`${places.length - maxNamed} more`);
+  const so =
+    others.length === 0 ? '' : `; so ${others.length === 1 ? 'is' : 'are'} ${joinWords(others, 'and')}`;
+  return new AppError('content_too_long', {
+    message: `${first}: ${msg}${so}`,
+    issues: places
+      .slice(0, maxIssues)
+      .map((place) => ({ loc: ['body', ...place], msg, type: 'value_error' })),
+  });
+}

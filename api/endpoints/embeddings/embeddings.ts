@@ -1,0 +1,164 @@
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import type { EmbeddingRequest } from '../../../shared/contract/embeddings.ts';
+import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
+import { noChannel } from '../../../shared/queue/job-kinds.ts';
+import { decodeResult } from '../../../shared/reply/result.ts';
+import { admit, type Admitted, type Attached } from '../../admission/admit.ts';
+import { estimateWhole, findWorstCase, type Estimate } from '../../admission/estimate.ts';
+import { preAdmit, preAdmitDoubtful, precheckBalance } from '../../admission/pre-admit.ts';
+import type { DurableWork } from '../../jobs/durable-jobs.ts';
+import { acquireResponseMemory } from '../../replies/response-memory.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import { authenticate } from '../../middleware/authenticate.ts';
+import { noteRefusals } from '../../middleware/note-refusals.ts';
+import { parseBody } from '../../middleware/parse-body.ts';
+import { readCreationOptions } from '../../middleware/read-creation-options.ts';
+import { presentEmbeddings } from '../../present/embeddings.ts';
+import type { ApiContext } from '../../request/context.ts';
+import { creationOptionsOf, refuseAsyncStream } from '../../request/creation-options.ts';
+import { holderOf } from '../../request/holder.ts';
+import type { Services } from '../../services.ts';
+import { awaitResponse } from '../await-response.ts';
+import { countInputs, findInputLimit } from './count-inputs.ts';
+import { createCountingTurn } from '../counting-turn.ts';
+import { findModel } from '../find-model.ts';
+import { readInputs } from './read-inputs.ts';
+import { respondAsync } from '../jobs/respond-async.ts';
+import { sendBody } from '../send-body.ts';
+
+const bytesPerFloat = 4;
+
+/** Most vendors add a token before and one after each input, or none. */
+const usualSpecialTokens = 2;
+
+export const createEmbedding = defineEndpoint(
+  operations.createEmbedding,
+  [authenticate, noteRefusals, readCreationOptions, parseBody],
+  (services) => async (context) => {
+    const body = context.state.body;
+    refuseAsyncStream(context);
+    const model = findModel(services, body.model, operations.createEmbedding.modelTypes);
+    const dimensions = chooseDimensions(body, model);
+    precheckBalance(context, model);
+    await preAdmitDoubtful(services, context, model);
+    const turn = createCountingTurn(services, context, model);
+    const limit = findInputLimit(model);
+    const read = await readInputs(services, context, body.input, { limit, turn });
+    const inputTokens = await countInputs(read, model, { limit, turn });
+    const counted = { model, dimensions, inputs: read.texts, inputTokens };
+    const estimate = estimateInputs(counted, body.user ?? null);
+    const isAsync = creationOptionsOf(context).respondsAsync;
+    // An async job needs no response memory here.
+    const early = isAsync ? await admit(services, context, estimate) : null;
+    const createWork = (first: Admitted) => createDurableWork(body, counted, first);
+    if (early !== null && (await respondAsync(services, context, early, createWork))) return;
+    const memory = await acquireMemory(services, context, counted, estimate);
+    try {
+      const admitted = early ?? (await admit(services, context, estimate));
+      await answerInputs(services, context, { counted, admitted, format: body.encoding_format ?? 'float' });
+    } finally {
+      memory?.release();
+    }
+  },
+);
+
+interface CountedInputs {
+  readonly model: CatalogModel;
+  readonly dimensions: number | null;
+  readonly inputs: readonly string[];
+  readonly inputTokens: readonly number[];
+}
+
+function estimateInputs({ model, inputs, inputTokens }: CountedInputs, user: string | null): Estimate {
+  const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
+  const worst = findWorstCase(model, {
+    // If the catalog does not say what a vendor adds, reserve for it, but do not count it as ours.
+    promptTokens: promptTokens + (model.specialTokens === null ? usualSpecialTokens * inputs.length : 0),
+    characters: inputs.reduce((sum, text) => sum + text.length, 0),
+  });
+  return estimateWhole({ model, promptTokens, user }, worst, 0);
+}
+
+/**
+ * Acquires memory for the vectors before money is reserved, so that a waiting request holds no money. A request that would
+ * be refused, for lack of money or another reason, does not wait.
+ */
+async function acquireMemory(
+  services: Services,
+  context: ApiContext,
+  { model, dimensions, inputs }: CountedInputs,
+  { fixedNano }: Estimate,
+): Promise<BudgetShare | null> {
+  return await acquireResponseMemory(services.responseMemory, holderOf(context).accountId, {
+    bytes: inputs.length * (dimensions ?? model.dimensions!.default) * bytesPerFloat,
+    signal: context.state.signal,
+    response: context.res,
+    checkBeforeWaiting: async () => {
+      await preAdmit(services, context, model);
+      precheckBalance(context, model, fixedNano);
+    },
+  });
+}
+
+function createDurableWork(
+  body: EmbeddingRequest,
+  { model, dimensions, inputs, inputTokens }: CountedInputs,
+  { request }: Admitted,
+): Omit<DurableWork, 'webhookUrl'> {
+  const parts = [{ request, inputs, inputTokens, dimensions }];
+  return {
+    operation: 'embeddings',
+    job: { v: 1, kind: 'embedding', model: model.id, replyChannel: noChannel, parts },
+    format: body.encoding_format ?? 'float',
+  };
+}
+
+interface AdmittedInputs {
+  readonly counted: CountedInputs;
+  readonly admitted: Admitted | Attached;
+  readonly format: 'float' | 'base64';
+}
+
+async function answerInputs(
+  services: Services,
+  context: ApiContext,
+  { counted, admitted, format }: AdmittedInputs,
+): Promise<void> {
+  const { model, dimensions, inputs, inputTokens } = counted;
+  const job =
+    admitted.outcome === 'attached'
+      ? services.jobs.attach(admitted)
+      : services.embeddings.add({ request: admitted.request, inputs, inputTokens, dimensions });
+  const { bytes, release } = await awaitResponse(job, context.state.signal);
+  try {
+    const { header, body: vectors } = decodeResult(bytes, 'embedding');
+    const answer = presentEmbeddings({
+      requestId: admitted.requestId,
+      model: model.id,
+      header,
+      vectors,
+      format,
+    });
+    await sendBody(context, answer);
+  } finally {
+    release();
+  }
+}
+
+/** Null for the model's default. */
+function chooseDimensions({ dimensions }: EmbeddingRequest, model: CatalogModel): number | null {
+  const own = model.dimensions;
+  if (own === null) throw new AppError('internal_error', { message: `${model.id} has no dimensions` });
+  if (dimensions === null || dimensions === undefined || dimensions === own.default) return null;
+  const refuse = (msg: string): AppError => invalidField(['body', 'dimensions'], msg);
+  if (!own.adjustable)
+    throw refuse(`${model.id} always gives ${own.default} dimensions; leave the field out`);
+  if (own.choices !== undefined && !own.choices.includes(dimensions)) {
+    throw refuse(`must be one of: ${own.choices.join(', ')}`);
+  }
+  const max = own.max ?? own.default;
+  if (dimensions > max) throw refuse(`must be <= ${max}`);
+  return dimensions;
+}

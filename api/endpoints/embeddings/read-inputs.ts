@@ -1,0 +1,93 @@
+import {
+  createEmbedding,
+  maxTokenNumber,
+  tokenEncoding,
+  type EmbeddingInput,
+} from '../../../shared/contract/embeddings.ts';
+import type { ValidationIssue } from '../../../shared/contract/errors.ts';
+import { maxIssues, toValidationError } from '../../../shared/contract/validation.ts';
+import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
+import { decodeTokens, isTokenNumber, measureTokens } from '../../../shared/pricing/decode-tokens.ts';
+import { holdText } from '../../bodies/hold-text.ts';
+import type { ApiContext } from '../../request/context.ts';
+import type { Services } from '../../services.ts';
+import { refuseTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
+
+/**
+ * Reads the texts of an embedding request. Arrays of token numbers are checked and decoded in the request's turns, once
+ * there is memory for their text. After that they are handled like any other text.
+ * @throws AppError `content_too_long`, `validation_failed`, `payload_too_large` or `queue_full`
+ */
+export async function readInputs(
+  services: Services,
+  context: ApiContext,
+  input: EmbeddingInput,
+  { limit, turn }: CountingOptions,
+): Promise<EmbeddingInputs> {
+  if (typeof input === 'string') return { texts: [input], sentTokens: null, isSingle: true };
+  if (isListOf(input, 'string')) return { texts: input as string[], sentTokens: null, isSingle: false };
+  const isSingle = isListOf(input, 'number');
+  const arrays = (isSingle ? [input] : input) as readonly (readonly unknown[])[];
+  const tooLong = [...arrays.keys()].filter((i) => arrays[i]!.length > limit);
+  if (tooLong.length > 0) throw refuseTooLong(tooLong, isSingle, limit);
+  const textBytes = await checkTokens(arrays, isSingle, turn);
+  holdText(services, context, textBytes, createEmbedding.bodyLimitBytes);
+  const texts: string[] = [];
+  for (const tokens of arrays as readonly (readonly number[])[]) {
+    await waitBefore(tokens, turn);
+    texts.push(decodeTokens(tokens));
+  }
+  return { texts, sentTokens: arrays.map((tokens) => tokens.length), isSingle };
+}
+
+/** The first item suffices: the validator has checked that all have the same type. */
+const isListOf = (list: readonly unknown[], type: 'string' | 'number'): boolean => typeof list[0] === type;
+
+/** Each array fits into one turn. */
+async function waitBefore({ length }: readonly unknown[], turn: CountingTurn): Promise<void> {
+  if (turn.mustWaitFor(length) || turn.spend(length)) await turn.next();
+}
+
+/**
+ * Checks the tokens and returns the most bytes that their texts take in a JSON body.
+ * @throws AppError `validation_failed`, which names the invalid values and their locations
+ */
+async function checkTokens(
+  arrays: readonly (readonly unknown[])[],
+  isSingle: boolean,
+  turn: CountingTurn,
+): Promise<number> {
+  const issues: ValidationIssue[] = [];
+  let faults = 0;
+  let textBytes = 0;
+  for (const [i, array] of arrays.entries()) {
+    await waitBefore(array, turn);
+    const faultsBefore = faults;
+    for (let j = 0; j < array.length; j++) {
+      if (isTokenNumber(array[j])) continue;
+      faults += 1;
+      if (issues.length < maxIssues) issues.push(describeFault(isSingle ? [j] : [i, j], array[j]));
+    }
+    if (faults === faultsBefore) textBytes += measureTokens(array as readonly number[]);
+  }
+  if (faults > 0) throw toValidationError(issues, faults);
+  return textBytes;
+}
+
+/** End of text, the fill-in-the-middle markers and end of prompt. */
+const specialTokens: ReadonlySet<number> = new Set([100_257, 100_258, 100_259, 100_260, 100_276]);
+
+function describeFault(place: readonly number[], value: unknown): ValidationIssue {
+  const loc = ['body', 'input', ...place];
+  const known = `token number of ${tokenEncoding} (0 to ${maxTokenNumber})`;
+  if (!Number.isInteger(value))
+    return { loc, msg: `must be a ${known}, not ${nameValue(value)}`, type: 'type' };
+  const special = specialTokens.has(value as number) ? ': it is a special token, which is no text' : '';
+  return { loc, msg: `${String(value)} is not a ${known}${special}`, type: 'value_error' };
+}
+
+function nameValue(value: unknown): string {
+  if (typeof value === 'number' || value === null) return String(value);
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import type { AcquireOptions } from '../../../shared/fairness/fair-budget.ts';
+import { nextFileTurn } from '../../../shared/fairness/work-turns.ts';
+import { fileLifetimeMs, parseFileName, type FileName } from '../../../shared/storage/file-name.ts';
+import { callerNetwork } from '../../callers/caller-network.ts';
+import { noteShare } from '../../replies/response-memory.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import { beginInTurns } from '../../middleware/begin-in-turns.ts';
+import { formatContentRange, parseRange } from '../../present/byte-range.ts';
+import { checkPreconditions, isRangeCurrent, type Validators } from '../../present/preconditions.ts';
+import type { ApiContext } from '../../request/context.ts';
+import { openRange } from './open-range.ts';
+import { sendInChunks } from '../send-body.ts';
+import { missingFile, StoredFile } from './stored-file.ts';
+
+/** Downloads that are not read, or too slowly while others wait, are cut within this time and free their place. */
+const waitMs = 60_000;
+/** A cache may serve a file this long without revalidation, and never past the file's expiry. */
+const maxCacheSeconds = 3_600;
+
+/**
+ * Serves a stored file for a day to anyone who knows its name. Without an API key, concurrent downloads and turns at the
+ * object store are shared among the callers' networks. The file is read one range at a time, as the client takes it.
+ */
+export const getFile = defineEndpoint(operations.getFile, [beginInTurns], (services) => async (context) => {
+  const name = context.path.slice('/files/'.length);
+  const parsed = parseFileName(name);
+  if (parsed === null) throw missingFile();
+  if (parsed.createdAtMs !== null) findSecondsLeft(parsed.createdAtMs);
+  const network = callerNetwork(context.ip);
+  const options: AcquireOptions = { signal: context.state.signal, waitMs, refuse: refuseDownload };
+  const download = await services.downloads.acquire(network, 1, options);
+  noteShare(context.res, services.downloads, download);
+  try {
+    const file = new StoredFile(services, parsed.key, network, options);
+    const createdAtMs = parsed.createdAtMs ?? (await file.describe()).storedAt.getTime();
+    const version = { etag: createETag(name), lastModifiedMs: createdAtMs };
+    await sendFile(context, file, parsed, version, network);
+  } finally {
+    download.release();
+  }
+});
+
+async function sendFile(
+  context: ApiContext,
+  file: StoredFile,
+  name: FileName,
+  version: Validators,
+  network: string,
+): Promise<void> {
+  const verdict = checkPreconditions(context.headers, version);
+  const isHead = context.method === 'HEAD';
+  if (verdict !== 'proceed' || isHead) {
+    const { objectBytes } = await file.describe();
+    if (verdict === 'failed') throw failedPrecondition();
+    setHeaders(context, name, version);
+    context.status = verdict === 'unchanged' ? 304 : 200;
+    if (verdict !== 'unchanged') context.length = objectBytes;
+    return;
+  }
+  const wanted = isRangeCurrent(context.headers, version) ? parseRange(context.get('range')) : null;
+  const { chunks, range, byteLength } = await openRange(file, wanted);
+  setHeaders(context, name, version);
+  if (wanted !== null) context.set('content-range', formatContentRange(range, byteLength));
+  await sendInChunks(context, chunks, () => nextFileTurn(network), wanted === null ? 200 : 206);
+}
+
+function setHeaders(
+  context: ApiContext,
+  { contentType, disposition }: FileName,
+  { etag, lastModifiedMs }: Validators,
+): void {
+  const secondsLeft = findSecondsLeft(lastModifiedMs);
+  context.set({
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'",
+    'content-disposition': disposition,
+    'cache-control': `private, max-age=${Math.min(secondsLeft, maxCacheSeconds)}, must-revalidate`,
+    'accept-ranges': 'bytes',
+    etag,
+    'last-modified': new Date(lastModifiedMs).toUTCString(),
+  });
+  context.type = contentType;
+}
+
+/** @throws AppError if the file has expired */
+function findSecondsLeft(createdAtMs: number): number {
+  const leftMs = createdAtMs + fileLifetimeMs - Date.now();
+  if (leftMs <= 0) throw missingFile();
+  return Math.floor(leftMs / 1_000);
+}
+
+/**
+ * A name always refers to the same bytes. The tag is a hash of the name because tags end up in logs, where links should
+ * not.
+ */
+const createETag = (name: string): string =>
+  `"${createHash('sha256').update(name).digest('base64url').slice(0, 22)}"`;
+
+const failedPrecondition = (): AppError => new AppError('validation_failed', { status: 412 });
+
+const refuseDownload = (): AppError =>
+  new AppError('queue_full', {
+    message:
+      'Too many files are being downloaded from your address. Read those that are, and try again shortly.',
+  });

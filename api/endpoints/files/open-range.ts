@@ -1,0 +1,74 @@
+import { AppError } from '../../../shared/contract/errors.ts';
+import {
+  formatContentRange,
+  resolveRange,
+  type ByteRange,
+  type WantedRange,
+} from '../../present/byte-range.ts';
+import type { ChunkSource } from '../../present/send-chunks.ts';
+import { missingFile, type StoredFile } from './stored-file.ts';
+
+/** Bytes per read. Most files take a few reads, and an unread download holds no more than this. */
+const rangeBytes = 512 * 1024;
+
+export type RangeSource = Pick<StoredFile, 'describe' | 'read'>;
+
+/** The range of a file to send, with its first bytes read. */
+export interface OpenedRange {
+  readonly range: ByteRange;
+  /** Of the whole file. */
+  readonly byteLength: number;
+  readonly chunks: ChunkSource;
+}
+
+/**
+ * Reads the first requested bytes, which also returns the file's length. Bytes before the range are not read.
+ * @param wanted null for the whole file
+ * @throws AppError if the file is gone or has none of these bytes
+ */
+export async function openRange(file: RangeSource, wanted: WantedRange | null): Promise<OpenedRange> {
+  const { from, end: wantedEnd } = await findPlace(file, wanted);
+  const start = Buffer.allocUnsafeSlow(Math.min(rangeBytes, wantedEnd - from));
+  const byteLength = await file.read(from, start);
+  if (byteLength === null) {
+    if (from === 0) throw missingFile();
+    throw unsatisfiableRange((await file.describe()).objectBytes);
+  }
+  const range = { from, end: Math.min(wantedEnd, byteLength) };
+  return { range, byteLength, chunks: chunkFile(file, range, start) };
+}
+
+async function findPlace(file: RangeSource, wanted: WantedRange | null): Promise<ByteRange> {
+  if (wanted === null) return { from: 0, end: Infinity };
+  if (!('lastBytes' in wanted)) return wanted;
+  // Resolving a suffix range requires the length.
+  const { objectBytes } = await file.describe();
+  const range = resolveRange(wanted, objectBytes);
+  if (range === null) throw unsatisfiableRange(objectBytes);
+  return range;
+}
+
+/** @param start bytes read already; the buffer may be longer than the range */
+function chunkFile(file: RangeSource, { from, end }: ByteRange, start: Buffer): ChunkSource {
+  let at = from;
+  return {
+    maxChunkBytes: rangeBytes,
+    byteLength: end - from,
+    async write(target) {
+      const length = Math.min(rangeBytes, end - at);
+      if (at === from) start.copy(target, 0, 0, length);
+      // The file has been deleted meanwhile.
+      else if (length > 0 && (await file.read(at, target.subarray(0, length))) === null)
+        throw new AppError('service_unavailable');
+      at += length;
+      return length;
+    },
+  };
+}
+
+const unsatisfiableRange = (byteLength: number): AppError =>
+  new AppError('validation_failed', {
+    status: 416,
+    message: `The file ends before the bytes that the Range header asks for: it has ${byteLength} bytes. Ask for those.`,
+    headers: { 'content-range': formatContentRange(null, byteLength) },
+  });

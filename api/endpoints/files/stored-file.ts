@@ -1,0 +1,62 @@
+import { AppError } from '../../../shared/contract/errors.ts';
+import type { AcquireOptions } from '../../../shared/fairness/fair-budget.ts';
+import type { ObjectFacts } from '../../../shared/storage/object-store.ts';
+import type { Services } from '../../services.ts';
+
+/** An object store that takes longer for a range counts as down. */
+const rangeTimeoutMs = 30_000;
+
+/** One file in the object store, for one caller. Reads wait for a turn, which networks share. */
+export class StoredFile {
+  readonly #services: Services;
+  readonly #key: string;
+  readonly #network: string;
+  readonly #options: AcquireOptions;
+
+  /** @param options the caller's wait limit for a turn, and a signal that aborts when it disconnects */
+  constructor(services: Services, key: string, network: string, options: AcquireOptions) {
+    this.#services = services;
+    this.#key = key;
+    this.#network = network;
+    this.#options = options;
+  }
+
+  /** @throws AppError if the file is gone */
+  async describe(): Promise<ObjectFacts> {
+    const facts = await this.#inTurn((signal) => this.#services.objects.describe(this.#key, signal));
+    if (facts === null) throw missingFile();
+    return facts;
+  }
+
+  /**
+   * Fills the target with bytes of the file, starting at `at`.
+   * @returns the file's length; null if it is gone or ends before `at`
+   */
+  read(at: number, target: Buffer): Promise<number | null> {
+    return this.#inTurn(async (signal) => {
+      const read = await this.#services.objects.readRange(this.#key, at, target, signal);
+      if (read === null) return null;
+      const wanted = Math.min(target.length, read.objectBytes - at);
+      if (read.byteLength < wanted) throw new Error('the object store sent less than it said');
+      return read.objectBytes;
+    });
+  }
+
+  async #inTurn<T>(ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const caller = this.#options.signal!;
+    const turn = await this.#services.downloadReads.acquire(this.#network, 1, this.#options);
+    try {
+      return await ask(AbortSignal.any([caller, AbortSignal.timeout(rangeTimeoutMs)]));
+    } catch (error) {
+      caller.throwIfAborted();
+      throw new AppError('service_unavailable', { cause: error });
+    } finally {
+      turn.release();
+    }
+  }
+}
+
+export const missingFile = (): AppError =>
+  new AppError('not_found', {
+    message: 'There is no such file. Files are kept for 24 hours: ask for the image again.',
+  });

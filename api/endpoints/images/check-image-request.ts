@@ -1,0 +1,143 @@
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import { invalidField } from '../../../shared/contract/errors.ts';
+import {
+  defaultImageSize,
+  type ImageEditRequest,
+  type ImageRequest,
+} from '../../../shared/contract/image-request.ts';
+import { findUnmetImageNeed, toImageAsk } from '../../../shared/routing/image-needs.ts';
+import type { ImageJob, ImageOptions } from '../../../shared/queue/job-kinds.ts';
+import { listImageInputs, readMask } from './image-inputs.ts';
+
+const defaultMaxImages = 4;
+
+/** The body of either operation. Fields that an operation lacks are never set. */
+export type AnyImageRequest = ImageRequest &
+  Pick<Partial<ImageEditRequest>, 'image' | 'images' | 'mask' | 'input_fidelity'>;
+
+export type ImageOperation = 'createImage' | 'editImage';
+
+/** The job's description of the images to make. */
+export type CheckedImageRequest = Omit<ImageJob, 'v' | 'kind' | 'request' | 'replyChannel'>;
+
+/**
+ * Checks fields that depend on the model or on other fields.
+ * @throws AppError `validation_failed`
+ */
+export function checkImageRequest(
+  body: AnyImageRequest,
+  model: CatalogModel,
+  operation: ImageOperation,
+): CheckedImageRequest {
+  const n = body.n ?? 1;
+  const maxImages = model.published.max_image_count ?? defaultMaxImages;
+  if (n > maxImages) throw invalidField(['body', 'n'], `must be <= ${maxImages} for ${model.id}`);
+  const { prompt, negative_prompt: negativePrompt = null, style = null } = body;
+  const checked: CheckedImageRequest = {
+    operation,
+    prompt,
+    negativePrompt,
+    style,
+    n,
+    size: chooseSize(body, model),
+    isSizeAsked: Boolean(body.size) && body.size !== leftToModel,
+    quality: chooseQuality(body, model),
+    responseFormat: body.response_format ?? 'b64_json',
+    ...readInputs(body, model, operation),
+    options: readOptions(body),
+    partialImages: readPartialImages(body, n),
+  };
+  checkNeeds(checked, model);
+  return checked;
+}
+
+/** Refuses what no route can do. If only some routes can do it, only they are called. */
+function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel): void {
+  const ask = toImageAsk(checked);
+  const unmet = routes.map((route) => findUnmetImageNeed(route, ask));
+  const first = unmet[0] ?? null;
+  if (first === null || unmet.includes(null)) return;
+  const loc = first.field === 'image_url' ? checked.inputLocs[0] : undefined;
+  throw invalidField(
+    loc ?? ['body', first.field],
+    `${id} ${first.why}: change that, or choose another model`,
+  );
+}
+
+/** OpenAI's clients send this for a size or quality that they leave to the model. */
+const leftToModel = 'auto';
+
+function chooseSize({ size: asked }: AnyImageRequest, { sizes: listed }: CatalogModel): string {
+  const sizes = listed ?? [];
+  if (asked && sizes.includes(asked)) return asked;
+  if (asked && asked !== leftToModel) {
+    if (sizes.length === 0) return asked;
+    throw invalidField(['body', 'size'], `must be one of: ${sizes.join(', ')}`);
+  }
+  return sizes.includes(defaultImageSize) ? defaultImageSize : (sizes[0] ?? defaultImageSize);
+}
+
+function chooseQuality({ quality: asked }: AnyImageRequest, { published }: CatalogModel): string | null {
+  const spec = published.image_quality;
+  const isListed = spec?.choices?.includes(asked ?? '') ?? false;
+  if (!asked || (asked === leftToModel && !isListed)) return spec?.default ?? null;
+  if (spec?.choices && !isListed) {
+    throw invalidField(['body', 'quality'], `must be one of: ${spec.choices.join(', ')}`);
+  }
+  return asked;
+}
+
+function readInputs(
+  body: AnyImageRequest,
+  model: CatalogModel,
+  operation: ImageOperation,
+): Pick<ImageJob, 'inputs' | 'inputLocs' | 'mask'> {
+  const isEdit = operation === 'editImage';
+  const takesImages = model.published.input_modalities?.includes('image') ?? false;
+  if (isEdit && !takesImages) {
+    const msg =
+      `${model.id} makes images from words alone. Choose a model whose input_modalities include "image" ` +
+      '(GET /v1/models?type=image), or send the prompt to /v1/images/generations.';
+    throw invalidField(['body', 'model'], msg);
+  }
+  if (!takesImages && (body.image_url ?? '').length > 0) {
+    const msg = `${model.id} makes images from words alone: leave image_url out`;
+    throw invalidField(['body', 'image_url'], msg);
+  }
+  const inputs = listImageInputs(body, model);
+  if (isEdit && inputs.length === 0) {
+    const msg = 'is required: send at least one image to edit, as image, image_url or images';
+    throw invalidField(['body', 'image'], msg, { type: 'required' });
+  }
+  return {
+    inputs: inputs.map(({ url }) => url),
+    inputLocs: inputs.map(({ loc }) => loc),
+    mask: isEdit ? (readMask(body)?.url ?? null) : null,
+  };
+}
+
+function readOptions(body: AnyImageRequest): ImageOptions {
+  const { background = null, output_format: outputFormat = null } = body;
+  if (background === 'transparent' && outputFormat === 'jpeg') {
+    const msg = 'cannot be transparent in a JPEG: ask for output_format png or webp';
+    throw invalidField(['body', 'background'], msg);
+  }
+  return {
+    background,
+    moderation: body.moderation ?? null,
+    outputFormat,
+    outputCompression: body.output_compression ?? null,
+    inputFidelity: body.input_fidelity ?? null,
+  };
+}
+
+/** Null if the response is not streamed. */
+function readPartialImages(body: AnyImageRequest, n: number): number | null {
+  if (body.stream !== true) return null;
+  if (n > 1) throw invalidField(['body', 'n'], 'must be 1 with stream: a stream shows one image');
+  if (body.response_format === 'url') {
+    const msg = 'must be b64_json with stream: the events of a stream hold the image itself';
+    throw invalidField(['body', 'response_format'], msg);
+  }
+  return body.partial_images ?? 0;
+}

@@ -1,0 +1,62 @@
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import { tokensPerPreview } from '../../../shared/catalog/usage-bounds.ts';
+import { invalidField } from '../../../shared/contract/errors.ts';
+import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/count-tokens.ts';
+import { countImageCharacters } from '../../../shared/pricing/image-characters.ts';
+import { countImageCalls } from '../../../shared/routing/image-needs.ts';
+import { estimateWhole, findWorstCase, type Estimate } from '../../admission/estimate.ts';
+import type { CheckedImageRequest } from './check-image-request.ts';
+
+/**
+ * Estimates the most that an image request can cost, in the units of its price.
+ * @throws AppError `content_too_long`
+ */
+export async function estimateImages(
+  checked: CheckedImageRequest,
+  model: CatalogModel,
+  user: string | null,
+  turn: CountingTurn,
+): Promise<Estimate> {
+  const { n, size, quality, inputs, mask, partialImages } = checked;
+  const given = inputs.length + (mask === null ? 0 : 1);
+  const promptTokens = (await countPrompt(checked, model, turn)) + given * model.tokensPerPicture;
+  // A vendor that makes one image per call reads and charges the prompt for each.
+  const mostCalls = Math.max(1, ...model.routes.map((route) => countImageCalls(route, n)));
+  const usage = {
+    promptTokens: promptTokens * mostCalls,
+    images: n,
+    imageQuality: quality,
+    imageSize: size,
+    characters: countImageCharacters(checked),
+  };
+  // Without enough call slots, the calls run one after the other.
+  const worst = findWorstCase(model, usage, (route) => countImageCalls(route, n));
+  // `maxOutputTokens` is for one image.
+  const outputTokens = (model.maxOutputTokens + (partialImages ?? 0) * tokensPerPreview) * n;
+  return estimateWhole({ model, promptTokens, user }, worst, outputTokens);
+}
+
+/** Tokens for the `Style:` and `Avoid:` labels, added to the prompt if a vendor has no such fields. */
+const joinTokens = 8;
+
+/** Counts the caller's texts that are sent. @throws AppError `content_too_long` */
+async function countPrompt(
+  { prompt, negativePrompt, style }: CheckedImageRequest,
+  model: CatalogModel,
+  turn: CountingTurn,
+): Promise<number> {
+  const texts = { prompt, negative_prompt: negativePrompt, style };
+  let promptTokens = 0;
+  for (const [field, text] of Object.entries(texts)) {
+    if (text === null || text === '') continue;
+    const limit = model.context - promptTokens;
+    const tokens = await countTokensAsync(text, { limit, turn, encoding: model.tokenizer });
+    if (tokens === null) {
+      const whole = field === 'prompt' ? 'The prompt is' : `The prompt and its ${field} together are`;
+      const msg = `${whole} longer than the model's context of ${model.context} tokens. Shorten it.`;
+      throw invalidField(['body', field], msg, { code: 'content_too_long' });
+    }
+    promptTokens += tokens + (field === 'prompt' ? 0 : joinTokens);
+  }
+  return promptTokens;
+}

@@ -1,0 +1,151 @@
+import type { AdmittedRequest } from '../../../shared/billing/admitted-request.ts';
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import { toAppError } from '../../../shared/contract/errors.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import { chooseLane } from '../../../shared/queue/fair-share.ts';
+import type { ImageJob } from '../../../shared/queue/job-kinds.ts';
+import { noChannel } from '../../../shared/queue/job-kinds.ts';
+import { decodeResult } from '../../../shared/reply/result.ts';
+import { admit, type Admitted, type Attached } from '../../admission/admit.ts';
+import { preAdmitDoubtful, precheckBalance } from '../../admission/pre-admit.ts';
+import type { AwaitedJob, StreamedJob } from '../../dispatch/job-dispatcher.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import { authenticate } from '../../middleware/authenticate.ts';
+import { noteRefusals } from '../../middleware/note-refusals.ts';
+import { parseBody } from '../../middleware/parse-body.ts';
+import { readCreationOptions } from '../../middleware/read-creation-options.ts';
+import { presentImages } from '../../present/images.ts';
+import { SseStream } from '../../replies/sse-stream.ts';
+import type { ApiContext } from '../../request/context.ts';
+import { refuseAsyncStream } from '../../request/creation-options.ts';
+import type { Services } from '../../services.ts';
+import { awaitResponse } from '../await-response.ts';
+import {
+  checkImageRequest,
+  type AnyImageRequest,
+  type CheckedImageRequest,
+  type ImageOperation,
+} from './check-image-request.ts';
+import { createCountingTurn } from '../counting-turn.ts';
+import { estimateImages } from './estimate-images.ts';
+import { createFileLinks } from '../files/file-links.ts';
+import { findModel } from '../find-model.ts';
+import { respondAsync } from '../jobs/respond-async.ts';
+import { sendBody } from '../send-body.ts';
+
+const jobOperations = { createImage: 'images.generations', editImage: 'images.edits' } as const;
+
+/** Generations and edits differ only in their inputs. */
+const createImages =
+  (operation: ImageOperation) =>
+  (services: Services) =>
+  async (context: ApiContext & { readonly state: { readonly body: AnyImageRequest } }): Promise<void> => {
+    const { body } = context.state;
+    refuseAsyncStream(context);
+    const model = findModel(services, body.model, operations[operation].modelTypes);
+    const checked = checkImageRequest(body, model, operation);
+    const admitted = await admitImages(services, context, { model, checked, user: body.user ?? null });
+    const createWork = ({ request }: Admitted) => ({
+      operation: jobOperations[operation],
+      job: createJob(request, checked, noChannel),
+      format: null,
+    });
+    if (await respondAsync(services, context, admitted, createWork)) return;
+    const call = { services, context, checked, admitted };
+    if (checked.partialImages === null) await sendResponse(call);
+    else await streamResponse(call);
+  };
+
+const steps = [authenticate, noteRefusals, readCreationOptions, parseBody];
+
+export const createImage = defineEndpoint(operations.createImage, steps, createImages('createImage'));
+
+export const editImage = defineEndpoint(operations.editImage, steps, createImages('editImage'));
+
+async function admitImages(
+  services: Services,
+  context: ApiContext,
+  {
+    model,
+    checked,
+    user,
+  }: { readonly model: CatalogModel; readonly checked: CheckedImageRequest; readonly user: string | null },
+): Promise<Admitted | Attached> {
+  precheckBalance(context, model);
+  await preAdmitDoubtful(services, context, model);
+  const turn = createCountingTurn(services, context, model);
+  return await admit(services, context, await estimateImages(checked, model, user, turn));
+}
+
+interface ImageCall {
+  readonly services: Services;
+  readonly context: ApiContext;
+  readonly checked: CheckedImageRequest;
+  readonly admitted: Admitted | Attached;
+}
+
+async function sendResponse({ services, context, checked, admitted }: ImageCall): Promise<void> {
+  const { jobs } = services;
+  const job =
+    admitted.outcome === 'attached'
+      ? jobs.attach(admitted, context.res)
+      : enqueue(services, jobs.await(admitted.request, 'image', context.res), admitted.request, checked);
+  const { bytes, release } = await awaitResponse(job, context.state.signal);
+  try {
+    const { header, body: images } = decodeResult(bytes, 'image');
+    const links = createFileLinks(services);
+    await sendBody(context, presentImages(admitted.requestId, header, images, links));
+  } finally {
+    release();
+  }
+}
+
+async function streamResponse({ services, context, checked, admitted }: ImageCall): Promise<void> {
+  const { jobs } = services;
+  const stream = new SseStream(context.res, context.state.signal);
+  const start = (): StreamedJob =>
+    admitted.outcome === 'attached'
+      ? jobs.attachStream(admitted, stream)
+      : enqueue(services, jobs.stream(admitted.request, 'image', stream), admitted.request, checked);
+  try {
+    stream.attach(start());
+  } catch (error) {
+    stream.fail(toAppError(error));
+  }
+  await stream.finished;
+  if (stream.failure !== null) context.state.error = stream.failure;
+  context.respond = false;
+}
+
+/** Enqueues the job once it is its account's turn. */
+function enqueue<T extends Pick<AwaitedJob, 'whenLeft' | 'whenEnded' | 'markQueued' | 'fail'>>(
+  { jobs, images, bulkShares }: Services,
+  awaited: T,
+  request: AdmittedRequest,
+  checked: CheckedImageRequest,
+): T {
+  // Earlier jobs of the account go first. An account with fewer jobs goes before one with many, so no crowd delays it.
+  const inFlight = jobs.countOf('image', request.accountId) - 1;
+  const lane = chooseLane(inFlight + 1);
+  awaited.whenLeft(() => images[lane].dropPayload(request.requestId));
+  const add = async (): Promise<void> => {
+    if (lane === 'bulk') {
+      const ended = new AbortController();
+      awaited.whenEnded(() => ended.abort());
+      await bulkShares.enter('image', request, ended.signal).granted;
+    }
+    if (!awaited.markQueued()) return;
+    const job = createJob(request, checked, jobs.replyChannel);
+    await images[lane].add(request.requestId, job, inFlight);
+  };
+  add().catch((error: unknown) => {
+    awaited.fail(toAppError(error));
+  });
+  return awaited;
+}
+
+const createJob = (
+  request: AdmittedRequest,
+  checked: CheckedImageRequest,
+  replyChannel: string,
+): ImageJob => ({ v: 1, kind: 'image', request, replyChannel, ...checked });

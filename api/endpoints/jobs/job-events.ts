@@ -1,0 +1,132 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError, toAppError } from '../../../shared/contract/errors.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import { nextWorkTurn } from '../../../shared/fairness/work-turns.ts';
+import { hasEnded } from '../../../shared/jobs/job-record.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import { authenticate } from '../../middleware/authenticate.ts';
+import { limitStreams } from '../../middleware/limit-account-calls.ts';
+import {
+  frameJobEvent,
+  listJobEvents,
+  parseEventId,
+  type EventId,
+  type JobEvent,
+} from '../../present/job-events.ts';
+import type { ShownJob } from '../../present/job-text.ts';
+import { sendChunks } from '../../present/send-chunks.ts';
+import { eventStreamHeaders, keepAliveMs } from '../../replies/sse-stream.ts';
+import { whileKeptAlive } from '../../replies/while-kept-alive.ts';
+import { wrapBody } from '../../present/wrap-body.ts';
+import type { ApiContext } from '../../request/context.ts';
+import type { Services } from '../../services.ts';
+import { findJob, type JobContext } from './jobs.ts';
+import { readJobResponse } from './send-job.ts';
+
+/** Interval for polling a job: initially, and the longest while nothing changes. */
+const shortestLookMs = 200;
+const longestLookMs = 1_000;
+/**
+ * Silence after which a keep-alive comment is written. It is one poll shorter than the limit, because the next poll could
+ * be too late.
+ */
+const silentMs = keepAliveMs - longestLookMs;
+
+export const streamJobEvents = defineEndpoint(
+  operations.streamJobEvents,
+  [authenticate, limitStreams],
+  (services) => async (context) => {
+    const shown = await findJob(services, context);
+    const query = context.state.query;
+    const after = parseEventId(context.get('last-event-id') || query.last_event_id, shown.job.id);
+    if (hasEnded(shown.job) && listJobEvents(shown, after).length === 0) {
+      // A 204 tells an EventSource not to reconnect.
+      context.status = 204;
+      return;
+    }
+    context.respond = false;
+    context.res.writeHead(200, eventStreamHeaders);
+    context.res.flushHeaders();
+    if (context.method !== 'HEAD') await followJob(services, context, shown, after);
+    context.res.end();
+  },
+);
+
+/**
+ * Writes the events of a job until the job has ended, the client disconnects or the process stops. Waits through an outage
+ * of Redis. Any other failure ends the stream, and a client that reconnects resumes where it was.
+ */
+async function followJob(
+  services: Services,
+  context: JobContext,
+  first: ShownJob,
+  after: EventId | null,
+): Promise<void> {
+  const signal = AbortSignal.any([context.state.signal, services.durableJobs.closing]);
+  let shown = first;
+  let cursor = after;
+  let lookMs = shortestLookMs;
+  let writtenAtMs = performance.now();
+  try {
+    for (;;) {
+      const events = listJobEvents(shown, cursor);
+      for (const event of events) {
+        await sendEvent(services, context, event, signal);
+        if (event.isLast) return;
+        cursor = event.id;
+      }
+      if (events.length > 0) writtenAtMs = performance.now();
+      else if (performance.now() - writtenAtMs > silentMs) {
+        await write(context.res, ': keep-alive\n\n', signal);
+        writtenAtMs = performance.now();
+      }
+      lookMs = events.length > 0 ? shortestLookMs : Math.min(longestLookMs, lookMs * 1.25);
+      await delay(lookMs, undefined, { signal });
+      shown = (await lookAgain(services, context)) ?? shown;
+    }
+  } catch (error) {
+    if (!signal.aborted) context.state.error = toAppError(error);
+  }
+}
+
+/**
+ * Returns null while Redis is down. The stream stays open, because an EventSource that reconnects meanwhile gets a 503 and
+ * gives up for good.
+ */
+async function lookAgain(services: Services, context: JobContext): Promise<ShownJob | null> {
+  try {
+    return await findJob(services, context);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'service_unavailable') return null;
+    throw error;
+  }
+}
+
+async function sendEvent(
+  services: Services,
+  context: ApiContext,
+  event: JobEvent,
+  signal: AbortSignal,
+): Promise<void> {
+  // A large response may wait for memory or for the object store.
+  const reading = readJobResponse(services, context, event.job);
+  const { body, failure, release } = await whileKeptAlive(context.res, reading);
+  try {
+    const [before, behind] = frameJobEvent(event, failure);
+    if (!event.isLast) {
+      await write(context.res, `${before}null${behind}`, signal);
+      return;
+    }
+    await sendChunks(context.res, wrapBody(before, body, behind), () => nextWorkTurn(event.job.accountId));
+  } finally {
+    release();
+  }
+}
+
+/** Waits for clients that read slowly. */
+async function write(response: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  if (!response.write(text)) await once(response, 'drain', { signal });
+}

@@ -1,0 +1,89 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../../../shared/contract/errors.ts';
+import type { JobPath } from '../../../shared/contract/jobs.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import { hasEnded } from '../../../shared/jobs/job-record.ts';
+import { presentJob } from '../../../shared/jobs/present-job.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import { authenticate } from '../../middleware/authenticate.ts';
+import { limitCalls } from '../../middleware/limit-account-calls.ts';
+import { describePage } from '../../present/history.ts';
+import type { ShownJob } from '../../present/job-text.ts';
+import type { ApiContext } from '../../request/context.ts';
+import { holderOf } from '../../request/holder.ts';
+import type { Services } from '../../services.ts';
+import { sendJob } from './send-job.ts';
+
+/** How long cancelling a running job waits for its end, and how often it checks. */
+const cancelWaitMs = 2_000;
+const cancelLookMs = 50;
+
+const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** A request with a job's id in its path. */
+export type JobContext = ApiContext & { readonly state: { readonly path: JobPath } };
+
+/** Finds the job in the path. @throws AppError `not_found`, also for a job of another account */
+export async function findJob({ durableJobs }: Services, context: JobContext): Promise<ShownJob> {
+  const { accountId } = holderOf(context);
+  const shown = await durableJobs.find(accountId, readJobId(context));
+  if (shown === null) throw noSuchJob();
+  return shown;
+}
+
+export const getJob = defineEndpoint(
+  operations.getJob,
+  [authenticate, limitCalls],
+  (services) => async (context) => {
+    await sendJob(services, context, await findJob(services, context));
+  },
+);
+
+export const listJobs = defineEndpoint(
+  operations.listJobs,
+  [authenticate, limitCalls],
+  ({ durableJobs }) =>
+    async (context) => {
+      const { page, page_size: pageSize, status = null } = context.state.query;
+      const { total, jobs } = await durableJobs.list(holderOf(context).accountId, status, { page, pageSize });
+      context.body = {
+        ...describePage(total, page, pageSize),
+        items: jobs.map(({ job, standing }) => presentJob(job, standing)),
+      };
+    },
+);
+
+export const cancelJob = defineEndpoint(
+  operations.cancelJob,
+  [authenticate, limitCalls],
+  (services) => async (context) => {
+    const id = readJobId(context);
+    if (!(await services.durableJobs.cancel(holderOf(context).accountId, id))) throw noSuchJob();
+    await sendJob(services, context, await waitForEnd(services, context));
+  },
+);
+
+/** Returns the job once it has ended, or as it is if that takes too long. */
+async function waitForEnd(services: Services, context: JobContext): Promise<ShownJob> {
+  const untilMs = performance.now() + cancelWaitMs;
+  const { signal } = context.state;
+  for (;;) {
+    const shown = await findJob(services, context);
+    if (hasEnded(shown.job) || performance.now() > untilMs) return shown;
+    // The delay rejects only if the client has disconnected and no longer needs the response.
+    await delay(cancelLookMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
+}
+
+/** Skips the look-up for malformed ids. */
+function readJobId({ state }: JobContext): string {
+  const { job_id: id } = state.path;
+  if (!jobId.test(id)) throw noSuchJob();
+  return id;
+}
+
+const noSuchJob = (): AppError =>
+  new AppError('not_found', {
+    message:
+      'There is no such job in this account. Jobs are kept for 24 hours after they ended; GET /v1/jobs lists them.',
+  });

@@ -1,0 +1,34 @@
+import { jobPath } from '../../../shared/contract/jobs.ts';
+import type { Admitted, Attached } from '../../admission/admit.ts';
+import type { DurableWork } from '../../jobs/durable-jobs.ts';
+import type { ApiContext } from '../../request/context.ts';
+import { creationOptionsOf } from '../../request/creation-options.ts';
+import { holderOf } from '../../request/holder.ts';
+import type { Services } from '../../services.ts';
+import { sendJob } from './send-job.ts';
+
+/**
+ * Responds to an admitted request with a durable job if its caller prefers that. If the request was sent before
+ * synchronously, it gets a synchronous response: servers may ignore a preference.
+ * @param createWork called for a request that was not sent before
+ * @returns whether a response was sent
+ */
+export async function respondAsync(
+  services: Services,
+  context: ApiContext,
+  admitted: Admitted | Attached,
+  createWork: (admitted: Admitted) => Omit<DurableWork, 'webhookUrl'>,
+): Promise<boolean> {
+  const { respondsAsync, webhookUrl } = creationOptionsOf(context);
+  if (!respondsAsync) return false;
+  const { durableJobs } = services;
+  const { requestId } = admitted;
+  const shown =
+    admitted.outcome === 'ok'
+      ? await durableJobs.place(admitted.request, { ...createWork(admitted), webhookUrl })
+      : await durableJobs.findWhenPlaced(holderOf(context).accountId, requestId, context.state.signal);
+  if (shown === null) return false;
+  context.set({ location: jobPath(requestId), 'preference-applied': 'respond-async' });
+  await sendJob(services, context, shown, 202);
+  return true;
+}

@@ -1,0 +1,254 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { releaseReservation } from '../../shared/settlement/settle-script.ts';
+import { AppError, toAppError } from '../../shared/contract/errors.ts';
+import { jobPath } from '../../shared/contract/jobs.ts';
+import { cancelJob } from '../../shared/jobs/end-job-scripts.ts';
+import { JobOutlooks } from '../../shared/jobs/job-outlooks.ts';
+import type { JobOperation, JobStatus } from '../../shared/contract/job-terms.ts';
+import { JobStore, type FoundJob } from '../../shared/jobs/job-store.ts';
+import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
+import { placeJob, type PlacedJob } from '../../shared/jobs/place-job-script.ts';
+import { noStanding } from '../../shared/jobs/present-job.ts';
+import { isResponseStored, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { Job } from '../../shared/queue/job-kinds.ts';
+import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
+import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { throughOutage } from '../../shared/redis/through-outage.ts';
+import { sendControl } from '../../shared/reply/worker-control.ts';
+import { encodeLargeJson, isLongJson } from '../../shared/encoding/json-pieces.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { ShownJob } from '../present/job-text.ts';
+import { JobStandings } from './job-standings.ts';
+import type { StoredResponses } from '../stored-responses/stored-responses.ts';
+
+export interface DurableJobsDeps {
+  readonly redis: RedisClient;
+  /** A separate connection for bodies, so that small commands do not queue behind them. */
+  readonly payloads: RedisClient;
+  readonly kept: Pick<StoredResponses, 'fail'>;
+  readonly log: Logger;
+}
+
+/** The work of a request that becomes a durable job. */
+export interface DurableWork {
+  readonly operation: JobOperation;
+  /** Sends no reply: its `replyChannel` is `noChannel`. */
+  readonly job: Job;
+  /** How vectors are written in the response; null if it has none. */
+  readonly format: string | null;
+  readonly webhookUrl: string | null;
+}
+
+export interface ShownJobPage {
+  readonly total: number;
+  readonly jobs: readonly ShownJob[];
+}
+
+/** Time from admission until the job is placed. Very large requests may take longer. */
+const placingMs = 2_000;
+const lookAgainMs = 50;
+/** How long to ask Redis whether a job exists if Redis did not reply when the job was placed. */
+const doubtMs = 5_000;
+const outagePauseMs = 200;
+
+/** Creates, shows and cancels durable jobs. All methods throw `service_unavailable` while Redis is down. */
+export class DurableJobs {
+  readonly #dependencies: DurableJobsDeps;
+  readonly #turns: JobTurns;
+  readonly #store: JobStore;
+  readonly #standings: JobStandings;
+  readonly #closing = new AbortController();
+  readonly #placing = new Set<AdmittedRequest>();
+
+  constructor(dependencies: DurableJobsDeps) {
+    const { redis } = dependencies;
+    this.#dependencies = dependencies;
+    this.#turns = new JobTurns(redis);
+    this.#store = new JobStore(redis);
+    this.#standings = new JobStandings(this.#store, new JobOutlooks((line) => this.#turns.outlook(line)));
+  }
+
+  /** Aborted when the process stops. Event streams end, and their readers reconnect to another process. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  /** Admitted requests whose jobs are being created. Large bodies take a while, and their reservations must outlast that. */
+  placing(): Iterable<AdmittedRequest> {
+    return this.#placing;
+  }
+
+  /**
+   * Creates a durable job from an admitted request and returns it as created. On failure the request holds no reservation.
+   * @throws AppError `too_many_jobs`, `queue_full`
+   */
+  async place(request: AdmittedRequest, work: DurableWork): Promise<ShownJob> {
+    this.#placing.add(request);
+    try {
+      return await this.#place(request, work);
+    } finally {
+      this.#placing.delete(request);
+    }
+  }
+
+  async #place(
+    request: AdmittedRequest,
+    { operation, job, format, webhookUrl }: DurableWork,
+  ): Promise<ShownJob> {
+    const { redis, payloads } = this.#dependencies;
+    const { requestId: id, accountId, model } = request;
+    const queue = job.kind;
+    let placed: PlacedJob;
+    try {
+      placed = await placeJob(redis, payloads, {
+        id,
+        accountId,
+        queue,
+        model,
+        operation,
+        timeoutMs: request.deadlineAtMs - request.admittedAtMs,
+        format,
+        webhookUrl,
+        body: await encodeBody({ v: 1, job }, accountId),
+      });
+    } catch (error) {
+      const found = await this.#releaseOrFind(request, error);
+      if (found === null) throw error;
+      // The index of turns catches up from the account's list.
+      return await this.#describe(found);
+    }
+    // Both run in one round trip. The index is updated first, so that it includes this job when its position is looked up.
+    const [, shown] = await Promise.all([
+      this.#noteTurn(() => this.#turns.add({ queue, model }, accountId, placed.weight)),
+      this.#describe(placed),
+    ]);
+    return shown;
+  }
+
+  /** Returns an existing job even if its position cannot be determined. */
+  async #describe(found: FoundJob): Promise<ShownJob> {
+    return { job: found.job, standing: await this.#standings.find(found).catch(() => noStanding) };
+  }
+
+  /** Returns null if the account has no such job. */
+  async find(accountId: string, id: string): Promise<ShownJob | null> {
+    const found = await this.#store.find(accountId, id);
+    return found === null ? null : { job: found.job, standing: await this.#standings.find(found) };
+  }
+
+  /**
+   * As `find`, for a request that another call has admitted and may be about to place. Stops waiting once the request
+   * holds no reservation, with or without a job: it has ended then.
+   */
+  async findWhenPlaced(accountId: string, id: string, signal: AbortSignal): Promise<ShownJob | null> {
+    const { redis } = this.#dependencies;
+    const reservations = redisKeys.reservations(shardOf(accountId));
+    for (const untilMs = performance.now() + placingMs; ;) {
+      // The order matters: the reservation passes from the request to its job in one step.
+      const isHeld = (await callRedis(() => redis.hexists(reservations, id))) === 1;
+      const shown = await this.find(accountId, id);
+      if (shown !== null || !isHeld || performance.now() > untilMs || signal.aborted) return shown;
+      await delay(lookAgainMs);
+    }
+  }
+
+  /** Newest first. @param status null for all */
+  async list(
+    accountId: string,
+    status: JobStatus | null,
+    page: { readonly page: number; readonly pageSize: number },
+  ): Promise<ShownJobPage> {
+    const { total, jobs } = await this.#store.list(accountId, status, page);
+    const shown = jobs.map(async (found) => ({
+      job: found.job,
+      standing: await this.#standings.find(found),
+    }));
+    return { total, jobs: await Promise.all(shown) };
+  }
+
+  /**
+   * Cancels a job. A waiting job is removed immediately; the worker of a running job is told to stop.
+   * @returns whether the account has such a job
+   */
+  async cancel(accountId: string, id: string): Promise<boolean> {
+    const { redis } = this.#dependencies;
+    const cancellation = await cancelJob(redis, accountId, id);
+    if (cancellation.outcome === 'cancelled') {
+      const { queue, model } = cancellation;
+      await this.#noteTurn(() => this.#turns.drop({ queue, model }, accountId));
+    }
+    if (cancellation.outcome === 'asked') await this.#tellWorker(cancellation.workerId, id);
+    return cancellation.outcome !== 'unknown';
+  }
+
+  /** A worker that misses the message finds the cancellation in the record at its next heartbeat. */
+  async #tellWorker(workerId: string, jobId: string): Promise<void> {
+    const { redis, log } = this.#dependencies;
+    try {
+      await sendControl(redis, workerId, { action: 'cancel-job', jobId });
+    } catch (error) {
+      log.debug({ jobId, err: error }, 'a message to a worker could not be sent');
+    }
+  }
+
+  /** The index of turns is repaired from the job lists, so a missed update is no reason to fail. */
+  async #noteTurn(note: () => Promise<void>): Promise<void> {
+    try {
+      await note();
+    } catch (error) {
+      this.#dependencies.log.warn({ err: error }, 'the index of waiting jobs could not be updated');
+    }
+  }
+
+  /**
+   * Releases the reservation of a request that did not become a job, and fails the callers that sent it again meanwhile.
+   * If Redis did not reply when the job was placed, the job may exist, and a client that sends the request again would pay
+   * twice. In that case Redis is asked again for some seconds, until it replies.
+   * @returns the job if it exists
+   * @throws AppError `service_unavailable` if that cannot be determined
+   */
+  async #releaseOrFind(request: AdmittedRequest, reason: unknown): Promise<FoundJob | null> {
+    const { redis, kept, log } = this.#dependencies;
+    const { accountId, requestId } = request;
+    const mayBeThere = isOutage(reason);
+    const untilMs = performance.now() + doubtMs;
+    const releaseOrFind = async (): Promise<FoundJob | null> => {
+      const { outcome } = await releaseReservation(redis, request);
+      if (outcome !== 'settled') return mayBeThere ? await this.#store.find(accountId, requestId) : null;
+      if (isResponseStored(request)) kept.fail(request, toAppError(reason));
+      return null;
+    };
+    try {
+      return await throughOutage(releaseOrFind, {
+        isOutage: () => mayBeThere && performance.now() < untilMs,
+        pauseMs: outagePauseMs,
+      });
+    } catch (error) {
+      log.warn({ requestId, err: error }, 'a reservation could not be released yet');
+      if (mayBeThere) throw inDoubt(requestId, reason);
+      return null;
+    }
+  }
+}
+
+const inDoubt = (id: string, cause: unknown): AppError =>
+  new AppError('service_unavailable', {
+    message:
+      'A part of the service is away, and it is not known whether the job was made. Before you send the request again, ' +
+      `look for it with GET ${jobPath(id)}.`,
+    expose: true,
+    cause,
+  });
+
+const isOutage = (error: unknown): boolean => toAppError(error).code === 'service_unavailable';
+
+/** Encodes large bodies in the account's turns. */
+async function encodeBody(body: { readonly v: 1; readonly job: Job }, accountId: string): Promise<Buffer> {
+  if (!isLongJson(body, maxInlineBytes)) return Buffer.from(JSON.stringify(body));
+  return await encodeLargeJson(body, accountId);
+}

@@ -1,0 +1,94 @@
+import type { QueueName } from '../../shared/queue/job-kinds.ts';
+import type { Frame } from '../../shared/reply/frame.ts';
+import type { PendingReply } from './pending-reply.ts';
+
+/** A vendor call that continues for a disconnected caller has certainly ended this long after its deadline to start. */
+const longestCallMs = 30 * 60_000;
+
+/**
+ * Counts the requests in progress per queue and account. Requests whose callers disconnected count while a worker runs
+ * them, because disconnecting frees nothing that others could use.
+ */
+export class RequestsInFlight {
+  readonly #counts = new Map<string, number>();
+  /** By request id. */
+  readonly #left = new Map<string, PendingReply>();
+
+  countOf(queue: QueueName, accountId: string): number {
+    return this.#counts.get(nameCount(queue, accountId)) ?? 0;
+  }
+
+  get hasLeft(): boolean {
+    return this.#left.size > 0;
+  }
+
+  /** Queues of requests whose callers disconnected. */
+  queuesOfLeft(): Set<QueueName> {
+    return new Set(Array.from(this.#left.values(), ({ queue }) => queue));
+  }
+
+  add(waiter: PendingReply): void {
+    this.#change(waiter, 1);
+  }
+
+  end(waiter: PendingReply): void {
+    this.#change(waiter, -1);
+    waiter.onEnded?.();
+  }
+
+  /** The caller disconnected. The request counts until its worker reports its end. */
+  leave(waiter: PendingReply): void {
+    this.#left.set(waiter.request.requestId, waiter);
+  }
+
+  /** Ends a request whose caller disconnected. */
+  endLeft(requestId: string): void {
+    const waiter = this.#left.get(requestId);
+    if (waiter === undefined) return;
+    this.#left.delete(requestId);
+    this.end(waiter);
+  }
+
+  /** Handles a frame of a request that has no pending reply. */
+  take({ kind, requestId, payload }: Frame): void {
+    switch (kind) {
+      case 'accepted': {
+        const waiter = this.#left.get(requestId);
+        if (waiter !== undefined) waiter.workerId = payload.toString();
+        return;
+      }
+      case 'result':
+      case 'stored':
+      // The worker stops once it learns that no caller wants the response.
+      case 'offered':
+      case 'error':
+        this.endLeft(requestId);
+        return;
+      case 'delta':
+      case 'moved':
+      case 'piece':
+      case 'mark':
+        return;
+      default:
+        kind satisfies never;
+    }
+  }
+
+  /** Ends requests that will not be heard from again because their worker died or their job is gone. */
+  endLost(queue: QueueName, alive: ReadonlySet<string>): void {
+    for (const [requestId, { queue: own, workerId, request }] of this.#left) {
+      if (own !== queue) continue;
+      const isDead = workerId !== null && !alive.has(workerId);
+      if (isDead || Date.now() > request.deadlineAtMs + longestCallMs) this.endLeft(requestId);
+    }
+  }
+
+  #change({ queue, request }: PendingReply, by: number): void {
+    const name = nameCount(queue, request.accountId);
+    const count = (this.#counts.get(name) ?? 0) + by;
+    if (count > 0) this.#counts.set(name, count);
+    else this.#counts.delete(name);
+  }
+}
+
+const nameCount = (queue: QueueName, accountId: string): string => `${queue} ${accountId}`;

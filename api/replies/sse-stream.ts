@@ -1,0 +1,173 @@
+import type { ServerResponse } from 'node:http';
+import type { AppError } from '../../shared/contract/errors.ts';
+import type { CancelCause } from '../../shared/reply/worker-control.ts';
+import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
+import { cutUnread, wasCutUnread } from '../callers/unread-callers.ts';
+import type { Receiver } from './pending-reply.ts';
+import { presentError } from '../present/error-body.ts';
+
+/** A comment is sent at least every ten seconds while nothing is generated, so that no proxy closes the connection. */
+export const keepAliveMs = 9_000;
+
+export const eventStreamHeaders = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-transform',
+  // Stops nginx from buffering the events.
+  'x-accel-buffering': 'no',
+};
+
+/** How often to remind a worker that a client is slow. A worker that hears nothing for longer gives up on it. */
+const pauseAgainMs = 5_000;
+/** The most that may wait for a slow client in this process beyond the socket's buffer. Frames in transit fill it. */
+const maxPendingBytes = 8_000_000;
+
+const eventEnd = '\n\n';
+
+function endOf(data: Buffer | string): string {
+  if (typeof data === 'string') return data.slice(-eventEnd.length);
+  return data.toString('latin1', Math.max(0, data.length - eventEnd.length));
+}
+
+/** The stream's controls of its request. */
+export interface StreamedRequest {
+  /** Position in the queue, 1 is next; null if unknown or if a worker has it. */
+  position(): number | null;
+  pause(): void;
+  resume(): void;
+  /** Call when the client has disconnected. `cause` gives any other reason. */
+  cancel(cause?: CancelCause): void;
+}
+
+/**
+ * Streams a response to the socket. The status line is delayed until the first event, so that a request that fails before
+ * any output gets a plain error with its own status. Later errors become the last event of the stream.
+ */
+export class SseStream implements Receiver {
+  readonly response: ServerResponse;
+  readonly #timer: NodeJS.Timeout;
+  #request: StreamedRequest | null = null;
+  /** When the worker was last told that the client is slow; null if it keeps up. */
+  #pausedAtMs: number | null = null;
+  #ended = false;
+  /** The error that ended the stream, sent as its last event. */
+  failure: AppError | null = null;
+  #lastWriteMs = performance.now();
+  /** The last bytes written, which show whether an event is complete. */
+  #written = eventEnd;
+  #failEarly: ((error: AppError) => void) | null = null;
+  #done: (() => void) | null = null;
+  /**
+   * Resolves when the response is complete or the client has disconnected. Rejects if an error occurs before the first
+   * byte.
+   */
+  readonly finished: Promise<void>;
+
+  /** @param signal aborts when the response is closed */
+  constructor(response: ServerResponse, signal: AbortSignal) {
+    this.response = response;
+    this.finished = new Promise((resolve, reject) => {
+      this.#done = resolve;
+      this.#failEarly = reject;
+    });
+    // Callers that await it see the failure. A failure before anyone awaits must not crash the process.
+    this.finished.catch(() => undefined);
+    this.#timer = setInterval(() => {
+      if (this.#pausedAtMs === null) this.#keepAlive();
+      else if (performance.now() - this.#pausedAtMs >= pauseAgainMs) this.#pause();
+    }, 1_000);
+    const onClose = (): void => {
+      if (this.#ended) return;
+      this.#end();
+      this.#request?.cancel(wasCutUnread(response.req.socket) ? { isUnread: true } : {});
+    };
+    // The client may have disconnected while the request was read and counted.
+    if (signal.aborted) onClose();
+    else signal.addEventListener('abort', onClose, { once: true });
+    response.on('drain', () => {
+      if (this.#pausedAtMs === null) return;
+      this.#pausedAtMs = null;
+      this.#request?.resume();
+    });
+  }
+
+  /** From here on, passes a slow client or a disconnect on to the worker. */
+  attach(request: StreamedRequest): void {
+    this.#request = request;
+    if (this.#ended) request.cancel();
+    else if (this.#pausedAtMs !== null) request.pause();
+  }
+
+  delta(bytes: Buffer): void {
+    this.#write(bytes);
+  }
+
+  /** A partially sent event cannot be restarted. */
+  mayRestart(): boolean {
+    return !this.#isMidEvent;
+  }
+
+  end({ bytes }: PooledBuffer): void {
+    if (this.#ended) return;
+    this.#write(bytes);
+    this.#end();
+    this.response.end();
+  }
+
+  fail(error: AppError): void {
+    if (this.#ended) return;
+    if (!this.response.headersSent) {
+      clearInterval(this.#timer);
+      this.#ended = true;
+      this.#failEarly?.(error);
+      return;
+    }
+    this.failure = error;
+    // The current event stays incomplete. The error still follows as a separate event.
+    if (this.#isMidEvent) this.#write(eventEnd);
+    this.#write(`data: ${JSON.stringify(presentError(error))}\n\n`);
+    this.#end();
+    this.response.end();
+  }
+
+  /** A large event arrives in several pieces. */
+  get #isMidEvent(): boolean {
+    return this.#written !== eventEnd;
+  }
+
+  /** Skipped inside an event, and for a slow client, which has bytes in transit. */
+  #keepAlive(): void {
+    if (this.#isMidEvent) return;
+    if (performance.now() - this.#lastWriteMs < keepAliveMs) return;
+    const position = this.#request?.position() ?? null;
+    this.#write(position === null ? ': keep-alive\n\n' : `: queued position=${position}\n\n`);
+  }
+
+  #write(data: Buffer | string): void {
+    if (this.#ended) return;
+    this.#lastWriteMs = performance.now();
+    this.#written = (this.#written + endOf(data)).slice(-eventEnd.length);
+    if (!this.response.headersSent) {
+      this.response.writeHead(200, eventStreamHeaders);
+    }
+    const flushed = this.response.write(data);
+    // A disconnected client reads nothing either, but is not slow: its worker is told immediately that it left.
+    if (flushed || this.response.socket?.destroyed !== false) return;
+    if (this.response.writableLength > maxPendingBytes) {
+      cutUnread(this.response.req.socket);
+      return;
+    }
+    if (this.#pausedAtMs === null) this.#pause();
+  }
+
+  /** The stall guard disconnects clients that read nothing at all. */
+  #pause(): void {
+    this.#pausedAtMs = performance.now();
+    this.#request?.pause();
+  }
+
+  #end(): void {
+    this.#ended = true;
+    clearInterval(this.#timer);
+    this.#done?.();
+  }
+}

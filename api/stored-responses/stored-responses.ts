@@ -1,0 +1,90 @@
+import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { AppError } from '../../shared/contract/errors.ts';
+import { encodeLastError } from '../../shared/reply/error-payload.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import {
+  StoredResponseReader,
+  type FollowedResponse,
+  type StoredResponsesDeps,
+  type ReaderOptions,
+} from './stored-response-reader.ts';
+import type { Receiver } from '../replies/pending-reply.ts';
+
+/** The controls of a streamed kept response. */
+export interface StreamedResponse extends FollowedResponse {
+  /** Always null: it does not wait in a queue. */
+  position(): null;
+}
+
+/**
+ * Responses that outlive their connection. Every caller, the first one and those that retry, reads the request's frames
+ * from storage, from the beginning to the end.
+ */
+export class StoredResponses {
+  readonly #dependencies: StoredResponsesDeps;
+  readonly #readers = new Map<string, Set<StoredResponseReader>>();
+
+  constructor(dependencies: StoredResponsesDeps) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Passes a request's response to the receiver: first what is stored, then the rest as it arrives. */
+  follow(request: HeldRequest, receiver: Receiver, options: ReaderOptions): FollowedResponse {
+    const { requestId } = request;
+    const reader = new StoredResponseReader(this.#dependencies, request, receiver, options);
+    const others = this.#readers.get(requestId) ?? new Set();
+    others.add(reader);
+    this.#readers.set(requestId, others);
+    const reading = reader.run().finally(() => {
+      others.delete(reader);
+      if (others.size === 0 && this.#readers.get(requestId) === others) this.#readers.delete(requestId);
+    });
+    runInBackground(reading, 'reading a kept answer', this.#dependencies.log);
+    return reader;
+  }
+
+  /** Streams the kept response of an earlier request. */
+  attachStream(request: HeldRequest, receiver: Receiver): StreamedResponse {
+    const reader = this.follow(request, receiver, { hasMemory: false });
+    return {
+      position: () => null,
+      pause: () => reader.pause(),
+      resume: () => reader.resume(),
+      cancel: () => reader.cancel(),
+    };
+  }
+
+  /** Accounts with responses being read here. */
+  *accounts(): Generator<string> {
+    for (const readers of this.#readers.values()) {
+      for (const reader of readers) yield reader.accountId;
+    }
+  }
+
+  /** Ends the responses that an account is reading here, including replays. */
+  endAccount(accountId: string, error: AppError): void {
+    for (const readers of this.#readers.values()) {
+      for (const reader of readers) if (reader.accountId === accountId) reader.fail(error);
+    }
+  }
+
+  /** Creates the receiver for the process that owns the request. It only wakes readers; they read the frames from storage. */
+  createOwner(request: HeldRequest): Receiver {
+    const wake = (): void => this.#wake(request);
+    return { delta: wake, end: wake, fail: (error) => this.fail(request, error) };
+  }
+
+  /** Ends a response that will not arrive. If the worker ended it earlier, its readers stopped there. */
+  fail(request: HeldRequest, error: AppError): void {
+    const { frames, log } = this.#dependencies;
+    const { requestId } = request;
+    frames.append(request, 'error', encodeLastError(requestId, error)).catch((failure: unknown) => {
+      log.warn({ requestId, err: failure }, 'the end of a kept response could not be announced');
+    });
+    this.#wake(request);
+  }
+
+  #wake({ requestId }: HeldRequest): void {
+    for (const reader of this.#readers.get(requestId) ?? []) reader.wake();
+  }
+}

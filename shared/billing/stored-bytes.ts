@@ -1,0 +1,51 @@
+/**
+ * Counts the bytes that kept responses take in Redis, per account. Responses kept under Idempotency-Keys and those of
+ * durable jobs are counted apart: each kind has its own bound and must not use up the other's. A hash counts them:
+ * `sum`, and one field for each ten minutes in which keys expire (named by its end, in Unix seconds). Expiring keys are
+ * not subtracted, so `sum` is an upper bound, and it is recomputed from the fields when a bound is reached.
+ */
+
+/**
+ * Above this, further requests of the account with an Idempotency-Key are refused. Jobs are not: the number of jobs an
+ * account may create in a day is bounded, and so is what each leaves in Redis.
+ */
+export const maxStoredBytesPerAccount = 64_000_000;
+
+/**
+ * Requests admitted below that bound go on producing output. Above this one their output is no longer kept and they
+ * end, because a full Redis could admit nobody. Above it, job responses go to the object store, and fail while the
+ * store is down.
+ */
+export const maxStoredBytesInFlight = 4 * maxStoredBytesPerAccount;
+
+/** Above this, for either kind, the account's smaller responses also leave Redis once they have ended. */
+export const crowdedBytes = maxStoredBytesPerAccount / 2;
+
+/** Bound of one response. */
+export const maxStoredBytesPerResponse = 64_000_000;
+
+/** Lua functions. All keys of the same ten minutes expire together, at the end of those minutes. */
+export const storedBytesFunctions = `
+local function endOfBucket(seconds) return (math.floor(seconds / 600) + 1) * 600 end
+
+local function changeStoredBytes(counter, expiresAt, by)
+  redis.call('HINCRBY', counter, expiresAt, by)
+  redis.call('HINCRBY', counter, 'sum', by)
+  if redis.call('TTL', counter) == -1 then redis.call('EXPIREAT', counter, expiresAt)
+  else redis.call('EXPIREAT', counter, expiresAt, 'GT') end
+end
+
+local function storedBytesExceed(counter, bound)
+  if tonumber(redis.call('HGET', counter, 'sum') or '0') <= bound then return false end
+  local now, sum = tonumber(redis.call('TIME')[1]), 0
+  local fields = redis.call('HGETALL', counter)
+  for i = 1, #fields, 2 do
+    if fields[i] ~= 'sum' then
+      if tonumber(fields[i]) <= now then redis.call('HDEL', counter, fields[i])
+      else sum = sum + tonumber(fields[i + 1]) end
+    end
+  end
+  redis.call('HSET', counter, 'sum', string.format('%.0f', sum))
+  return sum > bound
+end
+`;

@@ -1,0 +1,274 @@
+import { claimLifetimeSeconds } from '../billing/idempotency-claim.ts';
+import {
+  crowdedBytes,
+  storedBytesFunctions,
+  maxStoredBytesPerResponse,
+  maxStoredBytesInFlight,
+} from '../billing/stored-bytes.ts';
+import type { HeldRequest } from '../billing/reservation-store.ts';
+import { AppError } from '../contract/errors.ts';
+import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import { decodeFirstFrame, encodeFrame, kindBytes, kindOffset, type FrameKind } from './frame.ts';
+
+/** Longer than the claim that leads to it, so that no caller finds half a response. */
+const lifetimeSeconds = claimLifetimeSeconds + 60 * 60;
+
+/** Failures are not replayed. Only readers that are attached now still need one. */
+const failureLifetimeSeconds = 5 * 60;
+
+/**
+ * For an attempt at a durable job: whether another attempt owns the job by now, or the job has ended. Late output of
+ * such an attempt must not replace the output that was charged.
+ */
+const fenceFunction = `
+local function isOvertaken(record, attempt)
+  if not record then return false end
+  local r = redis.call('HMGET', record, 'st', 'n')
+  return r[1] and (r[2] ~= attempt or (r[1] ~= 'q' and r[1] ~= 'a'))
+end
+`;
+
+/**
+ * Appends a frame and counts its bytes. A delta is refused if a bound is reached; the frames around it are small. With
+ * those, it also returns whether the account is crowded.
+ */
+const appendScript = new RedisScript(`${storedBytesFunctions}${fenceFunction}
+local frames, counter = KEYS[1], KEYS[2]
+if isOvertaken(KEYS[3], ARGV[8]) then return {-1, 0} end
+local frame, isDelta, isBounded, lifetime = ARGV[1], ARGV[2] == '1', ARGV[3] == '1', tonumber(ARGV[4])
+local before = redis.call('STRLEN', frames)
+if isBounded and (before + #frame > tonumber(ARGV[5]) or storedBytesExceed(counter, tonumber(ARGV[6]) - #frame)) then
+  return {0, 0}
+end
+local length = redis.call('APPEND', frames, frame)
+local expiresAt = before > 0 and redis.call('EXPIRETIME', frames) or -1
+if expiresAt < 0 or not isDelta then
+  local later = endOfBucket(redis.call('TIME')[1] + lifetime)
+  if expiresAt > 0 then changeStoredBytes(counter, expiresAt, -before) end
+  redis.call('EXPIREAT', frames, later)
+  changeStoredBytes(counter, later, length)
+else
+  changeStoredBytes(counter, expiresAt, #frame)
+end
+return {length, not isDelta and storedBytesExceed(counter, tonumber(ARGV[7])) and 1 or 0}
+`);
+
+/**
+ * Sets a value, for a lifetime or for the rest of the previous value's lifetime. An empty value deletes it. If the
+ * previous value does not have the expected length, another process has changed it, and it is left as it is.
+ */
+const replaceScript = new RedisScript(`${storedBytesFunctions}${fenceFunction}
+local key, counter = KEYS[1], KEYS[2]
+if isOvertaken(KEYS[3], ARGV[5]) then return -1 end
+local value, expected, lifetime = ARGV[1], ARGV[2], ARGV[3]
+local before = redis.call('STRLEN', key)
+if expected ~= '' and before ~= tonumber(expected) then return 0 end
+if before == 0 and value == '' then return 1 end
+local expiresAt = redis.call('EXPIRETIME', key)
+if lifetime ~= '' then
+  if storedBytesExceed(counter, tonumber(ARGV[4]) - #value) then return 0 end
+  if before > 0 then changeStoredBytes(counter, expiresAt, -before) end
+  expiresAt = endOfBucket(redis.call('TIME')[1] + tonumber(lifetime))
+else
+  changeStoredBytes(counter, expiresAt, -before)
+end
+if value == '' then
+  redis.call('UNLINK', key)
+else
+  redis.call('SET', key, value, 'EXAT', expiresAt)
+  changeStoredBytes(counter, expiresAt, #value)
+end
+return 1
+`);
+
+/** Another attempt owns the job by now, or the job has ended. Nothing of this attempt is kept or charged. */
+export class AttemptOvertaken extends Error {
+  override readonly name = 'AttemptOvertaken';
+}
+
+interface Fence {
+  readonly keys: readonly string[];
+  readonly args: readonly number[];
+}
+
+const noFence: Fence = { keys: [], args: [] };
+
+function fenceOf({ accountId, requestId, jobAttempt }: StoredRequest): Fence {
+  return jobAttempt === undefined
+    ? noFence
+    : { keys: [redisKeys.job(accountId, requestId)], args: [jobAttempt] };
+}
+
+/** The two values in Redis for a request: its frames, and a whole response while the object store is away. */
+export type StoredPart = 'frames' | 'answer';
+
+export interface StoredSize {
+  /** Of the frames of this request. */
+  readonly bytes: number;
+  /** The account has so many bytes in Redis that its smaller responses should move, too. */
+  readonly isCrowded: boolean;
+}
+
+/** A request whose response is kept. */
+export interface StoredRequest extends HeldRequest {
+  /** The attempt of a durable job; absent for other requests. Bytes kept for jobs are counted separately. */
+  readonly jobAttempt?: number | undefined;
+}
+
+const keyOf = (part: StoredPart, { accountId, requestId }: HeldRequest): string =>
+  part === 'frames'
+    ? redisKeys.storedFrames(accountId, requestId)
+    : redisKeys.storedResponse(accountId, requestId);
+
+/**
+ * Kept responses in Redis: those under Idempotency-Keys and those of durable jobs. The frames of a request are
+ * concatenated in one string, so that a reader can continue from any offset with as many bytes as it wants.
+ */
+export class StoredFramesStore {
+  readonly #redis: RedisClient;
+  readonly #payloads: RedisClient;
+
+  /** @param payloads a separate connection for reads, so that small commands do not wait behind them */
+  constructor(redis: RedisClient, payloads: RedisClient) {
+    this.#redis = redis;
+    this.#payloads = payloads;
+  }
+
+  /**
+   * Appends a frame. Returns null if it was not kept because a bound is reached.
+   * @param isBounded whether it may be refused: deltas always, and what can be stored elsewhere
+   * @param isAlone no other frame of the request is in flight, so order is kept without sending the script's text
+   */
+  async append(
+    request: StoredRequest,
+    kind: FrameKind,
+    frame: Buffer,
+    { isBounded = kind === 'delta', isAlone = false } = {},
+  ): Promise<StoredSize | null> {
+    const fence = fenceOf(request);
+    const keys = [...this.#keys('frames', request), ...fence.keys];
+    const args = [
+      frame,
+      kind === 'delta' ? 1 : 0,
+      isBounded ? 1 : 0,
+      kind === 'error' ? failureLifetimeSeconds : lifetimeSeconds,
+      maxStoredBytesPerResponse,
+      maxStoredBytesInFlight,
+      crowdedBytes,
+      ...fence.args,
+    ];
+    const [bytes, crowded] = (await callRedis(() =>
+      isAlone
+        ? appendScript.run(this.#redis, keys, args)
+        : // Frames must not overtake each other, as they could while the script is being loaded.
+          appendScript.runInOrder(this.#redis, keys, args),
+    )) as [number, number];
+    if (bytes < 0) throw new AttemptOvertaken();
+    return bytes === 0 ? null : { bytes, isCrowded: crowded === 1 };
+  }
+
+  /**
+   * Reads bytes of a request's frames; empty if there are no more yet. If the frames have moved to the object store,
+   * returns how many bytes are there. An offset means the same in both places.
+   */
+  async readFrames(
+    request: HeldRequest,
+    from: number,
+    maxBytes: number,
+  ): Promise<{ readonly bytes: Buffer } | { readonly movedBytes: number }> {
+    const key = keyOf('frames', request);
+    const [bytes, kind] = await callRedis(() =>
+      // In this order, a move between the two reads is always detected.
+      Promise.all([
+        this.#payloads.getrangeBuffer(key, from, from + maxBytes - 1),
+        this.#payloads.getrangeBuffer(key, kindOffset, kindOffset),
+      ]),
+    );
+    if (kind[0] !== kindBytes.moved) return { bytes };
+    const marker = await callRedis(() => this.#payloads.getBuffer(key));
+    // Null if it just expired. Nothing refers to it any more then.
+    const first = marker === null ? null : decodeFirstFrame(marker);
+    return first === null ? { bytes: Buffer.alloc(0) } : { movedBytes: Number(first.frame.payload) };
+  }
+
+  /** Reads bytes of either part; fewer than requested at its end. */
+  async readPart(part: StoredPart, request: HeldRequest, from: number, maxBytes: number): Promise<Buffer> {
+    const key = keyOf(part, request);
+    return await callRedis(() => this.#payloads.getrangeBuffer(key, from, from + maxBytes - 1));
+  }
+
+  /** Null if there is none. */
+  async readResponse(request: HeldRequest): Promise<Buffer | null> {
+    return await callRedis(() => this.#payloads.getBuffer(keyOf('answer', request)));
+  }
+
+  /** Drops the frames of a request, because another attempt will store its own. */
+  async clear(request: StoredRequest): Promise<void> {
+    await this.#replace(this.#redis, 'frames', request, Buffer.alloc(0), '', '', fenceOf(request));
+  }
+
+  /** @throws AppError `too_many_jobs` if the account already has too much in Redis */
+  async putResponse(request: StoredRequest, bytes: Buffer): Promise<void> {
+    const fence = fenceOf(request);
+    const isResponseStored = await this.#replace(
+      this.#payloads,
+      'answer',
+      request,
+      bytes,
+      '',
+      lifetimeSeconds,
+      fence,
+    );
+    const message = request.jobAttempt === undefined ? tooMuchStored : tooMuchOfJobs;
+    if (!isResponseStored) throw new AppError('too_many_jobs', { message });
+  }
+
+  /**
+   * Replaces what was copied to the object store with a marker of where it is.
+   * @param bytes its length when it was copied
+   * @returns false if it changed or expired meanwhile, and is left as it is
+   */
+  async leaveMoved(part: StoredPart, request: StoredRequest, bytes: number): Promise<boolean> {
+    const { requestId } = request;
+    const header = { requestId, attempt: 0, sequence: 0, kind: 'moved', tokens: 0 } as const;
+    const marker =
+      part === 'frames' ? encodeFrame({ ...header, payload: Buffer.from(String(bytes)) }) : Buffer.alloc(0);
+    return await this.#replace(this.#redis, part, request, marker, bytes, '');
+  }
+
+  async #replace(
+    redis: RedisClient,
+    part: StoredPart,
+    request: StoredRequest,
+    value: Buffer,
+    expectedBytes: number | '',
+    lifetime: number | '',
+    fence: Fence = noFence,
+  ): Promise<boolean> {
+    const keys = [...this.#keys(part, request), ...fence.keys];
+    const args = [value, expectedBytes, lifetime, maxStoredBytesInFlight, ...fence.args];
+    const outcome = await callRedis(() => replaceScript.run(redis, keys, args));
+    if (outcome === -1) throw new AttemptOvertaken();
+    return outcome === 1;
+  }
+
+  #keys(part: StoredPart, request: StoredRequest): string[] {
+    const { accountId, jobAttempt } = request;
+    const counter = jobAttempt === undefined ? redisKeys.storedBytes : redisKeys.jobStoredBytes;
+    return [keyOf(part, request), counter(accountId)];
+  }
+}
+
+const megabytes = (bytes: number): number => bytes / 1_000_000;
+
+/** The message for a caller whose response is not kept. Its usage is charged. */
+export const tooMuchStored =
+  `An answer under an Idempotency-Key is kept up to ${megabytes(maxStoredBytesPerResponse)} MB, and those of an account ` +
+  `that are under way up to ${megabytes(maxStoredBytesInFlight)} MB together. Send fewer of them at once, or send this ` +
+  'request without the header.';
+
+/** The message for a job whose response neither store takes. Nothing is charged. */
+const tooMuchOfJobs =
+  `The response could not be kept, and nothing was charged: the object store is away, and those of the account's other jobs ` +
+  `take ${megabytes(maxStoredBytesInFlight)} MB already. Make fewer jobs until it is back, and this one again then.`;

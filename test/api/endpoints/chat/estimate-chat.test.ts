@@ -1,0 +1,424 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { estimateChat, type ChatContents } from '../../../../api/endpoints/chat/estimate-chat.ts';
+import { prepareChat } from '../../../../api/endpoints/chat/prepare-chat.ts';
+import { DocumentReader } from '../../../../api/files/document-reader.ts';
+import { readFiles } from '../../../../api/files/read-files.ts';
+import { countReceived } from '../../../../scripts/vendor-simulator/count-received.ts';
+import { makePng } from '../../../../scripts/vendor-simulator/tiny-png.ts';
+import { parseCatalog } from '../../../../shared/catalog/parse-catalog.ts';
+import { ChatRequest } from '../../../../shared/contract/chat.ts';
+import { AppError } from '../../../../shared/contract/errors.ts';
+import { compileValidator } from '../../../../shared/contract/validation.ts';
+import { CountingTurn } from '../../../../shared/pricing/count-tokens.ts';
+import type { LoadedReasoning } from '../../../../shared/queue/job-kinds.ts';
+import { toChatRequest as toMessagesRequest } from '../../../../workers/upstreams/anthropic/to-request.ts';
+import { toSavedSignatures } from '../../../../workers/upstreams/gemini/thought-signatures.ts';
+import { toChatRequest as toGenerateRequest } from '../../../../workers/upstreams/gemini/to-request.ts';
+import { restoreReasoning } from '../../../../workers/upstreams/openai/save-reasoning.ts';
+import { toChatRequest as toCompletionRequest } from '../../../../workers/upstreams/openai/to-request.ts';
+import {
+  nameCall,
+  type ChatBody,
+  type LoadedMedia,
+  type Recalled,
+  UpstreamError,
+} from '../../../../workers/upstreams/upstream.ts';
+import { createLogger } from '../../../../shared/runtime/logger.ts';
+import { makePdf, toDataUri } from '../../../support/make-pdf.ts';
+import { createTarget } from '../../../support/upstream-target.ts';
+
+const vendorModels = {
+  openai: 'deepseek-sim',
+  anthropic: 'claude-sonnet-4-5',
+  gemini: 'gemini-3-pro',
+} as const;
+type Dialect = keyof typeof vendorModels;
+
+const catalog = parseCatalog(
+  `
+upstreams:
+  openai: { kind: openai, baseUrl: "http://127.0.0.1:1/v1" }
+  anthropic: { kind: anthropic, apiKeys: [k] }
+  gemini: { kind: gemini, apiKeys: [k] }
+  ollama: { kind: openai, baseUrl: "http://127.0.0.1:1/v1", drops: [n] }
+models:
+  - { id: single, type: chat, context: 8192, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: ollama }] }
+  - { id: mixed, type: chat, context: 8192, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: ollama }, { upstream: openai }] }${Object.entries(
+    vendorModels,
+  )
+    .map(
+      ([kind, model]) => `
+  - id: ${kind}
+    type: chat
+    context: 1000000
+    max_output_tokens: 20000
+    supported_file_types: [pdf, txt]
+    pricing: { prompt: 1, completion: 1 }
+    routes: [{ upstream: ${kind}, model: ${model} }]
+  - { id: small-${kind}, type: chat, context: 8192, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: ${kind}, model: ${model} }] }`,
+    )
+    .join('')}
+  - { id: named, type: chat, context: 1000000, tokenizer: o200k_base, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: openai }] }
+`,
+  { fileName: 'catalog.yaml', env: {}, today: '2026-01-01' },
+);
+const documents = new DocumentReader(createLogger('test', 'silent'));
+test.after.always(() => documents.close());
+
+/** A rouble for a million tokens. */
+const nanoPerToken = 1_000;
+const validate = compileValidator(ChatRequest, 'body');
+const { signal } = new AbortController();
+const png = makePng(8, 8, [200, 10, 10]).toString('base64');
+
+interface Counted {
+  readonly body: ChatRequest;
+  readonly tokens: number;
+  /** Of the prompt, in tokens. */
+  readonly reserved: number;
+  readonly wanted: number;
+  readonly reasoning: readonly LoadedReasoning[];
+}
+
+async function count(id: string, body: object, reasoning: ChatContents['reasoning'] = []): Promise<Counted> {
+  const model = catalog.find(id)!;
+  const prepared = prepareChat(validate(structuredClone({ ...body, model: id })), model);
+  const files = await readFiles(documents, 'account', prepared, model, signal);
+  const counted = await estimateChat(prepared, model, { files, reasoning }, new CountingTurn());
+  const { promptTokens: tokens, fixedNano, wantedUnits: wanted } = counted.estimate;
+  return {
+    body: prepared,
+    tokens,
+    reserved: Number(fixedNano) / nanoPerToken,
+    wanted,
+    reasoning: counted.reasoning,
+  };
+}
+
+/** The request as the worker sends it to the vendor. */
+function translate(dialect: Dialect, { body, reasoning }: Counted): object {
+  const target = createTarget(vendorModels[dialect]);
+  const sent = { ...body, max_tokens: 8_000 } as unknown as ChatBody;
+  const recalled: Recalled = new Map(
+    reasoning.map(({ messageIndex, toolCallId, value }) => [nameCall(messageIndex, toolCallId), value]),
+  );
+  const images: ReadonlyMap<string, LoadedMedia> = new Map([
+    [`data:image/png;base64,${png}`, { mediaType: 'image/png', base64: png }],
+    ['https://a.test/a.png', { mediaType: 'image/png', base64: png }],
+  ]);
+  switch (dialect) {
+    case 'openai':
+      return toCompletionRequest(target, restoreReasoning(sent, target.model, recalled), false, images);
+    case 'anthropic':
+      return toMessagesRequest(target, sent, false, { media: images, recalled }).body;
+    default:
+      return toGenerateRequest({ ...target, imageUrls: 'fetch' }, sent, { images, recalled });
+  }
+}
+
+const words = fc.oneof(
+  fc.lorem({ maxCount: 30, mode: 'sentences' }),
+  fc.string({ maxLength: 200, unit: 'binary' }),
+  fc.stringMatching(/^[а-яё ,.]{0,80}$/),
+  fc.json({ maxDepth: 3 }),
+  fc.constantFrom('', ' ', '\n\n', '{"n":[1e20,1E+20,2e19]}', 'x'.repeat(5_000), '[1e20,'.repeat(40)),
+);
+const name = fc.stringMatching(/^[a-z_]{1,40}$/);
+const callId = fc.oneof(
+  fc.constantFrom('functions.f:0', 'call_1'),
+  fc.string({ minLength: 1, maxLength: 60 }),
+);
+const part = fc.oneof(
+  fc.record({ type: fc.constant('text'), text: words }),
+  fc.record({ text: words }),
+  fc.constantFrom(
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${png}`, detail: 'low' } },
+    { type: 'image_url', image_url: { url: 'https://a.test/a.png' } },
+    { type: 'file', file: { filename: 'a.pdf', file_data: toDataUri(makePdf(['Some words.', 'More.'])) } },
+  ),
+  words.map((text) => {
+    const bytes = Buffer.from(`A file. ${text}`);
+    return { type: 'file', file: { filename: 'a.txt', file_data: toDataUri(bytes, 'text/plain') } };
+  }),
+);
+const content = fc.oneof(words, fc.array(part, { minLength: 1, maxLength: 4 }));
+const json = fc.dictionary(name, fc.oneof(fc.string(), fc.double({ noNaN: true }), fc.constant(1e20)), {
+  maxKeys: 5,
+});
+const call = fc.record({
+  id: callId,
+  type: fc.constant('function'),
+  function: fc.record({
+    name,
+    arguments: fc.oneof(
+      json.map((value) => JSON.stringify(value)),
+      fc.constantFrom('', '{"n":[1e20,1e20]}'),
+    ),
+  }),
+});
+
+/** An assistant's calls and what their tools answered, or another message. */
+const turn = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc
+      .record({ role: fc.constant('user'), content, name }, { requiredKeys: ['role', 'content'] })
+      .map((message) => [message]),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ role: fc.constantFrom('system', 'developer'), content: words })
+      .map((message) => [message]),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record(
+        { role: fc.constant('assistant'), content: words, reasoning_content: words, refusal: words },
+        { requiredKeys: ['role', 'content'] },
+      )
+      .map((message) => [message]),
+  },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(fc.uniqueArray(call, { minLength: 1, maxLength: 3, selector: ({ id }) => id }), words, words)
+      .map(([calls, thought, answer]) => [
+        { role: 'assistant', content: null, tool_calls: calls, reasoning_content: thought },
+        ...calls.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: answer })),
+      ]),
+  },
+);
+const schema = fc.record({
+  type: fc.constant('object'),
+  properties: fc.dictionary(name, fc.record({ type: fc.constant('string'), description: words })),
+});
+const request = fc.record(
+  {
+    // A chat in which nothing is said is refused.
+    messages: fc
+      .array(turn, { minLength: 1, maxLength: 8 })
+      .map((turns): object[] => [{ role: 'user', content: 'go' }, ...turns.flat()]),
+    tools: fc.uniqueArray(
+      fc.record({
+        type: fc.constant('function'),
+        function: fc.record({ name, description: words, parameters: schema }),
+      }),
+      { maxLength: 4, selector: (tool) => tool.function.name },
+    ),
+    response_format: schema.map((told) => ({
+      type: 'json_schema',
+      json_schema: { name: 'answer', schema: told },
+    })),
+    stop: fc.array(fc.lorem({ maxCount: 2 }), { maxLength: 4 }),
+    user: words.map((text) => text.slice(0, 100)),
+    reasoning_effort: fc.constantFrom('low', 'none'),
+  },
+  { requiredKeys: ['messages'] },
+);
+
+/** What each vendor would want back of the conversation's calls. */
+function keep(dialect: Dialect, messages: readonly object[], text: string): LoadedReasoning[] {
+  const { [dialect]: model } = vendorModels;
+  const values = {
+    openai: { kind: 'openai', model, reasoning: text },
+    anthropic: {
+      kind: 'anthropic',
+      model,
+      blocks: [{ type: 'thinking', thinking: text, signature: 'c2ln'.repeat(50) }],
+    },
+    gemini: toSavedSignatures(model, 'c2ln'.repeat(50)),
+  };
+  return messages.flatMap((message, messageIndex) => {
+    const [first] = (message as { tool_calls?: { id: string }[] }).tool_calls ?? [];
+    return first === undefined ? [] : [{ messageIndex, toolCallId: first.id, value: values[dialect] }];
+  });
+}
+
+for (const dialect of Object.keys(vendorModels) as Dialect[]) {
+  test(`what is reserved for a chat is no less than what ${dialect} is sent`, async (t) => {
+    let translated = 0;
+    await fc.assert(
+      fc.asyncProperty(request, fc.lorem({ maxCount: 60 }), async (body, thought) => {
+        const counted = await count(dialect, body, keep(dialect, body.messages, thought));
+        let sent: object;
+        try {
+          sent = translate(dialect, counted);
+        } catch (error) {
+          // What a translation refuses is never sent.
+          if (error instanceof UpstreamError) return;
+          throw error;
+        }
+        translated += 1;
+        const received = countReceived(JSON.parse(JSON.stringify(sent)) as Record<string, unknown>);
+        t.true(
+          counted.tokens >= received * 0.9,
+          `${counted.tokens} of ${received}: ${JSON.stringify(sent).slice(0, 3_000)}`,
+        );
+      }),
+      { numRuns: 150, seed: 20_261_122 },
+    );
+    t.true(translated > 75, `${translated} of the requests are sent`);
+  });
+}
+
+const long = 'four words of text '.repeat(4_000);
+const asked = { role: 'user', content: 'go' };
+const made = (more: object, told: object = {}): object => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: [{ id: 'a', type: 'function', ...more, function: { name: 'f', arguments: '{}', ...told } }],
+});
+const attacks: Record<string, object> = {
+  reasoning_content: { messages: [asked, { role: 'assistant', content: 'ok', reasoning_content: long }] },
+  'the id of a call': { messages: [asked, made({ id: long })] },
+  'the name of a call': { messages: [asked, made({}, { name: long })] },
+  tool_call_id: { messages: [asked, { role: 'tool', tool_call_id: long, content: 'ok' }] },
+  'the id of a sound': { messages: [asked, { role: 'assistant', content: 'ok', audio: { id: long } }] },
+  'the detail of a picture': {
+    messages: [
+      {
+        role: 'user',
+        content: [{ type: 'image_url', image_url: { url: 'https://a.test/a.png', detail: long } }],
+      },
+    ],
+  },
+  'the form of a sound': {
+    messages: [
+      { role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AAAA', format: long } }] },
+    ],
+  },
+  'a name': { messages: [{ ...asked, name: long }] },
+  'a refusal': { messages: [asked, { role: 'assistant', content: '', refusal: long }] },
+  tools: {
+    messages: [asked],
+    tools: [{ type: 'function', function: { name: 'f', parameters: { [long]: 1 } } }],
+  },
+  tool_choice: { messages: [asked], tool_choice: { type: 'function', function: { name: long } } },
+  response_format: {
+    messages: [asked],
+    response_format: { type: 'json_schema', json_schema: { [long]: {} } },
+  },
+  stop: { messages: [asked], stop: [long] },
+  metadata: { messages: [asked], metadata: { note: long } },
+  prompt_cache_key: { messages: [asked], prompt_cache_key: long },
+};
+
+for (const [where, body] of Object.entries(attacks)) {
+  test(`text beyond the context is refused in ${where}`, async (t) => {
+    const error = await t.throwsAsync(count('small-openai', body), { instanceOf: AppError });
+    t.is(error?.code, 'content_too_long');
+  });
+}
+
+test('numbers that a dialect writes out are counted as they are sent', async (t) => {
+  const numbers = `{"n":[${Array.from({ length: 500 }, () => '1e20').join(',')}]}`;
+  const pieces = [numbers.slice(0, 1_000), numbers.slice(1_000)].map((text) => ({ type: 'text', text }));
+  for (const content of [numbers, pieces]) {
+    for (const dialect of ['anthropic', 'gemini'] as const) {
+      const messages = [
+        asked,
+        made({}, { arguments: numbers }),
+        { role: 'tool', tool_call_id: 'a', content },
+      ];
+      const counted = await count(dialect, { messages });
+      const sent = JSON.stringify(translate(dialect, counted));
+      t.true(counted.tokens >= countReceived(JSON.parse(sent) as Record<string, unknown>) * 0.9);
+    }
+  }
+});
+
+test('what no dialect of a model sends on is neither counted nor sent', async (t) => {
+  const body = { messages: [asked, { role: 'assistant', content: 'ok', reasoning_content: long }, asked] };
+  for (const id of ['small-anthropic', 'small-gemini']) {
+    const counted = await count(id, body);
+    t.true(counted.tokens < 50);
+    t.false('reasoning_content' in counted.body.messages[1]!);
+  }
+});
+
+test('fields within a part, a call or a sound that are not described are left behind', async (t) => {
+  const { body } = await count('openai', {
+    messages: [
+      {
+        role: 'user',
+        content: [{ type: 'image_url', image_url: { url: 'https://a.test/a.png', note: long } }],
+      },
+      { ...made({ note: long }, { note: long }), audio: { id: 'x', note: long } },
+    ],
+  });
+  t.false(JSON.stringify(body).includes(long));
+});
+
+test('ordinary messages are counted to the token, with four for each and three for the answer', async (t) => {
+  const { tokens } = await count('openai', {
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Hello there' },
+    ],
+  });
+  t.is(tokens, 3 + 4 + 3 + 4 + 2);
+});
+
+test('kept reasoning takes at most half of what the prompt leaves, the latest first, and refuses nobody', async (t) => {
+  const value = (text: string): object => ({ kind: 'openai', model: 'deepseek-sim', reasoning: text });
+  const turns = Array.from({ length: 4 }, (_, index) => [
+    asked,
+    made({ id: `call_${index}` }),
+    { role: 'tool', tool_call_id: `call_${index}`, content: 'ok' },
+  ]).flat();
+  const kept = [1, 4, 7, 10].map((messageIndex, index) => ({
+    messageIndex,
+    toolCallId: `call_${index}`,
+    value: value('word '.repeat(1_500)),
+  }));
+  const without = await count('small-openai', { messages: turns });
+  const counted = await count('small-openai', { messages: turns }, kept);
+  t.deepEqual(counted.reasoning, kept.slice(2));
+  t.true(counted.tokens > without.tokens + 3_000);
+  t.true(counted.tokens - without.tokens <= (8_192 - without.tokens) / 2);
+});
+
+const user = (content: unknown): object => ({ messages: [{ role: 'user', content }] });
+
+test('what other vocabularies may split is reserved for by their measure, and counted by ours', async (t) => {
+  const spaces = ' '.repeat(20_000);
+  const file = { filename: 'a.txt', file_data: toDataUri(Buffer.from(spaces), 'text/plain') };
+  for (const content of [spaces, [{ type: 'text', text: spaces }], [{ type: 'file', file }]]) {
+    const { tokens, reserved } = await count('openai', user(content));
+    t.true(tokens < 300);
+    t.true(reserved > 19_000 && reserved <= 20_100);
+  }
+});
+
+test('a model whose tokenizer the catalog names is reserved for by that count alone', async (t) => {
+  const { tokens, reserved } = await count('named', user(' '.repeat(20_000)));
+  t.is(reserved, tokens);
+});
+
+test('prose is reserved for at most 1.3 times its count', async (t) => {
+  const prose = 'The keeper of the lighthouse had lived on the island for thirty years. '.repeat(50);
+  const { tokens, reserved } = await count('openai', user(prose));
+  t.true(reserved >= tokens && reserved <= 1.3 * tokens);
+});
+
+test('a prompt that fits the context by our count is not refused for what it may be elsewhere', async (t) => {
+  const { tokens, reserved } = await count('small-openai', user(`${' '.repeat(1_000)}a`.repeat(400)));
+  t.true(tokens < 8_192);
+  t.is(reserved, 8_192);
+});
+
+test('as many answers are reserved as the routes that serve the request make', async (t) => {
+  const messages = [{ role: 'user', content: 'hi' }];
+  for (const [id, n, answers] of [
+    ['single', 8, 1],
+    ['mixed', 8, 8],
+    ['openai', 8, 8],
+    ['single', 1, 1],
+  ] as const) {
+    const { wanted } = await count(id, { messages, max_tokens: 100, n });
+    t.is(wanted, 100 * answers, `${id}, n: ${n}`);
+  }
+});

@@ -1,0 +1,240 @@
+import test from 'ava';
+import { prepareChat } from '../../../../api/endpoints/chat/prepare-chat.ts';
+import { parseCatalog } from '../../../../shared/catalog/parse-catalog.ts';
+import type { ChatRequest } from '../../../../shared/contract/chat.ts';
+import { AppError } from '../../../../shared/contract/errors.ts';
+import { countChoices, findServingRoutes } from '../../../../shared/routing/chat-needs.ts';
+
+/** What goes to vendors, and what is refused before it costs anything. */
+
+const model = (id: string, upstreams: string[], more = ''): string => `
+  - id: ${id}
+    type: chat
+    context: 8192
+    pricing: { prompt: 1, completion: 1 }
+    ${more}
+    routes: [${upstreams.map((upstream) => `{ upstream: ${upstream} }`).join(', ')}]`;
+
+const catalog = parseCatalog(
+  `
+upstreams:
+  open: { kind: openai, baseUrl: "http://127.0.0.1:1/v1" }
+  claude: { kind: anthropic, apiKeys: [k] }
+  lenient: { kind: anthropic, apiKeys: [k], drops: [n] }
+  google: { kind: gemini, apiKeys: [k] }
+  ollama: { kind: openai, baseUrl: "http://127.0.0.1:2/v1", drops: [logit_bias, n, user] }
+models:
+${model('plain', ['open'])}
+${model('reasoner', ['open'], 'reasoning: true\n    reasoning_effort: { default: low, choices: [low, high] }')}
+${model('simple', ['open'], 'reasoning: false')}
+${model('painter', ['google'], 'output_modalities: [text, image]\n    image_quality: { default: 1K, choices: [1K, 2K] }')}
+${model('reader', ['open'], 'supported_file_types: [pdf, txt]\n    max_file_count: 2')}
+${model('offline', ['open'], 'web_search: false')}
+${model('claude', ['claude'])}
+${model('lenient-claude', ['lenient'])}
+${model('gemini', ['google'])}
+${model('either', ['claude', 'open'])}
+${model('google-or-open', ['google', 'open'])}
+${model('ollama-or-open', ['ollama', 'open', 'claude'])}
+${model('ollama-or-claude', ['ollama', 'lenient', 'claude'])}
+${model('claude-reader', ['claude'], 'supported_file_types: [docx, csv]')}
+`,
+  { fileName: 'catalog.yaml', env: {}, today: '2026-01-01' },
+);
+
+const prepare = (id: string, more: object): ChatRequest =>
+  prepareChat(
+    { model: id, messages: [{ role: 'user', content: 'hi' }], ...more } as unknown as ChatRequest,
+    catalog.find(id)!,
+  );
+
+function refusedAt(id: string, more: object): string {
+  try {
+    prepare(id, more);
+  } catch (error) {
+    if (error instanceof AppError)
+      return error.issues.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('\n');
+    throw error;
+  }
+  return 'not refused';
+}
+
+const serving = (id: string, more: object): string[] =>
+  findServingRoutes(catalog.find(id)!.routes, prepare(id, more)).map(({ upstream }) => upstream.name);
+
+const withPart = (part: object): object => ({ messages: [{ role: 'user', content: [part] }] });
+const file = (name: string, data = 'data:application/pdf;base64,JVBERi0='): object => ({
+  type: 'file',
+  file: { filename: name, file_data: data },
+});
+
+test('a model’s own effort is asked for where the caller names none, and none where it does not reason', (t) => {
+  t.is(prepare('reasoner', {}).reasoning_effort, 'low');
+  t.is(prepare('reasoner', { reasoning_effort: 'high' }).reasoning_effort, 'high');
+  t.is(prepare('simple', { reasoning_effort: 'high' }).reasoning_effort, null);
+  t.is(prepare('plain', {}).reasoning_effort, null);
+  t.regex(
+    refusedAt('reasoner', { reasoning_effort: 'medium' }),
+    /reasoning_effort: must be one of: low, high/,
+  );
+});
+
+test('a model that draws is asked for pictures, in its own quality unless the caller names one', (t) => {
+  const prepared = prepare('painter', {});
+  t.deepEqual(prepared.modalities, ['image', 'text']);
+  t.is(prepared.image_quality, '1K');
+  t.deepEqual(prepare('painter', { modalities: ['text'], image_quality: '2K' }).modalities, ['text']);
+  t.regex(refusedAt('painter', { modalities: ['audio'] }), /modalities\.0: must be one of: text, image/);
+});
+
+test('what a vendor cannot do is refused where it would change the answer, and says why', (t) => {
+  t.regex(refusedAt('claude', { n: 2 }), /body\.n: claude gives one answer/);
+  t.regex(refusedAt('claude', { logprobs: true }), /body\.logprobs/);
+  t.regex(refusedAt('claude', { logit_bias: { 50256: -100 } }), /body\.logit_bias/);
+  t.regex(refusedAt('claude', { response_format: { type: 'json_object' } }), /body\.response_format/);
+  t.regex(refusedAt('claude', { modalities: ['text', 'audio'], audio: {} }), /body\.modalities/);
+  const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
+  t.regex(refusedAt('claude', withPart(sound)), /body\.messages/);
+  t.regex(refusedAt('gemini', { logit_bias: { 50256: -100 } }), /body\.logit_bias/);
+  for (const body of [
+    { n: 2 },
+    { logprobs: true },
+    { response_format: { type: 'json_object' } },
+    withPart(sound),
+  ]) {
+    t.is(refusedAt('gemini', body), 'not refused');
+    t.is(refusedAt('plain', body), 'not refused');
+  }
+  for (const body of [{ n: 1 }, { logprobs: false }, { logit_bias: {} }, { seed: 7, frequency_penalty: 1 }]) {
+    t.is(refusedAt('claude', body), 'not refused');
+  }
+});
+
+test('a route that can do it serves the request, and one that drops the field does without', (t) => {
+  t.is(refusedAt('either', { n: 2 }), 'not refused');
+  t.is(refusedAt('lenient-claude', { n: 2 }), 'not refused');
+});
+
+test('a route that drops what is asked for serves where no other does it, and is asked for one answer', (t) => {
+  t.deepEqual(serving('ollama-or-open', {}), ['ollama', 'open', 'claude']);
+  for (const body of [{ n: 2 }, { logit_bias: { 50256: -100 } }]) {
+    t.deepEqual(serving('ollama-or-open', body), ['open']);
+  }
+  t.deepEqual(serving('ollama-or-open', { user: 'somebody' }), ['ollama', 'open', 'claude']);
+  t.deepEqual(serving('ollama-or-claude', { n: 2 }), ['ollama', 'lenient']);
+  t.deepEqual(serving('ollama-or-claude', { n: 2, logprobs: true }), ['ollama'], 'claude tells none');
+  const [ollama, open] = catalog.find('ollama-or-open')!.routes;
+  t.deepEqual(
+    [countChoices(ollama!, { n: 8 }), countChoices(open!, { n: 8 }), countChoices(open!, {})],
+    [1, 8, 1],
+  );
+});
+
+test('the older form of tools is refused by the name of the newer', (t) => {
+  t.regex(refusedAt('plain', { functions: [{ name: 'f' }] }), /body\.functions: is the older form of tools/);
+  t.regex(
+    refusedAt('plain', { function_call: 'auto' }),
+    /body\.function_call: is the older form of tool_choice/,
+  );
+  t.is(refusedAt('plain', { functions: [], function_call: null }), 'not refused');
+});
+
+test('a search is refused where the catalog says that the model has none', (t) => {
+  t.regex(refusedAt('offline', { web_search: true }), /body\.web_search: offline cannot search/);
+  t.regex(refusedAt('offline', { web_search_options: {} }), /body\.web_search_options/);
+  t.is(refusedAt('offline', { web_search: false }), 'not refused');
+  t.is(refusedAt('plain', { web_search: 'links' }), 'not refused');
+});
+
+test('files are of the types that the model reads, no more than it takes, and never a vendor’s own', (t) => {
+  t.is(refusedAt('reader', withPart(file('a.pdf'))), 'not refused');
+  t.is(
+    refusedAt('reader', withPart({ type: 'file', file: { file_data: 'data:text/plain;base64,aGk=' } })),
+    'not refused',
+  );
+  t.regex(
+    refusedAt('reader', withPart(file('a.docx'))),
+    /content\.0\.file: must be a file of one of these types: pdf, txt/,
+  );
+  t.regex(
+    refusedAt('reader', withPart(file('a.pdf', 'https://files.example/a.pdf'))),
+    /file_data: must be a base64 data URI/,
+  );
+  t.regex(
+    refusedAt('reader', withPart({ type: 'file', file: { file_id: 'file-123' } })),
+    /file_id: no files are kept here/,
+  );
+  t.regex(refusedAt('plain', withPart(file('a.pdf'))), /plain takes no files/);
+  // Gemini goes by the type alone, and counts a film by its length.
+  t.regex(
+    refusedAt('reader', withPart(file('a.txt', 'data:video/mp4;base64,AAAA'))),
+    /file_data: says that it is video\/mp4, and its filename that it is txt/,
+  );
+  const three = { messages: [{ role: 'user', content: [file('a.pdf'), file('b.pdf'), file('c.pdf')] }] };
+  t.regex(refusedAt('reader', three), /at most 2 files/);
+});
+
+test('unknown fields, tiers and unknown parts of messages stay behind', (t) => {
+  const prepared = prepare('plain', {
+    service_tier: 'priority',
+    some_new_field: 1,
+    metadata: { a: 'b' },
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'hi', cache_control: {} }], weight: 1 }],
+  });
+  t.deepEqual(prepared.messages, [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] as never);
+  t.false('service_tier' in prepared || 'some_new_field' in prepared);
+  t.deepEqual(prepared.metadata, { a: 'b' });
+});
+
+test('what a dialect would refuse once it is called is a need, so that another route serves it', (t) => {
+  const stop = ['1', '2', '3', '4', '5', '6'];
+  t.regex(refusedAt('gemini', { stop }), /body\.stop: gemini takes at most 5/);
+  t.is(refusedAt('gemini', { stop: [...stop.slice(1), ''] }), 'not refused');
+  const sound = (format: string): object =>
+    withPart({ type: 'input_audio', input_audio: { data: 'AAAA', format } });
+  t.regex(refusedAt('gemini', sound('flac')), /body\.messages: gemini hears wav and mp3/);
+  t.is(refusedAt('gemini', sound('mp3')), 'not refused');
+  t.is(refusedAt('gemini', sound('constructor')).startsWith('body.messages'), true);
+  const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
+  t.regex(
+    refusedAt('claude-reader', withPart(file('a.docx', `data:${word};base64,AAAA`))),
+    /body\.messages: claude-reader reads PDF and text/,
+  );
+  t.is(refusedAt('claude-reader', withPart(file('a.csv', 'data:text/csv;base64,AAAA'))), 'not refused');
+  for (const body of [{ stop }, sound('flac')]) {
+    t.deepEqual(serving('google-or-open', body), ['open']);
+  }
+});
+
+test('a chat in which nothing is said is refused', (t) => {
+  const empty = 'must not be empty, as no message says anything: write what the model is to answer';
+  const part = { type: 'text', text: '' };
+  for (const content of ['', null, [part], [part, { type: 'image_url', image_url: null }], [{ txt: 'hi' }]]) {
+    t.is(refusedAt('plain', { messages: [{ role: 'user', content }] }), `body.messages.0.content: ${empty}`);
+  }
+  const silent = [
+    { role: 'system', content: '' },
+    { role: 'assistant', content: null, tool_calls: [] },
+  ];
+  t.is(refusedAt('plain', { messages: silent }), `body.messages.1.content: ${empty}`);
+});
+
+test('of a chat in which something is said, single messages may be empty', (t) => {
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+  const conversations = [
+    [{ role: 'system', content: 'Say hello.' }],
+    [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: '' },
+      { role: 'user', content: '' },
+    ],
+    [{ role: 'user', content: [image] }],
+    [
+      { role: 'user', content: '' },
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', content: '', tool_call_id: 'a' },
+    ],
+  ];
+  for (const messages of conversations) t.is(refusedAt('plain', { messages }), 'not refused');
+});

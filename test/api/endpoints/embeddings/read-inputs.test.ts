@@ -1,0 +1,87 @@
+import test from 'ava';
+import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
+import { readInputs } from '../../../../api/endpoints/embeddings/read-inputs.ts';
+import type { ApiContext, RequestState } from '../../../../api/request/context.ts';
+import type { Services } from '../../../../api/services.ts';
+import type { EmbeddingInput } from '../../../../shared/contract/embeddings.ts';
+import { FairBudget } from '../../../../shared/fairness/fair-budget.ts';
+import { CountingTurn } from '../../../../shared/pricing/count-tokens.ts';
+
+const limit = 8_192;
+/** As many characters as a token has at the most. */
+const longToken = encode(' '.repeat(128))[0]!;
+
+function startRequest(capacity = 1_000_000_000) {
+  const requestMemory = new FairBudget({ capacity });
+  const closed = new AbortController();
+  const state: Partial<RequestState> = {
+    signal: closed.signal,
+    holder: { accountId: 'account', keyHash: 'hash' },
+  };
+  let turns = 0;
+  const turn = new CountingTurn(() => {
+    turns += 1;
+  });
+  const read = (input: EmbeddingInput) =>
+    readInputs({ requestMemory } as unknown as Services, { state } as unknown as ApiContext, input, {
+      limit,
+      turn,
+    });
+  return { requestMemory, state, close: () => closed.abort(), read, countTurns: () => turns };
+}
+
+test('a text, texts, token numbers and arrays of them are all texts', async (t) => {
+  const { read } = startRequest();
+  const tokens = encode('two words');
+  t.deepEqual(await read('a'), { texts: ['a'], sentTokens: null, isSingle: true });
+  t.deepEqual(await read(['a', 'b']), { texts: ['a', 'b'], sentTokens: null, isSingle: false });
+  t.deepEqual(await read(tokens), { texts: ['two words'], sentTokens: [2], isSingle: true });
+  const several = { texts: ['two words', 'two'], sentTokens: [2, 1], isSingle: false };
+  t.deepEqual(await read([tokens, tokens.slice(0, 1)]), several);
+});
+
+test('many token numbers are checked and decoded in turns', async (t) => {
+  const many = startRequest();
+  await many.read(Array.from({ length: 64 }, () => Array.from({ length: limit }, () => 1)));
+  // Each of the two passes goes over half a million numbers, of which a turn takes 32 thousand.
+  t.true(many.countTurns() >= 2 * 16, `${many.countTurns()} turns`);
+});
+
+test('a request of a million faults is refused with the first of them, in turns', async (t) => {
+  const { read, countTurns } = startRequest();
+  const input = Array.from({ length: 128 }, () => Array.from({ length: limit }, () => -1));
+  const error = await t.throwsAsync(read(input), {
+    message: /^input\.0\.0: -1 is not .* \(and 1048575 more\)$/,
+  });
+  t.is((error as unknown as { issues: unknown[] }).issues.length, 20);
+  t.true(countTurns() >= 32);
+});
+
+test('text that is longer than its token numbers holds memory until its request is answered', async (t) => {
+  const tokens = Array.from({ length: 1_000 }, () => longToken);
+  const { requestMemory, close, read } = startRequest();
+  await read([tokens]);
+  t.is(requestMemory.held, 128_000);
+  close();
+  t.is(requestMemory.held, 0);
+
+  const narrow = startRequest(200_000);
+  const ofAnother = narrow.requestMemory.tryAcquire('another', 100_000)!;
+  await t.throwsAsync(
+    async () => {
+      await narrow.read([tokens]);
+    },
+    { code: 'queue_full' },
+  );
+  t.is(narrow.requestMemory.held, ofAnother.amount);
+});
+
+test('what a large body holds for its texts stands for the text of its token numbers', async (t) => {
+  const { requestMemory, state, read } = startRequest();
+  const share = requestMemory.tryAcquire('account', 150_000)!;
+  state.bodyMemory = { share, textBytes: 100_000 };
+  await read([Array.from({ length: 700 }, () => longToken)]);
+  t.is(share.amount, 150_000);
+  await read([Array.from({ length: 1_000 }, () => longToken)]);
+  t.is(share.amount, 150_000 + 28_000);
+});

@@ -1,0 +1,227 @@
+import test from 'ava';
+import {
+  checkImageRequest,
+  type AnyImageRequest,
+  type ImageOperation,
+} from '../../../../api/endpoints/images/check-image-request.ts';
+import { estimateImages } from '../../../../api/endpoints/images/estimate-images.ts';
+import { parseCatalog } from '../../../../shared/catalog/parse-catalog.ts';
+import { AppError } from '../../../../shared/contract/errors.ts';
+import { CountingTurn } from '../../../../shared/pricing/count-tokens.ts';
+import { ImageEditRequest, ImageRequest } from '../../../../shared/contract/image-request.ts';
+import { compileValidator } from '../../../../shared/contract/validation.ts';
+import { tinyPng } from '../../../../shared/contract/image-stream.ts';
+
+/** What an image request must fit to of its model, and what it is reserved for. */
+
+const catalog = parseCatalog(
+  `
+upstreams:
+  open: { kind: openai, baseUrl: "http://127.0.0.1:1/v1" }
+  google: { kind: gemini, apiKeys: [k] }
+models:
+  - { id: words, type: image, context: 1000, size: [512x512, 1024x1024], pricing: { type: image, cost_per_image: 1 }, routes: [{ upstream: open, model: gpt-image-1 }] }
+  - id: editor
+    type: image
+    context: 1000
+    max_output_tokens: 500
+    max_file_count: 3
+    input_modalities: [text, image]
+    tokens_per_picture: 700
+    image_quality: { default: low, choices: [low, high] }
+    pricing: { prompt: 1, completion: 2 }
+    routes: [{ upstream: open, model: gpt-image-1 }]
+  - { id: plain-editor, type: image, context: 1000, input_modalities: [text, image], pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: open, model: gpt-image-1 }] }
+  - { id: gemini, type: image, context: 1000, input_modalities: [text, image], max_output_tokens: 500, pricing: { prompt: 1, completion: 2 }, routes: [{ upstream: google, model: gemini-image }] }
+`,
+  { env: {}, fileName: 'test', today: '2026-01-01' },
+);
+
+const link = 'https://pictures.test/a.png';
+const uri = `data:image/png;base64,${tinyPng}`;
+
+function check(model: string, more: Partial<AnyImageRequest> = {}, operation: ImageOperation = 'editImage') {
+  return checkImageRequest({ model, prompt: 'a cat', ...more }, catalog.find(model)!, operation);
+}
+
+test('links, data URIs and base64 of all three fields are one list, in one order, and know their places', (t) => {
+  const checked = check('plain-editor', {
+    images: [{ image_url: link }, { image_url: tinyPng, file_id: null }],
+    image: [uri, link],
+    image_url: tinyPng,
+    mask: { image_url: tinyPng },
+  });
+  t.deepEqual(checked.inputs, [uri, uri, link, link, uri]);
+  t.deepEqual(
+    checked.inputLocs.map((loc) => loc.join('.')),
+    ['body.image_url', 'body.image.0', 'body.image.1', 'body.images.0.image_url', 'body.images.1.image_url'],
+  );
+  t.is(checked.mask, uri);
+});
+
+test('a generation with images is an edit of those, and one without is none', (t) => {
+  t.deepEqual(check('editor', { image_url: [link] }, 'createImage').inputs, [link]);
+  for (const none of [null, '', []]) {
+    t.deepEqual(check('editor', { image_url: none }, 'createImage').inputs, []);
+  }
+});
+
+test('nulls are fields that were left out, and `auto` leaves the choice to the catalog', (t) => {
+  const nulls = { n: null, size: null, quality: null, stream: null, partial_images: null, background: null };
+  const left = check('editor', { image: link, ...nulls });
+  t.like(left, { n: 1, size: '1024x1024', quality: 'low', partialImages: null });
+  t.deepEqual(check('editor', { image: link, size: 'auto', quality: 'auto' }), left);
+  t.is(check('words', { size: 'auto' }, 'createImage').size, '1024x1024');
+});
+
+test('a size is told apart from the default where the caller named it', (t) => {
+  t.false(check('words', {}, 'createImage').isSizeAsked);
+  for (const size of [null, '', 'auto']) t.false(check('words', { size }, 'createImage').isSizeAsked);
+  t.like(check('words', { size: '1024x1024' }, 'createImage'), { size: '1024x1024', isSizeAsked: true });
+});
+
+test('a stream shows as many previews as were asked for, and none unless asked', (t) => {
+  t.is(check('editor', { image: link, stream: true }).partialImages, 0);
+  t.is(check('editor', { image: link, stream: true, partial_images: 3 }).partialImages, 3);
+  t.is(check('editor', { image: link, partial_images: 3 }).partialImages, null);
+});
+
+const faults: Readonly<
+  Record<string, readonly [string, Partial<AnyImageRequest>, string, RegExp, ImageOperation?]>
+> = {
+  'an edit by a model of words alone': [
+    'words',
+    { image: link },
+    'model',
+    /input_modalities include "image"/,
+  ],
+  'images for a model of words alone': [
+    'words',
+    { image_url: link },
+    'image_url',
+    /leave image_url out/,
+    'createImage',
+  ],
+  'an edit without an image': ['editor', {}, 'image', /is required: send at least one image/],
+  'more images than the model takes': [
+    'editor',
+    { image: [link, link, link], image_url: link },
+    'image.2',
+    /at most 3/,
+  ],
+  'an http link': [
+    'editor',
+    { image: 'http://pictures.test/a.png' },
+    'image',
+    /must be a PNG.* or an https URL/,
+  ],
+  'base64 of something else': [
+    'editor',
+    { image: [link, 'JVBERi0xLjQ='] },
+    'image.1',
+    /must be a PNG.* or an https URL/,
+  ],
+  'a data URI of something else': [
+    'editor',
+    { image_url: 'data:image/png;base64,JVBERi0xLjQ=' },
+    'image_url',
+    /https URL/,
+  ],
+  'a file of OpenAI’s': [
+    'editor',
+    { images: [{ file_id: 'file-1' }] },
+    'images.0.file_id',
+    /no files are kept here/,
+  ],
+  'an object without an image': ['editor', { images: [{}] }, 'images.0.image_url', /is required/],
+  'a mask that is no image': [
+    'editor',
+    { image: link, mask: 'x' },
+    'mask',
+    /must be a PNG.* or an https URL/,
+  ],
+  'a mask that no route takes': ['gemini', { image: link, mask: uri }, 'mask', /takes no mask/],
+  'an unknown size': ['words', { size: '9x9' }, 'size', /must be one of: 512x512, 1024x1024/, 'createImage'],
+  'an unknown quality': ['editor', { image: link, quality: 'best' }, 'quality', /must be one of: low, high/],
+  'a transparent JPEG': [
+    'editor',
+    { image: link, background: 'transparent', output_format: 'jpeg' },
+    'background',
+    /png or webp/,
+  ],
+  'a stream of two': ['editor', { image: link, stream: true, n: 2 }, 'n', /must be 1 with stream/],
+  'a stream of links': [
+    'editor',
+    { image: link, stream: true, response_format: 'url' },
+    'response_format',
+    /b64_json/,
+  ],
+};
+
+for (const [what, [model, more, field, expected, operation]] of Object.entries(faults)) {
+  test(`${what} is refused, and told where and what to do`, (t) => {
+    const error = t.throws(() => check(model, more, operation), { instanceOf: AppError });
+    t.is(error?.code, 'validation_failed');
+    t.is(error?.param, field);
+    t.regex(error?.message ?? '', expected);
+  });
+}
+
+test('sixteen images are taken where the catalog sets no bound, and no more', (t) => {
+  const images = Array.from({ length: 17 }, () => link);
+  t.is(check('plain-editor', { image: images.slice(1) }).inputs.length, 16);
+  t.throws(() => check('plain-editor', { image: images }), { message: /at most 16 input images/ });
+});
+
+test('tokens are reserved for each image that is given and made, each preview, and each call', async (t) => {
+  const estimate = (model: string, more: Partial<AnyImageRequest>) =>
+    estimateImages(check(model, { image: link, ...more }), catalog.find(model)!, null, new CountingTurn());
+  const words = 2;
+  t.is((await estimate('editor', {})).promptTokens, words + 700);
+  const masked = await estimate('editor', { image_url: link, mask: uri });
+  t.is(masked.promptTokens, words + 3 * 700);
+  t.is((await estimate('plain-editor', {})).promptTokens, words + 1_445);
+  t.is((await estimate('editor', { n: 2 })).leastUnits, 1_000);
+  t.is((await estimate('editor', { stream: true, partial_images: 2 })).leastUnits, 700);
+  const [one, three] = [await estimate('gemini', {}), await estimate('gemini', { n: 3 })];
+  t.is(three.fixedNano, one.fixedNano * 3n, 'Gemini reads the prompt and its images for each');
+});
+
+const validate = {
+  createImage: compileValidator(ImageRequest, 'body'),
+  editImage: compileValidator(ImageEditRequest, 'body'),
+};
+
+test('null is taken wherever a field may be left out, and fields that are not known are ignored', (t) => {
+  for (const [operation, { properties }] of [
+    ['createImage', ImageRequest],
+    ['editImage', ImageEditRequest],
+  ] as const) {
+    const nulls = Object.fromEntries(Object.keys(properties).map((field) => [field, null]));
+    t.notThrows(() => validate[operation]({ ...nulls, model: 'm', prompt: 'cat', unheard_of: 1 }), operation);
+  }
+});
+
+const outOfBounds: Readonly<Record<string, readonly unknown[]>> = {
+  prompt: ['ab', null],
+  n: [0, 5, 1.5, '1'],
+  response_format: ['gif'],
+  background: ['blue'],
+  output_format: ['gif'],
+  output_compression: [-1, 101],
+  partial_images: [-1, 4],
+  stream: ['true'],
+  image_url: [1, [null], Array.from({ length: 17 }, () => link)],
+};
+
+for (const [field, values] of Object.entries(outOfBounds)) {
+  test(`${field} has bounds, and what is beyond them is told of in its place`, (t) => {
+    for (const [operation, check] of Object.entries(validate)) {
+      for (const value of values) {
+        const body = { model: 'm', prompt: 'cat', [field]: value };
+        const error = t.throws(() => check(body), { instanceOf: AppError }, `${operation} ${String(value)}`);
+        t.is(error?.issues[0]?.loc[1], field);
+      }
+    }
+  });
+}

@@ -1,0 +1,101 @@
+import { EventEmitter, once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Router from '@koa/router';
+import test, { type ExecutionContext } from 'ava';
+import Koa from 'koa';
+import { streamJobEvents } from '../../../../api/endpoints/jobs/job-events.ts';
+import { cancelJob } from '../../../../api/endpoints/jobs/jobs.ts';
+import { renderError } from '../../../../api/middleware/render-error.ts';
+import type { RequestState } from '../../../../api/request/context.ts';
+import { requestContext } from '../../../../api/middleware/request-context.ts';
+import { validate } from '../../../../api/middleware/validate.ts';
+import type { ShownJob } from '../../../../api/present/job-text.ts';
+import type { Services } from '../../../../api/services.ts';
+import { AppError } from '../../../../shared/contract/errors.ts';
+import { captureLog, type CapturedLog } from '../../../support/captured-log.ts';
+import { parseNamedEvents } from '../../../support/named-events.ts';
+import { showJob, shownJobId } from '../../../support/show-job.ts';
+
+/** What callers of jobs see of what happens between two looks at a job. */
+
+interface Served extends CapturedLog {
+  readonly url: string;
+  /** Resolves when the first call has been dealt with, whether its caller is still there or not. */
+  readonly handled: Promise<unknown>;
+}
+
+/** @param find what each look at the job finds, or fails with */
+async function serve(t: ExecutionContext, find: () => Promise<ShownJob | null>): Promise<Served> {
+  const captured = captureLog();
+  const durableJobs = { find, cancel: async () => true, closing: new AbortController().signal };
+  const services = { durableJobs } as unknown as Services;
+  const router = new Router<RequestState>();
+  router.delete('/v1/jobs/:job_id', validate(cancelJob.operation), cancelJob.createHandler(services));
+  router.get(
+    '/v1/jobs/:job_id/events',
+    validate(streamJobEvents.operation),
+    streamJobEvents.createHandler(services),
+  );
+  const app = new Koa<RequestState>();
+  app.use(requestContext(captured.log)).use(renderError(captured.log));
+  app.use(async (context, next) => {
+    context.state.holder = { accountId: 'account', keyHash: 'hash' };
+    await next();
+  });
+  app.use(router.routes());
+  const handle = app.callback();
+  const calls = new EventEmitter();
+  const server = createServer(
+    (request, response) => void handle(request, response).then(() => calls.emit('handled')),
+  ).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  return {
+    ...captured,
+    handled: once(calls, 'handled'),
+    url: `http://127.0.0.1:${port}/v1/jobs/${shownJobId}`,
+  };
+}
+
+test('a caller who cancels a job and leaves is no fault of ours, and the job is not looked at any more', async (t) => {
+  const leaving = new AbortController();
+  let looks = 0;
+  const { url, lines, waitForLine, handled } = await serve(t, async () => {
+    looks += 1;
+    leaving.abort();
+    return showJob(['queued', 'active']);
+  });
+  await t.throwsAsync(fetch(url, { method: 'DELETE', signal: leaving.signal }), { any: true });
+  await handled;
+  t.is((await waitForLine(({ msg }) => msg === 'request'))['status'], 499);
+  t.false(lines.some(({ msg }) => msg === 'request failed'));
+  t.true(looks <= 2, `${looks} looks`);
+});
+
+test('a stream of events outlasts an outage of Redis, and tells the rest once it is back', async (t) => {
+  const away = new AppError('service_unavailable');
+  const looks = [showJob(['queued'], { position: 3 }), away, away, showJob(['queued', 'failed'])];
+  const { url } = await serve(t, async () => {
+    const next = looks.shift()!;
+    if (next instanceof AppError) throw next;
+    return next;
+  });
+  const events = parseNamedEvents(await (await fetch(`${url}/events`)).text());
+  t.deepEqual(
+    events.map(({ name }) => name),
+    ['queued', 'failed'],
+  );
+});
+
+test('the stream of a job that is forgotten meanwhile ends, and whoever asks again is told that there is none', async (t) => {
+  const looks = [showJob(['queued'], { position: 3 })];
+  const { url } = await serve(t, async () => looks.shift() ?? null);
+  const events = parseNamedEvents(await (await fetch(`${url}/events`)).text());
+  t.deepEqual(
+    events.map(({ name }) => name),
+    ['queued'],
+  );
+  t.is((await fetch(`${url}/events`, { headers: { 'last-event-id': events[0]!.id } })).status, 404);
+});

@@ -1,0 +1,37 @@
+import test from 'ava';
+import { JobStandings } from '../../../api/jobs/job-standings.ts';
+import { describeNewJob, type JobRecord } from '../../../shared/jobs/job-record.ts';
+
+const hour = 60 * 60_000;
+
+test('how long a job has run is found by the clock of its own times, whatever the process takes the time for', async (t) => {
+  const outlook = {
+    virtualTime: 0,
+    accounts: [],
+    running: 1,
+    runningMs: [1_000],
+    ended: [],
+    serviceMs: 10_000,
+  };
+  const standings = new JobStandings({ tellPosition: async () => 0 }, { get: async () => outlook });
+  const made = describeNewJob(
+    {
+      id: 'job',
+      accountId: 'account',
+      queue: 'chat',
+      model: 'model',
+      operation: 'chat.completions',
+      timeoutMs: 60_000,
+      format: null,
+      webhookUrl: null,
+    },
+    0,
+    60_000,
+  );
+  for (const startedMs of [Date.now() - hour, Date.now() + hour]) {
+    const transitions = [...made.transitions, { status: 'active', atMs: startedMs } as const];
+    const job: JobRecord = { ...made, status: 'active', transitions };
+    const { etaSeconds } = await standings.find({ job, rank: null, nowMs: startedMs + 1_000 });
+    t.is(etaSeconds, 9);
+  }
+});

@@ -1,0 +1,45 @@
+import { mock } from 'node:test';
+import test from 'ava';
+import { ChannelWindow } from '../../../workers/replies/channel-window.ts';
+
+const KB = 1024;
+
+test('no more than 2 MB are on their way: what is beyond waits until enough of it has been received', async (t) => {
+  const window = new ChannelWindow();
+  const marks: number[] = [];
+  let sent = 0;
+  while (window.whenRoom() === null) {
+    const mark = window.send(100 * KB);
+    sent += 100 * KB;
+    if (mark !== null) marks.push(mark);
+  }
+  t.true(sent >= 2048 * KB && sent < 2148 * KB);
+  t.deepEqual(marks.slice(0, 2), [300 * KB, 600 * KB]);
+  const room = window.whenRoom()!;
+  t.is(window.whenRoom(), room, 'all wait for the same moment');
+  window.acknowledge(marks[0]!);
+  await room;
+  t.is(window.whenRoom(), null);
+});
+
+test('what waits for the end of the turn counts as well', async (t) => {
+  const window = new ChannelWindow();
+  window.queue(1024 * KB);
+  t.is(window.whenRoom(), null);
+  window.queue(1024 * KB);
+  const room = window.whenRoom()!;
+  window.acknowledge(window.send(2048 * KB)!);
+  await room;
+  t.is(window.whenRoom(), null);
+});
+
+test.serial('an acknowledgement that is lost holds nobody up for longer than two seconds', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const window = new ChannelWindow();
+  window.send(3 * 1024 * KB);
+  const room = window.whenRoom()!;
+  mock.timers.tick(2_000);
+  await room;
+  t.is(window.whenRoom(), null);
+});

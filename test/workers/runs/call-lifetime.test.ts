@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import test from 'ava';
+import type { CatalogRoute, OnDisconnect } from '../../../shared/catalog/catalog-schema.ts';
+import { CallLifetime } from '../../../workers/runs/call-lifetime.ts';
+import { CallerGone, RunReplaced } from '../../../workers/runs/job-context.ts';
+import { createRoute } from '../../support/routing.ts';
+
+interface Rig {
+  readonly call: CallLifetime;
+  readonly end: (reason: Error) => void;
+  readonly stop: () => void;
+  isCovered: boolean;
+  isPaused: boolean;
+}
+
+const rigs: Rig[] = [];
+// As whoever makes a call does: a call that is read on would keep this file's process for as long as that lasts.
+test.after.always(() => {
+  for (const { call } of rigs) call.close();
+});
+
+function start(onDisconnect: OnDisconnect, disconnectGraceMs = 20_000, isStreamed = true): Rig {
+  const known = createRoute('lab');
+  const route: CatalogRoute = { ...known, onDisconnect, upstream: { ...known.upstream, disconnectGraceMs } };
+  const [caller, stopping] = [new AbortController(), new AbortController()];
+  const rig: Rig = {
+    isCovered: false,
+    isPaused: false,
+    call: new CallLifetime(
+      {
+        signal: caller.signal,
+        stopping: stopping.signal,
+        whenWanted: () => (rig.isPaused ? Promise.resolve() : null),
+      },
+      { route, isStreamed, isCovered: () => rig.isCovered },
+    ),
+    end: (reason: Error) => caller.abort(reason),
+    stop: () => stopping.abort(),
+  };
+  rigs.push(rig);
+  return rig;
+}
+
+test('a call that was not sent yet ends at once, however its route ends those that were', (t) => {
+  for (const policy of ['cancel', 'drain'] as const) {
+    for (const isStreamed of [true, false]) {
+      const { call, end } = start(policy, 20_000, isStreamed);
+      end(new CallerGone());
+      t.true(call.signal.aborted);
+      t.true(call.signal.reason instanceof CallerGone);
+    }
+  }
+});
+
+test('one that was sent is read on until its usage is known', (t) => {
+  const rig = start('cancel');
+  rig.call.markSent();
+  rig.end(new CallerGone());
+  t.false(rig.call.endIfCovered());
+  rig.isCovered = true;
+  t.true(rig.call.endIfCovered());
+  t.true(rig.call.signal.reason instanceof CallerGone);
+});
+
+test('where all is known when its caller leaves it ends at once, and while its caller is there it goes on', (t) => {
+  const rig = start('cancel');
+  rig.call.markSent();
+  rig.isCovered = true;
+  t.false(rig.call.endIfCovered());
+  rig.end(new CallerGone());
+  t.true(rig.call.signal.aborted);
+});
+
+test('where the call was not being read when its caller left, what is known then does not end it', async (t) => {
+  const rig = start('cancel', 20);
+  rig.call.markSent();
+  rig.isCovered = true;
+  rig.isPaused = true;
+  rig.end(new CallerGone());
+  rig.isPaused = false;
+  t.false(rig.call.endIfCovered());
+  await once(rig.call.signal, 'abort');
+});
+
+test('the moment in which it is read on has an end, and may be none at all', async (t) => {
+  const short = start('cancel', 20);
+  short.call.markSent();
+  short.end(new CallerGone());
+  t.false(short.call.signal.aborted);
+  await once(short.call.signal, 'abort');
+  const none = start('cancel', 0);
+  none.call.markSent();
+  none.end(new CallerGone());
+  t.true(none.call.signal.aborted);
+});
+
+test('a call that drains, and one for a whole answer, goes on, also when all so far is known, until the process stops', (t) => {
+  for (const rig of [start('drain', 0), start('cancel', 0, false)]) {
+    rig.call.markSent();
+    rig.isCovered = true;
+    rig.end(new CallerGone());
+    t.false(rig.call.endIfCovered());
+    rig.stop();
+    t.true(rig.call.signal.reason instanceof CallerGone);
+  }
+  const stopped = start('drain');
+  stopped.call.markSent();
+  stopped.stop();
+  t.false(stopped.call.signal.aborted, 'its caller is there');
+  stopped.end(new CallerGone());
+  t.true(stopped.call.signal.aborted);
+});
+
+test('what ends for another reason than its caller ends at once: a fault of ours, another run', (t) => {
+  for (const reason of [new CallerGone(true), new RunReplaced()]) {
+    const { call, end } = start('drain');
+    call.markSent();
+    end(reason);
+    t.is(call.signal.reason, reason);
+  }
+});

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import test from 'ava';
+import { AppError } from '../../../shared/contract/errors.ts';
+import type { Receipt } from '../../../shared/settlement/finish-request.ts';
+import { maxInlineBytes } from '../../../shared/queue/payload-limits.ts';
+import { wordsAlone, type ImageJob } from '../../../shared/queue/job-kinds.ts';
+import { ImageStream } from '../../../workers/runs/image-stream.ts';
+import { CallerGone, type RequestRun } from '../../../workers/runs/job-context.ts';
+import { parseSse } from '../../support/sse-events.ts';
+
+/** A streamed image leaves in small frames, as its reader takes them. */
+
+const receipt: Receipt = { costNano: 50_000_000n, free: false, durationMs: 1_200 };
+const job = {
+  operation: 'createImage',
+  size: '1024x1024',
+  quality: null,
+  ...wordsAlone,
+} as unknown as ImageJob;
+
+function createRun() {
+  const abort = new AbortController();
+  const texts: string[] = [];
+  const ends: unknown[] = [];
+  const waits = { room: null as Promise<void> | null, reader: null as Promise<void> | null };
+  const reply = {
+    delta: (text: string) => void texts.push(text),
+    result: () => void ends.push('result'),
+    error: (error: { code: string }) => void ends.push(error.code),
+    whenRoom: () => waits.room,
+  };
+  const run = { reply, signal: abort.signal, whenWanted: () => waits.reader, endStalled: () => undefined };
+  return { run: run as unknown as RequestRun, texts, ends, waits, abort };
+}
+
+/** Does not end on the border of a frame, nor on that of three bytes. */
+const bytes = randomBytes(200_002);
+const image = { bytes, contentType: 'image/png', revisedPrompt: 'a "fox"' } as const;
+const nobodyElse = (): Promise<boolean> => Promise.resolve(false);
+
+test('an image of any size leaves in frames of at most 64 KB, which are one event', async (t) => {
+  const { run, texts, ends } = createRun();
+  await new ImageStream(job, run).complete(image, null, receipt);
+  t.true(texts.length > 4);
+  t.true(texts.every((text) => Buffer.byteLength(text) <= maxInlineBytes));
+  t.deepEqual(ends, ['result']);
+  const { events } = parseSse(texts.join(''));
+  t.like(events, [{ type: 'image_generation.completed', revised_prompt: 'a "fox"' }] as object[]);
+  const [event] = events as unknown as { b64_json: string }[];
+  t.true(Buffer.from(event!.b64_json, 'base64').equals(bytes));
+});
+
+test('nothing more is sent while the channel is full, or the reader is behind', async (t) => {
+  const { run, texts, waits } = createRun();
+  for (const wait of ['room', 'reader'] as const) {
+    let goOn!: () => void;
+    waits[wait] = new Promise((resolve) => (goOn = resolve));
+    const before = texts.length;
+    const shown = new ImageStream(job, run).show({ ...image, index: 0 }, nobodyElse);
+    await new Promise((resolve) => setImmediate(resolve));
+    t.is(texts.length, before + 1, wait);
+    waits[wait] = null;
+    goOn();
+    await shown;
+    t.true(texts.length > before + 4, wait);
+  }
+});
+
+test('a caller who left is sent nothing, and one who is to be told why is told', async (t) => {
+  const left = createRun();
+  left.abort.abort(new CallerGone());
+  const stream = new ImageStream(job, left.run);
+  await stream.show({ ...image, index: 0 }, nobodyElse);
+  t.deepEqual(left.texts, []);
+  const kept = createRun();
+  kept.abort.abort(new AppError('too_many_jobs'));
+  await new ImageStream(job, kept.run).complete(image, null, receipt);
+  t.deepEqual([kept.texts, kept.ends], [[], ['too_many_jobs']]);
+});

@@ -1,0 +1,114 @@
+import test from 'ava';
+import type { HeldRequest } from '../../../shared/billing/reservation-store.ts';
+import type { StoredPart } from '../../../shared/reply/stored-frames-store.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { StoredResponseMover } from '../../../workers/runs/stored-response-mover.ts';
+import { createRequest } from '../../support/kept-answers.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+interface Copy {
+  readonly part: StoredPart;
+  readonly request: HeldRequest;
+  readonly bytes: number;
+  readonly succeed: () => void;
+  readonly fail: () => void;
+}
+
+/** A mover whose copies end when the test says so. */
+function setUp(): { readonly mover: StoredResponseMover; readonly copies: Copy[] } {
+  const copies: Copy[] = [];
+  const move = (part: StoredPart, request: HeldRequest, bytes: number): Promise<boolean> =>
+    new Promise((resolve, reject) => {
+      const copy = {
+        part,
+        request,
+        bytes,
+        succeed: () => resolve(true),
+        fail: () => reject(new Error('away')),
+      };
+      copies.push(copy);
+    });
+  return { mover: new StoredResponseMover({ move }, createLogger('test', 'silent')), copies };
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('short answers stay in Redis; where their account has many there, all but the shortest move', async (t) => {
+  const { mover, copies } = setUp();
+  for (const bytes of [100, 1_024, 1_025, 65_536, 65_537]) {
+    mover.frames(createRequest(), { bytes, isCrowded: false });
+    mover.frames(createRequest('crowded'), { bytes, isCrowded: true });
+  }
+  await nextTurn();
+  t.deepEqual(
+    copies.map(({ request, bytes }) => [request.accountId === 'crowded', bytes]),
+    [
+      [true, 1_025],
+      [true, 65_536],
+      [false, 65_537],
+      [true, 65_537],
+    ],
+  );
+});
+
+test('an answer does not wait behind those of another account', async (t) => {
+  const { mover, copies } = setUp();
+  for (let i = 0; i < 2_000; i++) mover.answer(createRequest('many'), 1);
+  const few = createRequest('few');
+  mover.answer(few, 1);
+  await nextTurn();
+  for (let done = 0; done < 2; done++) {
+    copies[done]!.succeed();
+    await waitFor('the next copy', () => copies.length > done + 4);
+  }
+  t.true(copies.some(({ request }) => request === few));
+  const stopped = mover.stop();
+  for (const { succeed } of copies) succeed();
+  await stopped;
+});
+
+test('only a few are copied at once, and in the end all are', async (t) => {
+  const { mover, copies } = setUp();
+  const requests = Array.from({ length: 20 }, () => createRequest());
+  for (const request of requests) mover.answer(request, 1);
+  let most = 0;
+  for (let done = 0; done < requests.length; done++) {
+    await waitFor('the next copy', () => copies.length > done);
+    await nextTurn();
+    most = Math.max(most, copies.length - done);
+    copies[done]!.succeed();
+  }
+  t.is(most, 4);
+  t.deepEqual(
+    copies.map(({ request }) => request),
+    requests,
+  );
+  await mover.stop();
+});
+
+test('a copy that fails is made again later', async (t) => {
+  const { mover, copies } = setUp();
+  const request = createRequest();
+  mover.answer(request, 7);
+  await waitFor('the copy', () => copies.length === 1);
+  copies[0]!.fail();
+  await waitFor('the second one', () => copies.length === 2);
+  t.like(copies[1], { part: 'answer', request, bytes: 7 });
+  copies[1]!.succeed();
+  await mover.stop();
+});
+
+test('at the end copies under way are finished, and no more are begun', async (t) => {
+  const { mover, copies } = setUp();
+  for (let i = 0; i < 6; i++) mover.answer(createRequest(), 1);
+  await waitFor('the copies', () => copies.length === 4);
+  let isStopped = false;
+  const stopped = mover.stop().then(() => {
+    isStopped = true;
+  });
+  await nextTurn();
+  t.false(isStopped);
+  for (const copy of copies) copy.succeed();
+  await stopped;
+  t.is(copies.length, 4);
+});

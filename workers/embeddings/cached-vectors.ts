@@ -1,0 +1,37 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { DeliveredInput } from './deliver-vectors.ts';
+import type { PendingRequest } from './embedding-work.ts';
+import type { NamedVector, VectorCacheStore } from './vector-cache-store.ts';
+import { createVectorNames, type VectorSpace } from './vector-space.ts';
+
+/** Delivers the cached vectors of a request at once, billed as if a model had been called now. */
+export async function deliverCached(
+  cache: VectorCacheStore,
+  space: VectorSpace,
+  request: PendingRequest,
+): Promise<void> {
+  const { accountId, inputs } = request.task;
+  const kept = await cache.read(space, inputs.map(createVectorNames(space, accountId)));
+  // One cached input does not tell whether the uncached ones will reach a model.
+  if (kept.every((one) => one !== null)) request.reachedModel = true;
+  for (const [i, one] of kept.entries()) {
+    if (one !== null) request.deliver(i, { ...one, hold: null, dimensions: space.dimensions, billedMs: 0 });
+  }
+}
+
+/** Caches the vectors of a call, each for the account that requested it. */
+export async function keepOutcomes(
+  cache: VectorCacheStore,
+  space: VectorSpace,
+  embedded: readonly DeliveredInput[],
+): Promise<void> {
+  // Respond to the callers first.
+  await nextTurn();
+  const namesOf = new Map<string, (text: string) => string>();
+  const vectors = embedded.map(({ input: { accountId, text }, toKeep }): NamedVector => {
+    const nameOf = namesOf.get(accountId) ?? createVectorNames(space, accountId);
+    namesOf.set(accountId, nameOf);
+    return { name: nameOf(text), ...toKeep };
+  });
+  await cache.write(space, vectors);
+}

@@ -1,0 +1,290 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JobLine, JobTurn } from '../../shared/jobs/job-line.ts';
+import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
+import {
+  failJob,
+  handBackJob,
+  renewIntervalMs,
+  takeJob,
+  type TakenJob,
+} from '../../shared/jobs/run-job-scripts.ts';
+import type { Job, QueueName } from '../../shared/queue/job-kinds.ts';
+import type { ReplyPublisher } from '../replies/reply-publisher.ts';
+import { noChannel } from '../../shared/queue/job-kinds.ts';
+import { ReplyWriter } from '../replies/reply-writer.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import {
+  describeFailure,
+  isReplaced,
+  JobCancelled,
+  RunReplaced,
+  type JobDeps,
+  type RequestRun,
+} from '../runs/job-context.ts';
+import { runChat } from '../runs/run-chat.ts';
+import { runEmbedding } from '../runs/run-embedding.ts';
+import { runImage } from '../runs/run-image.ts';
+import type { ActiveRuns } from './active-runs.ts';
+import { JobRun } from './job-run.ts';
+import { readJobBody } from './read-job-body.ts';
+import { renewRuns } from './renew-runs.ts';
+
+/** Durable jobs of each queue that a worker runs at once, in addition to interactive requests. */
+const mostRuns: Readonly<Record<QueueName, number>> = { chat: 64, image: 64, embedding: 256 };
+/**
+ * Jobs per model that a worker has taken and that wait for a vendor's slot. Few, so that a slow model does not
+ * keep others from running. Embedding inputs wait together and fill calls. An account gets at most half of
+ * them, so that another account's job is taken at once and waits for the running job and one more.
+ */
+const mostUnbegun: Readonly<Record<QueueName, number>> = { chat: 2, image: 2, embedding: 128 };
+const maxTurns = 32;
+/**
+ * How long to wait before looking for jobs again when there is nothing to take, unless a notification comes
+ * first.
+ */
+const idleMs = 1_000;
+/** After turns that found nothing: the index counted jobs that are gone, or none may be taken at the moment. */
+const emptyTurnsMs = 50;
+const failurePauseMs = 500;
+
+export interface JobIntakeOptions {
+  readonly dependencies: JobDeps;
+  readonly turns: JobTurns;
+  readonly publisher: ReplyPublisher;
+  readonly runs: ActiveRuns;
+  readonly queues: readonly QueueName[];
+  readonly concurrency: number;
+}
+
+/** Takes durable jobs, whose callers fetch the response later, and runs them. Accounts take turns. */
+export class JobIntake implements Running {
+  readonly #options: JobIntakeOptions;
+  readonly #active = new Map<string, JobRun>();
+  readonly #stopping = new AbortController();
+  readonly #loops: Promise<void>[];
+  readonly #renewing: NodeJS.Timeout;
+  readonly #wakes = new Map<QueueName, () => void>();
+
+  constructor(options: JobIntakeOptions) {
+    this.#options = options;
+    this.#loops = options.queues.map((queue) => this.#take(queue));
+    const { log } = options.dependencies;
+    const renewal = { redis: options.dependencies.redis, turns: options.turns, active: this.#active, log };
+    const stop = (jobId: string, reason: Error): void => options.runs.fail(jobId, reason);
+    this.#renewing = setInterval(() => {
+      runInBackground(renewRuns(renewal, stop), 'renewing jobs', log);
+    }, renewIntervalMs);
+  }
+
+  /** Looks for jobs to take. */
+  wake(queue: QueueName): void {
+    this.#wakes.get(queue)?.();
+  }
+
+  /** Cancels the job on behalf of its account. */
+  cancel(jobId: string): void {
+    if (this.#active.has(jobId)) this.#options.runs.fail(jobId, new JobCancelled());
+  }
+
+  /** Takes no more jobs, hands back those that have not begun, and waits for those that have. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const wake of this.#wakes.values()) wake();
+    await Promise.all(this.#loops);
+    await this.#release([...this.#active.values()].filter(({ hasBegun }) => !hasBegun));
+    await this.#options.runs.drained();
+    clearInterval(this.#renewing);
+  }
+
+  /**
+   * Hands back all jobs because the process exits now; they return to their old place in the queue. Cancelled
+   * jobs are settled with the output they have.
+   */
+  async handBack(): Promise<void> {
+    const { runs } = this.#options;
+    clearInterval(this.#renewing);
+    await this.#release([...this.#active.values()]);
+    runs.stopReadingOn();
+    await runs.drained();
+  }
+
+  async #release(given: readonly JobRun[]): Promise<void> {
+    const { dependencies, runs, turns } = this.#options;
+    await Promise.all(
+      given.map(async ({ taken, line }) => {
+        try {
+          const outcome = await handBackJob(dependencies.redis, taken);
+          runs.fail(taken.id, outcome === 'cancelled' ? new JobCancelled() : new RunReplaced());
+          if (typeof outcome === 'number') await turns.add(line, taken.accountId, outcome);
+        } catch (error) {
+          // Its lease expires, and then another worker takes it.
+          runs.fail(taken.id, new RunReplaced());
+          dependencies.log.debug({ requestId: taken.id, err: error }, 'a job could not be handed back');
+        }
+      }),
+    );
+  }
+
+  async #take(queue: QueueName): Promise<void> {
+    const { faults } = this.#options.dependencies;
+    const part = `taking durable jobs of the queue ${queue}`;
+    const { signal } = this.#stopping;
+    const most = Math.min(mostRuns[queue], this.#options.concurrency);
+    while (!signal.aborted) {
+      const woken = new Promise<void>((resolve) => this.#wakes.set(queue, resolve));
+      const free = most - this.#countOf(queue);
+      let taken: number | null = null;
+      try {
+        if (free > 0) taken = await this.#takeTurns(queue, Math.min(free, maxTurns));
+        faults.clear(part);
+      } catch (error) {
+        faults.note(part, error);
+        await delay(failurePauseMs);
+      }
+      if ((taken ?? 0) > 0 || signal.aborted) continue;
+      const pauseMs = taken === null ? idleMs : emptyTurnsMs;
+      const pause = new AbortController();
+      // Rejects only when the pause is aborted.
+      const timer = delay(pauseMs, undefined, { signal: pause.signal }).catch(() => undefined);
+      await Promise.race([woken, timer]);
+      pause.abort();
+    }
+  }
+
+  /** @returns how many jobs were taken; null if there were no turns */
+  async #takeTurns(queue: QueueName, count: number): Promise<number | null> {
+    const { turns, dependencies } = this.#options;
+    // Jobs of a model that this worker's catalog lacks wait for a worker that knows it.
+    const models = dependencies.catalog.current.models.filter(({ type }) => type === queue);
+    const names = models.flatMap(({ id, aliases }) => [id, ...aliases]);
+    const room = new Map(names.map((model) => [model, mostUnbegun[queue]]));
+    const held = new Map<string, Map<string, number>>();
+    for (const { line, taken, hasBegun } of this.#active.values()) {
+      const left = room.get(line.model);
+      if (line.queue !== queue || hasBegun || left === undefined) continue;
+      room.set(line.model, left - 1);
+      const ofModel = held.get(line.model) ?? new Map<string, number>();
+      held.set(line.model, ofModel.set(taken.accountId, (ofModel.get(taken.accountId) ?? 0) + 1));
+    }
+    const given = await turns.take(queue, count, room, held);
+    if (given.length === 0) return null;
+    const used = await Promise.all(given.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)));
+    return used.filter(Boolean).length;
+  }
+
+  /** @returns whether there was a job to take */
+  async #useTurn(line: JobLine, turn: JobTurn): Promise<boolean> {
+    const { turns, dependencies } = this.#options;
+    const { left, job } = await takeJob(dependencies.redis, line, turn.accountId, dependencies.workerId);
+    if (job !== null) this.#start(line, job);
+    await turns.settle(line.queue, turn, left, job !== null);
+    return job !== null;
+  }
+
+  #countOf(queue: QueueName): number {
+    let count = 0;
+    for (const { line } of this.#active.values()) if (line.queue === queue) count += 1;
+    return count;
+  }
+
+  #start(line: JobLine, taken: TakenJob): void {
+    const { log } = this.#options.dependencies;
+    const running = this.#run(line, taken).catch((error: unknown) => {
+      // Its lease expires, and then it is taken again.
+      log.error({ requestId: taken.id, err: error }, 'a job could not be run');
+    });
+    runInBackground(running, 'running a job', log);
+  }
+
+  async #run(line: JobLine, taken: TakenJob): Promise<void> {
+    const { dependencies, publisher, runs, turns } = this.#options;
+    const { id, accountId, attempt } = taken;
+    const { redis } = dependencies;
+    const log = dependencies.log.child({ requestId: id });
+    const running = { requestId: id, accountId, claimHash: null, jobAttempt: attempt };
+    const started = runs.start(running, noChannel, attempt);
+    const run = new JobRun(line, taken, {
+      redis,
+      turns,
+      log,
+      signal: started.signal,
+      abort: (reason) => runs.fail(id, reason),
+      onBegun: () => this.wake(line.queue),
+    });
+    this.#active.set(id, run);
+    try {
+      const model = dependencies.catalog.find(line.model);
+      // The catalog has changed since the turn was taken.
+      if (model === undefined) await this.#release([run]);
+      else if (dependencies.catalog.isDisabled(model)) {
+        await failJob(redis, taken, disabled);
+        return;
+      }
+      started.signal.throwIfAborted();
+      const body = await readJobBody(dependencies, taken, started.signal);
+      if (body === null) {
+        await failJob(redis, taken, bodyLost);
+        return;
+      }
+      const reply = new ReplyWriter(publisher, noChannel, running, attempt);
+      const request: RequestRun = {
+        ...started,
+        reply,
+        log,
+        begin: () => run.begin(),
+        progress: (done) => run.progress(done),
+      };
+      try {
+        await runJob(dependencies, body.job, taken, request);
+        await publisher.sent();
+      } finally {
+        body.memory?.release();
+      }
+    } catch (error) {
+      if (isReplaced(started)) return;
+      if (!(started.signal.reason instanceof JobCancelled)) throw error;
+      await failJob(redis, taken, describeFailure(started.signal.reason));
+    } finally {
+      started.end();
+      run.end();
+      if (this.#active.get(id) === run) this.#active.delete(id);
+      this.wake(line.queue);
+    }
+  }
+}
+
+const disabled = {
+  code: 'model_disabled',
+  message: 'The model was turned off before the job could start, and nothing was charged.',
+} as const;
+
+const bodyLost = {
+  code: 'service_unavailable',
+  message: 'The body of the job was lost, and nothing was charged. Send the request again.',
+} as const;
+
+async function runJob(
+  dependencies: JobDeps,
+  job: Job,
+  { attempt, free }: TakenJob,
+  run: RequestRun,
+): Promise<void> {
+  // The job's record enforces the deadline until the job begins for the first time.
+  const ofAttempt = { jobAttempt: attempt, isFree: free, deadlineAtMs: Number.MAX_SAFE_INTEGER };
+  switch (job.kind) {
+    case 'chat':
+      await runChat(dependencies, { ...job, request: { ...job.request, ...ofAttempt } }, run);
+      break;
+    case 'image':
+      await runImage(dependencies, { ...job, request: { ...job.request, ...ofAttempt } }, run);
+      break;
+    case 'embedding': {
+      const parts = job.parts.map((part) => ({ ...part, request: { ...part.request, ...ofAttempt } }));
+      await runEmbedding(dependencies, { ...job, parts }, [run]);
+      break;
+    }
+    default:
+      job satisfies never;
+  }
+}

@@ -1,0 +1,169 @@
+import type { Job as BullJob } from 'bullmq';
+import type { BanWatch } from '../../shared/account-changes/ban-watch.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import {
+  listRequests,
+  type BullQueueName,
+  type EmbeddingJob,
+  type ImageJob,
+  type QueueItem,
+  type StoredJob,
+} from '../../shared/queue/job-kinds.ts';
+import { releaseReservation } from '../../shared/settlement/settle-script.ts';
+import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { ReplyWriter } from '../replies/reply-writer.ts';
+import type { ReplyPublisher } from '../replies/reply-publisher.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { JobDeps, RequestRun } from '../runs/job-context.ts';
+import { runEmbedding } from '../runs/run-embedding.ts';
+import { runImage } from '../runs/run-image.ts';
+import type { ActiveRuns } from './active-runs.ts';
+import { closeBullWorker } from './close-bull-worker.ts';
+import { createBullWorker } from './create-bull-worker.ts';
+import { readStoredJob } from './read-stored-job.ts';
+
+/** A job whose worker is silent for this long is given to another worker. */
+const lockMs = 10_000;
+/** How many workers may die while running one job before the job is presumed to be the cause. */
+const maxStalled = 2;
+
+type QueuedJob = EmbeddingJob | ImageJob;
+
+export interface QueuedIntakeOptions {
+  readonly dependencies: JobDeps;
+  readonly queue: BullQueueName;
+  readonly bullmq: RedisClient;
+  readonly publisher: ReplyPublisher;
+  readonly runs: ActiveRuns;
+  readonly bans: Pick<BanWatch, 'checkStarted'>;
+  readonly concurrency: number;
+}
+
+/** Takes jobs off a BullMQ queue and runs them. A job that ran has replied and settled itself. */
+export function startQueuedIntake(options: QueuedIntakeOptions): Running {
+  const { dependencies, queue } = options;
+  const worker = createBullWorker<QueuedItem>(
+    queue,
+    async (job) => {
+      await runItem(options, job);
+    },
+    {
+      faults: dependencies.faults,
+      log: dependencies.log,
+      redis: options.bullmq,
+      concurrency: options.concurrency,
+      lockMs,
+      maxStalled,
+    },
+  );
+  worker.on('failed', (job, error) => {
+    dependencies.log.error({ queue, jobId: job?.id, err: error }, 'job failed');
+    if (job !== undefined) {
+      abandon(options, job).catch((failure: unknown) => {
+        dependencies.log.error({ queue, jobId: job.id, err: failure }, 'a failed job could not be released');
+      });
+    }
+  });
+  return {
+    async stop() {
+      await closeBullWorker(worker, options.bullmq);
+      // Without Redis, BullMQ does not wait for running jobs.
+      await options.runs.drained();
+    },
+  };
+}
+
+type QueuedItem = QueueItem<QueuedJob>;
+
+const requestsOf = (item: QueuedItem): readonly AdmittedRequest[] =>
+  'stored' in item ? item.requests : listRequests(item);
+
+async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
+  const item = bullJob.data;
+  const opened = openRuns(options, item, bullJob.attemptsStarted);
+  // Both commands are sent before a vendor's slot is requested. A single server handles them in that order, so
+  // both take effect before anything costs money.
+  options.publisher.flush();
+  const absent = cancelAbsent(options, item);
+  if (options.dependencies.redis.isCluster) await Promise.all([options.publisher.sent(), absent]);
+  try {
+    if ('stored' in item) await runStored(options, item, opened, absent);
+    else await runJob(options, item, opened);
+    // If the worker dies once the job is done, nothing runs it again and its callers would wait forever.
+    await options.publisher.sent();
+  } finally {
+    for (const run of opened) run.end();
+  }
+}
+
+async function runJob(
+  { dependencies }: QueuedIntakeOptions,
+  job: QueuedJob,
+  runs: readonly RequestRun[],
+): Promise<void> {
+  if (job.kind === 'image') await runImage(dependencies, job, runs[0]!);
+  else await runEmbedding(dependencies, job, runs);
+}
+
+async function runStored(
+  options: QueuedIntakeOptions,
+  item: StoredJob,
+  runs: readonly RequestRun[],
+  absent: Promise<void>,
+): Promise<void> {
+  const { dependencies } = options;
+  await absent;
+  const read = await readStoredJob<QueuedJob>(dependencies, item, runs);
+  try {
+    if (read !== null) await runJob(options, read.job, runs);
+  } finally {
+    read?.memory.release();
+  }
+  dependencies.payloads.drop(item.stored);
+}
+
+/** Opens a run for each request. A request whose deadline passed while it was queued fails at once. */
+function openRuns(
+  { dependencies, publisher, runs, bans }: QueuedIntakeOptions,
+  item: QueuedItem,
+  attempt: number,
+): (RequestRun & { end(): void })[] {
+  const nowMs = Date.now();
+  return requestsOf(item).map((request) => {
+    const { requestId, deadlineAtMs } = request;
+    const reply = new ReplyWriter(publisher, item.replyChannel, request, attempt);
+    const run = runs.start(request, item.replyChannel, attempt);
+    // The caller still waits, so the request counts as overdue and not as cancelled.
+    if (nowMs > deadlineAtMs) runs.fail(requestId, new AppError('deadline_exceeded'));
+    else reply.accepted(dependencies.workerId);
+    bans.checkStarted(request);
+    return { reply, ...run, log: dependencies.log.child({ requestId }) };
+  });
+}
+
+/** Ends the runs of callers who left while the job was queued. */
+async function cancelAbsent({ dependencies, runs }: QueuedIntakeOptions, item: QueuedItem): Promise<void> {
+  const requestIds = requestsOf(item).map(({ requestId }) => requestId);
+  try {
+    const cancelled = await new CancelledStore(dependencies.redis).check(requestIds);
+    for (const [i, requestId] of requestIds.entries()) {
+      if (cancelled[i] === true) runs.control({ action: 'cancel', requestId });
+    }
+  } catch (error) {
+    // Their api process sees that the requests were accepted, and cancels them.
+    dependencies.log.debug({ err: error }, 'could not check which callers left while the job was queued');
+  }
+}
+
+/** Ends the requests of a job that killed its workers. Nobody is charged, and the callers get an error. */
+async function abandon(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
+  const { dependencies, publisher } = options;
+  const item = bullJob.data;
+  for (const request of requestsOf(item)) {
+    await releaseReservation(dependencies.redis, request);
+    const reply = new ReplyWriter(publisher, item.replyChannel, request, bullJob.attemptsStarted + 1);
+    reply.error({ code: 'upstream_error', message: 'The work failed repeatedly and was given up.' });
+  }
+}

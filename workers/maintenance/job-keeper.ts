@@ -1,0 +1,153 @@
+import {
+  expireJobs,
+  findDueHooks,
+  forgetJobs,
+  listLines,
+  loseJobs,
+  noteHookQueued,
+  type DueHook,
+} from '../../shared/jobs/end-job-scripts.ts';
+import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
+import { jobLeaseMs } from '../../shared/jobs/run-job-scripts.ts';
+import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { shardCount } from '../../shared/redis/redis-keys.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Faults } from '../../shared/storage/faults.ts';
+import type { ShardLeases } from '../leases/shard-leases.ts';
+
+/** How often the index across accounts is compared with the lists that it summarizes. */
+const syncIntervalMs = 5_000;
+/** Normal clock adjustments are smaller than this. */
+const clockStepMs = 2_000;
+/** The most script runs per shard and pass. */
+const maxRuns = 16;
+
+export interface JobKeeperOptions {
+  readonly redis: RedisClient;
+  readonly turns: Pick<JobTurns, 'add' | 'drop' | 'sync'>;
+  readonly leases: ShardLeases;
+  /** Puts a job's webhook on its queue. Idempotent. */
+  readonly queueHook: (hook: DueHook) => Promise<void>;
+  readonly faults: Faults;
+  readonly log: Logger;
+}
+
+/**
+ * Maintains the durable jobs of this worker's shards: requeues jobs whose workers died, ends overdue jobs,
+ * queues webhooks of ended jobs, and deletes jobs that ended a day ago.
+ */
+export class JobKeeper {
+  readonly #options: JobKeeperOptions;
+  /** Since when each shard has been maintained without interruption, and when its queues were last compared. */
+  readonly #since = new Map<number, { atMs: number; syncedAtMs: number }>();
+
+  /** Redis's clock minus our monotonic clock. */
+  #aheadMs: number | null = null;
+
+  constructor(options: JobKeeperOptions) {
+    this.#options = options;
+  }
+
+  async look(): Promise<void> {
+    await this.#followClock();
+    const shards = Array.from({ length: shardCount }, (_, shard) => shard);
+    const looks = await Promise.allSettled(shards.map((shard) => this.#lookAt(shard)));
+    const failed = looks.find((look) => look.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  /** If Redis's clock was set, leases are meaningless until live workers have renewed theirs. */
+  async #followClock(): Promise<void> {
+    const [seconds = 0, micros = 0] = (await callRedis(() => this.#options.redis.time())).map(Number);
+    const aheadMs = seconds * 1_000 + micros / 1_000 - performance.now();
+    if (Math.abs(aheadMs - (this.#aheadMs ?? aheadMs)) > clockStepMs) this.#since.clear();
+    this.#aheadMs = aheadMs;
+  }
+
+  async #lookAt(shard: number): Promise<void> {
+    const { leases, faults } = this.#options;
+    const part = `looking after the jobs of shard ${shard}`;
+    try {
+      if (!(await leases.take(shard))) {
+        this.#since.delete(shard);
+        faults.forget(part);
+        return;
+      }
+      const nowMs = performance.now();
+      const since = this.#since.get(shard) ?? { atMs: nowMs, syncedAtMs: -Infinity };
+      this.#since.set(shard, since);
+      // After a Redis outage, live workers need a moment to renew their leases.
+      if (nowMs - since.atMs > jobLeaseMs) await this.#lose(shard);
+      const chores = [this.#expire(shard), this.#queueHooks(shard), this.#forget(shard)];
+      if (nowMs - since.syncedAtMs > syncIntervalMs) {
+        const synced = this.#sync(shard).then(() => {
+          since.syncedAtMs = nowMs;
+        });
+        chores.push(synced);
+      }
+      // The next pass retries a failed task. A failure does not keep the others from running.
+      const ended = await Promise.allSettled(chores);
+      const failed = ended.find((chore) => chore.status === 'rejected');
+      if (failed === undefined) faults.clear(part);
+      else faults.note(part, failed.reason);
+    } catch (error) {
+      this.#since.delete(shard);
+      throw error;
+    }
+  }
+
+  async #expire(shard: number): Promise<void> {
+    const { redis, turns } = this.#options;
+    for (let runs = 0; runs < maxRuns; runs++) {
+      const { isMore, left } = await expireJobs(redis, shard);
+      await Promise.all(left.map(({ accountId, queue, model }) => turns.drop({ queue, model }, accountId)));
+      if (!isMore) return;
+    }
+  }
+
+  async #lose(shard: number): Promise<void> {
+    const { redis, turns, log } = this.#options;
+    for (let runs = 0; runs < maxRuns; runs++) {
+      const { again, ended } = await loseJobs(redis, shard);
+      if (again.length + ended === 0) return;
+      log.warn({ shard, again: again.length, ended }, 'jobs of workers that died wait again');
+      await Promise.all(
+        again.map(({ accountId, queue, model, weight }) => turns.add({ queue, model }, accountId, weight)),
+      );
+    }
+  }
+
+  async #forget(shard: number): Promise<void> {
+    for (let runs = 0; runs < maxRuns; runs++) {
+      if (!(await forgetJobs(this.#options.redis, shard))) return;
+    }
+  }
+
+  async #queueHooks(shard: number): Promise<void> {
+    const { redis, queueHook } = this.#options;
+    for (let runs = 0; runs < maxRuns; runs++) {
+      const due = await findDueHooks(redis, shard);
+      if (due.length === 0) return;
+      const queued = await Promise.allSettled(
+        due.map(async (hook) => {
+          await queueHook(hook);
+          await noteHookQueued(redis, hook);
+        }),
+      );
+      const failed = queued.find((one) => one.status === 'rejected');
+      if (failed === undefined) continue;
+      throw failed.reason;
+    }
+  }
+
+  async #sync(shard: number): Promise<void> {
+    const { redis, turns } = this.#options;
+    for await (const lines of listLines(redis, shard)) {
+      await Promise.all(
+        lines.map(({ accountId, queue, model, weight, waiting }) =>
+          turns.sync({ queue, model }, accountId, weight, waiting),
+        ),
+      );
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
+import type { ErrorPayload } from '../../shared/reply/error-payload.ts';
+import { encodeHeader, encodeOffer, packRequestId, type FrameKind } from '../../shared/reply/frame.ts';
+import { encodeStored, type StoredResponse } from '../../shared/reply/response-store.ts';
+import type { PendingFrame, ReplyPublisher } from './reply-publisher.ts';
+
+/** Text of this length is at most `maxInlineBytes` in UTF-8. */
+const maxDeltaCharacters = maxInlineBytes / 3;
+
+/** Writes the frames of one attempt of a request, numbered in the order they are sent. */
+export class ReplyWriter {
+  readonly #publisher: ReplyPublisher;
+  readonly #channel: string;
+  readonly #packedId: Uint8Array;
+  readonly #attempt: number;
+  readonly #keptAs: HeldRequest | null;
+  #sequence = 0;
+  #lastDelta: PendingFrame | null = null;
+
+  constructor(
+    publisher: ReplyPublisher,
+    channel: string,
+    { requestId, accountId, claimHash }: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash'>,
+    attempt: number,
+  ) {
+    this.#publisher = publisher;
+    this.#channel = channel;
+    this.#packedId = packRequestId(requestId);
+    // A durable job reports through its record, and its response is kept separately.
+    this.#keptAs = claimHash === null ? null : { requestId, accountId };
+    this.#attempt = attempt;
+  }
+
+  accepted(workerId: string): void {
+    this.#send('accepted', workerId);
+  }
+
+  /** Null while the waiting process keeps up; otherwise a promise that resolves when more may be sent to it. */
+  whenRoom(): Promise<void> | null {
+    return this.#publisher.whenRoom(this.#channel);
+  }
+
+  /** Deltas of one tick share a frame, so what a vendor sent at once reaches the caller at once. */
+  delta(text: string, tokens: number): void {
+    if (text.length > maxDeltaCharacters) {
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.length; at += maxInlineBytes) {
+        this.#send('delta', bytes.subarray(at, at + maxInlineBytes), tokens);
+      }
+      this.#lastDelta = null;
+      return;
+    }
+    const last = this.#lastDelta;
+    if (last !== null && !last.sealed && last.payload.length + text.length <= maxDeltaCharacters) {
+      last.payload += text;
+      last.tokens = tokens;
+      this.#publisher.grow(this.#channel, text.length);
+      return;
+    }
+    this.#lastDelta = this.#send('delta', text, tokens);
+  }
+
+  result(bytes: Buffer): void {
+    this.#send('result', bytes);
+  }
+
+  stored(stored: StoredResponse): void {
+    this.#send('stored', encodeStored(stored));
+  }
+
+  /** A result of this many bytes can be requested. */
+  offered(length: number): void {
+    this.#send('offered', encodeOffer(length));
+  }
+
+  /**
+   * Prepares a piece that may be sent several times. A receiver that already has it ignores it.
+   * @returns a function that sends it, and throws what the Redis client throws if it may not have been sent
+   */
+  piece(parts: readonly Buffer[]): () => Promise<void> {
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    const numbers = { attempt: this.#attempt, sequence: this.#sequence++, kind: 'piece', tokens: 0 } as const;
+    const frame = [encodeHeader(this.#packedId, numbers, length), ...parts];
+    return () => this.#publisher.sendPiece(this.#channel, frame);
+  }
+
+  error(error: ErrorPayload): void {
+    this.#send('error', JSON.stringify(error));
+  }
+
+  #send(kind: FrameKind, payload: Buffer | string, tokens = 0): PendingFrame {
+    const frame: PendingFrame = {
+      keptAs: this.#keptAs,
+      packedId: this.#packedId,
+      attempt: this.#attempt,
+      sequence: this.#sequence++,
+      kind,
+      tokens,
+      payload,
+      sealed: false,
+    };
+    this.#publisher.send(this.#channel, frame);
+    return frame;
+  }
+}

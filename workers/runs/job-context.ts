@@ -1,0 +1,189 @@
+import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
+import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import type { FinishDeps } from '../../shared/settlement/finish-request.ts';
+import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
+import type { PayloadStore } from '../../shared/queue/payload-store.ts';
+import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
+import type { ResponseStore } from '../../shared/reply/response-store.ts';
+import type { ErrorPayload } from '../../shared/reply/error-payload.ts';
+import type { ReplyWriter } from '../replies/reply-writer.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Faults } from '../../shared/storage/faults.ts';
+import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
+import { createMediaLoader, type MediaSources, type RequestMedia } from '../media/media-loader.ts';
+import type { RemakeImage } from '../media/remake-image.ts';
+import type { Routing } from '../routing/call-route.ts';
+import type { CallContext } from '../upstreams/upstream.ts';
+import type { StoredResponseMover } from './stored-response-mover.ts';
+
+/** What every job function needs. */
+export interface JobDeps extends FinishDeps {
+  readonly catalog: CatalogStore;
+  readonly routing: Routing;
+  readonly embeddings: EmbeddingSchedulers;
+  readonly reasoning: ReasoningStore;
+  readonly payloads: PayloadStore;
+  /** Memory that large jobs hold from before they are read until they are done, by account. */
+  readonly jobMemory: FairBudget;
+  readonly answers: ResponseStore;
+  readonly mover: StoredResponseMover;
+  readonly objects: ObjectStore;
+  readonly media: MediaSources;
+  readonly remakeImage: RemakeImage;
+  /** Memory that whole responses hold in this process until they have been sent. */
+  readonly responseMemory: FairBudget;
+  readonly faults: Faults;
+  readonly log: Logger;
+  readonly workerId: string;
+}
+
+/** One request's run: how it replies, and how its caller reaches it. */
+export interface RequestRun {
+  readonly reply: ReplyWriter;
+  /** Aborted when nobody waits any more, the account was banned, or another run replaced this one. */
+  readonly signal: AbortSignal;
+  /** Aborted when the process is about to exit: streams still being read for callers who left must be settled now. */
+  readonly stopping: AbortSignal;
+  /** Null while the caller keeps up; otherwise a promise that resolves when it has caught up. */
+  readonly whenWanted: () => Promise<void> | null;
+  /** Ends the run because its caller does not read. */
+  readonly endStalled: () => void;
+  /**
+   * Resolves with the byte up to which the offered result was requested, once that is beyond the given byte.
+   * @throws the signal's reason
+   */
+  readonly whenAsked: (beyondByte: number) => Promise<number>;
+  readonly log: Logger;
+  /**
+   * For durable jobs: marks the job as active. Await it before calling a vendor.
+   * @throws the signal's reason if the job must not run because it has ended or another worker has it
+   */
+  readonly begin?: () => Promise<void>;
+  /** For durable jobs: how much of the job is done, from 0 to 1. */
+  readonly progress?: (done: number) => void;
+}
+
+/**
+ * Creates the context that the calls of one request's run share. The caller must release loaded images at the
+ * end.
+ */
+export function createCallContext(
+  { media }: JobDeps,
+  request: AdmittedRequest,
+  { signal, log }: Pick<RequestRun, 'signal' | 'log'>,
+): CallContext & { readonly media: RequestMedia } {
+  return {
+    signal,
+    accountId: request.accountId,
+    log,
+    media: createMediaLoader(media, request),
+    recalled: new Map(),
+  };
+}
+
+/** The reason of a run's signal when its caller is gone. */
+export class CallerGone extends Error {
+  override readonly name = 'CallerGone';
+  /** The caller did not leave, but the response cannot reach it because of an internal fault. */
+  readonly isOurFault: boolean;
+
+  constructor(isOurFault = false) {
+    super();
+    this.isOurFault = isOurFault;
+  }
+}
+
+/** The reason of a run's signal when its caller did not read. Charged like a caller who left. */
+export class CallerStalled extends CallerGone {}
+
+/** The reason of a run's signal when its durable job was cancelled. Charged like a caller who left. */
+export class JobCancelled extends CallerGone {}
+
+/** Whether a run ended because its caller left, and not because of an internal fault. */
+export function hasCallerLeft({ reason }: AbortSignal): boolean {
+  return reason instanceof CallerGone && !reason.isOurFault;
+}
+
+/** The reason of a run's signal when another run of the same request has begun here. That one settles and replies. */
+export class RunReplaced extends Error {
+  override readonly name = 'RunReplaced';
+}
+
+/** The reason of a run's signal when its account was banned. The run ends at once, like a failed one. */
+export class AccountBanned extends AppError {
+  constructor() {
+    super('account_banned');
+  }
+}
+
+export function isReplaced({ signal }: Pick<RequestRun, 'signal'>): boolean {
+  return signal.reason instanceof RunReplaced;
+}
+
+/**
+ * Creates the signal for a vendor call that costs the same whether or not its caller waits for it. The call
+ * goes on when the caller leaves, and with `outlastsCancelling`, for a call shared with others, also when a
+ * durable job is cancelled. A ban aborts it, and so does another run of the request, which makes a new call.
+ */
+export function createVendorSignal(
+  { signal }: Pick<RequestRun, 'signal'>,
+  { outlastsCancelling = false } = {},
+): AbortSignal {
+  const stop = new AbortController();
+  const onAbort = (): void => {
+    const { reason } = signal;
+    const goesOn = reason instanceof CallerGone && (outlastsCancelling || !(reason instanceof JobCancelled));
+    if (!goesOn) stop.abort(reason);
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  return stop.signal;
+}
+
+/** The error for a request that ran but could not be settled, so that its caller does not wait forever. */
+export const notSettled = {
+  code: 'service_unavailable',
+  message: 'The request could not be settled.',
+} as const;
+
+/** Returns the code and message of a failure for the caller and the log, and the fields at fault. */
+export function describeFailure(error: unknown): ErrorPayload {
+  if (error instanceof AppError) {
+    const { code, publicMessage: message, issues } = error;
+    return issues.length === 0 ? { code, message } : { code, message, issues };
+  }
+  if (error instanceof CallerGone) return { code: 'job_cancelled', message: describeCaller(error) };
+  return { code: 'internal_error', message: new AppError('internal_error').publicMessage };
+}
+
+function describeCaller(error: CallerGone): string {
+  if (error instanceof JobCancelled)
+    return 'The job was cancelled while it ran. What the vendor had done by then is charged: cost_request says how much.';
+  if (error instanceof CallerStalled)
+    return 'The stream was ended because its caller did not read it for too long. Read streams as they come.';
+  return error.isOurFault
+    ? 'The answer could not reach its caller any more, by a fault of the gateway. Send the request again.'
+    : 'The connection was closed before the answer was complete. Give the client a longer timeout, or send an ' +
+        'Idempotency-Key to ask for the answer later.';
+}
+
+/**
+ * The error for a model that the api process knows and this worker does not: the catalog changed in between, or
+ * the two read different ones. It is logged, because the operator must fix the latter. A retry is served or
+ * rejected for good.
+ */
+export function missingModel({ model }: AdmittedRequest, { log }: RequestRun): AppError {
+  log.error({ model }, 'a request is for a model that is not in the catalog of this worker');
+  return new AppError('service_unavailable');
+}
+
+/**
+ * Whether a request failed because of its model, including when no call was made because no upstream was
+ * available. Such failures are counted in logs and stats.
+ */
+export function isModelsFailure(failure: { readonly code: ErrorCode } | null): boolean {
+  return failure?.code === 'upstream_error';
+}

@@ -1,0 +1,61 @@
+import { finishRequest } from '../../shared/settlement/finish-request.ts';
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import { toUsage } from './chat-usage.ts';
+import { Conversation } from './conversation.ts';
+import {
+  describeFailure,
+  isModelsFailure,
+  isReplaced,
+  missingModel,
+  type JobDeps,
+  type RequestRun,
+} from './job-context.ts';
+import { expectImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
+
+/**
+ * Runs one chat: calls the model, forwards its output as it arrives, settles, and only then tells the caller
+ * what it cost. Every outcome is settled and reported.
+ */
+export async function runChat(dependencies: JobDeps, job: ChatJob, run: RequestRun): Promise<void> {
+  const { responseMemory } = dependencies;
+  await withResponseMemory(responseMemory, job.request, (memory) => answer(dependencies, job, run, memory));
+}
+
+async function answer(
+  dependencies: JobDeps,
+  job: ChatJob,
+  run: RequestRun,
+  memory: ResponseMemory,
+): Promise<void> {
+  const conversation = new Conversation(job, run);
+  let failure: { code: ReturnType<typeof describeFailure>['code']; message: string } | null = null;
+  try {
+    const model = dependencies.catalog.find(job.request.model);
+    if (model === undefined) throw missingModel(job.request, run);
+    if (job.body.stream !== true) await memory.acquire(expectChatBytes(job, model), run.signal);
+    await conversation.ask(dependencies, model);
+  } catch (error) {
+    if (isReplaced(run)) return;
+    failure = describeFailure(error);
+    if (failure.code === 'internal_error') run.log.error({ err: error }, 'chat failed');
+  }
+  const metered = conversation.measure();
+  const outcome = {
+    usage: toUsage(metered),
+    counted: metered.counted,
+    error: failure,
+    charged: conversation.isCharged,
+    reachedModel: conversation.reachedModel || isModelsFailure(failure),
+  };
+  await finishRequest(dependencies, job.request, outcome, (receipt) =>
+    conversation.conclude(dependencies, metered, receipt, memory),
+  );
+  if (failure !== null) run.reply.error(failure);
+}
+
+/** Text takes few bytes for what it costs; images do not. */
+function expectChatBytes({ body }: ChatJob, { published }: CatalogModel): number {
+  const modalities = body.modalities ?? published.output_modalities ?? [];
+  return modalities.includes('image') ? expectImageBytes(body.n ?? 1, null) : 0;
+}

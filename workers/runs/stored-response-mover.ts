@@ -1,0 +1,103 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { FairQueue } from '../../shared/fairness/fair-queue.ts';
+import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
+import type { ResponseStore } from '../../shared/reply/response-store.ts';
+import type { StoredPart, StoredRequest, StoredSize } from '../../shared/reply/stored-frames-store.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+
+/** Moving a smaller response saves little, because what stays behind in Redis is nearly as large. */
+const leastMovedBytes = 1_024;
+const maxConcurrentMoves = 4;
+/** Further responses of one account stay in Redis until they expire. */
+const maxWaitingPerAccount = 1_000;
+const maxWaiting = 100_000;
+const retryMs = { first: 1_000, most: 30_000 };
+
+interface Move {
+  readonly part: StoredPart;
+  readonly request: StoredRequest;
+  readonly bytes: number;
+}
+
+/**
+ * Moves complete kept responses from Redis to the object store in the background, so that callers do not wait.
+ * While the object store is unavailable, they queue here and accounts take turns. If the worker dies, they stay
+ * in Redis until they expire.
+ */
+export class StoredResponseMover implements Running {
+  readonly #answers: Pick<ResponseStore, 'move'>;
+  readonly #log: Logger;
+  readonly #waiting = new FairQueue<Move>();
+  readonly #lanes = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  #running = 0;
+  #pauseMs = 0;
+
+  constructor(answers: Pick<ResponseStore, 'move'>, log: Logger) {
+    this.#answers = answers;
+    this.#log = log;
+  }
+
+  /** Queues the complete frames of a request. Short responses stay in Redis, unless their account has many. */
+  frames(request: StoredRequest, { bytes, isCrowded }: StoredSize): void {
+    const least = isCrowded ? leastMovedBytes : maxInlineBytes;
+    if (bytes > least) this.#add({ part: 'frames', request, bytes });
+  }
+
+  /** Queues a whole response that is in Redis because the object store did not accept it. */
+  answer(request: StoredRequest, bytes: number): void {
+    this.#add({ part: 'answer', request, bytes });
+  }
+
+  /** Stops after the copies in progress. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#lanes);
+  }
+
+  #add(move: Move): void {
+    const { accountId } = move.request;
+    if (this.#stopping.signal.aborted || this.#waiting.size >= maxWaiting) return;
+    if (this.#waiting.countOf(accountId) >= maxWaitingPerAccount) return;
+    this.#waiting.add(accountId, move);
+    if (this.#running >= maxConcurrentMoves) return;
+    this.#running += 1;
+    const lane = this.#run();
+    this.#lanes.add(lane);
+    runInBackground(
+      lane.finally(() => this.#lanes.delete(lane)),
+      'moving kept answers',
+      this.#log,
+    );
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
+      const move = this.#waiting.serve(next);
+      if (this.#pauseMs > 0) await delay(this.#pauseMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) break;
+      await this.#move(move);
+    }
+    this.#running -= 1;
+  }
+
+  async #move(move: Move): Promise<void> {
+    const { requestId } = move.request;
+    try {
+      await this.#answers.move(move.part, move.request, move.bytes);
+      this.#pauseMs = 0;
+    } catch (error) {
+      if (this.#pauseMs === 0) {
+        this.#log.warn(
+          { requestId, err: error },
+          'kept answers stay in Redis until the object store is back',
+        );
+      }
+      this.#pauseMs = Math.min(retryMs.most, Math.max(retryMs.first, 2 * this.#pauseMs));
+      this.#waiting.add(move.request.accountId, move);
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import { JobTurns } from '../shared/jobs/job-turns-store.ts';
+import type { QueueName } from '../shared/queue/job-kinds.ts';
+import type { RedisClient } from '../shared/redis/redis-client.ts';
+import { redisKeys } from '../shared/redis/redis-keys.ts';
+import type { ReplyPublisher } from './replies/reply-publisher.ts';
+import type { Running } from '../shared/runtime/lifecycle.ts';
+import { WebhookQueue } from '../shared/webhooks/webhook-queue.ts';
+import type { WebhookSecretStore } from '../shared/webhooks/webhook-secret-store.ts';
+import type { ActiveRuns } from './intake/active-runs.ts';
+import { JobIntake } from './intake/job-intake.ts';
+import type { JobDeps } from './runs/job-context.ts';
+import { ShardLeases } from './leases/shard-leases.ts';
+import { JobKeeper } from './maintenance/job-keeper.ts';
+import { runPeriodically } from './maintenance/run-periodically.ts';
+import { JobHooks } from './webhooks/job-hooks.ts';
+import { startWebhookIntake } from './webhooks/take-deliveries.ts';
+import { createWebhookClient } from './webhooks/webhook-client.ts';
+
+export interface DurableJobsOptions {
+  readonly dependencies: JobDeps;
+  readonly publisher: ReplyPublisher;
+  readonly runs: ActiveRuns;
+  readonly queues: readonly QueueName[];
+  readonly concurrency: number;
+  readonly secrets: WebhookSecretStore;
+  /** For webhooks: a connection without a limit on retries, as BullMQ's workers require. */
+  readonly bullmq: RedisClient;
+}
+
+/** Everything a worker does for durable jobs: runs them, maintains them, and sends their webhooks. */
+export interface DurableJobs extends Required<Running> {
+  /** Looks for jobs to take. */
+  wake(queue: QueueName): void;
+  /** Cancels the job on behalf of its account. */
+  cancel(jobId: string): void;
+}
+
+export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
+  const { dependencies, publisher, runs, queues, concurrency, secrets, bullmq } = options;
+  const { redis, workerId, faults, log } = dependencies;
+  const turns = new JobTurns(redis);
+  const intake = new JobIntake({ dependencies, turns, publisher, runs, queues, concurrency });
+  const webhookQueue = new WebhookQueue(redis);
+  const hooks = new JobHooks(redis, webhookQueue);
+  const webhooks = startWebhookIntake({
+    redis,
+    bullmq,
+    faults,
+    secrets,
+    reporter: hooks,
+    loadPayload: (delivery) => hooks.loadPayload(delivery),
+    client: createWebhookClient(),
+    log,
+  });
+  const keeper = new JobKeeper({
+    redis,
+    turns,
+    leases: new ShardLeases(redis, workerId, redisKeys.jobsLease),
+    queueHook: (hook) => hooks.queue(hook),
+    faults,
+    log,
+  });
+  const keeping = runPeriodically(
+    { name: 'looking after jobs', intervalMs: 1_000, run: () => keeper.look() },
+    faults,
+  );
+  return {
+    wake: (queue) => intake.wake(queue),
+    cancel: (jobId) => intake.cancel(jobId),
+    async stop() {
+      await Promise.all([intake.stop(), webhooks.stop()]);
+      await keeping.stop();
+      await webhookQueue.close();
+    },
+    handBack: () => intake.handBack(),
+  };
+}
