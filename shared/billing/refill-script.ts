@@ -25,8 +25,8 @@ redis.call('SET', marker, '1', 'EX', 604800)
 redis.call('HINCRBY', account, 'bal', text)
 redis.call('HINCRBY', account, 'free', string.format('%.0f', free))
 if amount > 0 then redis.call('HINCRBY', account, 'added', text) end
--- Kind and account come first in every entry: whoever looks for an account's entries goes by these places.
-local entry = {'kind', 'refill', 'account', ARGV[6], 'amount', text, 'free', string.format('%.0f', free), 'event', event}
+-- Kind and account come first in every entry: readers find an account's entries by these positions.
+local entry = {'kind', 'refill', 'account', ARGV[6], 'id', ARGV[7], 'amount', text, 'free', string.format('%.0f', free), 'event', event}
 if isCode == '1' then
   entry[#entry + 1] = 'ordinal'
   entry[#entry + 1] = redis.call('HINCRBY', account, 'codes', 1)
@@ -61,6 +61,7 @@ export async function runRefill(redis: RedisClient, refill: Refill): Promise<boo
       JSON.stringify(refill.event),
       refill.event.code === null ? 0 : 1,
       accountId,
+      refillId,
     ],
   )) as [string];
   if (outcome === 'capped') {

@@ -1,6 +1,6 @@
 import type { AccountDocument } from '../accounts/account-store.ts';
 import { readJobSettings } from '../accounts/job-settings.ts';
-import { formatStreamId, isAfter, type StreamId } from '../ledger/usage-event.ts';
+import { formatStreamId, isAfter, maxDigits, type StreamId } from '../ledger/usage-event.ts';
 import { wakeStream } from '../ledger/wake-stream.ts';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
@@ -26,7 +26,11 @@ if wakeStream(stream, recovering, checkpoint) then return {'recovering'} end
 
 local fields = {}
 for i = 7, #ARGV, 2 do fields[ARGV[i]] = ARGV[i + 1] end
-local sums = {bal = 0, added = 0, free = 0, charges = 0, codes = 0}
+-- Entries that parseLedgerEntry cannot read do not count in MongoDB, so they do not count here either.
+local function isCount(text) return text and #text <= ${maxDigits} and string.find(text, '^%d+$') end
+local function isInteger(text) return text and #text <= ${maxDigits} and string.find(text, '^%-?%d+$') end
+local sums = {bal = 0, added = 0, free = 0}
+local highest = {charges = tonumber(fields.charges), codes = tonumber(fields.codes)}
 local entries = redis.call('XRANGE', stream, '(' .. from, '+', 'COUNT', most)
 for _, entry in ipairs(entries) do
   local pairsOf = entry[2]
@@ -34,23 +38,27 @@ for _, entry in ipairs(entries) do
   if pairsOf[4] == accountId then
     local e = {}
     for i = 1, #pairsOf, 2 do e[pairsOf[i]] = pairsOf[i + 1] end
-    if e.kind == 'charge' then
+    local kind = pairsOf[2]
+    if kind == 'charge' and isCount(e.cost) and isCount(e.shortfall) and isCount(e.ordinal)
+      and (e.free == '0' or e.free == '1') then
       sums.bal = sums.bal - tonumber(e.cost)
       sums.free = sums.free - tonumber(e.free)
-      sums.charges = sums.charges + 1
-    else
+      highest.charges = math.max(highest.charges, tonumber(e.ordinal))
+    elseif kind == 'refill' and isInteger(e.amount) and isInteger(e.free)
+      and (not e.ordinal or isCount(e.ordinal)) then
       local amount = tonumber(e.amount)
       sums.bal = sums.bal + amount
       sums.added = sums.added + math.max(0, amount)
       sums.free = sums.free + tonumber(e.free)
-      if e.ordinal then sums.codes = sums.codes + 1 end
+      highest.codes = math.max(highest.codes, tonumber(e.ordinal or 0))
     end
   end
 end
-for name, sum in pairs(sums) do fields[name] = string.format('%.0f', tonumber(fields[name]) + sum) end
+for name, sum in pairs(sums) do highest[name] = tonumber(fields[name]) + sum end
+for name, value in pairs(highest) do fields[name] = string.format('%.0f', value) end
 if #entries == tonumber(most) then
   local answer = {'more', entries[#entries][1]}
-  for name in pairs(sums) do
+  for name in pairs(highest) do
     answer[#answer + 1] = name
     answer[#answer + 1] = fields[name]
   end

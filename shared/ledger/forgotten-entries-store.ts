@@ -1,7 +1,13 @@
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { LedgerConflict, toLedgerDocument, type LedgerDocument, type LedgerStore } from './ledger-store.ts';
-import { formatStreamId, isAfter, parseLedgerEntry, type LedgerEntry, type StreamId } from './usage-event.ts';
+import {
+  formatStreamId,
+  isAfter,
+  tryParseLedgerEntry,
+  type LedgerEntry,
+  type StreamId,
+} from './usage-event.ts';
 
 /** How many stream entries are read at once. */
 const entriesPerRead = 500;
@@ -86,8 +92,8 @@ async function findEntries(
     const end = `(${formatStreamId(before)}`;
     const raw = await callRedis(() => redis.xrange(stream, start, end, 'COUNT', entriesPerRead));
     for (const [id, fields] of raw) {
-      const entry = parseLedgerEntry(id, fields);
-      if (entry.event.accountId === accountId) own.push(entry);
+      const entry = tryParseLedgerEntry(id, fields);
+      if (entry?.event.accountId === accountId) own.push(entry);
     }
     if (raw.length < entriesPerRead) return own;
     from = raw[raw.length - 1]![0];

@@ -176,21 +176,22 @@ export class LedgerStore {
 
   /**
    * Inserts the documents that are not there yet.
-   * @returns the ids of those already there from another stream position: a Redis that lost them created them a second
-   * time
+   * @returns those that are there from another stream position: a Redis that lost them created them a second time, or
+   * they were returned to the ledger twice
    * @throws LedgerConflict if a new primary does not show all of them yet
    */
-  async insertEntries(documents: readonly LedgerDocument[]): Promise<ReadonlySet<string>> {
+  async insertEntries(documents: readonly LedgerDocument[]): Promise<ReadonlySet<LedgerDocument>> {
     if ((await insertMissing(this.entries, documents)) === documents.length) return new Set();
-    const places = new Map(documents.map((document) => [document._id, document]));
-    const kept = await this.findEntries([...places.keys()]);
+    const ids = new Set(documents.map(({ _id }) => _id));
+    const stored = new Map((await this.findEntries([...ids])).map((document) => [document._id, document]));
     // A document that is not shown would count as new, although its money has already moved.
-    if (kept.length < places.size) throw new LedgerConflict();
-    const isOther = ({ _id, streamMs, streamSeq }: LedgerDocument): boolean => {
-      const own = places.get(_id);
-      return own?.streamMs !== streamMs || own.streamSeq !== streamSeq;
-    };
-    return new Set(kept.filter(isOther).map((document) => document._id));
+    if (stored.size < ids.size) throw new LedgerConflict();
+    return new Set(
+      documents.filter(({ _id, streamMs, streamSeq }) => {
+        const first = stored.get(_id);
+        return first?.streamMs !== streamMs || first.streamSeq !== streamSeq;
+      }),
+    );
   }
 
   async insertLogs(documents: readonly RequestLogDocument[]): Promise<void> {

@@ -1,6 +1,6 @@
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
-import { parseLedgerEntry, type LedgerEntry } from './usage-event.ts';
+import { tryParseLedgerEntry, type LedgerEntry } from './usage-event.ts';
 
 /**
  * Finds one account's refills among the stream entries before a position, newest first, and returns how far it has
@@ -38,8 +38,8 @@ export async function findRecentRefills(
       [string, string[]][],
     ];
     for (const [id, fields] of found) {
-      const entry = parseLedgerEntry(id, fields);
-      if (entry.kind !== 'refill' || entry.ordinal === null) continue;
+      const entry = tryParseLedgerEntry(id, fields);
+      if (entry?.kind !== 'refill' || entry.ordinal === null) continue;
       if (entry.ordinal > lastOrdinal) refills.push(entry);
       if (entry.ordinal <= lastOrdinal + 1) return refills;
     }

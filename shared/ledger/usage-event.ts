@@ -1,4 +1,6 @@
 import type { ErrorCode } from '../contract/error-kinds.ts';
+import { isRecord, type JsonRecord } from '../encoding/json-record.ts';
+import { shorten } from '../runtime/shorten.ts';
 
 /**
  * What settlement writes about a request, besides the amounts that the script itself adds. It becomes one ledger entry
@@ -56,6 +58,9 @@ export function createRefillEvent(
   return { v: 1, refillId, accountId, at: Date.now(), source, code };
 }
 
+/** Why an entry's event could not be read and was replaced; null for all others. */
+type Damage = string | null;
+
 /** An entry of a shard's stream, as the scripts write it. */
 export type LedgerEntry =
   | {
@@ -68,6 +73,7 @@ export type LedgerEntry =
       /** Numbers the account's charges from 1, without gaps. The request log is paged by it. */
       readonly ordinal: number;
       readonly event: UsageEvent;
+      readonly damage: Damage;
     }
   | {
       readonly kind: 'refill';
@@ -77,6 +83,7 @@ export type LedgerEntry =
       /** Numbers the account's redeemed codes from 1, without gaps; null for money that came without one. */
       readonly ordinal: number | null;
       readonly event: RefillEvent;
+      readonly damage: Damage;
     };
 
 /** A stream id as two integers. As text, `-10` would sort before `-9`. */
@@ -100,50 +107,133 @@ export function isAfter(a: StreamId, b: StreamId): boolean {
   return a.ms > b.ms || (a.ms === b.ms && a.seq > b.seq);
 }
 
-/** No entry of this release: it was changed by hand, or a later release wrote it. */
+/** An entry whose money cannot be read: it was changed by hand, or a later release wrote it. */
 export class UnreadableEntry extends Error {
   override readonly name = 'UnreadableEntry';
 }
 
-/** @throws UnreadableEntry if this code does not know the entry's kind or version */
+/** The model and the price version in the event that replaces one that cannot be read. */
+export const unknownModel = 'unknown';
+const unknownCode = 'unknown';
+
+/** Longer numbers are not exact in Lua. restore-script.ts reads the same numbers and must agree on which are valid. */
+export const maxDigits = 17;
+
+/**
+ * Reads an entry. Its money is in fields of its own, so it counts even if its event cannot be read. Such an event is
+ * replaced by one with the ids alone, and `damage` says why.
+ * @throws UnreadableEntry if the money cannot be read: unknown kind, no account, or a number that is none
+ */
 export function parseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry {
   const values = new Map<string, string>();
   for (let i = 0; i + 1 < fields.length; i += 2) values.set(fields[i]!, fields[i + 1]!);
+  const readNumber = (name: string, pattern: RegExp): string => {
+    const text = values.get(name) ?? '';
+    if (text.length <= maxDigits && pattern.test(text)) return text;
+    throw new UnreadableEntry(`${name} is ${JSON.stringify(shorten(text, 40))}`);
+  };
   const streamId = parseStreamId(streamIdText);
-  const event = readEvent(values.get('event') ?? 'null', streamIdText);
-  if (event?.v !== 1)
-    throw new UnreadableEntry(`ledger entry ${streamIdText} has unknown version ${String(event?.v)}`);
-  switch (values.get('kind')) {
-    case 'charge':
-      return {
-        kind: 'charge',
-        streamId,
-        costNano: BigInt(values.get('cost') ?? '0'),
-        shortfallNano: BigInt(values.get('shortfall') ?? '0'),
-        free: values.get('free') === '1',
-        ordinal: Number(values.get('ordinal')),
-        event: event as UsageEvent,
+  // Scripts find the entries of an account by this position.
+  const [first, kind, second, accountId = ''] = fields;
+  if (first !== 'kind' || second !== 'account' || accountId === '')
+    throw new UnreadableEntry('it does not begin with its kind and its account');
+  const given = parseEvent(values.get('event'));
+  const common = { streamId, damage: null };
+  switch (kind) {
+    case 'charge': {
+      const money = {
+        costNano: BigInt(readNumber('cost', /^\d+$/)),
+        shortfallNano: BigInt(readNumber('shortfall', /^\d+$/)),
+        free: readNumber('free', /^[01]$/) === '1',
+        ordinal: Number(readNumber('ordinal', /^\d+$/)),
       };
-    case 'refill':
-      return {
-        kind: 'refill',
-        streamId,
-        amountNano: BigInt(values.get('amount') ?? '0'),
-        freeRequests: Number(values.get('free') ?? '0'),
-        ordinal: values.has('ordinal') ? Number(values.get('ordinal')) : null,
-        event: event as RefillEvent,
+      const requestId = values.get('id') ?? toId(given?.['requestId'], accountId, streamIdText);
+      const damage = findDamage(given, { requestId, accountId }, ['promptTokens', 'completionTokens']);
+      const event =
+        damage === null ? (given as unknown as UsageEvent) : replaceUsage(requestId, accountId, streamId.ms);
+      return { ...common, kind, ...money, event, damage };
+    }
+    case 'refill': {
+      const ordinal = values.has('ordinal') ? Number(readNumber('ordinal', /^\d+$/)) : null;
+      const money = {
+        amountNano: BigInt(readNumber('amount', /^-?\d+$/)),
+        freeRequests: Number(readNumber('free', /^-?\d+$/)),
+        ordinal,
       };
+      const refillId = values.get('id') ?? toId(given?.['refillId'], accountId, streamIdText);
+      const damage = findDamage(given, { refillId, accountId });
+      const code = ordinal === null ? null : unknownCode;
+      const event: RefillEvent =
+        damage === null
+          ? (given as unknown as RefillEvent)
+          : { v: 1, refillId, accountId, at: streamId.ms, source: ordinal === null ? 'admin' : 'code', code };
+      return { ...common, kind, ...money, event, damage };
+    }
     default:
-      throw new UnreadableEntry(
-        `ledger entry ${streamIdText} has unknown kind ${String(values.get('kind'))}`,
-      );
+      throw new UnreadableEntry(`kind is ${JSON.stringify(shorten(kind ?? '', 40))}`);
   }
 }
 
-function readEvent(text: string, streamIdText: string): { v?: number } | null {
+/** Like `parseLedgerEntry`, but returns null for an entry whose money cannot be read. */
+export function tryParseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry | null {
   try {
-    return JSON.parse(text) as { v?: number } | null;
+    return parseLedgerEntry(streamIdText, fields);
   } catch (error) {
-    throw new UnreadableEntry(`ledger entry ${streamIdText} has an event that is no JSON`, { cause: error });
+    if (error instanceof UnreadableEntry) return null;
+    throw error;
   }
 }
+
+/** Entries of earlier releases have their id in the event alone. */
+const toId = (id: unknown, accountId: string, streamIdText: string): string =>
+  typeof id === 'string' && id !== '' ? id : `${accountId}:${streamIdText}`;
+
+function parseEvent(text = ''): JsonRecord | null {
+  try {
+    const event: unknown = JSON.parse(text);
+    return isRecord(event) ? event : null;
+  } catch {
+    return null;
+  }
+}
+
+/** @returns why the event cannot be used; null if it can */
+function findDamage(
+  event: JsonRecord | null,
+  ids: Readonly<Record<string, string>>,
+  counts: readonly string[] = [],
+): string | null {
+  if (event === null) return 'its event is not a JSON object';
+  if (event['v'] !== 1) return `its event has version ${shorten(JSON.stringify(event['v']) ?? 'none', 40)}`;
+  for (const [name, id] of Object.entries(ids))
+    if (event[name] !== id) return `its event has another ${name}`;
+  for (const name of ['at', ...counts])
+    if (!Number.isSafeInteger(event[name])) return `its event has no integer ${name}`;
+  return null;
+}
+
+const replaceUsage = (requestId: string, accountId: string, at: number): UsageEvent => ({
+  v: 1,
+  requestId,
+  accountId,
+  model: unknownModel,
+  at,
+  durationMs: 0,
+  success: true,
+  responseCode: 200,
+  errorCode: null,
+  details: null,
+  userIp: '',
+  promptTokens: 0,
+  cacheReadTokens: null,
+  cacheWriteTokens: null,
+  completionTokens: 0,
+  counted: false,
+  images: 0,
+  imageQuality: null,
+  imageSize: null,
+  characters: 0,
+  billedMs: 0,
+  priceVersion: unknownModel,
+  user: null,
+});

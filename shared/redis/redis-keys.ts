@@ -87,6 +87,8 @@ export const redisKeys = {
   jobsLease: (shard: number) => `mg:${tag(shard)}:jobs-lease`,
   /** Stream: usage events and refills on their way to MongoDB; trimmed once they are there. */
   ledgerStream: (shard: number) => `mg:${tag(shard)}:ledger`,
+  /** Stream: entries of the ledger that could not be read completely, under their own ids; until somebody deletes them. */
+  ledgerDead: (shard: number) => `mg:${tag(shard)}:ledger-dead`,
   /** String: id of the last entry trimmed from this shard's stream after it reached MongoDB. */
   ledgerTrimmed: (shard: number) => `mg:${tag(shard)}:ledger-trimmed`,
   /** String: set for a moment after this shard was found to have lost its memory; seconds. */

@@ -98,9 +98,9 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
   local ordinal = tonumber(a[5] or '0') + 1
   redis.call('HSET', account, 'bal', string.format('%.0f', balance), 'res', string.format('%.0f', allReserved),
     'free', free, 'fres', freeHeld, 'charges', ordinal)
-  -- Kind and account come first in every entry: whoever looks for an account's entries goes by these places.
-  local entry = redis.call('XADD', stream, '*', 'kind', 'charge', 'account', accountId, 'cost', costText,
-    'shortfall', string.format('%.0f', shortfall), 'free', isFree, 'ordinal', ordinal, 'event', event)
+  -- Kind and account come first in every entry: readers find an account's entries by these positions.
+  local entry = redis.call('XADD', stream, '*', 'kind', 'charge', 'account', accountId, 'id', id,
+    'cost', costText, 'shortfall', string.format('%.0f', shortfall), 'free', isFree, 'ordinal', ordinal, 'event', event)
 
   local minute = math.floor(tonumber(string.match(entry, '^%d+')) / 60000)
   local slot = minute % 60

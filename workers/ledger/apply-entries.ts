@@ -22,7 +22,7 @@ export async function applyEntries(
 ): Promise<ReadonlySet<string>> {
   const documents = all.map(toLedgerDocument);
   const repeated = await store.insertEntries(documents);
-  const isRepeated = new Set(all.filter((_, i) => repeated.has(documents[i]!._id)));
+  const isRepeated = new Set(all.filter((_, i) => repeated.has(documents[i]!)));
   const entries = all.filter((entry) => !isRepeated.has(entry));
   const charges = entries.filter((entry) => entry.kind === 'charge');
   await store.insertLogs(charges.map(toRequestLog));
@@ -61,11 +61,11 @@ async function applyToAccounts(
         balanceNano += entry.amountNano;
         freeRequests += entry.freeRequests;
         if (entry.amountNano > 0n) addedNano += entry.amountNano;
-        codes = entry.ordinal ?? codes;
+        codes = Math.max(codes, entry.ordinal ?? 0);
       } else {
         balanceNano -= entry.costNano;
         freeRequests -= entry.free ? 1 : 0;
-        charges = entry.ordinal;
+        charges = Math.max(charges, entry.ordinal);
       }
     }
     return [{ id, from, to: lastOf(fresh), balanceNano, addedNano, freeRequests, charges, codes }];

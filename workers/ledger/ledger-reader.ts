@@ -3,9 +3,9 @@ import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { passesByItself, type Faults } from '../../shared/storage/faults.ts';
-import { UnreadableEntry } from '../../shared/ledger/usage-event.ts';
+import { TooManyDeadLetters } from '../../shared/ledger/dead-letters.ts';
 import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
-import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
+import { shardCount } from '../../shared/redis/redis-keys.ts';
 import type { RestoreForgottenDeps } from './restore-forgotten.ts';
 import { batchSize, ShardLedger } from './shard-ledger.ts';
 import type { ShardLeases } from '../leases/shard-leases.ts';
@@ -57,11 +57,11 @@ class Stops {
   }
 
   begin(shard: number, error: unknown): void {
-    if (error instanceof UnreadableEntry) {
+    if (error instanceof TooManyDeadLetters) {
       this.#faults.fail(
         readingOf(shard),
-        `${error.message}. If a later release wrote it, run a worker of that release; otherwise correct or delete the entry ` +
-          `in the stream ${redisKeys.ledgerStream(shard)}, and run "admin ledger verify"`,
+        `${error.message}, so the next entry that cannot be read stays in the ledger. If a later release writes them, run ` +
+          'workers of that release. Otherwise see "admin ledger dead", and delete them with "admin ledger discard"',
       );
       return;
     }

@@ -1,6 +1,9 @@
+import { DeadLetters, type DeadLetter } from '../../shared/ledger/dead-letters.ts';
 import {
   formatStreamId,
   parseLedgerEntry,
+  parseStreamId,
+  UnreadableEntry,
   type LedgerEntry,
   type StreamId,
 } from '../../shared/ledger/usage-event.ts';
@@ -11,6 +14,10 @@ import { applyEntries } from './apply-entries.ts';
 import { restoreForgotten, type RestoreForgottenDeps } from './restore-forgotten.ts';
 
 export const batchSize = 1_000;
+
+/** A stream id, and the fields and values in turn. */
+type RawEntry = readonly [string, readonly string[]];
+
 /** The most accounts that an intent names, unless a single batch has more. */
 const maxIntent = batchSize;
 
@@ -41,6 +48,7 @@ return isFurther and ARGV[1]
 export class ShardLedger {
   readonly #dependencies: RestoreForgottenDeps;
   readonly #shard: number;
+  readonly #deadLetters: DeadLetters;
   /** Up to where Redis is known to have what MongoDB has; null if that must be checked. */
   #remembered: string | null = null;
   /** Accounts announced to MongoDB. A batch with other accounts is announced first. */
@@ -49,6 +57,7 @@ export class ShardLedger {
   constructor(dependencies: RestoreForgottenDeps, shard: number) {
     this.#dependencies = dependencies;
     this.#shard = shard;
+    this.#deadLetters = new DeadLetters(dependencies.redis);
   }
 
   /**
@@ -57,7 +66,7 @@ export class ShardLedger {
    * @throws LedgerConflict if another reader was faster
    */
   async moveBatch(most = batchSize): Promise<number> {
-    const { trimmed, entries } = await this.#read(most);
+    const { trimmed, raw } = await this.#read(most);
     // A trim position that was not written here may come from a Redis that lost data.
     if (trimmed !== this.#remembered) {
       this.#intent = await this.#dependencies.store.intents.read(this.#shard);
@@ -66,17 +75,19 @@ export class ShardLedger {
       if (await restoreForgotten(this.#dependencies, this.#shard, trimmed, this.#intent)) return 0;
       this.#remembered = trimmed;
     }
-    if (entries.length === 0) return 0;
+    const last = raw.at(-1);
+    if (last === undefined) return 0;
+    const entries = await this.#parse(raw);
     await this.#announce(entries);
-    await this.#move(entries);
-    return entries.length;
+    await this.#move(entries, parseStreamId(last[0]));
+    return raw.length;
   }
 
   /**
    * Reads from the start of the stream. Entries are trimmed only after the checkpoint, so everything in it is
    * still to be moved.
    */
-  async #read(most: number): Promise<{ readonly trimmed: string; readonly entries: LedgerEntry[] }> {
+  async #read(most: number): Promise<{ readonly trimmed: string; readonly raw: readonly RawEntry[] }> {
     const answers = await this.#dependencies.redis
       .multi()
       .get(redisKeys.ledgerTrimmed(this.#shard))
@@ -85,8 +96,42 @@ export class ShardLedger {
     const [trimmed, raw] = (answers ?? []).map(([error, value]) => {
       if (error !== null) throw error;
       return value;
-    }) as [string | null, [string, string[]][]];
-    return { trimmed: trimmed ?? '0-0', entries: raw.map(([id, fields]) => parseLedgerEntry(id, fields)) };
+    }) as [string | null, RawEntry[]];
+    return { trimmed: trimmed ?? '0-0', raw };
+  }
+
+  /**
+   * Copies what cannot be read completely to the dead-letter stream, before the batch is moved and trimmed.
+   * @returns the entries whose money can be read
+   */
+  async #parse(raw: readonly RawEntry[]): Promise<LedgerEntry[]> {
+    const entries: LedgerEntry[] = [];
+    for (const [streamId, fields] of raw) {
+      try {
+        const entry = parseLedgerEntry(streamId, fields);
+        entries.push(entry);
+        if (entry.damage === null) continue;
+        await this.#bury({ streamId, reason: entry.damage, isCounted: true, fields });
+      } catch (error) {
+        if (!(error instanceof UnreadableEntry)) throw error;
+        await this.#bury({ streamId, reason: error.message, isCounted: false, fields });
+      }
+    }
+    return entries;
+  }
+
+  async #bury(letter: Pick<DeadLetter, 'streamId' | 'reason' | 'isCounted' | 'fields'>): Promise<void> {
+    const { log } = this.#dependencies;
+    const { streamId, reason, isCounted, fields } = letter;
+    const shard = this.#shard;
+    const accountId = fields[2] === 'account' ? (fields[3] ?? null) : null;
+    if (!(await this.#deadLetters.add({ ...letter, shard, accountId }))) return;
+    log.error(
+      { shard, streamId, accountId, reason },
+      isCounted
+        ? 'the event of a ledger entry cannot be read: its money is counted, the entry is in "admin ledger dead"'
+        : 'a ledger entry cannot be read: its money is not counted in MongoDB until it is returned, see "admin ledger dead"',
+    );
   }
 
   /** Most batches hold only accounts that were already announced, and cost no write. */
@@ -104,13 +149,13 @@ export class ShardLedger {
     }
   }
 
-  async #move(entries: readonly LedgerEntry[]): Promise<void> {
+  /** @param last the end of the batch */
+  async #move(entries: readonly LedgerEntry[], last: StreamId): Promise<void> {
     const { redis, store } = this.#dependencies;
     const shard = this.#shard;
     const repeated = await applyEntries(store, entries);
     // Comes before trimming: if it fails, the batch is read again and its repeated entries are found again.
     await this.#restoreRepeated(repeated);
-    const last = entries[entries.length - 1]!.streamId;
     await store.writeCheckpoint(shard, last);
     const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerTrimmed(shard)];
     const args = [formatStreamId(last), formatStreamId(next(last))];

@@ -1,5 +1,6 @@
 import type { Pricing } from '../../../shared/contract/models.ts';
 import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
+import { unknownModel } from '../../../shared/ledger/usage-event.ts';
 import { computeCost } from '../../../shared/pricing/cost.ts';
 import { formatRub } from '../../../shared/pricing/money.ts';
 import type { Difference } from './check-account.ts';
@@ -9,6 +10,8 @@ import type { Difference } from './check-account.ts';
  * @param pricing the pricing at admission; null if it is not stored
  */
 export function checkCost(row: RequestLogDocument, pricing: Pricing | null): Difference | null {
+  // Its event could not be read, and is a dead letter.
+  if (row.priceVersion === unknownModel) return null;
   const common = { account: row.accountId, request_id: row._id };
   if (pricing === null) {
     const version = `${row.model} ${row.priceVersion}`;

@@ -1,6 +1,6 @@
 import { parseReservation, type Reservation } from '../../../shared/billing/reservation-store.ts';
 import type { AccountDocument, AccountStore } from '../../../shared/accounts/account-store.ts';
-import { isAfter, parseLedgerEntry, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
+import { isAfter, tryParseLedgerEntry, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
 import { sumJobHolds } from '../../../shared/jobs/sum-holds-script.ts';
 import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
@@ -71,7 +71,7 @@ export async function takeSnapshots(
       ...(string | null)[][],
     ];
     if (trimmedNow !== trimmed) continue;
-    const entries = raw.map(([id, values]) => parseLedgerEntry(id, values));
+    const entries = raw.flatMap(([id, values]) => tryParseLedgerEntry(id, values) ?? []);
     const reservations = Object.entries(held).map(([id, value]) => parseReservation(id, value));
     return documents.map((atRest, i) => {
       const applied = { ms: atRest.appliedMs, seq: atRest.appliedSeq };

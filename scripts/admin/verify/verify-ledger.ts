@@ -1,5 +1,6 @@
 import type { AccountStore } from '../../../shared/accounts/account-store.ts';
 import type { Orphan, ReservationStore } from '../../../shared/billing/reservation-store.ts';
+import { DeadLetters } from '../../../shared/ledger/dead-letters.ts';
 import type { LedgerStore, RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
 import type { PriceStore } from '../../../shared/ledger/price-store.ts';
 import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
@@ -52,6 +53,7 @@ export async function verifyLedger(
   const shards = account === null ? Array.from({ length: shardCount }, (_, i) => i) : [shardOf(account)];
   for (const shard of shards) {
     await checkOrphans(dependencies.reservations, shard, account, releaseOrphans, verification);
+    verification.differences.push(...(await findUncounted(dependencies.redis, shard, account)));
   }
   let checked = 0;
   for await (const [shard, ids] of listByShard(dependencies.accounts, account)) {
@@ -101,6 +103,27 @@ async function checkOrphans(
       differences.push({ account: accountId, check, request_id, expected: '0', found: formatRub(costNano) });
     }
   }
+}
+
+/** Entries whose money is in no sum of MongoDB, because nobody could read them. */
+async function findUncounted(
+  redis: RedisClient,
+  shard: number,
+  account: string | null,
+): Promise<Difference[]> {
+  const differences: Difference[] = [];
+  for await (const { accountId, isCounted, streamId, reason } of new DeadLetters(redis).listShard(shard)) {
+    if (isCounted || (account !== null && accountId !== account)) continue;
+    const check = `the ledger entry ${shard}:${streamId} can be read`;
+    differences.push({
+      account: accountId ?? 'unknown',
+      check,
+      request_id: null,
+      expected: 'yes',
+      found: reason,
+    });
+  }
+  return differences;
 }
 
 const describeOrphan = ({ requestId, accountId, costNano, free }: Orphan) => ({

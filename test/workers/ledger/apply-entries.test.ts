@@ -13,6 +13,7 @@ const at = Date.UTC(2026, 10, 21, 12);
 
 const charge = (ms: number, seq: number, costNano: bigint): LedgerEntry => ({
   kind: 'charge',
+  damage: null,
   streamId: { ms, seq },
   costNano,
   shortfallNano: 0n,
@@ -33,6 +34,7 @@ const charge = (ms: number, seq: number, costNano: bigint): LedgerEntry => ({
 
 const refill = (ms: number, seq: number, amountNano: bigint): LedgerEntry => ({
   kind: 'refill',
+  damage: null,
   streamId: { ms, seq },
   amountNano,
   freeRequests: 1,

@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
-import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
 import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { Faults } from '../../../shared/storage/faults.ts';
 import { openMongo } from '../../../shared/storage/mongo-client.ts';
 import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
 import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
-import { openBooks, type Books } from '../../support/books.ts';
-import { captureLog } from '../../support/captured-log.ts';
+import { openBooks } from '../../support/books.ts';
 import { findStablePort } from '../../support/stable-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -56,45 +54,4 @@ test('a worker that alone does not reach MongoDB leaves the ledger to those that
   const isAtRest = async (): Promise<boolean> => (await accounts.findById(id))?.balanceNano === 5n;
   await waitFor('the money to be at rest', isAtRest, 15_000);
   t.not(await redis.get(redisKeys.ledgerLease(shardOf(id))), workerId);
-});
-
-/** As pino writes it. */
-const errorLevel = 50;
-
-/** Runs a reader that logs, until it has moved what can be moved. */
-async function readAll(t: ExecutionContext, books: Books) {
-  const { lines, log } = captureLog();
-  const faults = new Faults(log);
-  const { redis, accounts, hotAccounts, ledger: store } = books;
-  const leases = new ShardLeases(redis, randomUUID(), redisKeys.ledgerLease);
-  const reader = startLedgerReader({ redis, store, accounts, hotAccounts, leases, faults, log });
-  t.teardown(() => reader.stop());
-  return { faults, errors: () => lines.filter(({ level }) => level === errorLevel) };
-}
-
-test('an entry that cannot be read is told of once, with what to do, and the others of its shard wait behind it', async (t) => {
-  const books = await openBooks();
-  t.teardown(() => books.close());
-  const { redis, accounts } = books;
-  const { id } = await books.createAccount({ balanceNano: 5n });
-  const shard = shardOf(id);
-  const stream = redisKeys.ledgerStream(shard);
-  await books.moveAll();
-  const event = createRefillEvent('a refill', id, 'test');
-  const add = (v: number): Promise<string | null> =>
-    redis.xadd(stream, '*', 'kind', 'refill', 'amount', '7', 'event', JSON.stringify({ ...event, v }));
-  const broken = await add(2);
-  await add(1);
-
-  const { faults, errors } = await readAll(t, books);
-  await waitFor('the process to say so', () => faults.count === 1);
-  t.is((await accounts.findById(id))?.balanceNano, 5n);
-  await redis.xdel(stream, broken!);
-  await waitFor('the rest to be at rest', async () => (await accounts.findById(id))?.balanceNano === 12n);
-  await waitFor('the process to be well', () => faults.count === 0);
-  t.is(errors().length, 1);
-  t.regex(
-    String(errors()[0]!['msg']),
-    /entry \d+-\d+ has unknown version 2\. If a later release wrote it, run a worker of/,
-  );
 });

@@ -1,0 +1,247 @@
+import { randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import fc from 'fast-check';
+import { DeadLetters, maxDeadLetters, type DeadLetter } from '../../../shared/ledger/dead-letters.ts';
+import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
+import { createRefillEvent, tryParseLedgerEntry, unknownModel } from '../../../shared/ledger/usage-event.ts';
+import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { Faults } from '../../../shared/storage/faults.ts';
+import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
+import { ShardLedger } from '../../../workers/ledger/shard-ledger.ts';
+import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
+import { usageEvent } from '../../support/billing.ts';
+import { openBooks, type Books } from '../../support/books.ts';
+import { captureLog } from '../../support/captured-log.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** As pino writes it. */
+const errorLevel = 50;
+
+async function openStores(t: ExecutionContext) {
+  const books = await openBooks();
+  t.teardown(() => books.close());
+  const { id } = await books.createAccount({ balanceNano: 1_000n });
+  await books.moveAll();
+  const shard = shardOf(id);
+  const { lines, log } = captureLog();
+  const faults = new Faults(log);
+  const { redis, ledger: store, accounts, hotAccounts } = books;
+  const dependencies = { redis, store, accounts, hotAccounts, log };
+  return {
+    books,
+    redis,
+    id,
+    shard,
+    faults,
+    dependencies,
+    letters: new DeadLetters(redis),
+    errors: () => lines.filter(({ level }) => level === errorLevel),
+    add: (...fields: string[]) => redis.xadd(redisKeys.ledgerStream(shard), '*', ...fields),
+    move: () => new ShardLedger(dependencies, shard).moveBatch(),
+    startReader() {
+      const leases = new ShardLeases(redis, randomUUID(), redisKeys.ledgerLease);
+      const reader = startLedgerReader({ ...dependencies, leases, faults });
+      t.teardown(() => reader.stop());
+    },
+  };
+}
+
+async function listLetters(letters: DeadLetters): Promise<DeadLetter[]> {
+  const found: DeadLetter[] = [];
+  for await (const letter of letters.list()) found.push(letter);
+  return found;
+}
+
+/** The account's money in MongoDB. */
+async function readAtRest(books: Books, id: string) {
+  const { balanceNano, totalAddedNano, freeRequests, charges, codes } = (await books.accounts.findById(id))!;
+  return { balanceNano, totalAddedNano, freeRequests, charges, codes };
+}
+
+/** The account's money in Redis after it was restored from MongoDB and the ledger stream. */
+async function readRestored({ redis, hotAccounts }: Books, id: string) {
+  await redis.del(redisKeys.account(id));
+  await hotAccounts.load(id);
+  const hash = await redis.hgetall(redisKeys.account(id));
+  return {
+    balanceNano: BigInt(hash['bal']!),
+    totalAddedNano: BigInt(hash['added']!),
+    freeRequests: Number(hash['free']),
+    charges: Number(hash['charges']),
+    codes: Number(hash['codes']),
+  };
+}
+
+const chargeOf = (id: string, event: string, more: Readonly<Record<string, string>> = {}): string[] =>
+  Object.entries({
+    kind: 'charge',
+    account: id,
+    id: randomUUID(),
+    cost: '7',
+    shortfall: '0',
+    free: '0',
+    ordinal: '1',
+    event,
+    ...more,
+  }).flat();
+
+test('counts the money of an entry whose event a later release wrote, and keeps the entry', async (t) => {
+  const { books, id, add, move, letters, errors } = await openStores(t);
+  const requestId = randomUUID();
+  const event = JSON.stringify({ ...usageEvent(id, requestId), v: 2 });
+  const fields = chargeOf(id, event, { id: requestId });
+  await add(...fields);
+  t.like(await readRestored(books, id), { balanceNano: 993n, charges: 1 });
+  await move();
+  t.like(await readAtRest(books, id), { balanceNano: 993n, charges: 1 });
+  t.like(await readRestored(books, id), { balanceNano: 993n, charges: 1 });
+  const row = await books.ledger.logs.findOne({ _id: requestId });
+  t.like(row, { model: unknownModel, costNano: 7n, ordinal: 1, promptTokens: 0 });
+  t.like(await listLetters(letters), [
+    { accountId: id, isCounted: true, reason: 'its event has version 2', fields },
+  ]);
+  t.is(errors().length, 1);
+  t.regex(String(errors()[0]!['msg']), /its money is counted/);
+});
+
+test('counts a redeemed code whose event is damaged under the id of its refill', async (t) => {
+  const { books, id, add, move, letters } = await openStores(t);
+  const refillId = randomUUID();
+  const money = ['amount', '500', 'free', '2', 'event', '{"v":1,', 'ordinal', '1'];
+  await add('kind', 'refill', 'account', id, 'id', refillId, ...money);
+  await move();
+  t.like(await readAtRest(books, id), {
+    balanceNano: 1_500n,
+    totalAddedNano: 1_500n,
+    freeRequests: 2,
+    codes: 1,
+  });
+  t.like(await books.ledger.findEntries([refillId]), [{ kind: 'refill', amountNano: 500n, ordinal: 1 }]);
+  t.like(await books.ledger.refillLogs.findOne({ _id: refillId }), { amountNano: 500n, ordinal: 1 });
+  t.like(await listLetters(letters), [{ isCounted: true, reason: 'its event is not a JSON object' }]);
+});
+
+test('moves on past an entry whose money cannot be read, logs it once, and counts it nowhere', async (t) => {
+  const { books, id, shard, add, letters, errors, faults, startReader } = await openStores(t);
+  const refill = createRefillEvent('a refill', id, 'test');
+  await add('kind', 'gift', 'account', id, 'amount', '300', 'event', JSON.stringify({ v: 1 }));
+  await add(...chargeOf(id, JSON.stringify({}), { cost: 'seven' }));
+  await add('no', 'entry');
+  await add('kind', 'refill', 'account', id, 'amount', '20', 'free', '0', 'event', JSON.stringify(refill));
+  startReader();
+  await waitFor('the last entry to reach MongoDB', async () => {
+    return (await readAtRest(books, id)).balanceNano === 1_020n;
+  });
+  await waitFor('the stream to be empty', async () => {
+    return (await books.redis.xlen(redisKeys.ledgerStream(shard))) === 0;
+  });
+  t.like(await readRestored(books, id), { balanceNano: 1_020n, charges: 0 });
+  t.like(
+    (await listLetters(letters)).map(({ reason, isCounted, accountId }) => [reason, isCounted, accountId]),
+    [
+      ['kind is "gift"', false, id],
+      ['cost is "seven"', false, id],
+      ['it does not begin with its kind and its account', false, null],
+    ],
+  );
+  t.is(errors().length, 3);
+  t.is(faults.count, 0);
+});
+
+test('a reader that dies after it has copied an entry leaves one copy, and its money counts once', async (t) => {
+  const { books, id, shard, add, dependencies, letters, errors } = await openStores(t);
+  await add(...chargeOf(id, 'damaged'));
+  await add('kind', 'gift', 'account', id);
+  await add(...chargeOf(id, 'damaged', { ordinal: '2' }));
+  class DyingStore extends LedgerStore {
+    override insertEntries(): Promise<never> {
+      return Promise.reject(new Error('the process is gone'));
+    }
+  }
+  const store = new DyingStore(books.mongo.db);
+  await t.throwsAsync(new ShardLedger({ ...dependencies, store }, shard).moveBatch());
+  t.is((await listLetters(letters)).length, 3);
+  t.is(await new ShardLedger(dependencies, shard).moveBatch(), 3);
+  t.deepEqual(
+    (await listLetters(letters)).map(({ isCounted }) => isCounted),
+    [true, false, true],
+  );
+  t.is(errors().length, 3);
+  t.like(await readAtRest(books, id), { balanceNano: 986n, charges: 2 });
+});
+
+test('a shard with as many dead letters as are kept waits, and goes on once some are discarded', async (t) => {
+  const { books, id, shard, redis, add, letters, faults, errors, startReader } = await openStores(t);
+  const common = { shard, reason: 'old', isCounted: true, accountId: id, fields: ['kind', 'gift'] };
+  for (let seq = 0; seq < maxDeadLetters; seq++) await letters.add({ ...common, streamId: `1-${seq}` });
+  await add('kind', 'gift', 'account', id);
+  await add(...chargeOf(id, JSON.stringify({ v: 2 })));
+  startReader();
+  await waitFor('the process to report it', () => faults.count === 1);
+  t.is((await readAtRest(books, id)).balanceNano, 1_000n);
+  t.regex(String(errors()[0]!['msg']), /1000 dead letters.*"admin ledger discard"/);
+  for await (const letter of letters.listShard(shard)) await letters.delete(letter);
+  await waitFor('the shard to go on', async () => (await readAtRest(books, id)).balanceNano === 993n);
+  await waitFor('the process to be healthy', () => faults.count === 0);
+  t.is(await redis.xlen(redisKeys.ledgerDead(shard)), 2);
+});
+
+test('an entry that is returned to the ledger twice counts once', async (t) => {
+  const { books, id, shard, letters, move } = await openStores(t);
+  const fields = chargeOf(id, JSON.stringify({ v: 1 })).filter((_, i) => i !== 4 && i !== 5);
+  const letter: DeadLetter = {
+    shard,
+    streamId: '5-1',
+    reason: 'an older release could not read it',
+    isCounted: false,
+    accountId: id,
+    fields,
+  };
+  // As if the command had died after the first time.
+  await letters.returnToLedger(letter);
+  await letters.returnToLedger(letter);
+  await move();
+  t.like(await readAtRest(books, id), { balanceNano: 993n, charges: 1 });
+  t.like(await readRestored(books, id), { balanceNano: 993n, charges: 1 });
+});
+
+const damagedText = fc.oneof(
+  fc.constantFrom('', '-', '-1', '1.5', '1e3', ' 7', '7 ', '٣', '0x10', '1'.repeat(18), 'nan', 'inf'),
+  fc.string({ maxLength: 6, unit: 'binary' }),
+);
+const amount = fc.oneof({ weight: 4, arbitrary: fc.nat(1_000).map(String) }, damagedText);
+const isFree = fc.oneof({ weight: 4, arbitrary: fc.constantFrom('0', '1') }, damagedText);
+const entry = fc.oneof(
+  fc.record({ kind: fc.constant('charge'), cost: amount, shortfall: amount, free: isFree, ordinal: amount }),
+  fc.record(
+    { kind: fc.constant('refill'), amount, free: amount, ordinal: amount },
+    { requiredKeys: ['kind', 'amount', 'free'] },
+  ),
+  fc.record({ kind: damagedText, amount, free: amount }),
+  fc.record({ kind: fc.constantFrom('charge', 'refill') }),
+);
+
+test('MongoDB and a restored account count the same entries, however they are damaged', async (t) => {
+  const { books, shard, move, redis, add } = await openStores(t);
+  await fc.assert(
+    fc.asyncProperty(fc.array(entry, { minLength: 1, maxLength: 12 }), async (entries) => {
+      const { id } = await books.createAccount({ balanceNano: 1_000n, shard });
+      let expected = 1_000n;
+      for (const { kind, ...money } of entries) {
+        const fields = ['kind', kind, 'account', id, ...Object.entries(money).flat(), 'event', 'x'];
+        await add(...fields);
+        const read = tryParseLedgerEntry('1-1', fields);
+        if (read !== null) expected += read.kind === 'charge' ? -read.costNano : read.amountNano;
+      }
+      const onItsWay = await readRestored(books, id);
+      await move();
+      t.is(await redis.xlen(redisKeys.ledgerStream(shard)), 0);
+      const atRest = await readAtRest(books, id);
+      t.deepEqual(onItsWay, atRest);
+      t.is(atRest.balanceNano, expected);
+      t.deepEqual(await readRestored(books, id), atRest);
+      await redis.del(redisKeys.ledgerDead(shard));
+    }),
+    { numRuns: 40 },
+  );
+});
