@@ -1,14 +1,14 @@
-# One image for every role: the command says whether a container is an api, a worker or an administrator's shell.
+# One image for every role: the command determines whether a container is an api, a worker or an admin shell.
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
-# Packages change more seldom than sources: a layer of their own.
+# Packages change less often than sources, so they get their own layer.
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY . .
-# test/ and examples/ are not in the build's context, so dist/ holds what runs and nothing else.
+# test/ and examples/ are not in the build context, so dist/ contains only what runs.
 RUN npm run build && rm dist/.tsbuildinfo-build
-# What only the embedded servers need goes by name: --omit=optional would take the binaries of sharp with it, which are
-# optional packages of sharp's own.
+# Removes the packages that only the embedded servers need, by name: --omit=optional would also remove sharp's binaries,
+# which are optional packages of sharp.
 RUN npm prune --omit=dev --no-audit --no-fund \
   && npm uninstall --no-save --omit=dev --no-audit --no-fund \
     $(node --print "Object.keys(require('./package.json').optionalDependencies).join(' ')")
@@ -20,9 +20,9 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY --from=build /app/catalog.yaml ./
-# A user of the base image. The process writes nothing to the container's disk.
+# This user comes with the base image. The process writes nothing to the container's disk.
 USER node
 EXPOSE 8080
 STOPSIGNAL SIGTERM
-# As node itself: under npm, SIGTERM would reach npm first.
+# Run node directly: under npm, SIGTERM would reach npm first.
 CMD ["node", "--enable-source-maps", "--max-semi-space-size=32", "dist/api/main.js"]

@@ -1,6 +1,6 @@
-// Chats in the terminal; the answer appears as it is generated.
-//   node dist/examples/chat.js "What is a replica set?"     asks once
-//   node dist/examples/chat.js                              goes on until Ctrl-D
+// Chats in the terminal. The answer is printed as it is generated.
+//   node dist/examples/chat.js "What is a replica set?"     one question
+//   node dist/examples/chat.js                              continues until Ctrl-D
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import type OpenAI from 'openai';
@@ -29,7 +29,7 @@ await runExample(async () => {
     return;
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  // Questions may also come through a pipe, one a line; nobody reads a prompt then.
+  // Questions may also come from a pipe, one per line. No prompt is printed then.
   const prompt = (): void => {
     if (process.stdin.isTTY) terminal.prompt();
   };
@@ -40,7 +40,7 @@ await runExample(async () => {
   }
 });
 
-/** Prints what comes as it comes. @returns all of it, for the next turn */
+/** Prints the answer as it arrives. @returns the whole answer, for the next turn */
 async function streamResponse(client: OpenAI, model: string, messages: readonly Message[]): Promise<string> {
   const stream = await client.chat.completions.create({
     model,

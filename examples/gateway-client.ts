@@ -2,18 +2,18 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import OpenAI, { APIConnectionError, APIError } from 'openai';
 
-/** What went wrong and what to do, for whoever ran the example: one sentence, no stack. */
+/** An error that the user can fix. Its message is shown without a stack trace. */
 export class ExampleError extends Error {
   override readonly name = 'ExampleError';
 }
 
-/** The receipt that the gateway adds to every usage; OpenAI's own types do not know it. */
+/** The receipt that the gateway adds to every `usage`. OpenAI's types do not include it. */
 export interface Receipt {
   readonly cost_request?: number;
   readonly free_request?: boolean | null;
 }
 
-/** The official client, unmodified; all that makes it a client of the gateway is where it calls and with which key. */
+/** Creates the official client, unmodified. Only the base URL and the key are specific to the gateway. */
 export function createGatewayClient(env: NodeJS.ProcessEnv): OpenAI {
   const baseURL = findBaseUrl(env);
   return new OpenAI({ baseURL, apiKey: findApiKey(env, baseURL) });
@@ -28,8 +28,8 @@ function findBaseUrl(env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * Keys of the gateway begin with `mg-`. Another one in OPENAI_API_KEY is a vendor's own, set for the catalog perhaps:
- * it is no use here, and no business of a server that is not the vendor's.
+ * Keys of the gateway begin with `mg-`. Any other key in OPENAI_API_KEY is a vendor's, perhaps set for the catalog. It
+ * does not work here, and must not be sent to anybody but the vendor.
  */
 function findApiKey(env: NodeJS.ProcessEnv, baseUrl: string): string {
   const given = env['OPENAI_API_KEY'] ?? '';
@@ -39,12 +39,12 @@ function findApiKey(env: NodeJS.ProcessEnv, baseUrl: string): string {
   if (demo !== null) return demo;
   const problem = given === '' ? 'OPENAI_API_KEY is not set' : 'OPENAI_API_KEY is not a key of the gateway';
   throw new ExampleError(
-    `${problem}: set it to one that begins with mg-, such as "npm start" prints ` +
-      'or "npm run -s admin -- account create --balance 100" makes.',
+    `${problem}: set it to one that begins with mg-, such as the one that "npm start" prints ` +
+      'or that "npm run -s admin -- account create --balance 100" creates.',
   );
 }
 
-/** The demo account's key, which `npm start` keeps; null where it has never run here. */
+/** Reads the demo account's key, which `npm start` saves. Null if it has never run here. */
 function readDemoKey(dataDir: string): string | null {
   try {
     const secrets = JSON.parse(readFileSync(join(dataDir, 'secrets.json'), 'utf8')) as {
@@ -57,9 +57,9 @@ function readDemoKey(dataDir: string): string | null {
   }
 }
 
-/** Runs an example to its end; what a user can do something about is said in one line. */
+/** Runs an example. Prints errors that the user can fix in one line. */
 export async function runExample(run: () => Promise<void>): Promise<void> {
-  // A reader that has seen enough, such as `head`, is no failure.
+  // A reader that closes the pipe early, such as `head`, is not an error.
   process.stdout.on('error', () => process.exit(0));
   try {
     await run();
@@ -71,11 +71,11 @@ export async function runExample(run: () => Promise<void>): Promise<void> {
 
 function describe(error: unknown): string {
   if (error instanceof APIConnectionError) {
-    return 'The gateway does not answer: is it running ("npm start"), and is MODEL_GATEWAY_URL right?';
+    return 'The gateway does not answer. Is it running ("npm start"), and is MODEL_GATEWAY_URL correct?';
   }
   if (error instanceof APIError) return `The gateway refused: ${error.message}`;
   if (error instanceof ExampleError) return error.message;
-  // Wrong options, and files that are not there: their messages say all there is.
+  // For invalid options and missing files, the message is enough.
   const { code } = error as NodeJS.ErrnoException;
   if (error instanceof Error && code !== undefined) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -83,7 +83,7 @@ function describe(error: unknown): string {
 
 export const readReceipt = (usage: object | null | undefined): Receipt => usage ?? {};
 
-/** A price as the gateway tells it, such as `0.00045 RUB`. */
+/** Formats a price as the gateway does, such as `0.00045 RUB`. */
 export function formatReceipt({ cost_request: cost, free_request: free }: Receipt): string {
   return free ? 'a free request' : `${(cost ?? 0).toFixed(9).replace(/\.?0+$/, '')} RUB`;
 }

@@ -1,4 +1,4 @@
-// Runs the example that its first argument names: node dist/examples/main.js chat "Hello!"
+// Runs the example given as its first argument: node dist/examples/main.js chat "Hello!"
 const examples = {
   'semantic-search': () => import('./semantic-search.ts'),
   chat: () => import('./chat.ts'),
@@ -7,7 +7,7 @@ const examples = {
 
 const [, , name = ''] = process.argv;
 if (Object.hasOwn(examples, name)) {
-  // The example finds its own arguments where it would if it had been started itself.
+  // Removes the name, so that the example finds its arguments as if it had been started directly.
   process.argv.splice(2, 1);
   await examples[name as keyof typeof examples]();
 } else {

@@ -1,6 +1,6 @@
 const width = 30;
 
-/** A bar on one line of a terminal; where the stream is a file or a pipe, it writes nothing. */
+/** A one-line progress bar for a terminal. Writes nothing if the stream is a file or a pipe. */
 export class ProgressBar {
   readonly #stream: NodeJS.WriteStream;
   readonly #label: string;

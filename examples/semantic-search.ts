@@ -1,4 +1,4 @@
-// Finds the lines of a text file that are nearest in meaning to a question.
+// Finds the lines of a text file that are closest in meaning to a question.
 //   node dist/examples/semantic-search.js examples/household-hints.txt "How do I get wine out of a carpet?"
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -13,10 +13,10 @@ import {
 import { ProgressBar } from './progress-bar.ts';
 
 const usage = 'Usage: semantic-search <file> "question" [--top 5] [--model use-lite-en-512]';
-/** Lines of one call: few for a small file, many for a large one, as calls a minute are limited. */
+/** Lines per call: few for a small file, many for a large one, because calls per minute are limited. */
 const linesPerCall = { min: 16, max: 256 };
-const wantedCalls = 40;
-/** Calls under way at once; those that reach the gateway together share calls to the vendor. */
+const targetCalls = 40;
+/** Concurrent calls. The gateway merges simultaneous ones into shared vendor calls. */
 const parallelCalls = 8;
 
 interface EmbeddedTexts {
@@ -42,14 +42,14 @@ await runExample(async () => {
   if (lines.length === 0) throw new ExampleError(`${file} has no lines to search.`);
 
   const client = createGatewayClient(process.env);
-  const asked = await embed(client, values.model, [question]);
-  const read = await embedInBatches(client, values.model, lines);
-  const hits = read.vectors
-    .map((vector, i) => ({ line: lines[i]!, score: cosine(asked.vectors[0]!, vector) }))
+  const embeddedQuestion = await embed(client, values.model, [question]);
+  const embeddedLines = await embedInBatches(client, values.model, lines);
+  const hits = embeddedLines.vectors
+    .map((vector, i) => ({ line: lines[i]!, score: cosine(embeddedQuestion.vectors[0]!, vector) }))
     .sort((a, b) => b.score - a.score)
     .slice(0, top);
   for (const { line, score } of hits) process.stdout.write(`${score.toFixed(3)}  ${line}\n`);
-  const paid = formatReceipt({ cost_request: asked.costRub + read.costRub });
+  const paid = formatReceipt({ cost_request: embeddedQuestion.costRub + embeddedLines.costRub });
   process.stderr.write(`${lines.length} lines and a question embedded for ${paid}\n`);
 });
 
@@ -59,20 +59,20 @@ async function embedInBatches(
   lines: readonly string[],
 ): Promise<EmbeddedTexts> {
   const { min, max } = linesPerCall;
-  const batchSize = Math.min(max, Math.max(min, Math.ceil(lines.length / wantedCalls)));
+  const batchSize = Math.min(max, Math.max(min, Math.ceil(lines.length / targetCalls)));
   const batches = Array.from({ length: Math.ceil(lines.length / batchSize) }, (_, i) =>
     lines.slice(i * batchSize, (i + 1) * batchSize),
   );
-  // A call over the account's limit is made again when the gateway says; a large file meets it more than twice.
-  const patient = client.withOptions({ maxRetries: 5 });
+  // The client retries calls over the account's limit when the gateway says. A large file exceeds it more than twice.
+  const retryingClient = client.withOptions({ maxRetries: 5 });
   const bar = new ProgressBar(process.stderr, 'Embedding', lines.length);
-  const answers: EmbeddedTexts[] = [];
+  const results: EmbeddedTexts[] = [];
   let next = 0;
-  // Each of these takes the next batch as soon as it is done with its last.
+  // Each of these loops takes the next batch when its previous one is done.
   const workThrough = async (): Promise<void> => {
     while (next < batches.length) {
       const index = next++;
-      answers[index] = await embed(patient, model, batches[index]!);
+      results[index] = await embed(retryingClient, model, batches[index]!);
       bar.advance(batches[index]!.length);
     }
   };
@@ -82,20 +82,20 @@ async function embedInBatches(
     bar.end();
   }
   return {
-    vectors: answers.flatMap((answer) => answer.vectors),
-    costRub: answers.reduce((sum, answer) => sum + answer.costRub, 0),
+    vectors: results.flatMap((result) => result.vectors),
+    costRub: results.reduce((sum, result) => sum + result.costRub, 0),
   };
 }
 
 async function embed(client: OpenAI, model: string, input: readonly string[]): Promise<EmbeddedTexts> {
-  const answer = await client.embeddings.create({ model, input: [...input] });
+  const response = await client.embeddings.create({ model, input: [...input] });
   return {
-    vectors: answer.data.map((one) => one.embedding),
-    costRub: readReceipt(answer.usage).cost_request ?? 0,
+    vectors: response.data.map(({ embedding }) => embedding),
+    costRub: readReceipt(response.usage).cost_request ?? 0,
   };
 }
 
-/** How alike two directions are: 1 the same, 0 nothing in common. */
+/** Cosine similarity: 1 for the same direction, 0 for nothing in common. */
 function cosine(a: readonly number[], b: readonly number[]): number {
   let [dot, lengthA, lengthB] = [0, 0, 0];
   for (let i = 0; i < a.length; i++) {
