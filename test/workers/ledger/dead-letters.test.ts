@@ -38,7 +38,7 @@ async function openStores(t: ExecutionContext) {
     errors: () => lines.filter(({ level }) => level === errorLevel),
     add: (...fields: string[]) => redis.xadd(redisKeys.ledgerStream(shard), '*', ...fields),
     move: () => new ShardLedger(dependencies, shard).moveBatch(),
-    startReader() {
+    startReader: (): void => {
       const leases = new ShardLeases(redis, randomUUID(), redisKeys.ledgerLease);
       const reader = startLedgerReader({ ...dependencies, leases, faults });
       t.teardown(() => reader.stop());
