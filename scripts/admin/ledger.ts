@@ -44,7 +44,7 @@ export const ledgerVerbs: Record<string, AdminVerb> = {
   },
 };
 
-async function* listDead(redis: RedisClient): AsyncGenerator<unknown> {
+async function* listDead(redis: RedisClient): AsyncGenerator {
   for await (const { shard, streamId, accountId, isCounted, reason, fields } of new DeadLetters(
     redis,
   ).list()) {
