@@ -4,60 +4,73 @@ import { addCounts, noCounts, runAva, sayFailures, toCompiled } from './ava.mjs'
 import { binOf, root, run, say, showProgress } from './processes.mjs';
 import { runShortForm } from './run-real-tests.mjs';
 
+const tests = 'dist/test';
+
 /**
- * Load and deaths for minutes, and attacks by the thousand: other tests beside them would be tested for their patience.
- * The two run side by side after all others: while a process starts again after its death, half the machine is idle.
+ * The long suites: what only `npm test -- --all` runs. Processes die, stores fail, attacks come by the thousand, and
+ * servers are real. Files in a later phase run after all others, because they would test the patience of those beside them.
  */
-const demandingTests = ['dist/test/crash/random-deaths.test.js', 'dist/test/hostile/all-attacks.test.js'];
-
-/** They run last, with servers that the runner starts for them. */
-const realTests = 'dist/test/real';
-const hasRealTests = () => existsSync(join(root, realTests));
-
-/** Begin first: near the end of the others they would keep the run waiting, with most of the machine idle. */
-const longTests = [
-  'dist/test/scripts/bench/bench.test.js',
-  'dist/test/workers/upstreams/builtin/text-encoder.test.js',
+const longSuites = [
+  [`${tests}/crash/**/*.test.js`, `${tests}/hostile/**/*.test.js`, `${tests}/scripts/bench/bench.test.js`],
+  [`${tests}/crash/random-deaths.test.js`, `${tests}/hostile/all-attacks.test.js`],
 ];
+/** They run last, with servers that the runner starts for them. */
+const realTests = `${tests}/real`;
+
+/** They take longest, and begin first: near the end they would keep the run waiting, with most of the machine idle. */
+const slowTests = [`${tests}/workers/upstreams/builtin/text-encoder.test.js`, `${tests}/api/routing.test.js`];
 
 /**
- * Runs lint, format check, all tests and the short form of those on real stores, or only the test files that are named.
+ * Runs lint, format check and the tests, with `--all` also the long suites and the short form of the tests on real stores,
+ * or only the test files that are named.
  * The last line on stdout, "N passed, N failed", is for machines; a check that fails counts as a failed test.
  */
 export async function runTests(args) {
   const names = args.filter((arg) => !arg.startsWith('-'));
-  const flags = args.filter((arg) => arg.startsWith('-'));
+  const isAll = args.includes('--all');
+  const flags = args.filter((arg) => arg.startsWith('-') && arg !== '--all');
+  const isWhole = names.length === 0;
   if (process.env.REDIS_URL) say('REDIS_URL is set: the tests share that Redis and run one by one.');
-  const phases = names.length > 0 ? [names.map(toCompiled)] : allTests();
   const [failedChecks, counts] = await Promise.all([
-    args.length > 0 ? [] : checkStyle(),
-    runPhases(flags, phases, names.length === 0),
+    isWhole && flags.length === 0 ? checkStyle() : [],
+    runPhases(flags, isWhole ? [allButLong(), ...(isAll ? longPhases() : [])] : [names.map(toCompiled)]),
   ]);
+  const isReal = isWhole && isAll && existsSync(join(root, realTests));
+  const sum = isReal ? addCounts(counts, await runShortForm(flags)) : counts;
   for (const name of failedChecks) say(`The ${name} failed; what it found is further up.`);
-  sayFailures(counts);
-  const failed = counts.failed + failedChecks.length;
-  process.stdout.write(`${counts.passed} passed, ${failed} failed\n`);
+  sayFailures(sum);
+  const failed = sum.failed + failedChecks.length;
+  process.stdout.write(`${sum.passed} passed, ${failed} failed\n`);
   return failed === 0;
 }
 
-async function runPhases(flags, phases, isWhole) {
+async function runPhases(flags, phases) {
   let sum = noCounts;
   for (const files of phases) sum = addCounts(sum, await runAva([...flags, ...files]));
-  return isWhole && hasRealTests() ? addCounts(sum, await runShortForm(flags)) : sum;
+  return sum;
 }
 
+const isThere = (pattern) => existsSync(join(root, pattern.split('/**')[0]));
+
 /** ava begins files in the order of the patterns that they match first. */
-function allTests() {
-  const isThere = (path) => existsSync(join(root, path));
-  const demanding = demandingTests.filter(isThere);
-  const others = [
-    ...longTests.filter(isThere),
-    'dist/test/**/*.test.js',
-    ...(hasRealTests() ? [`!${realTests}/**`] : []),
-    ...demanding.map((path) => `!${path}`),
-  ];
-  return demanding.length > 0 ? [others, demanding] : [others];
-}
+const allButLong = () => [
+  ...slowTests.filter(isThere),
+  `${tests}/**/*.test.js`,
+  ...[...longSuites.flat(), `${realTests}/**`].filter(isThere).map((pattern) => `!${pattern}`),
+];
+
+/** Each phase leaves out what runs in a later one. */
+const longPhases = () =>
+  longSuites
+    .map((phase, i) => [
+      ...phase.filter(isThere),
+      ...longSuites
+        .slice(i + 1)
+        .flat()
+        .filter(isThere)
+        .map((pattern) => `!${pattern}`),
+    ])
+    .filter(([first]) => first !== undefined && !first.startsWith('!'));
 
 /**
  * Checks what a build does not, beside the tests, which leave processors idle while they wait.
