@@ -28,12 +28,12 @@ async function ask(stack: TestStack, account: TestAccount): Promise<string> {
   return response.headers.get('x-request-id')!;
 }
 
-/** Until everything that was settled is in MongoDB. */
+/** Waits until everything that was settled is in MongoDB. */
 async function settleDown(stack: TestStack): Promise<void> {
   await waitForNoReservation(stack);
   for (let shard = 0; shard < shardCount; shard++) {
     await waitFor(
-      `stream ${shard} to be at rest`,
+      `stream ${shard} to be idle`,
       async () => (await stack.redis.xlen(redisKeys.ledgerStream(shard))) === 0,
     );
   }
@@ -42,7 +42,7 @@ async function settleDown(stack: TestStack): Promise<void> {
 const verify = (stack: TestStack, ...args: string[]): Promise<Verification> =>
   readAdmin<Verification>(stack.env, 'ledger', 'verify', ...args);
 
-/** As the command does it, in this process. */
+/** Runs the check in this process, as the command does. */
 async function findDifferences({ redis, mongo, config }: TestStack, account: string): Promise<Difference[]> {
   const dependencies = {
     redis,
@@ -55,7 +55,7 @@ async function findDifferences({ redis, mongo, config }: TestStack, account: str
   return (await verifyLedger(dependencies, options)).differences;
 }
 
-test('a stack that works is clean, at rest and while it works', async (t) => {
+test('a healthy stack has no differences, idle or under load', async (t) => {
   const stack = await useStack(t);
   const accounts = await Promise.all(Array.from({ length: 4 }, () => stack.createAccount()));
   const loading = new AbortController();
@@ -81,7 +81,7 @@ test('a stack that works is clean, at rest and while it works', async (t) => {
   t.true(one.entries < asked);
 });
 
-test('whatever is not as it must be is named, and nothing is repaired', async (t) => {
+test('every inconsistency is reported and nothing is repaired', async (t) => {
   const stack = await useStack(t);
   const { db } = stack.mongo;
   const accounts = db.collection<{ _id: string }>('accounts');
@@ -130,7 +130,7 @@ test('whatever is not as it must be is named, and nothing is repaired', async (t
   );
 });
 
-test('an entry that is on its way twice is named', async (t) => {
+test('an entry that is in the stream twice is reported', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const account = await stack.createAccount();
   const stream = redisKeys.ledgerStream(shardOf(account.id));
@@ -140,7 +140,7 @@ test('an entry that is on its way twice is named', async (t) => {
   t.true(differences.some((one) => one.check === 'a request is in the ledger once'));
 });
 
-test('a reservation whose request is gone is told, released when asked, and by itself where a worker runs', async (t) => {
+test('a reservation without its request is reported, released on request, and released automatically if a worker runs', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const account = await stack.createAccount({ balance: '10' });
   const reserve = async (agoMs: number): Promise<string> => {

@@ -18,7 +18,7 @@ function read(countsTokens: boolean, pieces: readonly string[]): Answer[] {
   return answers;
 }
 
-test('answers are the same wherever the bytes are cut', (t) => {
+test('responses are parsed the same wherever the bytes are split', (t) => {
   const wire = streamed + failed + streamed;
   const atOnce = read(true, [wire]);
   t.deepEqual(
@@ -35,12 +35,12 @@ test('answers are the same wherever the bytes are cut', (t) => {
   }
 });
 
-test('a stream without its end mark is not done', (t) => {
+test('a stream without its end marker is not done', (t) => {
   const [answer] = read(true, [streamed.replace('[DONE]', '[LOST]')]);
   t.false(answer?.isDone);
 });
 
-test('a body is kept only where it is asked for', (t) => {
+test('a body is stored only if requested', (t) => {
   const answers: Answer[] = [];
   const reader = new AnswerReader(false, (answer) => answers.push(answer));
   reader.keepsBody = true;
@@ -53,6 +53,6 @@ test('a body is kept only where it is asked for', (t) => {
   );
 });
 
-test('what is no HTTP answer is refused', (t) => {
+test('input that is not an HTTP response is refused', (t) => {
   t.throws(() => read(false, ['HTTP/1.1 200 OK\r\n\r\nto the end']), { message: /without a length/ });
 });

@@ -26,16 +26,16 @@ test('a lock file is held until it is released, and leaves nothing beside it', (
   t.deepEqual(readdirSync(folder), []);
 });
 
-test('the file of a process that is gone is replaced, and what it said is returned', (t) => {
+test('the lock file of a process that no longer exists is replaced, and its content is returned', (t) => {
   const path = join(makeFolder(t), 'lock');
-  // The same pid, and another process.
+  // The same pid, but another process.
   const gone = { pid: process.pid, startedAt: 'long ago', note: 'left' };
   writeFileSync(path, JSON.stringify(gone));
   t.deepEqual(takeLockFile(path, { ...self, note: 'new' }, refuse), [gone]);
   t.deepEqual(readLockFile(path), { ...self, note: 'new' });
 });
 
-test('a damaged file protects nothing', (t) => {
+test('a damaged lock file protects nothing', (t) => {
   for (const damaged of ['', '{"pid":', 'null', '{"pid":"1"}']) {
     const path = join(makeFolder(t), 'lock');
     writeFileSync(path, damaged);
@@ -44,7 +44,7 @@ test('a damaged file protects nothing', (t) => {
   }
 });
 
-test('the file of another process is not released', (t) => {
+test("another process's lock file is not released", (t) => {
   const path = join(makeFolder(t), 'lock');
   const text = JSON.stringify({ pid: process.pid + 1, startedAt: 'now' });
   writeFileSync(path, text);
@@ -52,7 +52,7 @@ test('the file of another process is not released', (t) => {
   t.is(readFileSync(path, 'utf8'), text);
 });
 
-test('of many processes that find the same stale file one holds it', async (t) => {
+test('of many processes that find the same stale file, exactly one takes the lock', async (t) => {
   const path = join(makeFolder(t), 'lock');
   writeFileSync(path, JSON.stringify({ pid: process.pid, startedAt: 'long ago' }));
   const children = Array.from({ length: 8 }, () =>

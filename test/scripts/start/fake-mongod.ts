@@ -1,5 +1,6 @@
-// What `npm start` relies on of a real mongod: `fake-mongod.js --replSet … --keyFile …` keeps its replica set and its
-// users under --dbpath, asks everybody for a password, and knows at first but its own user, whose password is the key.
+// Stands in for a real mongod with the features that `npm start` relies on: `fake-mongod.js --replSet … --keyFile …`
+// keeps its replica set and its users under --dbpath, requires a password from everyone, and at first knows only its
+// internal user, whose password is the key.
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -46,7 +47,7 @@ const passwordOf = (name: string): string | undefined =>
   name === 'local.__system' ? key : state.users[name];
 const isMember = (): boolean => state.config?.members[0]?.host === address;
 
-/** One connection: who it is, and the exchange by which it says so. */
+/** One connection: its user, and the authentication exchange. */
 class Session {
   user: string | null = null;
   #claimed = '';

@@ -15,19 +15,19 @@ async function startBelowNpm(t: ExecutionContext) {
   t.teardown(() => npm.kill('SIGKILL'));
   const pid = Number(await readFirstLine(npm.stdout, new AbortController().signal));
   const readReason = async (): Promise<string> => {
-    await waitFor('it stops', () => existsSync(file) && readFileSync(file, 'utf8') !== '');
+    await waitFor('it to stop', () => existsSync(file) && readFileSync(file, 'utf8') !== '');
     return readFileSync(file, 'utf8');
   };
   return { npm, pid, readReason };
 }
 
-test('a command stops when its npm is gone, even where a shell stands between them', async (t) => {
+test('a command stops when its npm has exited, even if there is a shell between them', async (t) => {
   const { npm, readReason } = await startBelowNpm(t);
   npm.kill('SIGKILL');
   t.is(await readReason(), 'npm is gone');
 });
 
-test('a signal is a wish to stop', async (t) => {
+test('a signal requests a stop', async (t) => {
   const { pid, readReason } = await startBelowNpm(t);
   process.kill(pid, 'SIGHUP');
   t.is(await readReason(), 'SIGHUP');

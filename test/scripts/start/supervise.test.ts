@@ -12,20 +12,20 @@ import { EventLog, fakePart, makeFolder, politeCode, readLines } from './fake-pa
 
 const endless = `setInterval(() => undefined, 1_000); console.log('ready');`;
 
-test('a part that is killed is named with its signal and runs again within a second', async (t) => {
+test('a killed part is reported with its signal and runs again within a second', async (t) => {
   const events = new EventLog();
   const part = new SupervisedPart(fakePart(makeFolder(t), 'one', endless), events);
   t.teardown(() => part.stop());
   await part.start();
   process.kill(part.pid!, 'SIGKILL');
-  await waitFor('it runs again', () => events.restarts.length === 1);
+  await waitFor('it to run again', () => events.restarts.length === 1);
   t.is(events.deaths[0]?.signal, 'SIGKILL');
   t.true(events.deaths[0]!.restartInMs < 1_000);
   t.is(events.pids.length, 2);
   t.is(part.pid, events.pids[1]);
 });
 
-test('a part that dies again and again is tried again, ever later but never after more than five seconds', async (t) => {
+test('a part that keeps dying is restarted with growing delays of at most five seconds', async (t) => {
   const events = new EventLog();
   const code = `console.error('TypeError: nothing works'); process.exit(3);`;
   const part = new SupervisedPart(fakePart(makeFolder(t), 'one', code, { firstStart: 'retry' }), events);
@@ -42,7 +42,7 @@ test('a part that dies again and again is tried again, ever later but never afte
   t.is(events.deaths[0]?.reason, 'TypeError: nothing works');
 });
 
-test('a part without which nothing runs is not tried again when it does not come up, and says why', async (t) => {
+test('an essential part that does not start is not retried, and the reason is reported', async (t) => {
   const events = new EventLog();
   const part = new SupervisedPart(
     fakePart(makeFolder(t), 'one', `console.error('no room'); process.exit(1);`),
@@ -55,7 +55,7 @@ test('a part without which nothing runs is not tried again when it does not come
   t.is(events.pids.length, 1);
 });
 
-test('a program that does not exist is a part that did not come up', async (t) => {
+test('a program that does not exist is a part that did not start', async (t) => {
   const spec = {
     ...fakePart(makeFolder(t), 'one', ''),
     launch: () => ({ file: '/nowhere/redis', args: [] }),
@@ -64,7 +64,7 @@ test('a program that does not exist is a part that did not come up', async (t) =
   await t.throwsAsync(part.start(), { instanceOf: PartFailed, message: /ENOENT/ });
 });
 
-test('a supervisor without a file left tells of it, and starts part and guardian once it has some', async (t) => {
+test('a supervisor that is out of file descriptors reports it, and starts part and guardian once it has some', async (t) => {
   const program = fileURLToPath(new URL('scarce-supervisor.js', import.meta.url));
   const child = spawn('sh', ['-c', 'ulimit -n 64; exec "$0" "$1"', process.execPath, program], {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -9,7 +9,7 @@ const refusal = /not supported by the embedded MongoDB; set MONGODB_URL/;
 
 type Things = mongo.Collection;
 
-/** What MongoDB can do and this server cannot, by the code with which it says so. */
+/** Features of MongoDB that this server lacks, by the error code of the refusal. */
 const refused: Record<string, [code: number, (things: Things) => Promise<unknown>]> = {
   'an unknown command': [59, ({ db }) => db.command({ mapReduce: 'things' })],
   'collation of a find': [
@@ -43,7 +43,7 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
   $type: [2, (things) => things.findOne({ n: { $type: 'int' } })],
   $elemMatch: [2, (things) => things.findOne({ list: { $elemMatch: { $gt: 1 } } })],
   'an unknown operator inside $or': [2, (things) => things.findOne({ $or: [{ n: { $bits: 1 } }] })],
-  'an element of an array by its number': [2, (things) => things.findOne({ 'list.0': 1 })],
+  'an array element by its index': [2, (things) => things.findOne({ 'list.0': 1 })],
   'the order of objects': [2, (things) => things.findOne({ n: { $gt: { a: 1 } } })],
   'a Decimal128 in a filter': [2, (things) => things.findOne({ n: Decimal128.fromString('1') })],
   'a Decimal128 in a document': [2, (things) => things.insertOne({ a: [Decimal128.fromString('1')] })],
@@ -62,7 +62,7 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
   'sorting by an array': [2, (things) => things.find().sort({ list: 1 }).toArray()],
   'a positional projection': [2, (things) => things.findOne({ list: 1 }, { projection: { 'list.$': 1 } })],
   'a computed projection': [2, (things) => things.findOne({}, { projection: { a: '$b' } })],
-  'a projection that leaves out': [2, (things) => things.findOne({}, { projection: { a: 0 } })],
+  'an exclusion projection': [2, (things) => things.findOne({}, { projection: { a: 0 } })],
   'a find without _id': [2, (things) => things.findOne({}, { projection: { _id: 0, a: 1 } })],
   'a nested projection': [2, (things) => things.findOne({}, { projection: { 'a.b': 1 } })],
   'sorting by text score': [
@@ -147,7 +147,7 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
   'snapshot reads': [238, (things) => things.find({}, { readConcern: { level: 'snapshot' } }).toArray()],
 };
 
-test('what is outside the subset is refused with a code of MongoDB, and not answered', async (t) => {
+test('features outside the subset are refused with an error code of MongoDB', async (t) => {
   const { url } = await startMongo(t);
   const connection = await connect(t, url);
   for (const [what, [code, attempt]] of Object.entries(refused)) {
@@ -160,7 +160,7 @@ test('what is outside the subset is refused with a code of MongoDB, and not answ
   }
 });
 
-test('what is unknown is refused on a collection that does not exist too', async (t) => {
+test('unknown features are refused on a collection that does not exist, too', async (t) => {
   const { url } = await startMongo(t);
   const connection = await connect(t, url);
   const things = makeCollection(connection);
