@@ -79,7 +79,7 @@ test('a supervisor that is out of file descriptors reports it, and starts part a
   t.deepEqual(JSON.parse(stdout), ['sleep cannot be started: no files are left to be opened']);
 });
 
-test('a part that the system has no room for is tried again', async (t) => {
+test('a part that failed to start for lack of resources is retried', async (t) => {
   const events = new EventLog();
   const spec = fakePart(makeFolder(t), 'one', endless, { firstStart: 'retry' });
   const launches = [{ file: 'true', args: ['x'.repeat(4_000_000)] }, spec.launch()];
@@ -90,7 +90,7 @@ test('a part that the system has no room for is tried again', async (t) => {
   t.is(events.pids.length, 1);
 });
 
-test('a part that is stopped finishes what is in hand and stays stopped', async (t) => {
+test('a part that is stopped finishes work in progress and stays stopped', async (t) => {
   const folder = makeFolder(t);
   const diary = join(folder, 'diary');
   const events = new EventLog();
@@ -111,18 +111,18 @@ test('a part that does not stop in time is killed', async (t) => {
   t.false(isAlive(events.pids[0]!));
 });
 
-test('a part that is stopped while it waits to be started again does not start', async (t) => {
+test('a part that is stopped while it waits to be restarted does not start', async (t) => {
   const events = new EventLog();
   const part = new SupervisedPart(fakePart(makeFolder(t), 'one', endless), events);
   await part.start();
   process.kill(part.pid!, 'SIGKILL');
-  await waitFor('its death is known', () => events.deaths.length === 1);
+  await waitFor('its death to be detected', () => events.deaths.length === 1);
   await part.stop();
   t.is(events.pids.length, 1);
   t.is(part.pid, undefined);
 });
 
-test('of a stack trace, and of a fatal line of the log, only the message is told, of plain words all', (t) => {
+test('of a stack trace or a fatal log line only the message is reported, but plain text is reported in full', (t) => {
   const trace = `file:///x.js:3\n  throw new Error('a');\n  ^\n\nError: broken: yes\n    at x.js:3:1\n\nNode.js v20.20.2\n`;
   t.is(explainDeath(trace), 'Error: broken: yes');
   t.is(

@@ -4,7 +4,7 @@ import { type Json, startDialectsRig } from '../../support/simulated-dialects.ts
 
 const BODY = { messages: [{ role: 'user', content: 'hello there' }] };
 
-test('faults are set, told and taken back while it runs: for all calls, a model and a key', async (t) => {
+test('faults are set, listed and removed at runtime: for all calls, for a model and for a key', async (t) => {
   const { simulator, askOpenAi, askAnthropic } = await startDialectsRig(t);
   const order = async (method: string, body?: Json): Promise<unknown> => {
     const init = body === undefined ? {} : { body: JSON.stringify(body) };
@@ -35,7 +35,7 @@ test('faults are set, told and taken back while it runs: for all calls, a model 
   t.is(await ask('gpt-sim', 'sk-b'), 200);
 });
 
-test('what setFaults says of a model or a key is the same', async (t) => {
+test('setFaults accepts the same settings for a model and for a key', async (t) => {
   const { simulator, askOpenAi } = await startDialectsRig(t);
   simulator.setFaults({ status: 502 }, { model: 'gpt-sim' });
   t.is((await askOpenAi(BODY)).status, 502);
@@ -43,7 +43,7 @@ test('what setFaults says of a model or a key is the same', async (t) => {
   t.is((await askOpenAi(BODY)).status, 200);
 });
 
-test('an order that is not understood changes nothing and says why', async (t) => {
+test('an invalid fault command changes nothing and reports why', async (t) => {
   const { simulator, askOpenAi } = await startDialectsRig(t);
   const bad: readonly [unknown, RegExp][] = [
     [{}, /words/],
@@ -62,7 +62,7 @@ test('an order that is not understood changes nothing and says why', async (t) =
   t.is((await askOpenAi(BODY)).status, 200);
 });
 
-test('a page in a browser can neither set faults nor take them back', async (t) => {
+test('a web page in a browser can neither set nor remove faults', async (t) => {
   const { simulator, askOpenAi } = await startDialectsRig(t);
   for (const origin of ['https://example.com', 'null', simulator.url]) {
     for (const method of ['POST', 'DELETE']) {

@@ -53,7 +53,7 @@ const bodies: readonly [string, string, Json][] = [
 ];
 
 for (const [what, model, body] of bodies) {
-  test(`${what}: both kinds of stream say what a whole answer says`, async (t) => {
+  test(`${what}: both kinds of stream add up to the same result as a whole response`, async (t) => {
     const { askGemini } = await startDialectsRig(t);
     const whole = await readJson(await askGemini(model, body));
     const events = await readEvents(await askGemini(model, body, { action: EVENTS }));
@@ -74,7 +74,7 @@ for (const [what, model, body] of bodies) {
   });
 }
 
-test('events end in CRLF CRLF and have no end mark', async (t) => {
+test('events end in CRLF CRLF and there is no end marker', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const response = await askGemini('gemini-2.5', { contents: CONTENTS }, { action: EVENTS });
   t.is(response.headers.get('content-type'), 'text/event-stream');
@@ -83,7 +83,7 @@ test('events end in CRLF CRLF and have no end mark', async (t) => {
   t.true(text.trimEnd().endsWith('}'));
 });
 
-test('usage grows with every chunk, and the first does not count candidates', async (t) => {
+test('usage grows with every chunk, and the first chunk has no candidate count', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const body = { contents: CONTENTS, generationConfig: THOUGHTS };
   const events = await readEvents(await askGemini('gemini-2.5', body, { action: EVENTS }));
@@ -116,7 +116,7 @@ test('candidates are counted together, and each has its index', async (t) => {
   );
 });
 
-test('calls come whole, signed as the model is, with ids only where its name holds them', async (t) => {
+test("calls arrive whole, signed as the model requires, with ids only if the model's name requests them", async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const ask = async (model: string): Promise<readonly Json[]> =>
     partsOf(await readJson(await askGemini(model, { contents: CONTENTS, tools: TOOLS })));
@@ -137,7 +137,7 @@ test('calls come whole, signed as the model is, with ids only where its name hol
   );
 });
 
-test('a tool is called as the mode says, and no more after its response', async (t) => {
+test('a tool is called as the mode specifies, and not again after its response', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const ask = async (
     functionCallingConfig: Json,
@@ -158,7 +158,7 @@ test('a tool is called as the mode says, and no more after its response', async 
   t.deepEqual(await ask({ mode: 'AUTO' }, answered), [undefined]);
 });
 
-test('places that rest on a source are told in bytes', async (t) => {
+test('grounded segments are given in byte offsets', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const contents = [{ parts: [{ text: 'größer als groß' }] }];
   const answer = await readJson(await askGemini('gemini-2.5', { contents, tools: [{ googleSearch: {} }] }));
@@ -172,7 +172,7 @@ test('places that rest on a source are told in bytes', async (t) => {
   t.true(Number(dig(answer, 'usageMetadata', 'toolUsePromptTokenCount')) > 0);
 });
 
-test('a picture is a PNG of the proportions that were asked for', async (t) => {
+test('an image is a PNG with the requested proportions', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const generationConfig = { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '16:9' } };
   const answer = await readJson(await askGemini('gemini-image', { contents: CONTENTS, generationConfig }));
@@ -184,7 +184,7 @@ test('a picture is a PNG of the proportions that were asked for', async (t) => {
   t.deepEqual({ format, width, height }, { format: 'png', width: 64, height: 36 });
 });
 
-test('a blocked prompt is a 200 without candidates, counted as what was asked', async (t) => {
+test('a blocked prompt is a 200 without candidates, and its tokens are counted', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const body = { contents: [{ parts: [{ text: 'please blockme now' }] }] };
   const whole = await readJson(await askGemini('gemini-2.5', body));
@@ -196,7 +196,7 @@ test('a blocked prompt is a 200 without candidates, counted as what was asked', 
   t.deepEqual(await readEvents(await askGemini('gemini-2.5', body, { action: EVENTS })), [whole]);
 });
 
-test('a schema of either form is followed', async (t) => {
+test('a schema in either format is followed', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   for (const schema of [
     { responseJsonSchema: SCHEMA },
@@ -208,7 +208,7 @@ test('a schema of either form is followed', async (t) => {
   }
 });
 
-test('usage and the end are told elsewhere, twice, or not at all, where that is asked for', async (t) => {
+test('usage and the end are reported elsewhere, twice or not at all on request', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const ask = async (word: string): Promise<readonly Json[]> =>
     readEvents(await askGemini(`gemini-2.5+${word}`, { contents: CONTENTS }, { action: EVENTS }));

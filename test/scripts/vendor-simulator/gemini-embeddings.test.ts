@@ -17,7 +17,7 @@ const ask = (text: string, more: Json = {}): Json => ({
   ...more,
 });
 
-test('a batch gets the vectors of its texts, in their order and as long as asked', async (t) => {
+test('a batch gets the vectors of its texts, in order and with the requested length', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const requests = ['a', 'b', 'a'].map((text) => ask(text, { outputDimensionality: 8 }));
   const answer = await readJson(await askGemini('emb', { requests }, ACTION));
@@ -35,7 +35,7 @@ test('a batch gets the vectors of its texts, in their order and as long as asked
   t.false('usageMetadata' in (await readJson(silent)));
 });
 
-test('what the vendor refuses of a batch is refused', async (t) => {
+test('a batch that the vendor would refuse is refused', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const refused: readonly [Json, RegExp][] = [
     [{ requests: [] }, /not specified/],
@@ -55,7 +55,7 @@ test('what the vendor refuses of a batch is refused', async (t) => {
   t.is((await askGemini('emb', { requests: full }, ACTION)).status, 200);
 });
 
-test('a text that was said to be refused is refused', async (t) => {
+test('a text marked for refusal is refused', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const embed = async (text: string): Promise<number> =>
     (await askGemini('emb+poison', { requests: [ask(text, { model: 'models/emb+poison' })] }, ACTION)).status;

@@ -37,7 +37,7 @@ async function refusalOf(path: string, body: object): Promise<string> {
 const generate = (more: object): Promise<string> => refusalOf('/v1/images/generations', { ...ask, ...more });
 const edit = (more: object): Promise<string> => refusalOf('/v1/images/edits', { ...ask, ...more });
 
-test('the official SDK edits one image, several, and one with a mask, and is told the tokens', async (t) => {
+test('the official SDK edits one image, several, and one with a mask, and receives the token counts', async (t) => {
   for (const image of [await upload(), [await upload()], [await upload(), await upload()]]) {
     const { data, usage } = await client.images.edit({ ...ask, image, n: 2, quality: 'low' });
     t.is(data?.length, 2);
@@ -49,7 +49,7 @@ test('the official SDK edits one image, several, and one with a mask, and is tol
   await t.notThrowsAsync(client.images.edit({ ...ask, image: await upload(), mask: await upload() }));
 });
 
-test('the official SDK streams previews and the image, of words and of edits', async (t) => {
+test('the official SDK streams previews and the final image, from a prompt and from edits', async (t) => {
   const made = await client.images.generate({ ...ask, stream: true, partial_images: 2 });
   const types: string[] = [];
   for await (const event of made) {
@@ -66,7 +66,7 @@ test('the official SDK streams previews and the image, of words and of edits', a
   t.deepEqual(edited, ['image_edit.partial_image', 'image_edit.completed']);
 });
 
-test('what OpenAI refuses of an image request is refused, by family of model', async (t) => {
+test('image requests that OpenAI refuses are refused, by model family', async (t) => {
   t.is(await generate({ response_format: 'b64_json' }), "400 Unknown parameter: 'response_format'.");
   t.is(await generate({ style: 'vivid' }), "400 Unknown parameter: 'style'.");
   t.is(await generate({ negative_prompt: 'dogs' }), "400 Unknown parameter: 'negative_prompt'.");
@@ -82,7 +82,7 @@ test('what OpenAI refuses of an image request is refused, by family of model', a
   t.is(await generate({ output_format: 'webp', output_compression: 50, moderation: 'low' }), '200 undefined');
 });
 
-test('what OpenAI refuses of an edit is refused', async (t) => {
+test('edits that OpenAI refuses are refused', async (t) => {
   const images = [{ image_url: dataUri }];
   t.is(await edit({ images }), '200 undefined');
   t.is(await edit({}), "400 Missing required parameter: 'image'.");
@@ -110,7 +110,7 @@ test('what OpenAI refuses of an edit is refused', async (t) => {
   t.is(broken.status, 400);
 });
 
-test('images of every format are what they are asked to be, and faults are what they are called', async (t) => {
+test('images of every format are what was requested, and image faults do what their names say', async (t) => {
   const read = async (model: string, more: object = {}): Promise<Buffer> => {
     const { body } = await post('/v1/images/generations', { ...ask, model, ...more });
     return Buffer.from(body.data[0]!.b64_json, 'base64');
@@ -125,7 +125,7 @@ test('images of every format are what they are asked to be, and faults are what 
   t.true(bomb.length < 100_000);
 });
 
-test('Gemini edits the images that it is given, and refuses more than 20 MB of them', async (t) => {
+test('Gemini edits the given images, and refuses more than 20 MB of them', async (t) => {
   const draw = async (parts: object[]) => {
     const response = await fetch(`${simulator.url}/v1beta/models/gemini-sim:generateContent`, {
       method: 'POST',

@@ -6,7 +6,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { openBooks } from '../../support/books.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-test('a ban, a limit and a key that change while the account is loaded hold in Redis', async (t) => {
+test('a ban, limit or key changed while the account is being loaded takes effect in Redis', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { redis, accounts, ledger, hotAccounts } = books;
@@ -19,7 +19,7 @@ test('a ban, a limit and a key that change while the account is loaded hold in R
       value: async (accountId: string) => {
         const found = await accounts.findById(accountId);
         reads += 1;
-        // Between this read and what is made of it: Redis has nothing yet that could be told.
+        // Changes between this read and its use: the account is not in Redis yet, so nothing there can be updated.
         if (reads === 1) {
           const change = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
           await changeAccount({ redis, accounts, hotAccounts }, id, change);
@@ -35,7 +35,7 @@ test('a ban, a limit and a key that change while the account is loaded hold in R
   t.like(await hotAccounts.get(id), { ...expected, keyHash: atRest!.keyHash });
 });
 
-test('a ban, a limit and a key that change while an account is loaded anew hold where MongoDB is not asked again', async (t) => {
+test('a ban, limit or key changed during a reload takes effect even if MongoDB is not read again', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { redis, accounts, ledger, hotAccounts } = books;
@@ -64,7 +64,7 @@ test('a ban, a limit and a key that change while an account is loaded anew hold 
   t.like(await hotAccounts.get(id), expected);
 });
 
-test('an account that is loaded anew takes key, limits and ban from MongoDB where Redis has older ones', async (t) => {
+test('a reload replaces an outdated key, limits and ban in Redis with those in MongoDB', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { accounts, hotAccounts } = books;
@@ -78,7 +78,7 @@ test('an account that is loaded anew takes key, limits and ban from MongoDB wher
   t.like(await hotAccounts.get(id), { ...change, keyHash: atRest!.keyHash });
 });
 
-test('an account that an earlier release has made and loaded has the usual settings of jobs, and keeps what is set', async (t) => {
+test('an account created and loaded by an earlier release has the default job settings, and keeps those set later', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { redis, accounts, hotAccounts } = books;
@@ -91,7 +91,7 @@ test('an account that an earlier release has made and loaded has the usual setti
   t.like(await hotAccounts.get(id), { maxQueuedJobs: 10_000, weight: 3 });
 });
 
-test('however many ask which key an account has while MongoDB hangs, it is asked once, and anew once that is given up', async (t) => {
+test("concurrent look-ups of an account's key share one MongoDB query while it hangs, and a new query starts after it times out", async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { redis, accounts, ledger } = books;
@@ -114,10 +114,10 @@ test('however many ask which key an account has while MongoDB hangs, it is asked
   t.is(asked, 1);
   await t.throwsAsync(store.load('another'));
   isAway = false;
-  // A busy machine may take longer than what is given here.
+  // A busy machine may take longer than the limit here.
   const ask = () => store.adoptShared(id).catch(() => null);
   t.is((await waitFor('the account', ask))._id, id);
-  await waitFor('the other', () => store.load('another').catch((error: unknown) => isUnknown(error)));
+  await waitFor('the other account', () => store.load('another').catch((error: unknown) => isUnknown(error)));
 });
 
 const isUnknown = (error: unknown): boolean => error instanceof AppError && error.code === 'invalid_api_key';

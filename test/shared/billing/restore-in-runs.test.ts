@@ -13,7 +13,9 @@ import { admission, readEntries, usageEvent } from '../../support/billing.ts';
 import { openBooks, type Books } from '../../support/books.ts';
 import { interruptScripts } from '../../support/interrupt-scripts.ts';
 
-/** An account is restored in runs of a few entries each, and everything else goes on between them. */
+/**
+ * An account is restored in script runs of a few entries each, and everything else continues between them.
+ */
 
 let books: Books;
 
@@ -29,7 +31,7 @@ interface TestAccount {
   readonly keyHash: string;
 }
 
-/** Restores through a client that has something else happen before each of its scripts. */
+/** Restores through a client that runs `interrupt` before each of its scripts. */
 function createInterrupted(entriesPerRun: number, interrupt: () => Promise<void>): HotAccountStore {
   const redis = interruptScripts(books.redis, interrupt);
   return new HotAccountStore(redis, books.accounts, books.ledger, { entriesPerRun });
@@ -55,7 +57,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** One account, what it must be, and all that can happen to it and beside it. */
+/** One account, its expected state, and everything that can happen to it and alongside it. */
 class Story {
   readonly #account: TestAccount;
   readonly #neighbour: TestAccount;
@@ -96,7 +98,7 @@ class Story {
         break;
       }
       case 'release': {
-        // Takes its reservation from an account that Redis does not hold as well.
+        // This also releases a reservation whose account is not in Redis.
         const request = this.#open.pop();
         if (request === undefined) break;
         const { requestId } = request;
@@ -128,7 +130,7 @@ class Story {
     }
   }
 
-  /** What is in Redis of the account, if it is there, is what it must be. */
+  /** Checks that the account's state in Redis, if any, is the expected one. */
   async compare(): Promise<void> {
     const hash = await books.readHash(this.#account.id);
     if (hash['bal'] === undefined) return;
@@ -146,12 +148,12 @@ class Story {
     await books.moveAll();
     const atRest = await books.accounts.findById(this.#account.id);
     if (atRest?.balanceNano !== this.#balance || atRest.charges !== this.#charges)
-      throw new Error(`at rest: ${atRest?.balanceNano}, ${atRest?.charges} charges`);
+      throw new Error(`settled: ${atRest?.balanceNano}, ${atRest?.charges} charges`);
   }
 }
 
 test.serial(
-  'an account is exact however entries come, move to MongoDB and are half moved while it is restored, by several at once',
+  'an account stays exact while several restore it and entries are added, moved to MongoDB or left half moved',
   async (t) => {
     const restore = fc.record({
       entriesPerRun: fc.integer({ min: 1, max: 5 }),
@@ -187,48 +189,55 @@ test.serial(
   },
 );
 
-test.serial('no run of a restore looks at more than a few hundred entries, however many wait', async (t) => {
-  const account = await books.createAccount({ balanceNano: 1_000n });
-  await books.moveAll();
-  await charge(account, 7n);
-  const stream = redisKeys.ledgerStream(shardOf(account.id));
-  const [entry] = await books.redis.xrange(stream, '-', '+');
-  const entries = 5_000;
-  for (let i = 1; i < entries; i++) void books.redis.xadd(stream, '*', ...withOwner(entry![1], randomUUID()));
-  await books.redis.ping();
-  t.is(await books.redis.xlen(stream), entries);
-  await books.redis.del(redisKeys.account(account.id));
-  let runs = 0;
-  await createInterrupted(500, async () => {
-    runs += 1;
-  }).load(account.id);
-  t.true(runs >= entries / 500, `${runs} runs`);
-  t.like(await books.readHash(account.id), { bal: '993', charges: '1' });
-});
+test.serial(
+  'no script run of a restore reads more than a few hundred entries, however many are waiting',
+  async (t) => {
+    const account = await books.createAccount({ balanceNano: 1_000n });
+    await books.moveAll();
+    await charge(account, 7n);
+    const stream = redisKeys.ledgerStream(shardOf(account.id));
+    const [entry] = await books.redis.xrange(stream, '-', '+');
+    const entries = 5_000;
+    for (let i = 1; i < entries; i++)
+      void books.redis.xadd(stream, '*', ...withOwner(entry![1], randomUUID()));
+    await books.redis.ping();
+    t.is(await books.redis.xlen(stream), entries);
+    await books.redis.del(redisKeys.account(account.id));
+    let runs = 0;
+    await createInterrupted(500, async () => {
+      runs += 1;
+    }).load(account.id);
+    t.true(runs >= entries / 500, `${runs} runs`);
+    t.like(await books.readHash(account.id), { bal: '993', charges: '1' });
+  },
+);
 
 function withOwner(fields: readonly string[], accountId: string): string[] {
   return fields.map((field, i) => (i > 0 && fields[i - 1] === 'account' ? accountId : field));
 }
 
-test.serial('a Redis that forgets everything between two runs makes the restore begin again', async (t) => {
-  const account = await books.createAccount({ balanceNano: 1_000n });
-  await books.moveAll();
-  for (let i = 0; i < 6; i++) await charge(account, 10n);
-  await books.redis.del(redisKeys.account(account.id));
-  let runs = 0;
-  await createInterrupted(2, async () => {
-    runs += 1;
-    if (runs === 3) await forgetAll(books.redis);
-  }).load(account.id);
-  // The charges that MongoDB had not heard of are gone with the Redis that had them.
-  t.like(await books.readHash(account.id), { bal: '1000' });
-  await charge(account, 1n);
-  await books.moveAll();
-  t.is((await books.accounts.findById(account.id))?.balanceNano, 999n);
-});
+test.serial(
+  'a Redis that loses everything between two script runs makes the restore start over',
+  async (t) => {
+    const account = await books.createAccount({ balanceNano: 1_000n });
+    await books.moveAll();
+    for (let i = 0; i < 6; i++) await charge(account, 10n);
+    await books.redis.del(redisKeys.account(account.id));
+    let runs = 0;
+    await createInterrupted(2, async () => {
+      runs += 1;
+      if (runs === 3) await forgetAll(books.redis);
+    }).load(account.id);
+    // Charges that had not reached MongoDB are lost with Redis.
+    t.like(await books.readHash(account.id), { bal: '1000' });
+    await charge(account, 1n);
+    await books.moveAll();
+    t.is((await books.accounts.findById(account.id))?.balanceNano, 999n);
+  },
+);
 
 test.serial(
-  'a Redis that comes back without its last entries between two runs makes the restore begin again',
+  'a Redis that comes back without its last entries between two script runs makes the restore start over',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await books.moveAll();
@@ -254,6 +263,6 @@ test.serial('requests that need an account at the same moment have it restored o
     runs += 1;
   });
   await Promise.all(Array.from({ length: 50 }, () => store.get(account.id)));
-  // The second script brings to Redis what MongoDB has of its key, limit and ban, where that changed meanwhile.
+  // The second script updates Redis with the key, limit and ban in MongoDB, in case they changed in between.
   t.true(runs <= 2, `${runs} scripts ran`);
 });

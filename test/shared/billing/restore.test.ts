@@ -25,13 +25,13 @@ async function refill(id: string, amountNano: bigint, code: string | null = null
   await runRefill(books.redis, { amountNano, freeRequests: 1, event });
 }
 
-/** What of an account must survive; the time of its last use and its window need not. */
+/** The fields of an account that must survive; the time of its last use and its window need not. */
 async function readLasting(id: string): Promise<Record<string, string | undefined>> {
   const { last: _last, win: _win, ...lasting } = await books.readHash(id);
   return lasting;
 }
 
-/** What the ledger at rest says of an account. */
+/** The account's totals in the settled ledger. */
 async function sumAtRest(id: string): Promise<{ balance: bigint; charges: number[] }> {
   const rows = await books.ledger.entries
     .find({ accountId: id })
@@ -44,7 +44,7 @@ async function sumAtRest(id: string): Promise<{ balance: bigint; charges: number
 }
 
 test.serial(
-  'an account that Redis lost alone comes back exactly: at rest, under way and reserved',
+  'an account that only Redis lost is restored exactly: settled, in the stream and reserved',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n, freeRequests: 3 });
     await charge(books.redis, account, 10n);
@@ -72,7 +72,7 @@ test.serial(
   },
 );
 
-test.serial('an account that is there is not replaced by a load', async (t) => {
+test.serial('a load does not replace an account that is present', async (t) => {
   const account = await books.createAccount();
   await books.redis.hset(redisKeys.account(account.id), 'bal', '1234');
   await books.hotAccounts.load(account.id);
@@ -89,7 +89,7 @@ test.serial(
       await charge(books.redis, account, BigInt(i));
       spent += BigInt(i);
       await books.redis.del(redisKeys.account(account.id));
-      // Two processes may look for it at once.
+      // Two processes may look it up simultaneously.
       await Promise.all([books.hotAccounts.load(account.id), books.hotAccounts.load(account.id)]);
       const { bal, charges, res } = await readLasting(account.id);
       if (bal !== String(1_000_000n - spent) || charges !== String(i) || res !== '0')
@@ -103,7 +103,7 @@ test.serial(
 );
 
 test.serial(
-  'after Redis was emptied accounts come back from MongoDB, and what comes then counts',
+  'after Redis was emptied, accounts are restored from MongoDB, and later charges count',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await charge(books.redis, account, 10n);
@@ -123,32 +123,29 @@ test.serial(
   },
 );
 
-test.serial(
-  'entries to come are not taken for applied ones where the clock of Redis is behind',
-  async (t) => {
-    const account = await books.createAccount({ balanceNano: 1_000n });
-    await charge(books.redis, account, 10n);
-    await books.moveAll();
-    // As if all of it had been written by a machine whose clock is an hour ahead.
-    const ahead = { ms: Date.now() + 3_600_000, seq: 4 };
-    await books.ledger.writeCheckpoint(shardOf(account.id), ahead);
-    await books.mongo.db
-      .collection('accounts')
-      .updateOne({ _id: account.id as never }, { $set: { appliedMs: ahead.ms, appliedSeq: ahead.seq } });
-    await forgetAll(books.redis);
-    await books.hotAccounts.load(account.id);
-    await charge(books.redis, account, 3n);
-    await charge(books.redis, account, 4n);
-    const entries = await readEntries(books.redis, account.id);
-    t.true(entries.every((entry) => isAfter(entry.streamId, ahead)));
-    await books.moveAll();
-    t.is((await books.accounts.findById(account.id))?.balanceNano, 983n);
-    t.deepEqual((await sumAtRest(account.id)).charges, [1, 2, 3]);
-  },
-);
+test.serial("future entries are not mistaken for applied ones if Redis's clock is behind", async (t) => {
+  const account = await books.createAccount({ balanceNano: 1_000n });
+  await charge(books.redis, account, 10n);
+  await books.moveAll();
+  // As if everything had been written by a machine whose clock is an hour ahead.
+  const ahead = { ms: Date.now() + 3_600_000, seq: 4 };
+  await books.ledger.writeCheckpoint(shardOf(account.id), ahead);
+  await books.mongo.db
+    .collection('accounts')
+    .updateOne({ _id: account.id as never }, { $set: { appliedMs: ahead.ms, appliedSeq: ahead.seq } });
+  await forgetAll(books.redis);
+  await books.hotAccounts.load(account.id);
+  await charge(books.redis, account, 3n);
+  await charge(books.redis, account, 4n);
+  const entries = await readEntries(books.redis, account.id);
+  t.true(entries.every((entry) => isAfter(entry.streamId, ahead)));
+  await books.moveAll();
+  t.is((await books.accounts.findById(account.id))?.balanceNano, 983n);
+  t.deepEqual((await sumAtRest(account.id)).charges, [1, 2, 3]);
+});
 
 test.serial(
-  'rows that a crashed reader left without sums are summed once, with Redis or without',
+  'rows that a crashed reader left without sums are summed once, with or without Redis',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await books.moveAll();
@@ -169,7 +166,9 @@ test.serial(
   },
 );
 
-/** An account of which MongoDB knows more than Redis, which came back with an older state of account and stream. */
+/**
+ * An account whose state in MongoDB is newer than in Redis, which came back with an older account and stream.
+ */
 async function rollBack(): Promise<{ id: string; keyHash: string }> {
   const account = await books.createAccount({ balanceNano: 1_000n });
   await charge(books.redis, account, 1n);
@@ -208,7 +207,7 @@ test.serial('a Redis that came back older than MongoDB has its accounts restored
 });
 
 test.serial(
-  'a Redis that came back older than MongoDB is noticed although another account was loaded first',
+  'a Redis that came back older than MongoDB is detected even if another account was loaded first',
   async (t) => {
     const account = await rollBack();
     await books.createAccount({ shard: shardOf(account.id) });
@@ -219,7 +218,7 @@ test.serial(
 );
 
 test.serial(
-  'a Redis that came back older than MongoDB is noticed although a request was settled first',
+  'a Redis that came back older than MongoDB is detected even if a request was settled first',
   async (t) => {
     const account = await rollBack();
     await charge(books.redis, account, 5n);

@@ -14,7 +14,7 @@ const complete = {
   MASTER_KEY: '0123456789abcdef0123456789abcdef',
 };
 
-test('every wrong variable is named in one message', (t) => {
+test('every invalid variable is named in one message', (t) => {
   const error = t.throws(
     () => loadConfig({ ...complete, PORT: 'x', LOG_LEVEL: 'loud', REDIS_URL: 'http://x' }),
     { instanceOf: ConfigError },
@@ -22,7 +22,7 @@ test('every wrong variable is named in one message', (t) => {
   for (const name of ['PORT', 'LOG_LEVEL', 'REDIS_URL']) t.true(error.message.includes(name), name);
 });
 
-test('an origin that is none is named beside all else that is wrong', (t) => {
+test('an invalid origin is named together with everything else that is wrong', (t) => {
   const error = t.throws(
     () => loadConfig({ ...complete, PORT: 'x', CORS_ORIGINS: 'https://app.example,app.example/page' }),
     { instanceOf: ConfigError },
@@ -31,12 +31,12 @@ test('an origin that is none is named beside all else that is wrong', (t) => {
   t.regex(error.message, /^ {2}CORS_ORIGINS "app\.example\/page" is no origin: /m);
 });
 
-test('in production every missing service is named at once, and no running stack stands in for it', (t) => {
+test('in production all missing services are named together, and no running stack replaces them', (t) => {
   const error = t.throws(() => loadConfig({ NODE_ENV: 'production' }), { instanceOf: ConfigError });
   for (const name of Object.keys(complete)) t.true(error.message.includes(name), name);
 });
 
-test('where nothing runs the message says what to do', async (t) => {
+test('if nothing is running, the message says what to do', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'config-'));
   t.teardown(() => rm(dir, { recursive: true }));
   t.throws(() => loadConfig({ DATA_DIR: dir }), { instanceOf: ConfigError, message: /npm start/ });
