@@ -8,7 +8,7 @@ import {
   maxJsonValues,
 } from '../../../shared/encoding/json-reader.ts';
 
-/** Reads the text in chunks that end at the given places. */
+/** Reads the text in chunks that end at the given positions. */
 function read(
   bytes: Buffer,
   cuts: readonly number[] = [],
@@ -25,7 +25,7 @@ function read(
 
 function parse(bytes: Buffer): { value: unknown } | null {
   try {
-    // A byte order mark may stand before the text; nowhere else is it anything but a character.
+    // A byte order mark may precede the text; anywhere else it is an ordinary character.
     return { value: JSON.parse(bytes.toString('utf8').replace(/^\ufeff/, '')) };
   } catch {
     return null;
@@ -34,7 +34,7 @@ function parse(bytes: Buffer): { value: unknown } | null {
 
 const cuts = fc.array(fc.nat(), { maxLength: 8 });
 
-test('a text that is cut anywhere is read to what JSON.parse makes of the whole', (t) => {
+test('a text that is split anywhere is parsed like JSON.parse parses the whole', (t) => {
   const text = fc.oneof(
     fc.json({ maxDepth: 6, stringUnit: 'binary' }),
     fc.json({ maxDepth: 6 }).map((json) => JSON.stringify(JSON.parse(json), null, 2)),
@@ -49,7 +49,7 @@ test('a text that is cut anywhere is read to what JSON.parse makes of the whole'
   t.pass();
 });
 
-test('bytes that JSON.parse refuses are refused, and no others', (t) => {
+test('bytes are refused if and only if JSON.parse refuses them', (t) => {
   const word = fc.constantFrom(
     ...'{}[],:"\\ \n\t\u0001'.split(''),
     '"a"',
@@ -88,7 +88,7 @@ test('bytes that JSON.parse refuses are refused, and no others', (t) => {
   t.pass();
 });
 
-test('a string of megabytes is read whole, wherever its escapes and characters lie', (t) => {
+test('a string of megabytes is read whole, wherever its escapes and characters are', (t) => {
   const chunkBytes = 65_536;
   for (const unit of ['a', 'é', '\\u00e9', '😀', '\\ud83d\\ude00', '\\n', '\\\\', 'ab\\"', 'слово ']) {
     for (let shift = 0; shift < 6; shift++) {
@@ -105,14 +105,16 @@ test('a string of megabytes is read whole, wherever its escapes and characters l
   }
 });
 
-/** Every half is a character of its own to fast-check, so that it comes alone, doubled or the wrong way round. */
+/**
+ * fast-check treats each surrogate as a character, so that it also occurs alone, doubled or in the wrong order.
+ */
 const halves = fc.array(fc.constantFrom('\ud83d', '\ude00', 'a', 'é', '😀', '"', '\\'), { maxLength: 6 });
 
-test('texts are refused for half a surrogate pair, wherever they are cut, unless a reader takes any', (t) => {
+test('a lone surrogate is refused, wherever the text is split, unless the reader allows it', (t) => {
   fc.assert(
     fc.property(halves, cuts, fc.boolean(), (characters, places, isLong) => {
       const text = characters.join('');
-      // JSON.stringify writes halves, and nothing else, as escapes. A long text is decoded in parts.
+      // JSON.stringify escapes only lone surrogates. A long text is decoded in parts.
       const pad = isLong ? 'x'.repeat(1024 * 1024 - 8) : '';
       const bytes = Buffer.from(JSON.stringify({ a: [0, pad + text] }).replaceAll('😀', '\\ud83d\\ude00'));
       const isWhole = (pad + text).isWellFormed();
@@ -125,7 +127,7 @@ test('texts are refused for half a surrogate pair, wherever they are cut, unless
   t.deepEqual(lenient.end(), { value: ['\ud83d'] });
 });
 
-test('the way to a fault is told', (t) => {
+test('the path to an error is reported', (t) => {
   const find = (text: string): (string | number)[] => {
     const reader = new JsonReader();
     t.is(reader.push(Buffer.from(text)), 'lone_surrogate');
@@ -137,7 +139,7 @@ test('the way to a fault is told', (t) => {
   t.deepEqual(find('{"a":{},"b":["x","\\ude00"]}'), ['b', 1]);
 });
 
-test('depth and number of values are bounded exactly, and the rest of the text is not read', (t) => {
+test('depth and number of values are limited exactly, and the remaining text is not read', (t) => {
   const fault = (text: string) => new JsonReader().push(Buffer.from(text));
   t.is(fault('['.repeat(maxJsonDepth) + ']'.repeat(maxJsonDepth)), null);
   t.is(fault('['.repeat(maxJsonDepth + 1)), 'too_deep');
@@ -145,18 +147,18 @@ test('depth and number of values are bounded exactly, and the rest of the text i
   t.is(fault(`[${'1,'.repeat(maxJsonValues)}1]`), 'too_many_values');
   const reader = new JsonReader();
   t.is(reader.push(Buffer.from(']')), 'invalid');
-  t.is(reader.push(Buffer.from('['.repeat(200))), 'invalid', 'the first fault stays');
+  t.is(reader.push(Buffer.from('['.repeat(200))), 'invalid', 'the first error is kept');
   t.is(reader.end(), null);
 });
 
-test('a number of thousands of digits is no number', (t) => {
+test('a number with thousands of digits is refused', (t) => {
   t.is(read(Buffer.from('1'.repeat(5_000))), null);
   t.deepEqual(read(Buffer.from('1'.repeat(300))), { value: Number('1'.repeat(300)) });
 });
 
 const takesIntegers = { ...limitsOfRequests, integers: 1_000_000 };
 
-test('arrays of integers that need not count as values are read to what JSON.parse makes of them', (t) => {
+test('arrays of integers that need not count as values are parsed like JSON.parse', (t) => {
   const item = fc.oneof(
     { weight: 20, arbitrary: fc.nat(1_000_000).map(String) },
     fc.constantFrom(
@@ -188,7 +190,7 @@ test('arrays of integers that need not count as values are read to what JSON.par
   t.pass();
 });
 
-test('integers are counted apart in arrays of nothing else, as far as they are allowed', (t) => {
+test('integers in arrays of only integers are counted separately, up to the limit', (t) => {
   const count = (text: string, integers: number): [number, number] => {
     const reader = new JsonReader({ ...limitsOfRequests, integers });
     t.is(reader.push(Buffer.from(text)), null);
@@ -196,11 +198,11 @@ test('integers are counted apart in arrays of nothing else, as far as they are a
     return [reader.values, reader.integers];
   };
   const rows = JSON.stringify([Array.from({ length: 1_000 }, (_, i) => i), [1, 2, 3]]);
-  // The last of each array is a value, and so is each array.
+  // The last item of each array counts as a value, and so does each array.
   t.deepEqual(count(rows, 10_000), [5, 1_001]);
   t.deepEqual(count(rows, 600), [5 + 401, 600]);
   t.deepEqual(count(rows, 0), [5 + 1_001, 0]);
-  // Beside a fraction or a text integers may take memory of their own.
+  // Integers next to a fraction or a string may take their own memory.
   for (const other of ['0.5', '"a"', '2000000000']) t.deepEqual(count(`[1,2,3,${other},4]`, 10), [6, 0]);
 
   const most = Array.from({ length: maxJsonValues }, () => 1).join(',');

@@ -7,7 +7,7 @@ import {
 } from '../../../shared/fairness/work-turns.ts';
 
 test.serial(
-  'accounts take turns, however many requests one of them has, and one goes on in each iteration',
+  'accounts take turns, however many requests one of them has, and one continues per iteration',
   async (t) => {
     const order: string[] = [];
     let iterations = 0;
@@ -29,28 +29,25 @@ test.serial(
   },
 );
 
-test.serial(
-  'callers without a key have one place together, however many networks they come from',
-  async (t) => {
-    const order: string[] = [];
-    const note = (name: string) => (): number => order.push(name);
-    const networks = Array.from({ length: 200 }, (_, i) => `network ${i}`);
-    const crowd = networks.map((name) => nextTurnWithoutKey(name, 'getHealth').then(note('crowd')));
-    const flood = Array.from({ length: 50 }, () =>
-      nextTurnWithoutKey('network 0', 'getHealth').then(note('flood')),
-    );
-    const turns = Array.from({ length: 20 }, () => nextWorkTurn('account').then(note('account')));
-    const late = nextTurnWithoutKey('late network', 'getHealth').then(note('late'));
-    await Promise.all([...crowd, ...flood, ...turns, late]);
-    // One of two turns is the account's.
-    t.true(order.lastIndexOf('account') <= 41, String(order.lastIndexOf('account')));
-    // Among themselves they take turns as well.
-    t.true(order.indexOf('late') < order.indexOf('flood'), order.join());
-  },
-);
+test.serial('callers without a key share one turn, however many networks they come from', async (t) => {
+  const order: string[] = [];
+  const note = (name: string) => (): number => order.push(name);
+  const networks = Array.from({ length: 200 }, (_, i) => `network ${i}`);
+  const crowd = networks.map((name) => nextTurnWithoutKey(name, 'getHealth').then(note('crowd')));
+  const flood = Array.from({ length: 50 }, () =>
+    nextTurnWithoutKey('network 0', 'getHealth').then(note('flood')),
+  );
+  const turns = Array.from({ length: 20 }, () => nextWorkTurn('account').then(note('account')));
+  const late = nextTurnWithoutKey('late network', 'getHealth').then(note('late'));
+  await Promise.all([...crowd, ...flood, ...turns, late]);
+  // Every other turn is the account's.
+  t.true(order.lastIndexOf('account') <= 41, String(order.lastIndexOf('account')));
+  // They take turns among themselves, too.
+  t.true(order.indexOf('late') < order.indexOf('flood'), order.join());
+});
 
 test.serial(
-  'a network that floods many operations has no more turns than one that asks for one',
+  'a network that floods many operations gets no more turns than one that requests a single operation',
   async (t) => {
     const order: string[] = [];
     const note = (name: string) => (): number => order.push(name);
@@ -62,7 +59,7 @@ test.serial(
     );
     await Promise.all([...flood, ...modest]);
     t.true(order.lastIndexOf('modest') <= 10, order.join());
-    // Within the network all operations have their turn.
+    // Within the network all operations get their turn.
     t.true(order.indexOf('flood 8') <= 18, order.join());
   },
 );
@@ -86,7 +83,7 @@ test.serial(
   },
 );
 
-test.serial('work in turns is done whole and in order, and lets other work run in between', async (t) => {
+test.serial('work in turns is completed in order, and lets other work run in between', async (t) => {
   const taken: number[] = [];
   let others = 0;
   const timer = setInterval(() => (others += 1), 1);

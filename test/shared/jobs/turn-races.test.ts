@@ -14,7 +14,7 @@ let lines = 0;
 const openLine = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
 const roomOf = ({ model }: JobLine, room: number): ReadonlyMap<string, number> => new Map([[model, room]]);
 
-/** What happens to the lists of accounts, and when the index is told: anything may lie between the two. */
+/** Changes of the accounts' lists and deliveries to the index: anything may happen between the two. */
 const steps = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant('put' as const), account }),
@@ -33,7 +33,7 @@ class World {
   readonly line: JobLine;
   readonly lists = new Map(accounts.map((accountId) => [accountId, 0]));
   readonly taken: JobTurn[] = [];
-  /** Calls of the index that have not reached it. */
+  /** Calls that have not reached the index yet. */
   readonly untold: (() => Promise<void>)[] = [];
 
   constructor(turns: JobTurns, line: JobLine) {
@@ -50,7 +50,7 @@ class World {
     this.untold.push(() => this.turns.add(this.line, accountId, 1));
   }
 
-  /** @param isLate whether something else may reach the index before it knows */
+  /** @param isLate whether something else may reach the index before the cancellation does */
   async cancel(accountId: string, isLate: boolean): Promise<void> {
     if (this.lists.get(accountId) === 0) return;
     this.change(accountId, -1);
@@ -95,7 +95,7 @@ class World {
     for (const [accountId, waiting] of this.lists) await this.turns.sync(this.line, accountId, 1, waiting);
   }
 
-  /** Everything under way comes to its end, and then whatever the index knows of is taken. */
+  /** Completes everything in progress, and then takes every job that the index knows. */
   async finish(): Promise<void> {
     do {
       while (this.taken.length > 0) this.pop(0);
@@ -105,7 +105,7 @@ class World {
   }
 }
 
-test('no waiting job is lost, however additions, turns, settlements and cancellations interleave', async (t) => {
+test('no waiting job is lost, in whatever order additions, turns, settlements and cancellations interleave', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
       const world = new World(new JobTurns(redis()), openLine());
@@ -119,7 +119,7 @@ test('no waiting job is lost, however additions, turns, settlements and cancella
   t.pass();
 });
 
-test('a repair brings back what cancellations that came late took out', async (t) => {
+test('a repair restores accounts that late cancellations removed', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
       const world = new World(new JobTurns(redis()), openLine());
@@ -136,7 +136,7 @@ test('a repair brings back what cancellations that came late took out', async (t
   t.pass();
 });
 
-test('no account gets more than the share of its weight and one turn while others wait', async (t) => {
+test('no account gets more than the share of its weight plus one turn while others wait', async (t) => {
   const step = fc.oneof(
     fc.record({ account, jobs: fc.integer({ min: 1, max: 12 }) }),
     fc.record({ take: fc.integer({ min: 1, max: 8 }) }),
@@ -147,7 +147,7 @@ test('no account gets more than the share of its weight and one turn while other
       const line = openLine();
       const weightOf = (accountId: string): number => 1 + extra[accountId as keyof typeof extra];
       const waiting = new Map(accounts.map((accountId) => [accountId, 0]));
-      // For each pair the turns of both since the later of them began to wait.
+      // For each pair, the turns of both since the later of them started to wait.
       const served = new Map<string, number>();
       const restart = (accountId: string): void => {
         for (const pair of served.keys()) if (pair.includes(accountId)) served.set(pair, 0);
@@ -179,7 +179,7 @@ test('no account gets more than the share of its weight and one turn while other
   t.pass();
 });
 
-test('every account that waits is served before others have had more than their turns', async (t) => {
+test('every waiting account is served before others have had more than their turns', async (t) => {
   await fc.assert(
     fc.asyncProperty(weights, async (extra) => {
       const turns = new JobTurns(redis());

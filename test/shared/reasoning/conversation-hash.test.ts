@@ -20,14 +20,14 @@ const hashesOf = (
   model = 'm',
   more: Omit<HashedRequest, 'messages'> = {},
 ): string[] => placeCalls({ ...more, messages }, model).map(({ hash }) => hash);
-/** As this gateway makes them, and Anthropic. */
+/** Ids in this gateway's format and in Anthropic's. */
 const uniqueIds = [
   'call_gw_0123456789abcdef0123456789abcdef',
   'toolu_01A09q90qw90lq917835lq9k',
   'toolu_bdrk_01A09q90qw90lq917835lq9k',
 ];
 
-test('a call is found again by the conversation it was made in', (t) => {
+test('a call is found again by the conversation in which it was made', (t) => {
   const messages = [system('The user is Ann.'), user('go')];
   const more = { user: 'ann', tools: [{ type: 'function', function: { name: 'f' } }] };
   for (const id of ['f:0', ...uniqueIds]) {
@@ -39,7 +39,7 @@ test('a call is found again by the conversation it was made in', (t) => {
   }
 });
 
-test('an id that a vendor gives again names another turn in another conversation, place, model or call', (t) => {
+test('an id that a vendor reuses identifies another turn in another conversation, position, model or call', (t) => {
   const conversations = [
     hashesOf([user('go'), called('f:0')]),
     hashesOf([user('stop'), called('f:0')]),
@@ -54,7 +54,7 @@ test('an id that a vendor gives again names another turn in another conversation
   t.is(new Set(conversations).size, 8);
 });
 
-test('what clients write differently and mean the same is the same conversation', (t) => {
+test('conversations that clients write differently but with the same meaning have the same hash', (t) => {
   const first = [user('go on'), called('f:0', '{"a":1,"b":[2]}', null), answer('f:0'), called('f:0')];
   const others: HashedMessage[][] = [
     [
@@ -74,14 +74,14 @@ test('what clients write differently and mean the same is the same conversation'
   for (const other of others) t.deepEqual(hashesOf(other), hashesOf(first));
 });
 
-test('arguments that are no JSON, or nested without end, are compared as they are written', (t) => {
+test('arguments that are not JSON, or are nested too deeply, are compared as written', (t) => {
   const deep = '['.repeat(200_000);
   t.is(hashesOf([user('go'), called('a', 'not json')]).length, 1);
   t.is(hashesOf([user('go'), called('a', deep + ']'.repeat(200_000))]).length, 1);
   t.not(hashesOf([user('go'), called('a', 'one')])[0], hashesOf([user('go'), called('a', 'two')])[0]);
 });
 
-test('an id that a vendor may give again names another turn for another speaker, setting or thought', (t) => {
+test('a reusable id identifies another turn for another speaker, setting or thinking', (t) => {
   const asked = [system('The user is Ann.'), user('go')];
   const turns = [
     hashesOf([...asked, called('f:0')]),
@@ -103,7 +103,7 @@ test('an id that a vendor may give again names another turn for another speaker,
   t.is(new Set(turns).size, 15);
 });
 
-test('a call whose id no other has is found under any instructions, with and without earlier thoughts', (t) => {
+test('a call with a unique id is found under any instructions, with and without earlier thinking', (t) => {
   for (const id of uniqueIds) {
     const [plain] = hashesOf([user('go'), called('f:0'), answer('f:0'), called(id)]).slice(1);
     const dated = [system('It is Monday.'), user('go'), called('f:0'), answer('f:0'), called(id)];
@@ -114,7 +114,7 @@ test('a call whose id no other has is found under any instructions, with and wit
   }
 });
 
-test('an id counts as unique by its whole form alone', (t) => {
+test('an id counts as unique only if its whole format matches', (t) => {
   for (const id of [
     'toolu_0',
     'call_gw_0',

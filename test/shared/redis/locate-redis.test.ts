@@ -34,7 +34,7 @@ async function refuse(t: ExecutionContext, port: number, reason: RegExp): Promis
   t.regex(error.message, reason);
 }
 
-test('what is no server to work with is refused with a sentence that says why', async (t) => {
+test('a server that cannot be used is refused with a sentence that says why', async (t) => {
   const sentinel = await startServer(t, '--sentinel');
   const replica = await startServer(t, '--replicaof', '127.0.0.1 1');
   const cluster = await startServer(
@@ -44,7 +44,7 @@ test('what is no server to work with is refused with a sentence that says why', 
     '--cluster-port',
     `${await findStablePort()}`,
   );
-  // Resolves once it answers; a server that starts is waited for.
+  // Resolves once the server responds; a server that is starting is waited for.
   t.is(await locateRedis(`redis://127.0.0.1:${sentinel}`).catch((error: Error) => error.name), 'ConfigError');
   await refuse(t, sentinel, /^REDIS_URL names a Sentinel \(127\.0\.0\.1:\d+\)\. Name the server/);
   await refuse(
@@ -56,7 +56,7 @@ test('what is no server to work with is refused with a sentence that says why', 
   const node = new Redis(cluster, '127.0.0.1');
   t.teardown(() => node.disconnect());
   await node.cluster('ADDSLOTSRANGE', 0, 16_383);
-  // Nobody has told it its own address.
+  // The node does not know its own address.
   await refuse(
     t,
     cluster,

@@ -25,7 +25,7 @@ async function connect(t: ExecutionContext): Promise<RedisClient> {
 interface Wire {
   readonly redis: RedisClient;
   readonly channel: string;
-  /** The next message that came. */
+  /** The next message received. */
   readonly receive: () => Promise<Buffer>;
 }
 
@@ -40,7 +40,7 @@ const bytes = fc.oneof(
   fc.constantFrom('', '\r\n', '$3\r\n', 'ünï').map((text) => Buffer.from(text)),
 );
 
-test('a subscriber receives the bytes of the parts, one after the other, whatever they are', async (t) => {
+test('a subscriber receives the bytes of the parts, one after another, whatever they are', async (t) => {
   const { redis, channel, receive } = await openWire(t, `chännel ${randomUUID()}`);
   await fc.assert(
     fc.asyncProperty(fc.array(bytes, { maxLength: 6 }), async (parts) => {
@@ -50,7 +50,7 @@ test('a subscriber receives the bytes of the parts, one after the other, whateve
   );
 });
 
-test('messages that are on their way at once do not mix', async (t) => {
+test('concurrent messages do not mix', async (t) => {
   const { redis, channel, receive } = await openWire(t);
   for (let round = 0; round < 3; round++) {
     const messages = Array.from({ length: 24 }, (_, i) => [
@@ -63,7 +63,7 @@ test('messages that are on their way at once do not mix', async (t) => {
   }
 });
 
-test('a message keeps its place among other commands, and their answers theirs', async (t) => {
+test('a message keeps its position among other commands, and so do their replies', async (t) => {
   const { redis, channel, receive } = await openWire(t);
   const key = randomUUID();
   const answers = await Promise.all([
@@ -78,9 +78,9 @@ test('a message keeps its place among other commands, and their answers theirs',
   for (const text of ['first', 'second', 'third']) t.is((await receive()).toString(), text);
 });
 
-// Serial: Redis holds back what all others publish, too.
+// Serial: Redis delays the messages of all other tests, too.
 test.serial(
-  'a message that a cut connection may have swallowed is an error, and the next ones are whole',
+  'a message that a cut connection may have lost is an error, and the next ones are complete',
   async (t) => {
     const { redis, channel, receive } = await openWire(t);
     const other = await connect(t);

@@ -20,7 +20,9 @@ import { forgetAll } from '../../support/all-of-redis.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Claims that a crash left half done: the money arrives, once, and the code is settled when it is at rest. */
+/**
+ * Claims that a crash left half done: the money arrives once, and the code is settled once its entry is settled.
+ */
 
 interface Setting {
   readonly stack: TestStack;
@@ -30,7 +32,7 @@ interface Setting {
   startReader(): void;
   /** Whether the account's claim is settled. */
   isSettled(claim: RedemptionClaim): Promise<boolean | undefined>;
-  /** Claims a fresh code of 10 roubles for the account, as if so long ago. */
+  /** Claims a new code of 10 roubles for the account, dated `ageMs` ago. */
   claimAged(ageMs?: number): Promise<RedemptionClaim & { readonly text: string }>;
   readBalance(): Promise<string>;
 }
@@ -39,7 +41,7 @@ async function useSetting(
   t: ExecutionContext,
   { balance = '1', readsLedger = true }: { readonly balance?: string; readonly readsLedger?: boolean } = {},
 ): Promise<Setting> {
-  // A worker would finish claims by itself every few seconds.
+  // A worker would finish claims on its own every few seconds.
   const stack = await useStack(t, { workers: [] });
   const { db } = stack.mongo;
   const accounts = new AccountStore(db, stack.config);
@@ -85,13 +87,13 @@ async function useSetting(
   };
 }
 
-/** An entry leaves its stream last, when all of MongoDB holds it. */
+/** An entry is removed from its stream last, when MongoDB has all of it. */
 async function waitUntilAtRest({ stack, accountId }: Setting): Promise<void> {
   const stream = redisKeys.ledgerStream(shardOf(accountId));
-  await waitFor('the ledger to be at rest', async () => (await stack.redis.xlen(stream)) === 0);
+  await waitFor('the ledger to be settled', async () => (await stack.redis.xlen(stream)) === 0);
 }
 
-test('a claim whose redeemer died before crediting is credited, and settled once its entry is at rest', async (t) => {
+test('a claim whose redeemer died before crediting is credited, and settled once its entry is settled', async (t) => {
   const setting = await useSetting(t);
   const { dependencies } = setting;
   const claim = await setting.claimAged();
@@ -108,12 +110,12 @@ test('a claim whose redeemer died before crediting is credited, and settled once
   t.like(row, { code: claim.text, at: claim.at, amountNano: parseRub('10')! });
 });
 
-test('claims that are finished by several at once are credited once each and settled once each', async (t) => {
+test('claims that are finished concurrently are credited once each and settled once each', async (t) => {
   const setting = await useSetting(t);
   const { dependencies } = setting;
   for (let i = 0; i < 5; i++) await setting.claimAged();
   const finishAll = () => Promise.all(Array.from({ length: 6 }, () => finishClaims(dependencies)));
-  // The entry of a claim that one of them credits may be at rest by the time that another looks.
+  // The entry of a claim that one run credits may be settled before another run checks it.
   const early = await finishAll();
   t.is(await setting.readBalance(), '51');
   await waitUntilAtRest(setting);
@@ -128,8 +130,8 @@ test('claims that are finished by several at once are credited once each and set
   t.is(entries, 6);
 });
 
-test('a claim that is credited but not yet settled outlives a Redis that lost its memory before the entry was at rest', async (t) => {
-  // Nobody reads the ledger yet, so that the entry is lost with Redis.
+test('a claim that is credited but not settled survives a Redis that lost its data before the entry was settled', async (t) => {
+  // Nothing reads the ledger yet, so that the entry is lost with Redis.
   const setting = await useSetting(t, { balance: '0', readsLedger: false });
   const { dependencies, stack } = setting;
   const claim = await setting.claimAged();
@@ -145,7 +147,7 @@ test('a claim that is credited but not yet settled outlives a Redis that lost it
   t.is(await setting.readBalance(), '10');
 });
 
-test('a refill that is at rest is not credited again where Redis has forgotten it', async (t) => {
+test('a settled refill is not credited again if Redis has lost it', async (t) => {
   const setting = await useSetting(t);
   const { dependencies, stack } = setting;
   const claim = await setting.claimAged();
@@ -156,29 +158,29 @@ test('a refill that is at rest is not credited again where Redis has forgotten i
   t.is(await setting.readBalance(), '11');
 });
 
-test('a young claim is left to the request that made it', async (t) => {
+test('a recent claim is left to the request that made it', async (t) => {
   const setting = await useSetting(t);
-  // From a clock that is ahead, so that it stays young however slow this test is.
+  // From a clock that is ahead, so that it stays recent however slow this test is.
   const claim = await setting.claimAged(-3_600_000);
   t.is(await finishClaims(setting.dependencies), 0);
   t.is(await setting.readBalance(), '1');
   t.false(await setting.isSettled(claim));
 });
 
-test('a claim that the balance cannot hold is released, and can no longer be credited', async (t) => {
+test('a claim that would exceed the maximum balance is released, and can no longer be credited', async (t) => {
   const setting = await useSetting(t, { balance: '8999995' });
   const { dependencies } = setting;
   const claim = await setting.claimAged();
   t.is(await finishClaims(dependencies), 0);
   t.is((await dependencies.codes.find(claim.text))?.redeemed, null);
-  // Whoever still holds the old claim finds it withdrawn, even when there is room again.
+  // A process that still has the old claim finds it withdrawn, even when the balance allows it again.
   await setting.stack.redis.hset(redisKeys.account(setting.accountId), 'bal', '0');
   t.is(await creditClaim(dependencies, claim), 'released');
   t.is(await setting.readBalance(), '0');
   t.truthy(await dependencies.codes.claim(claim.text, setting.accountId, randomUUID()));
 });
 
-test('a release that a crash cut off is made good, and a refill that was credited cannot be withdrawn', async (t) => {
+test('a release that a crash interrupted is completed, and a refill that was credited cannot be withdrawn', async (t) => {
   const setting = await useSetting(t);
   const { dependencies, accountId, stack } = setting;
   const cut = await setting.claimAged();
@@ -192,7 +194,7 @@ test('a release that a crash cut off is made good, and a refill that was credite
   t.false(await withdrawRefill(stack.redis, accountId, credited.refillId));
 });
 
-test('a claim that cannot be finished does not hold up the others', async (t) => {
+test('a claim that cannot be finished does not block the others', async (t) => {
   const setting = await useSetting(t);
   const { dependencies, stack } = setting;
   const orphan = await setting.claimAged();
@@ -204,7 +206,7 @@ test('a claim that cannot be finished does not hold up the others', async (t) =>
   t.is(await setting.readBalance(), '11');
 });
 
-test('what is looked for is found by its index', async (t) => {
+test('unsettled claims are found through their index', async (t) => {
   const { stack } = await useSetting(t);
   const plan = await stack.mongo.db
     .collection('refill_codes')

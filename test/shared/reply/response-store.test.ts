@@ -20,7 +20,7 @@ const redis = useRedis(test);
 
 const makeDeltas = (count: number): Buffer[] => Array.from({ length: count }, () => randomBytes(40_000));
 
-test('frames are in the object store byte for byte after they have moved, and no longer counted', async (t) => {
+test('frames that have moved are in the object store byte for byte, and no longer counted', async (t) => {
   const { objects } = await useObjects(t);
   const frames = new KeptFramesStore(redis(), redis());
   const answers = new ResponseStore(frames, objects);
@@ -37,7 +37,7 @@ test('frames are in the object store byte for byte after they have moved, and no
   t.true(sum! < 50);
 });
 
-test('what jobs keep is counted apart from what Idempotency-Keys do, until it has moved', async (t) => {
+test('bytes stored for jobs are counted separately from those for Idempotency-Keys, until they have moved', async (t) => {
   const { objects } = await useObjects(t);
   const answers = new ResponseStore(new KeptFramesStore(redis(), redis()), objects);
   const request = { ...createRequest(), jobAttempt: 1 };
@@ -50,7 +50,7 @@ test('what jobs keep is counted apart from what Idempotency-Keys do, until it ha
   t.deepEqual(await readKeptBytes(redis(), request.accountId), {});
 });
 
-test('a copy that comes second neither fails nor harms what the first one stored', async (t) => {
+test('a second copy neither fails nor damages what the first one stored', async (t) => {
   const { objects } = await useObjects(t);
   const frames = new KeptFramesStore(redis(), redis());
   const answers = new ResponseStore(frames, objects);
@@ -66,7 +66,7 @@ test('a copy that comes second neither fails nor harms what the first one stored
   t.true((await answers.readMovedFrames(request, bytes, 0, bytes)).equals(before));
 });
 
-test('a copy that was begun before a further frame came, and ends last, harms nothing', async (t) => {
+test('a copy that started before a further frame arrived, and finishes last, damages nothing', async (t) => {
   const { objects } = await useObjects(t);
   const frames = new KeptFramesStore(redis(), redis());
   const answers = new ResponseStore(frames, objects);
@@ -75,13 +75,13 @@ test('a copy that was begun before a further frame came, and ends last, harms no
   const late = makeFrame(request, 'result', 7, 'late');
   const { bytes: longer } = (await frames.append(request, 'result', late))!;
   const before = await frames.readPart('frames', request, 0, longer);
-  t.false(await answers.move('frames', request, shorter), 'it is not whole any more');
+  t.false(await answers.move('frames', request, shorter), 'it is no longer complete');
   t.true(await answers.move('frames', request, longer));
   t.false(await answers.move('frames', request, shorter));
   t.true((await answers.readMovedFrames(request, longer, 0, longer)).equals(before));
 });
 
-test('while the object store is away everything stays where it is, and moves when it is back', async (t) => {
+test('while the object store is away everything stays in Redis, and moves when it is back', async (t) => {
   const { objects, stop, start } = await useObjects(t);
   const frames = new KeptFramesStore(redis(), redis());
   const answers = new ResponseStore(frames, objects);
@@ -104,7 +104,7 @@ test('while the object store is away everything stays where it is, and moves whe
   t.deepEqual(await readKeptBytes(redis(), whole.accountId), {});
 });
 
-test('an object store that is there but does not answer is a 503 in time', async (t) => {
+test('an object store that is reachable but does not respond is a 503 in time', async (t) => {
   const silent = createServer((socket) => socket.unref()).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   t.teardown(() => silent.close());
@@ -125,7 +125,7 @@ test('an object store that is there but does not answer is a 503 in time', async
   t.is((error as AppError).code, 'service_unavailable');
 });
 
-test('moved frames that are gone or whose store is away are a 503, not a fault', async (t) => {
+test('moved frames that are gone, or whose store is away, are a 503, not an internal error', async (t) => {
   const { objects, stop } = await useObjects(t);
   const answers = new ResponseStore(new KeptFramesStore(redis(), redis()), objects);
   const read = () => answers.readMovedFrames(createRequest(), 100, 0, 100);

@@ -3,7 +3,7 @@ import { mapBounded } from '../../../shared/runtime/map-bounded.ts';
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-test('no more are under way than the bound, and the results are in the order of the items', async (t) => {
+test('concurrency stays within the limit, and the results are in the order of the items', async (t) => {
   for (const count of [0, 1, 3, 10]) {
     let underWay = 0;
     let most = 0;
@@ -11,7 +11,7 @@ test('no more are under way than the bound, and the results are in the order of 
     const results = await mapBounded(items, 3, async (item) => {
       underWay += 1;
       most = Math.max(most, underWay);
-      // The later ones are the first to end.
+      // The later ones finish first.
       for (let i = item; i < count; i++) await settle();
       underWay -= 1;
       return item * 2;
@@ -24,7 +24,7 @@ test('no more are under way than the bound, and the results are in the order of 
   }
 });
 
-test('after a failure no more are started', async (t) => {
+test('nothing more is started after a failure', async (t) => {
   const started: number[] = [];
   const failing = mapBounded([1, 2, 3, 4, 5], 2, async (item) => {
     started.push(item);

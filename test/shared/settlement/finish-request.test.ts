@@ -64,7 +64,7 @@ function createDependencies({ redis, mongo, config, log }: TestStack, noted: Tot
   };
 }
 
-test('traffic notes a request once, when it is settled, and only if it reached a model', async (t) => {
+test('a request is counted in the traffic once, when it is settled, and only if it reached a model', async (t) => {
   const stack = await useStack(t);
   const { id } = await stack.createAccount();
   const noted: TotalSums[] = [];
@@ -74,7 +74,7 @@ test('traffic notes a request once, when it is settled, and only if it reached a
   await settleRequest(dependencies, request, outcome);
   await settleRequest(dependencies, await admitRequest(stack, id), { ...outcome, reachedModel: false });
   await dependencies.traffic.stop();
-  // The price it was settled by is kept, whatever any catalog says of it by then.
+  // The price at settlement is stored, even if the catalog has changed since.
   await waitFor('the price', () => dependencies.prices.find(request.model, request.priceVersion));
   t.deepEqual(
     noted.map((totals) => totals.requests),
@@ -83,7 +83,7 @@ test('traffic notes a request once, when it is settled, and only if it reached a
   t.deepEqual(noted[0], { requests: 1, succeeded: 1, failed: 0, tokens: 7 });
 });
 
-/** The same connection, with each try of a script told. */
+/** The same connection, with a callback for each attempt to run a script. */
 function watchScripts(redis: RedisClient, onRun: () => void): RedisClient {
   return new Proxy(redis, {
     get(target, name) {
@@ -94,44 +94,37 @@ function watchScripts(redis: RedisClient, onRun: () => void): RedisClient {
   });
 }
 
-testWithOwn('Redis')(
-  'an outage of Redis is outlasted however long it is, and the charge is taken once',
-  async (t) => {
-    const stack = await useStack(t, { durableRedis: true, workers: [] });
-    const { id } = await stack.createAccount();
-    const request: AdmittedRequest = {
-      ...(await admitRequest(stack, id, 900n)),
-      pricing: {
-        date_of_use: '2026-01-01',
-        type: 'tokens',
-        prompt: 0.1,
-        completion: 0.1,
-        free_requests: false,
-      },
-    };
-    const { balanceNano } = await stack.readAccount(id);
-    await stack.killRedis();
-    let tries = 0;
-    const redis = watchScripts(stack.redis, () => {
-      tries += 1;
-    });
-    const finished = settleRequest(
-      { ...createDependencies(stack), redis, retryPauseMs: 2 },
-      request,
-      outcome,
-    );
-    // Sixty once were all.
-    await waitFor('many tries', () => tries > 200);
-    t.not(stack.redis.status, 'ready');
-    await stack.restartRedis();
-    t.is((await finished).costNano, 700n);
-    t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
-    await settleRequest(createDependencies(stack), request, outcome);
-    t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
-  },
-);
+testWithOwn('Redis')('settling outlasts a Redis outage of any length, and charges once', async (t) => {
+  const stack = await useStack(t, { durableRedis: true, workers: [] });
+  const { id } = await stack.createAccount();
+  const request: AdmittedRequest = {
+    ...(await admitRequest(stack, id, 900n)),
+    pricing: {
+      date_of_use: '2026-01-01',
+      type: 'tokens',
+      prompt: 0.1,
+      completion: 0.1,
+      free_requests: false,
+    },
+  };
+  const { balanceNano } = await stack.readAccount(id);
+  await stack.killRedis();
+  let tries = 0;
+  const redis = watchScripts(stack.redis, () => {
+    tries += 1;
+  });
+  const finished = settleRequest({ ...createDependencies(stack), redis, retryPauseMs: 2 }, request, outcome);
+  // Sixty attempts used to be the limit.
+  await waitFor('many tries', () => tries > 200);
+  t.not(stack.redis.status, 'ready');
+  await stack.restartRedis();
+  t.is((await finished).costNano, 700n);
+  t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
+  await settleRequest(createDependencies(stack), request, outcome);
+  t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
+});
 
-test('a process that ends does not go on trying to settle', async (t) => {
+test('a process that is shutting down stops retrying a settlement', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const request = await admitRequest(stack, (await stack.createAccount()).id);
   const redis = createRedis(stack.config.redisUrl, 'commands', stack.log);

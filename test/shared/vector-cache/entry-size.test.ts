@@ -7,7 +7,7 @@ import { countKeptVectors, runKeepVectors } from '../../../shared/vector-cache/k
 import { startTestRedis } from '../../support/redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** What is counted, held against what Redis says that it uses. */
+/** Compares the counted memory with the memory that Redis reports. */
 
 const log = createLogger('test', 'silent');
 const modelId = 'text-embedding-3-small';
@@ -26,7 +26,7 @@ async function readMemory(url: string): Promise<number> {
   return Number(/used_memory:(\d+)/.exec(info)![1]);
 }
 
-/** Keeps entries of these lengths in turn until they come to so many bytes. @returns the first one's hash */
+/** Adds entries of these lengths in turn up to this many bytes. @returns the hash of the first one */
 async function fill(
   writer: RedisClient,
   lengths: readonly number[],
@@ -49,13 +49,13 @@ async function fill(
 
 function isWithin(t: ExecutionContext, taken: number, counted: number): void {
   t.log(`${((100 * taken) / counted).toFixed(1)} % of what is counted`);
-  // The script itself and Redis's own buffers take a third of a megabyte, however much is kept.
-  t.true(taken < 1.02 * counted + 500_000, `${taken} bytes are taken where ${counted} are counted`);
-  t.true(taken > 0.85 * counted, `${taken} bytes are taken where ${counted} are counted`);
+  // The script itself and Redis's own buffers take a third of a megabyte, however much is stored.
+  t.true(taken < 1.02 * counted + 500_000, `${taken} bytes are used where ${counted} are counted`);
+  t.true(taken > 0.85 * counted, `${taken} bytes are used where ${counted} are counted`);
 }
 
 for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4, 768 * 4, 1024 * 4]]) {
-  test(`Redis takes no more than is counted for vectors of ${lengths.join(', ')} bytes, however often they change`, async (t) => {
+  test(`Redis uses no more memory than is counted for vectors of ${lengths.join(', ')} bytes, however often they change`, async (t) => {
     const server = await startTestRedis();
     t.teardown(() => server.stop());
     const before = await readMemory(server.url);
@@ -64,19 +64,19 @@ for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4
     await fill(writer, lengths, 2 * maxBytes, 1_000);
     const { bytes } = await countKeptVectors(writer, modelId);
     t.true(bytes > 0.99 * maxBytes && bytes <= maxBytes);
-    // Its buffers go with it.
+    // Its buffers are freed with it.
     writer.disconnect();
     isWithin(t, (await readMemory(server.url)) - before, bytes);
   });
 }
 
-test('what expired, freed or not, leaves no room for more than the bound', async (t) => {
+test('expired entries, freed or not, do not let the cache exceed its limit', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
   const before = await readMemory(server.url);
   const writer = await connect(server.url);
   t.teardown(() => writer.disconnect());
-  // What expired is freed as seldom as can be.
+  // Expired entries are freed as rarely as possible.
   await writer.config('SET', 'hz', '1');
   const first = await fill(writer, [1024], 0.9 * maxBytes, 2);
   const key = redisKeys.keptVector(modelId, first);
