@@ -31,7 +31,7 @@ interface Project {
 }
 
 /** A program that records its call, and then does what a test needs. */
-const noting = (name: string, code = ''): string => `#!${process.execPath}
+const recordingProgram = (name: string, code = ''): string => `#!${process.execPath}
 const fs = require('node:fs');
 fs.appendFileSync(process.env.CALLS, ['${name}', ...process.argv.slice(2)].join(' ') + '\\n');
 ${code}`;
@@ -59,15 +59,15 @@ function makeProject(t: ExecutionContext): Project {
   write('tsconfig.json', '{"include":["api","test"]}');
   write('tsconfig.build.json', '{"include":["api"]}');
   write('api/main.ts', '1');
-  write('bin/redis-server', noting('redis-server'), 0o755);
+  write('bin/redis-server', recordingProgram('redis-server'), 0o755);
   const bins = {
-    typescript: noting(
+    typescript: recordingProgram(
       'tsc',
       `fs.mkdirSync('dist/scripts/admin', { recursive: true });
       fs.writeFileSync('dist/package.json', '{"type":"module"}');
       fs.writeFileSync('dist/scripts/admin/main.js', ${JSON.stringify(commandCode)});`,
     ),
-    oxlint: noting(
+    oxlint: recordingProgram(
       'oxlint',
       `if (fs.existsSync('bad-lint')) { console.log('a.ts: wrong'); process.exit(1); }
       const look = () => {
@@ -76,8 +76,8 @@ function makeProject(t: ExecutionContext): Project {
       };
       if (fs.existsSync('slow-lint')) look();`,
     ),
-    prettier: noting('prettier'),
-    ava: noting(
+    prettier: recordingProgram('prettier'),
+    ava: recordingProgram(
       'ava',
       `console.log(fs.existsSync('ava-says') ? fs.readFileSync('ava-says', 'utf8') : '  3 tests passed');
       process.exitCode = fs.existsSync('ava-says') ? 1 : 0;`,
@@ -87,7 +87,7 @@ function makeProject(t: ExecutionContext): Project {
   write('packages.json', JSON.stringify(bins));
   write(
     'bin/npm',
-    noting(
+    recordingProgram(
       'npm',
       `if (fs.existsSync('bad-npm')) { console.log('npm noise'); console.error('npm error E404'); process.exit(1); }
       console.log('npm noise');
@@ -239,9 +239,9 @@ onDebianAsRoot('root on Debian gets Redis by apt-get, without the service that c
   rmSync(join(root, 'bin/redis-server'));
   const server = JSON.stringify(join(root, 'bin/valkey-server'));
   const install = `if (process.argv[2] === 'install') fs.writeFileSync(${server}, '', { mode: 0o755 });`;
-  write('bin/apt-get', noting('apt-get', install), 0o755);
+  write('bin/apt-get', recordingProgram('apt-get', install), 0o755);
   // Instead of the machine's own programs, whose services a test must not touch.
-  for (const name of ['service', 'systemctl']) write(`bin/${name}`, noting(name), 0o755);
+  for (const name of ['service', 'systemctl']) write(`bin/${name}`, recordingProgram(name), 0o755);
   await run(['test']);
   t.deepEqual(calls().slice(1, 3), [
     'apt-get update -q',
@@ -256,7 +256,7 @@ onDebianAsRoot(
     const { root, run, calls, write } = makeProject(t);
     const browser = JSON.stringify(join(root, 'bin/chromium'));
     const install = `if (process.argv[2] === 'install') fs.writeFileSync(${browser}, '', { mode: 0o755 });`;
-    write('bin/apt-get', noting('apt-get', install), 0o755);
+    write('bin/apt-get', recordingProgram('apt-get', install), 0o755);
     await run(['admin']);
     await run(['test']);
     await run(['test']);
@@ -272,9 +272,9 @@ test('if no browser can be installed, one sentence says so and the tests run', a
   const missing = await run(['test']);
   t.is(missing.code, 0);
   t.regex(missing.stderr, /^There is no browser here: install Chromium or Chrome,.*\.$/m);
-  write('bin/apt-get', noting('apt-get', `console.error('no network'); process.exit(100);`), 0o755);
+  write('bin/apt-get', recordingProgram('apt-get', `console.error('no network'); process.exit(100);`), 0o755);
   t.is((await run(['test'])).code, 0);
-  write('bin/google-chrome', noting('google-chrome'), 0o755);
+  write('bin/google-chrome', recordingProgram('google-chrome'), 0o755);
   t.notRegex((await run(['test'])).stderr, /browser/);
 });
 

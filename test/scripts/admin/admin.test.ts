@@ -93,9 +93,9 @@ test('codes are listed with their value and status; --unused lists only those st
   t.like(find(used), { status: 'redeemed', redeemed_by: id });
   t.regex(String(find(used)?.['redeemed_at']), /Z$/);
 
-  const { answer: left } = await runAdmin<CodeRow[]>('code', 'list', '--unused');
-  t.true(left.some((row) => row.code === `…${unused.slice(-4)}`));
-  t.true(left.every((row) => row.status === 'unused'));
+  const { answer: redeemable } = await runAdmin<CodeRow[]>('code', 'list', '--unused');
+  t.true(redeemable.some((row) => row.code === `…${unused.slice(-4)}`));
+  t.true(redeemable.every((row) => row.status === 'unused'));
 });
 
 test('a used or unknown code cannot be revoked, and revoking twice changes nothing', async (t) => {
@@ -155,16 +155,16 @@ test.serial('a mistake is explained first, followed only by the usage of its ver
   const mistakes = [
     {
       args: ['account', 'create', '--balanc', '5'],
-      says: `Unknown option "--balanc", in "account create".`,
+      message: `Unknown option "--balanc", in "account create".`,
     },
-    { args: ['account', 'show'], says: '"account show" takes one argument, <account>; none was given.' },
-    { args: ['account', 'sho', 'x'], says: 'There is no "account sho".' },
-    { args: ['account'], says: 'Say what to do with "account".' },
+    { args: ['account', 'show'], message: '"account show" takes one argument, <account>; none was given.' },
+    { args: ['account', 'sho', 'x'], message: 'There is no "account sho".' },
+    { args: ['account'], message: 'Say what to do with "account".' },
   ];
-  for (const { args, says } of mistakes) {
+  for (const { args, message } of mistakes) {
     const { exitCode, stderr } = await runAdmin(...args);
     const [first, usage, ...verbs] = stderr.trimEnd().split('\n');
-    t.deepEqual([exitCode, first], [2, says]);
+    t.deepEqual([exitCode, first], [2, message]);
     t.regex(usage!, /^Usage: /);
     const isKnown = ['create', 'show'].includes(args[1] ?? '');
     if (args[1] !== 'create') t.is(verbs.pop(), accountMeaning);

@@ -21,7 +21,7 @@ interface Verification {
 
 const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'one two three' }] };
 
-async function ask(stack: TestStack, account: TestAccount): Promise<string> {
+async function sendChat(stack: TestStack, account: TestAccount): Promise<string> {
   const response = await stack.post('/v1/chat/completions', account.apiKey, chat);
   if (response.status !== 200) throw new Error(await response.text());
   await response.arrayBuffer();
@@ -29,7 +29,7 @@ async function ask(stack: TestStack, account: TestAccount): Promise<string> {
 }
 
 /** Waits until everything that was settled is in MongoDB. */
-async function settleDown(stack: TestStack): Promise<void> {
+async function waitUntilSettled(stack: TestStack): Promise<void> {
   await waitForNoReservation(stack);
   for (let shard = 0; shard < shardCount; shard++) {
     await waitFor(
@@ -59,12 +59,12 @@ test('a healthy stack has no differences, idle or under load', async (t) => {
   const stack = await useStack(t);
   const accounts = await Promise.all(Array.from({ length: 4 }, () => stack.createAccount()));
   const loading = new AbortController();
-  let asked = 0;
+  let sent = 0;
   const load = Promise.all(
     accounts.map(async (account) => {
       while (!loading.signal.aborted) {
-        await ask(stack, account);
-        asked += 1;
+        await sendChat(stack, account);
+        sent += 1;
       }
     }),
   );
@@ -74,11 +74,11 @@ test('a healthy stack has no differences, idle or under load', async (t) => {
   }
   loading.abort();
   await load;
-  await settleDown(stack);
-  t.deepEqual(await verify(stack), { accounts: 4, entries: asked + 4, differences: [], released: [] });
+  await waitUntilSettled(stack);
+  t.deepEqual(await verify(stack), { accounts: 4, entries: sent + 4, differences: [], released: [] });
   const one = await verify(stack, '--account', accounts[0]!.apiKey);
   t.is(one.accounts, 1);
-  t.true(one.entries < asked);
+  t.true(one.entries < sent);
 });
 
 test('every inconsistency is reported and nothing is repaired', async (t) => {
@@ -87,7 +87,7 @@ test('every inconsistency is reported and nothing is repaired', async (t) => {
   const accounts = db.collection<{ _id: string }>('accounts');
   const logs = db.collection<{ _id: string }>('request_logs');
   const ledger = db.collection<{ _id: string }>('ledger');
-  const spoil: Record<
+  const corruptions: Record<
     string,
     (t: ExecutionContext, account: TestAccount, requestId: string) => Promise<unknown>
   > = {
@@ -108,12 +108,12 @@ test('every inconsistency is reported and nothing is repaired', async (t) => {
     'the ledger has what the log says': (_, __, requestId) =>
       ledger.updateOne({ _id: requestId }, { $inc: { amountNano: -5n } }),
   };
-  for (const [check, spoilIt] of Object.entries(spoil)) {
+  for (const [check, corrupt] of Object.entries(corruptions)) {
     const account = await stack.createAccount();
-    const requestId = await ask(stack, account);
-    await settleDown(stack);
+    const requestId = await sendChat(stack, account);
+    await waitUntilSettled(stack);
     t.deepEqual(await findDifferences(stack, account.id), []);
-    await spoilIt(t, account, requestId);
+    await corrupt(t, account, requestId);
     const found = await findDifferences(stack, account.id);
     t.true(
       found.some((one) => one.check === check && one.account === account.id),
@@ -123,9 +123,9 @@ test('every inconsistency is reported and nothing is repaired', async (t) => {
   }
   const { exitCode, stdout } = await runAdmin(stack.env, 'ledger', 'verify', '--json');
   t.is(exitCode, 1);
-  const told = new Set((JSON.parse(stdout) as Verification).differences.map((one) => one.check));
+  const reported = new Set((JSON.parse(stdout) as Verification).differences.map((one) => one.check));
   t.deepEqual(
-    Object.keys(spoil).filter((check) => !told.has(check)),
+    Object.keys(corruptions).filter((check) => !reported.has(check)),
     [],
   );
 });
@@ -143,16 +143,16 @@ test('an entry that is in the stream twice is reported', async (t) => {
 test('a reservation without its request is reported, released on request, and released automatically if a worker runs', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const account = await stack.createAccount({ balance: '10' });
-  const reserve = async (agoMs: number): Promise<string> => {
+  const reserve = async (ageMs: number): Promise<string> => {
     const requestId = randomUUID();
-    const value = `${account.id} 1000000000 0 ${Date.now() - agoMs}`;
+    const value = `${account.id} 1000000000 0 ${Date.now() - ageMs}`;
     await stack.redis.hset(redisKeys.reservations(shardOf(account.id)), requestId, value);
     await stack.redis.hincrby(redisKeys.account(account.id), 'res', 1_000_000_000);
     return requestId;
   };
   const held = redisKeys.heldRequests(shardOf(account.id));
-  const inHand = await reserve(120_000);
-  await stack.redis.zadd(held, Date.now() + 600_000, inHand);
+  const withHeartbeat = await reserve(120_000);
+  await stack.redis.zadd(held, Date.now() + 600_000, withHeartbeat);
   t.deepEqual((await verify(stack)).differences, []);
   const old = await reserve(120_000);
   t.like((await verify(stack)).differences, [
@@ -163,9 +163,9 @@ test('a reservation without its request is reported, released on request, and re
   t.deepEqual(differences, []);
   t.is((await stack.readAccount(account.id)).reservedNano, 1_000_000_000n);
 
-  await stack.redis.zrem(held, inHand);
+  await stack.redis.zrem(held, withHeartbeat);
   await stack.startWorker();
   await waitForNoReservation(stack);
   t.is((await stack.readAccount(account.id)).reservedNano, 0n);
-  t.is(await stack.redis.hexists(redisKeys.orphans(shardOf(account.id)), inHand), 1);
+  t.is(await stack.redis.hexists(redisKeys.orphans(shardOf(account.id)), withHeartbeat), 1);
 });

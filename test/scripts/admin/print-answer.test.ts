@@ -53,11 +53,11 @@ test('reads no more rows than the reader of the output consumes, and none after 
   const reading = countTo(1_000_000, (row) => {
     read = row;
   });
-  const leaves = new Writable({
+  const closesEarly = new Writable({
     highWaterMark: 1,
     write: (_chunk, _encoding, done) => done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })),
   });
-  await printAnswer(reading, leaves, json);
+  await printAnswer(reading, closesEarly, json);
   t.true(read < 10_000, `${read} rows were read`);
   t.true((await reading.next()).done, 'reading has stopped');
 });

@@ -42,8 +42,8 @@ const statusOf = async (client: WebClient) => (await client.request('GET', '/aut
 
 /** Signs in as the page does. @returns the response to the code */
 async function tryToSignIn(client: WebClient, email: string): Promise<Response> {
-  const asked = await client.request('POST', '/auth/request-code', { email, purpose: 'login' });
-  const { challenge_id } = (await asked.json()) as { challenge_id: string };
+  const codeResponse = await client.request('POST', '/auth/request-code', { email, purpose: 'login' });
+  const { challenge_id } = (await codeResponse.json()) as { challenge_id: string };
   const code = readCode(await stack.mailbox!.waitForMail(email));
   return await client.request('POST', '/auth/verify-code', { challenge_id, code, remember_me: false });
 }

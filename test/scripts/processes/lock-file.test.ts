@@ -29,9 +29,9 @@ test('a lock file is held until it is released, and leaves nothing beside it', (
 test('the lock file of a process that no longer exists is replaced, and its content is returned', (t) => {
   const path = join(makeFolder(t), 'lock');
   // The same pid, but another process.
-  const gone = { pid: process.pid, startedAt: 'long ago', note: 'left' };
-  writeFileSync(path, JSON.stringify(gone));
-  t.deepEqual(takeLockFile(path, { ...self, note: 'new' }, refuse), [gone]);
+  const dead = { pid: process.pid, startedAt: 'long ago', note: 'left' };
+  writeFileSync(path, JSON.stringify(dead));
+  t.deepEqual(takeLockFile(path, { ...self, note: 'new' }, refuse), [dead]);
   t.deepEqual(readLockFile(path), { ...self, note: 'new' });
 });
 
@@ -70,8 +70,8 @@ test('of many processes that find the same stale file, exactly one takes the loc
     return result;
   });
   for (const child of children) child.send('go');
-  const told = await Promise.all(results);
-  t.is(told.filter((result) => result === 'held').length, 1, told.join(', '));
+  const outcomes = await Promise.all(results);
+  t.is(outcomes.filter((result) => result === 'held').length, 1, outcomes.join(', '));
   const holder = readLockFile(path);
-  t.is(holder?.pid, children[told.indexOf('held')]?.pid);
+  t.is(holder?.pid, children[outcomes.indexOf('held')]?.pid);
 });

@@ -56,8 +56,8 @@ test('the embedded MongoDB requires its password, which no process list, output 
   const { file, args } = mongo.spec!.launch();
   for (const shown of [readCommandLine(part.pid!)!, file, ...args, events.output, mongo.describe()])
     t.false(shown.includes(mongodbPassword));
-  const stranger = await connectTo(t, url.replace(/\/\/[^@]*@/, '//'));
-  await t.throwsAsync(stranger.db('x').collection('things').findOne(), { code: 13 });
+  const unauthenticated = await connectTo(t, url.replace(/\/\/[^@]*@/, '//'));
+  await t.throwsAsync(unauthenticated.db('x').collection('things').findOne(), { code: 13 });
 
   process.kill(part.pid!, 'SIGKILL');
   await waitFor('it to run again', () => events.restarts.length === 1);
@@ -84,8 +84,8 @@ test('a real mongod requires a password from its first moment, and accepts the o
   const client = await connectTo(t, url);
   await client.db('admin').command({ ping: 1 });
   const direct = url.replace(/\/\/[^@]*@/, '//').replace(/\?.*/, '?directConnection=true');
-  const stranger = await connectTo(t, direct);
-  await t.throwsAsync(stranger.db('admin').command({ ping: 1 }), { code: 13 });
+  const unauthenticated = await connectTo(t, direct);
+  await t.throwsAsync(unauthenticated.db('admin').command({ ping: 1 }), { code: 13 });
   const wrong = MongoClient.connect(url.replace(/:[^:@]*@/, ':wrong@'), { serverSelectionTimeoutMS: 20_000 });
   await t.throwsAsync(wrong, { code: 18 });
 

@@ -42,10 +42,10 @@ test('the embedded Redis keeps its data and its port when it is killed, and its 
   const after = await connectTo(url);
   t.is(await after.get('kopeck'), '1');
   after.disconnect();
-  const stranger = new Redis(url.replace(/:[^:@]*@/, ''), { retryStrategy: () => null });
-  stranger.on('error', () => undefined); // The command below does the same.
-  await t.throwsAsync(stranger.get('kopeck'), { message: /NOAUTH/ });
-  stranger.disconnect();
+  const unauthenticated = new Redis(url.replace(/:[^:@]*@/, ''), { retryStrategy: () => null });
+  unauthenticated.on('error', () => undefined); // The command below does the same.
+  await t.throwsAsync(unauthenticated.get('kopeck'), { message: /NOAUTH/ });
+  unauthenticated.disconnect();
 });
 
 test('each start has its own Redis password, even on data of a release that kept one', async (t) => {

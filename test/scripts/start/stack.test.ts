@@ -24,11 +24,11 @@ async function startSupervisor(t: ExecutionContext, folder: string): Promise<Sup
   const child = spawn(process.execPath, [script, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.teardown(() => child.kill('SIGKILL'));
   const line = await readFirstLine(child.stdout, new AbortController().signal);
-  const told = JSON.parse(line) as Omit<Supervisor, 'child'>;
+  const started = JSON.parse(line) as Omit<Supervisor, 'child'>;
   // A failed test must not leave anything running either.
-  const identities = [...Object.values(told.pids), told.guardian].map(identifyProcess);
+  const identities = [...Object.values(started.pids), started.guardian].map(identifyProcess);
   t.teardown(() => endProcesses(identities, 100));
-  return { child, ...told };
+  return { child, ...started };
 }
 
 /** A process that no longer runs, whether or not it has been reaped. */

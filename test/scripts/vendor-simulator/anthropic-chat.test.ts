@@ -110,20 +110,20 @@ test('a tool call starts with an empty piece, and has no other if the tool takes
 test('tools are called as tool_choice specifies, each call under its own id, until there is a result', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const namesOf = (answer: Json): unknown[] => digList(answer, 'content').map((block) => block['name']);
-  const ask = async (body: Json): Promise<Json> =>
+  const send = async (body: Json): Promise<Json> =>
     readJson(await askAnthropic({ model: 'claude-parallel', tools: TOOLS, messages: MESSAGES, ...body }));
-  t.deepEqual(namesOf(await ask({})), ['look', 'wait']);
-  t.deepEqual(namesOf(await ask({ model: 'claude-sim' })), ['look']);
-  t.deepEqual(namesOf(await ask({ tool_choice: { type: 'auto', disable_parallel_tool_use: true } })), [
+  t.deepEqual(namesOf(await send({})), ['look', 'wait']);
+  t.deepEqual(namesOf(await send({ model: 'claude-sim' })), ['look']);
+  t.deepEqual(namesOf(await send({ tool_choice: { type: 'auto', disable_parallel_tool_use: true } })), [
     'look',
   ]);
-  t.deepEqual(namesOf(await ask({ tool_choice: { type: 'tool', name: 'wait' } })), ['wait']);
-  t.deepEqual(namesOf(await ask({ tool_choice: { type: 'none' } })), [undefined]);
+  t.deepEqual(namesOf(await send({ tool_choice: { type: 'tool', name: 'wait' } })), ['wait']);
+  t.deepEqual(namesOf(await send({ tool_choice: { type: 'none' } })), [undefined]);
 
   const messages: Json[] = [...MESSAGES];
   const ids = new Set<unknown>();
   for (let round = 0; round < 3; round += 1) {
-    const called = await ask({ messages });
+    const called = await send({ messages });
     t.is(called['stop_reason'], 'tool_use');
     const uses = digList(called, 'content');
     uses.forEach((use) => ids.add(use['id']));
@@ -131,7 +131,7 @@ test('tools are called as tool_choice specifies, each call under its own id, unt
       { role: 'assistant', content: uses },
       { role: 'user', content: uses.map((use) => ({ type: 'tool_result', tool_use_id: use['id'] })) },
     );
-    const answered = await ask({ messages });
+    const answered = await send({ messages });
     t.is(dig(answered, 'content', 0, 'text'), 'You said: hello there');
     messages.push({ role: 'assistant', content: answered['content'] }, ...MESSAGES);
   }

@@ -21,9 +21,9 @@ const USE = { type: 'tool_use', id: 'toolu_1', name: 'look', input: { at: 'x' } 
 const RESULT = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'sunny' };
 const PNG = makePng(2, 2, [1, 2, 3]).toString('base64');
 
-const say = (content: unknown): Json => ({ messages: [{ role: 'user', content }] });
+const userRequest = (content: unknown): Json => ({ messages: [{ role: 'user', content }] });
 const image = (media_type: string, data: string): Json =>
-  say([{ type: 'image', source: { type: 'base64', media_type, data } }]);
+  userRequest([{ type: 'image', source: { type: 'base64', media_type, data } }]);
 const loop = (...blocks: Json[]): Json[] => [HELLO, { role: 'assistant', content: blocks }];
 
 /** What is wrong with the request, the request, and the vendor's error message. */
@@ -35,14 +35,14 @@ const refused: readonly [string, Json, RegExp][] = [
   ['no messages', { messages: [] }, /at least one message/],
   ['a system message', { messages: [{ role: 'system', content: 'x' }, HELLO] }, /top-level `system`/],
   ['the model first', { messages: [{ role: 'assistant', content: 'x' }, HELLO] }, /first message must use/],
-  ['empty content', say(''), /non-empty content/],
-  ['an empty text', say([{ type: 'text', text: '' }]), /text content blocks must be non-empty/],
-  ['blanks', say([{ type: 'text', text: ' \n' }]), /non-whitespace/],
+  ['empty content', userRequest(''), /non-empty content/],
+  ['an empty text', userRequest([{ type: 'text', text: '' }]), /text content blocks must be non-empty/],
+  ['blanks', userRequest([{ type: 'text', text: ' \n' }]), /non-whitespace/],
   ['an empty rule', { messages: [HELLO], system: [{ type: 'text', text: '' }] }, /^system: text content/],
-  ['an unknown block', say([{ type: 'input_audio' }]), /Input tag 'input_audio'/],
+  ['an unknown block', userRequest([{ type: 'input_audio' }]), /Input tag 'input_audio'/],
   [
     'an unknown field of a block',
-    say([{ type: 'text', text: 'x', name: 'y' }]),
+    userRequest([{ type: 'text', text: 'x', name: 'y' }]),
     /content\.0\.text\.name: Extra/,
   ],
   [
@@ -130,7 +130,7 @@ const refused: readonly [string, Json, RegExp][] = [
     { messages: [...loop(USE), { role: 'user', content: [RESULT, RESULT] }] },
     /single result/,
   ],
-  ['a result without a call', say([RESULT]), /unexpected `tool_use_id`.*toolu_1/],
+  ['a result without a call', userRequest([RESULT]), /unexpected `tool_use_id`.*toolu_1/],
   [
     'an id used twice',
     {
@@ -163,7 +163,11 @@ const refused: readonly [string, Json, RegExp][] = [
   ['an unsupported media type', image('image/bmp', PNG), /media_type: Input should be/],
   ['bytes that are not an image', image('image/png', 'aGVsbG8='), /Could not process image/],
   ['text that is not base64', image('image/png', '?'), /invalid base64/],
-  ['a link to a file', say([{ type: 'image', source: { type: 'url', url: 'file:///x' } }]), /HTTP\(S\)/],
+  [
+    'a link to a file',
+    userRequest([{ type: 'image', source: { type: 'url', url: 'file:///x' } }]),
+    /HTTP\(S\)/,
+  ],
   [
     'trailing white space',
     { messages: [HELLO, { role: 'assistant', content: 'so ' }] },
@@ -186,13 +190,13 @@ for (const [what, body, words] of refused) {
 test('a call without a key or version is refused', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const body = { messages: [HELLO] };
-  const ask = async (options: AskOptions): Promise<unknown[]> => {
+  const send = async (options: AskOptions): Promise<unknown[]> => {
     const response = await askAnthropic(body, options);
     return [response.status, dig(await readJson(response), 'error', 'type')];
   };
-  t.deepEqual(await ask({ key: null }), [401, 'authentication_error']);
-  t.deepEqual(await ask({ headers: { 'anthropic-version': 'new' } }), [400, 'invalid_request_error']);
-  t.deepEqual(await ask({ key: null, headers: { authorization: 'Bearer sk' } }), [200, undefined]);
+  t.deepEqual(await send({ key: null }), [401, 'authentication_error']);
+  t.deepEqual(await send({ headers: { 'anthropic-version': 'new' } }), [400, 'invalid_request_error']);
+  t.deepEqual(await send({ key: null, headers: { authorization: 'Bearer sk' } }), [200, undefined]);
 });
 
 test('requests that the vendor accepts are accepted', async (t) => {
@@ -208,7 +212,7 @@ test('requests that the vendor accepts are accepted', async (t) => {
       output_config: { effort: 'low' },
     },
     image('image/png', PNG),
-    say([
+    userRequest([
       { type: 'image', source: { type: 'url', url: 'https://pictures.example/x.png' } },
       { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' } },
       { type: 'text', text: 'what is this' },

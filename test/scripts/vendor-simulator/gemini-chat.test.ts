@@ -118,19 +118,19 @@ test('candidates are counted together, and each has its index', async (t) => {
 
 test("calls arrive whole, signed as the model requires, with ids only if the model's name requests them", async (t) => {
   const { askGemini } = await startDialectsRig(t);
-  const ask = async (model: string): Promise<readonly Json[]> =>
+  const send = async (model: string): Promise<readonly Json[]> =>
     partsOf(await readJson(await askGemini(model, { contents: CONTENTS, tools: TOOLS })));
-  const old = await ask('gemini-2.5-parallel');
+  const old = await send('gemini-2.5-parallel');
   t.deepEqual(old, [
     { functionCall: { name: 'look', args: { at: 'simulated' } } },
     { functionCall: { name: 'wait', args: {} } },
   ]);
-  const signed = await ask('gemini-3-parallel');
+  const signed = await send('gemini-3-parallel');
   t.deepEqual(
     signed.map((part) => typeof part['thoughtSignature']),
     ['string', 'undefined'],
   );
-  const named = await ask('gemini-3-parallel-ids');
+  const named = await send('gemini-3-parallel-ids');
   t.deepEqual(
     named.map((part) => dig(part, 'functionCall', 'id')),
     ['call_simulated_0', 'call_simulated_1'],
@@ -139,7 +139,7 @@ test("calls arrive whole, signed as the model requires, with ids only if the mod
 
 test('a tool is called as the mode specifies, and not again after its response', async (t) => {
   const { askGemini } = await startDialectsRig(t);
-  const ask = async (
+  const send = async (
     functionCallingConfig: Json,
     contents: readonly Json[] = CONTENTS,
   ): Promise<unknown[]> => {
@@ -147,15 +147,15 @@ test('a tool is called as the mode specifies, and not again after its response',
     const answer = await readJson(await askGemini('gemini-2.5', body));
     return partsOf(answer).map((part) => dig(part, 'functionCall', 'name'));
   };
-  t.deepEqual(await ask({ mode: 'AUTO' }), ['look']);
-  t.deepEqual(await ask({ mode: 'NONE' }), [undefined]);
-  t.deepEqual(await ask({ mode: 'ANY', allowedFunctionNames: ['wait'] }), ['wait']);
+  t.deepEqual(await send({ mode: 'AUTO' }), ['look']);
+  t.deepEqual(await send({ mode: 'NONE' }), [undefined]);
+  t.deepEqual(await send({ mode: 'ANY', allowedFunctionNames: ['wait'] }), ['wait']);
   const answered = [
     ...CONTENTS,
     { role: 'model', parts: [{ functionCall: { name: 'look', args: {} } }] },
     { role: 'user', parts: [{ functionResponse: { name: 'look', response: { output: 'sunny' } } }] },
   ];
-  t.deepEqual(await ask({ mode: 'AUTO' }, answered), [undefined]);
+  t.deepEqual(await send({ mode: 'AUTO' }, answered), [undefined]);
 });
 
 test('grounded segments are given in byte offsets', async (t) => {
@@ -176,10 +176,10 @@ test('an image is a PNG with the requested proportions', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const generationConfig = { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '16:9' } };
   const answer = await readJson(await askGemini('gemini-image', { contents: CONTENTS, generationConfig }));
-  const [picture, ...others] = partsOf(answer);
+  const [image, ...others] = partsOf(answer);
   t.deepEqual(others, []);
   const { format, width, height } = await sharp(
-    Buffer.from(digText(picture, 'inlineData', 'data'), 'base64'),
+    Buffer.from(digText(image, 'inlineData', 'data'), 'base64'),
   ).metadata();
   t.deepEqual({ format, width, height }, { format: 'png', width: 64, height: 36 });
 });
@@ -210,23 +210,23 @@ test('a schema in either format is followed', async (t) => {
 
 test('usage and the end are reported elsewhere, twice or not at all on request', async (t) => {
   const { askGemini } = await startDialectsRig(t);
-  const ask = async (word: string): Promise<readonly Json[]> =>
+  const send = async (word: string): Promise<readonly Json[]> =>
     readEvents(await askGemini(`gemini-2.5+${word}`, { contents: CONTENTS }, { action: EVENTS }));
   const countsOf = (events: readonly Json[]): unknown[] =>
     events.map((event) => dig(event, 'usageMetadata', 'candidatesTokenCount'));
-  t.deepEqual(countsOf(await ask('nousage')), [undefined, undefined, undefined, undefined]);
-  t.deepEqual(countsOf(await ask('firstusage')), [4, undefined, undefined, undefined]);
-  t.deepEqual(countsOf(await ask('finishusage')), [undefined, undefined, undefined, 4]);
-  t.deepEqual(countsOf(await ask('everyusage')), [4, 4, 4, 4]);
+  t.deepEqual(countsOf(await send('nousage')), [undefined, undefined, undefined, undefined]);
+  t.deepEqual(countsOf(await send('firstusage')), [4, undefined, undefined, undefined]);
+  t.deepEqual(countsOf(await send('finishusage')), [undefined, undefined, undefined, 4]);
+  t.deepEqual(countsOf(await send('everyusage')), [4, 4, 4, 4]);
 
   const finishes = (events: readonly Json[]): number =>
     events.filter((event) => dig(event, 'candidates', 0, 'finishReason') !== undefined).length;
   for (const word of ['nofinish', 'noend']) {
-    const events = await ask(word);
+    const events = await send(word);
     t.is(finishes(events), 0);
     t.is(textOf(events), 'You said: hello there');
   }
-  const twice = await ask('duplicates');
+  const twice = await send('duplicates');
   t.is(finishes(twice), 2);
   t.is(textOf(twice), 'You said: hello there');
   const open = await askGemini('gemini-2.5+nomark', { contents: CONTENTS }, { action: ARRAY });

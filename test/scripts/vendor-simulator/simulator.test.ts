@@ -50,7 +50,7 @@ test('the official SDK chats, streamed and not, and its stream helper accumulate
 
 test("the official SDK's tool runner calls a tool and gets an answer after it", async (t) => {
   const { client } = await startRig(t);
-  const asked: unknown[] = [];
+  const toolArguments: unknown[] = [];
   const runner = client.chat.completions.runTools({
     model: 'gpt-sim',
     messages: MESSAGES,
@@ -64,7 +64,7 @@ test("the official SDK's tool runner calls a tool and gets an answer after it", 
           parameters: { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] },
           parse: JSON.parse as (text: string) => object,
           function: (given: object) => {
-            asked.push(given);
+            toolArguments.push(given);
             return 'seen';
           },
         },
@@ -72,7 +72,7 @@ test("the official SDK's tool runner calls a tool and gets an answer after it", 
     ],
   });
   t.is(await runner.finalContent(), 'You said: hello there');
-  t.deepEqual(asked, [{ at: 'simulated' }]);
+  t.deepEqual(toolArguments, [{ at: 'simulated' }]);
 });
 
 test('an answer that must follow a schema follows it', async (t) => {
@@ -92,7 +92,7 @@ test('an answer that must follow a schema follows it', async (t) => {
 
 test('any model reasons if an effort is requested', async (t) => {
   const { client } = await startRig(t);
-  const ask = async (reasoning_effort: 'none' | 'low'): Promise<number | undefined> => {
+  const request = async (reasoning_effort: 'none' | 'low'): Promise<number | undefined> => {
     const answer = await client.chat.completions.create({
       model: 'gpt-sim',
       messages: MESSAGES,
@@ -100,14 +100,14 @@ test('any model reasons if an effort is requested', async (t) => {
     });
     return answer.usage?.completion_tokens_details?.reasoning_tokens;
   };
-  t.is(await ask('low'), 8);
-  t.is(await ask('none'), 0);
+  t.is(await request('low'), 8);
+  t.is(await request('none'), 0);
 });
 
 test('a search cites its sources on the message, and on a delta of a stream', async (t) => {
   const { client } = await startRig(t);
-  const ask = { model: 'gpt-sim', messages: MESSAGES, web_search_options: {} };
-  const whole = await client.chat.completions.create(ask);
+  const request = { model: 'gpt-sim', messages: MESSAGES, web_search_options: {} };
+  const whole = await client.chat.completions.create(request);
   const message = whole.choices[0]?.message;
   t.is(message?.content, 'You said: hello there');
   const [first] = message?.annotations ?? [];
@@ -115,7 +115,7 @@ test('a search cites its sources on the message, and on a delta of a stream', as
   t.is(message?.content?.slice(start_index, end_index), ' said: hello there');
   t.regex(url, /^https:/);
   const deltas: unknown[] = [];
-  for await (const chunk of await client.chat.completions.create({ ...ask, stream: true })) {
+  for await (const chunk of await client.chat.completions.create({ ...request, stream: true })) {
     deltas.push(chunk.choices[0]?.delta);
   }
   t.is(deltas.filter((delta) => 'annotations' in (delta as object)).length, 1);
@@ -189,7 +189,7 @@ test('models are listed and described, and every name is served', async (t) => {
 
 test('faults come from options, setFaults, header, model and key, and later sources override earlier ones', async (t) => {
   const { simulator, post } = await startRig(t, { faults: { status: 500 } });
-  const ask = async (model: string, headers: Record<string, string> = {}): Promise<number> => {
+  const request = async (model: string, headers: Record<string, string> = {}): Promise<number> => {
     const response = await fetch(`${simulator.url}/v1/chat/completions`, {
       method: 'POST',
       headers,
@@ -198,15 +198,15 @@ test('faults come from options, setFaults, header, model and key, and later sour
     await response.arrayBuffer();
     return response.status;
   };
-  t.is(await ask('gpt-sim'), 500);
+  t.is(await request('gpt-sim'), 500);
   simulator.setFaults({ status: 502 });
-  t.is(await ask('gpt-sim'), 502);
+  t.is(await request('gpt-sim'), 502);
   simulator.setFaults({});
-  t.is(await ask('gpt-sim'), 200);
-  t.is(await ask('gpt-sim', { 'x-simulate': 'fail-503' }), 503);
-  t.is(await ask('gpt-sim+fail-504', { 'x-simulate': 'fail-503' }), 504);
-  t.is(await ask('gpt-sim+fail-504', { authorization: 'Bearer sk+fail-529' }), 529);
-  t.is(await ask('gpt-sim', { authorization: 'Bearer exhausted' }), 429);
+  t.is(await request('gpt-sim'), 200);
+  t.is(await request('gpt-sim', { 'x-simulate': 'fail-503' }), 503);
+  t.is(await request('gpt-sim+fail-504', { 'x-simulate': 'fail-503' }), 504);
+  t.is(await request('gpt-sim+fail-504', { authorization: 'Bearer sk+fail-529' }), 529);
+  t.is(await request('gpt-sim', { authorization: 'Bearer exhausted' }), 429);
   const refusal = await post('/v1/chat/completions', { model: 'fail-429+retry-1500', messages: MESSAGES });
   t.is(refusal.headers.get('retry-after-ms'), '1500');
   t.is(refusal.headers.get('retry-after'), '2');
@@ -252,13 +252,13 @@ test('a caller that disconnects while waiting frees its slot', async (t) => {
   const { simulator, client } = await startRig(t, { cost: { perCallMs: 50, maxConcurrency: 1 } });
   const first = client.embeddings.create({ model: 'emb', input: 'a' });
   const controller = new AbortController();
-  const leaving = client.embeddings.create(
+  const cancelled = client.embeddings.create(
     { model: 'emb-leaving', input: 'a' },
     { signal: controller.signal },
   );
   await simulator.requests.waitFor((entry) => entry.model === 'emb-leaving');
   controller.abort();
-  await t.throwsAsync(leaving);
+  await t.throwsAsync(cancelled);
   const gone = await simulator.requests.waitFor((entry) => entry.model === 'emb-leaving' && entry.isOver);
   t.true(gone.isAborted);
   t.is(gone.status, null);

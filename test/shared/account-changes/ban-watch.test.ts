@@ -8,7 +8,7 @@ import { waitFor } from '../../support/wait-for.ts';
 interface Rig {
   readonly watch: BanWatch;
   readonly banned: Set<string>;
-  readonly underWay: Set<string>;
+  readonly active: Set<string>;
   readonly ended: readonly string[];
   readonly lookedUp: readonly (readonly string[])[];
   /** Look-ups that failed because Redis was away. */
@@ -19,7 +19,7 @@ interface Rig {
 
 function open(t: ExecutionContext): Rig {
   const banned = new Set<string>();
-  const underWay = new Set<string>();
+  const active = new Set<string>();
   const ended: string[] = [];
   const lookedUp: string[][] = [];
   const watch = new BanWatch({
@@ -35,7 +35,7 @@ function open(t: ExecutionContext): Rig {
     },
     listAccounts() {
       if (rig.isListBroken) throw new TypeError('no list');
-      return [...underWay, ...underWay];
+      return [...active, ...active];
     },
     endAccount: (accountId) => ended.push(accountId),
     log: createLogger('test', 'silent'),
@@ -44,7 +44,7 @@ function open(t: ExecutionContext): Rig {
   const rig: Rig = {
     watch,
     banned,
-    underWay,
+    active,
     ended,
     lookedUp,
     failures: 0,
@@ -62,7 +62,7 @@ test.serial('a ban takes effect within two seconds even if one look-up fails', a
   t.teardown(() => mock.timers.reset());
   const rig = open(t);
   rig.banned.add('ann');
-  rig.underWay.add('ann');
+  rig.active.add('ann');
   rig.isRedisAway = true;
   mock.timers.tick(promisedMs - 1_000);
   await nextTurn();
@@ -100,8 +100,8 @@ test('work that waited long before it started is looked up; other work needs no 
 });
 
 test('if changes may have been missed, each account with work in flight is looked up once', async (t) => {
-  const { watch, banned, underWay, ended, lookedUp } = open(t);
-  for (const id of ['ann', 'bob', 'eve']) underWay.add(id);
+  const { watch, banned, active, ended, lookedUp } = open(t);
+  for (const id of ['ann', 'bob', 'eve']) active.add(id);
   banned.add('eve').add('zoe');
   await watch.handle(null);
   t.deepEqual(lookedUp, [['ann', 'bob', 'eve']]);
@@ -111,7 +111,7 @@ test('if changes may have been missed, each account with work in flight is looke
 test('a failed look-up is repeated', async (t) => {
   const rig = open(t);
   rig.banned.add('ann');
-  rig.underWay.add('ann');
+  rig.active.add('ann');
   rig.isRedisAway = true;
   await rig.watch.handle({ kind: 'account', accountId: 'ann' });
   t.deepEqual(rig.ended, []);
@@ -122,7 +122,7 @@ test('a failed look-up is repeated', async (t) => {
 test('an error in one check does not prevent later checks', async (t) => {
   const rig = open(t);
   rig.banned.add('ann');
-  rig.underWay.add('ann');
+  rig.active.add('ann');
   rig.isListBroken = true;
   await t.throwsAsync(rig.watch.handle(null), { message: 'no list' });
   rig.isListBroken = false;

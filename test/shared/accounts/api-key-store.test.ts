@@ -21,13 +21,13 @@ test('look-ups that never finish do not block their keys or other keys permanent
 });
 
 test('callers of one network may use half of the concurrent look-ups, and leave the other half to others', async (t) => {
-  const underWay: string[] = [];
+  const pending: string[] = [];
   let end: () => void = () => undefined;
   // One promise for all: a look-up that starts only when another finishes must not outlast the test.
   const ending = new Promise<void>((resolve) => (end = resolve));
   const accounts = {
     findIdByKeyHash: async (keyHash: string) => {
-      underWay.push(keyHash);
+      pending.push(keyHash);
       await ending;
       return null;
     },
@@ -41,6 +41,6 @@ test('callers of one network may use half of the concurrent look-ups, and leave 
   const answers = await Promise.all(crowd);
   t.true(answers.every((answer) => answer instanceof AppError && answer.code === 'service_unavailable'));
   t.true((await other) instanceof AppError);
-  t.is(underWay.length, 6);
+  t.is(pending.length, 6);
   end();
 });

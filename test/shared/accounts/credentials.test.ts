@@ -22,8 +22,8 @@ test('a secret can be decrypted only with its master key, and only if intact', (
   t.is(decryptSecret(encrypted, 'master one'), 'mg-secret');
   t.not(encryptSecret('mg-secret', 'master one'), encrypted);
   t.throws(() => decryptSecret(encrypted, 'master two'));
-  const spoilt = encrypted.startsWith('A') ? `B${encrypted.slice(1)}` : `A${encrypted.slice(1)}`;
-  t.throws(() => decryptSecret(spoilt, 'master one'));
+  const corrupted = encrypted.startsWith('A') ? `B${encrypted.slice(1)}` : `A${encrypted.slice(1)}`;
+  t.throws(() => decryptSecret(corrupted, 'master one'));
 });
 
 test('a code is found however it is typed', (t) => {

@@ -30,9 +30,9 @@ test('a ban, limit or key changed while the account is being loaded takes effect
     },
   }) as typeof accounts;
   await new HotAccountStore(redis, racing, ledger).load(id);
-  const atRest = await accounts.findById(id);
+  const stored = await accounts.findById(id);
   const expected = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
-  t.like(await hotAccounts.get(id), { ...expected, keyHash: atRest!.keyHash });
+  t.like(await hotAccounts.get(id), { ...expected, keyHash: stored!.keyHash });
 });
 
 test('a ban, limit or key changed during a reload takes effect even if MongoDB is not read again', async (t) => {
@@ -42,7 +42,7 @@ test('a ban, limit or key changed during a reload takes effect even if MongoDB i
   const { id } = await books.createAccount();
   await books.moveAll();
   let reads = 0;
-  const dying = Object.create(accounts, {
+  const failing = Object.create(accounts, {
     findById: {
       value: async (accountId: string) => {
         reads += 1;
@@ -57,10 +57,12 @@ test('a ban, limit or key changed during a reload takes effect even if MongoDB i
     },
   }) as typeof accounts;
   await redis.hset(redisKeys.account(id), 'bal', '5');
-  await t.throwsAsync(new HotAccountStore(redis, dying, ledger).reload(id), { message: 'the process dies' });
-  const atRest = await accounts.findById(id);
+  await t.throwsAsync(new HotAccountStore(redis, failing, ledger).reload(id), {
+    message: 'the process dies',
+  });
+  const stored = await accounts.findById(id);
   const changed = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
-  const expected = { ...changed, keyHash: atRest!.keyHash, balanceNano: 1_000n };
+  const expected = { ...changed, keyHash: stored!.keyHash, balanceNano: 1_000n };
   t.like(await hotAccounts.get(id), expected);
 });
 
@@ -74,8 +76,8 @@ test('a reload replaces an outdated key, limits and ban in Redis with those in M
   await accounts.update(id, change);
   await accounts.replaceKey(id);
   await hotAccounts.reload(id);
-  const atRest = await accounts.findById(id);
-  t.like(await hotAccounts.get(id), { ...change, keyHash: atRest!.keyHash });
+  const stored = await accounts.findById(id);
+  t.like(await hotAccounts.get(id), { ...change, keyHash: stored!.keyHash });
 });
 
 test('an account created and loaded by an earlier release has the default job settings, and keeps those set later', async (t) => {
@@ -98,25 +100,25 @@ test("concurrent look-ups of an account's key share one MongoDB query while it h
   const { id } = await books.createAccount();
   await books.moveAll();
   let isAway = true;
-  let asked = 0;
+  let queries = 0;
   const hanging = Object.create(accounts, {
     findById: {
       value: async (accountId: string) => {
-        asked += 1;
+        queries += 1;
         if (isAway) await new Promise(() => undefined);
         return await accounts.findById(accountId);
       },
     },
   }) as typeof accounts;
   const store = new HotAccountStore(redis, hanging, ledger, { maxLoadMs: 200 });
-  const crowd = await Promise.allSettled(Array.from({ length: 50 }, () => store.adoptShared(id)));
-  t.true(crowd.every(({ status }) => status === 'rejected'));
-  t.is(asked, 1);
+  const concurrent = await Promise.allSettled(Array.from({ length: 50 }, () => store.adoptShared(id)));
+  t.true(concurrent.every(({ status }) => status === 'rejected'));
+  t.is(queries, 1);
   await t.throwsAsync(store.load('another'));
   isAway = false;
   // A busy machine may take longer than the limit here.
-  const ask = () => store.adoptShared(id).catch(() => null);
-  t.is((await waitFor('the account', ask))._id, id);
+  const adopt = () => store.adoptShared(id).catch(() => null);
+  t.is((await waitFor('the account', adopt))._id, id);
   await waitFor('the other account', () => store.load('another').catch((error: unknown) => isUnknown(error)));
 });
 

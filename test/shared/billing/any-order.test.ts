@@ -45,7 +45,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-interface Known {
+interface KnownRequest {
   readonly requestId: string;
   readonly claimHash: string | null;
 }
@@ -54,7 +54,7 @@ interface Known {
 class Account {
   readonly #id: string;
   readonly #model: AccountModel;
-  readonly #requests: Known[] = [];
+  readonly #requests: KnownRequest[] = [];
   #refills = 0;
 
   constructor(id: string, free: number) {
@@ -94,7 +94,7 @@ class Account {
   }
 
   /** Finished requests stay in the list: anything that arrives for them again must change nothing. */
-  #pick(index: number): Known | undefined {
+  #pick(index: number): KnownRequest | undefined {
     return this.#requests[index % Math.max(1, this.#requests.length)];
   }
 
@@ -109,21 +109,21 @@ class Account {
     if (outcome === 'ok') this.#requests.push({ requestId, claimHash });
   }
 
-  async #settle(request: Known | undefined, wanted: bigint, fails: boolean): Promise<void> {
+  async #settle(request: KnownRequest | undefined, usageCost: bigint, fails: boolean): Promise<void> {
     if (request === undefined) return;
-    const costNano = fails ? 0n : wanted;
+    const costNano = fails ? 0n : usageCost;
     const event = (fails ? failureEvent : usageEvent)(this.#id, request.requestId);
     await runSettlement(redis(), event, fails ? null : costNano, { claimHash: request.claimHash });
     this.#model.settle(request.requestId, costNano, fails);
   }
 
-  async #release(request: Known | undefined): Promise<void> {
+  async #release(request: KnownRequest | undefined): Promise<void> {
     if (request === undefined) return;
     await releaseReservation(redis(), { accountId: this.#id, ...request });
     this.#model.release(request.requestId);
   }
 
-  async #orphan(request: Known | undefined): Promise<void> {
+  async #orphan(request: KnownRequest | undefined): Promise<void> {
     if (request === undefined) return;
     const value = await redis().hget(redisKeys.reservations(shardOf(this.#id)), request.requestId);
     if (value !== null)

@@ -158,9 +158,9 @@ async function orphanClaimed(t: ExecutionContext) {
   const store = new ReservationStore(redis());
   await ageReservation(redis(), id, requestId, 60_000);
   const { orphans } = await store.findOrphans(shardOf(id));
-  const own = orphans.find((orphan) => orphan.requestId === requestId);
-  t.like(own, { accountId: id, costNano: 100n, free: false, claimHash: claim.keyHash });
-  t.true(await store.releaseOrphan(own!));
+  const claimedOrphan = orphans.find((orphan) => orphan.requestId === requestId);
+  t.like(claimedOrphan, { accountId: id, costNano: 100n, free: false, claimHash: claim.keyHash });
+  t.true(await store.releaseOrphan(claimedOrphan!));
   t.is(await redis().exists(key), 0);
   return claimed;
 }

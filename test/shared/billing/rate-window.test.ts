@@ -175,10 +175,10 @@ class WindowModel {
   /** @returns how many slots remain; null if there are too few */
   take(slots: number, taken: number): number | null {
     this.#buckets = this.#buckets.filter(({ age }) => age >= 0 && age < 60);
-    const wanted = Math.min(slots, this.#limit) - taken;
-    if (wanted > 0) {
-      if (this.used + wanted > this.#limit) return null;
-      this.#buckets.push({ age: 0, slots: wanted });
+    const needed = Math.min(slots, this.#limit) - taken;
+    if (needed > 0) {
+      if (this.used + needed > this.#limit) return null;
+      this.#buckets.push({ age: 0, slots: needed });
     }
     return this.#limit - this.used;
   }
@@ -186,14 +186,14 @@ class WindowModel {
 
 test('for any requests and clock steps, slots are counted exactly and `win` is their sum', async (t) => {
   const limit = 10;
-  const leftOf = (answer: { outcome: string; rateLimit?: { remaining: number } }): number | null =>
+  const remainingOf = (answer: { outcome: string; rateLimit?: { remaining: number } }): number | null =>
     answer.outcome === 'rate_limited' ? null : answer.rateLimit!.remaining;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       const id = await createHotAccount(redis(), 0n, { rpm: limit });
       const model = new WindowModel(limit);
-      const check = (left: number | null, expected: number | null): void => {
-        if (left !== expected) throw new Error(`${left} slots remain, not ${expected}`);
+      const check = (remaining: number | null, expected: number | null): void => {
+        if (remaining !== expected) throw new Error(`${remaining} slots remain, not ${expected}`);
       };
       for (const one of steps) {
         if (one.kind === 'clock') {
@@ -203,14 +203,14 @@ test('for any requests and clock steps, slots are counted exactly and `win` is t
         }
         const isLarge = one.kind === 'large';
         if (isLarge) {
-          const left = leftOf(await preAdmit(id));
-          check(left, model.take(1, 0));
-          if (left === null) continue;
+          const remaining = remainingOf(await preAdmit(id));
+          check(remaining, model.take(1, 0));
+          if (remaining === null) continue;
         }
         // Includes replays: they count like any other request.
         const claim = isLarge ? null : createIdempotencyClaim(`key ${one.claim}`, '/', {});
         const request = admission(id, { slots: one.slots, slotsTaken: isLarge ? 1 : 0, claim });
-        check(leftOf(await runAdmission(redis(), request)), model.take(one.slots, isLarge ? 1 : 0));
+        check(remainingOf(await runAdmission(redis(), request)), model.take(one.slots, isLarge ? 1 : 0));
         const used = await readUsed(id);
         if (used !== model.used) throw new Error(`win is ${used}, not ${model.used}`);
       }

@@ -50,15 +50,15 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('open' as const), cost: fc.bigInt(1n, 50n) }),
   fc.record({ kind: fc.constant('release' as const) }),
   fc.record({ kind: fc.constant('others' as const), entries: fc.integer({ min: 1, max: 6 }) }),
-  fc.record({ kind: fc.constant('move' as const), most: fc.integer({ min: 1, max: 6 }) }),
-  fc.record({ kind: fc.constant('crash' as const), most: fc.integer({ min: 1, max: 4 }) }),
+  fc.record({ kind: fc.constant('move' as const), maxEntries: fc.integer({ min: 1, max: 6 }) }),
+  fc.record({ kind: fc.constant('crash' as const), maxEntries: fc.integer({ min: 1, max: 4 }) }),
   fc.record({ kind: fc.constant('lose' as const) }),
   fc.record({ kind: fc.constant('load' as const), entriesPerRun: fc.integer({ min: 1, max: 4 }) }),
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 /** One account, its expected state, and everything that can happen to it and alongside it. */
-class Story {
+class Scenario {
   readonly #account: TestAccount;
   readonly #neighbour: TestAccount;
   readonly #open: { readonly requestId: string; readonly cost: bigint }[] = [];
@@ -72,7 +72,7 @@ class Story {
     this.#neighbour = neighbour;
   }
 
-  async take(step: Step): Promise<void> {
+  async apply(step: Step): Promise<void> {
     const { id, keyHash } = this.#account;
     switch (step.kind) {
       case 'charge': {
@@ -110,11 +110,11 @@ class Story {
         break;
       }
       case 'move':
-        await books.moveSome(shardOf(id), step.most);
+        await books.moveSome(shardOf(id), step.maxEntries);
         break;
       case 'crash': {
         // A reader that died right after its first write.
-        const entries = (await readEntries(books.redis, id)).slice(0, step.most);
+        const entries = (await readEntries(books.redis, id)).slice(0, step.maxEntries);
         await books.ledger.insertEntries(entries.map(toLedgerDocument));
         break;
       }
@@ -146,9 +146,9 @@ class Story {
     await books.hotAccounts.load(this.#account.id);
     await this.compare();
     await books.moveAll();
-    const atRest = await books.accounts.findById(this.#account.id);
-    if (atRest?.balanceNano !== this.#balance || atRest.charges !== this.#charges)
-      throw new Error(`settled: ${atRest?.balanceNano}, ${atRest?.charges} charges`);
+    const settled = await books.accounts.findById(this.#account.id);
+    if (settled?.balanceNano !== this.#balance || settled.charges !== this.#charges)
+      throw new Error(`settled: ${settled?.balanceNano}, ${settled?.charges} charges`);
   }
 }
 
@@ -164,24 +164,24 @@ test.serial(
       fc.asyncProperty(fc.array(restore, { minLength: 1, maxLength: 4 }), async (restores) => {
         const account = await books.createAccount({ balanceNano: 1_000_000n });
         const neighbour = await books.createAccount({ balanceNano: 1_000_000n, shard: shardOf(account.id) });
-        const story = new Story(account, neighbour);
+        const scenario = new Scenario(account, neighbour);
         for (const { entriesPerRun, before, between } of restores) {
-          for (const one of before) await story.take(one);
-          await story.take({ kind: 'lose' });
+          for (const one of before) await scenario.apply(one);
+          await scenario.apply({ kind: 'lose' });
           const waiting = [...between];
           const store = createInterrupted(entriesPerRun, async () => {
-            for (const one of waiting.shift() ?? []) await story.take(one);
+            for (const one of waiting.shift() ?? []) await scenario.apply(one);
           });
           await store.load(account.id);
-          await story.compare();
+          await scenario.compare();
           const overwriting = [...between];
           const other = createInterrupted(entriesPerRun, async () => {
-            for (const one of overwriting.shift() ?? []) await story.take(one);
+            for (const one of overwriting.shift() ?? []) await scenario.apply(one);
           });
           await other.reload(account.id);
-          await story.compare();
+          await scenario.compare();
         }
-        await story.end();
+        await scenario.end();
       }),
       { numRuns: 25 },
     );

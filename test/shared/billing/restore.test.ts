@@ -26,13 +26,13 @@ async function refill(id: string, amountNano: bigint, code: string | null = null
 }
 
 /** The fields of an account that must survive; the time of its last use and its window need not. */
-async function readLasting(id: string): Promise<Record<string, string | undefined>> {
-  const { last: _last, win: _win, ...lasting } = await books.readHash(id);
-  return lasting;
+async function readPersistentFields(id: string): Promise<Record<string, string | undefined>> {
+  const { last: _last, win: _win, ...persistent } = await books.readHash(id);
+  return persistent;
 }
 
 /** The account's totals in the settled ledger. */
-async function sumAtRest(id: string): Promise<{ balance: bigint; charges: number[] }> {
+async function sumSettled(id: string): Promise<{ balance: bigint; charges: number[] }> {
   const rows = await books.ledger.entries
     .find({ accountId: id })
     .sort({ streamMs: 1, streamSeq: 1 })
@@ -57,18 +57,18 @@ test.serial(
     await runAdmission(books.redis, open);
     const free = admission(account.id, { keyHash: account.keyHash, fixedNano: 100n, freeAllowed: true });
     await runAdmission(books.redis, free);
-    const before = await readLasting(account.id);
+    const before = await readPersistentFields(account.id);
     t.like(before, { bal: '1048', added: '1070', res: '100', fres: '1', charges: '2', codes: '2' });
     await books.redis.del(redisKeys.account(account.id));
     await books.hotAccounts.load(account.id);
-    t.deepEqual(await readLasting(account.id), before);
+    t.deepEqual(await readPersistentFields(account.id), before);
     const used = await runSettlement(books.redis, usageEvent(account.id, free.requestId), 9n);
     t.true(used.free);
     t.is((await runSettlement(books.redis, usageEvent(account.id, open.requestId), 40n)).costNano, 40n);
-    t.like(await readLasting(account.id), { bal: '1008', res: '0', fres: '0', charges: '4' });
+    t.like(await readPersistentFields(account.id), { bal: '1008', res: '0', fres: '0', charges: '4' });
     await books.moveAll();
-    t.is((await sumAtRest(account.id)).balance, 1_008n);
-    t.deepEqual((await sumAtRest(account.id)).charges, [1, 2, 3, 4]);
+    t.is((await sumSettled(account.id)).balance, 1_008n);
+    t.deepEqual((await sumSettled(account.id)).charges, [1, 2, 3, 4]);
   },
 );
 
@@ -76,7 +76,7 @@ test.serial('a load does not replace an account that is present', async (t) => {
   const account = await books.createAccount();
   await books.redis.hset(redisKeys.account(account.id), 'bal', '1234');
   await books.hotAccounts.load(account.id);
-  t.like(await readLasting(account.id), { bal: '1234' });
+  t.like(await readPersistentFields(account.id), { bal: '1234' });
 });
 
 test.serial(
@@ -91,13 +91,13 @@ test.serial(
       await books.redis.del(redisKeys.account(account.id));
       // Two processes may look it up simultaneously.
       await Promise.all([books.hotAccounts.load(account.id), books.hotAccounts.load(account.id)]);
-      const { bal, charges, res } = await readLasting(account.id);
+      const { bal, charges, res } = await readPersistentFields(account.id);
       if (bal !== String(1_000_000n - spent) || charges !== String(i) || res !== '0')
         t.fail(`after ${i} charges of ${spent}: balance ${bal}, charges ${charges}, reserved ${res}`);
     }
-    await waitFor('the ledger', async () => (await sumAtRest(account.id)).charges.length === 150);
+    await waitFor('the ledger', async () => (await sumSettled(account.id)).charges.length === 150);
     await reader.stop();
-    t.is((await sumAtRest(account.id)).balance, 1_000_000n - spent);
+    t.is((await sumSettled(account.id)).balance, 1_000_000n - spent);
     t.is((await books.accounts.findById(account.id))?.balanceNano, 1_000_000n - spent);
   },
 );
@@ -109,17 +109,17 @@ test.serial(
     await charge(books.redis, account, 10n);
     await refill(account.id, 50n, 'CODE-1');
     await books.moveAll();
-    const before = await readLasting(account.id);
+    const before = await readPersistentFields(account.id);
     const checkpoint = await books.ledger.readCheckpoint(shardOf(account.id));
     await forgetAll(books.redis);
     await books.hotAccounts.load(account.id);
-    t.deepEqual(await readLasting(account.id), before);
+    t.deepEqual(await readPersistentFields(account.id), before);
     await charge(books.redis, account, 3n);
     const [entry] = await readEntries(books.redis, account.id);
     t.true(isAfter(entry!.streamId, checkpoint));
     await books.moveAll();
     t.is((await books.accounts.findById(account.id))?.balanceNano, 1_037n);
-    t.deepEqual(await sumAtRest(account.id), { balance: 1_037n, charges: [1, 2] });
+    t.deepEqual(await sumSettled(account.id), { balance: 1_037n, charges: [1, 2] });
   },
 );
 
@@ -141,7 +141,7 @@ test.serial("future entries are not mistaken for applied ones if Redis's clock i
   t.true(entries.every((entry) => isAfter(entry.streamId, ahead)));
   await books.moveAll();
   t.is((await books.accounts.findById(account.id))?.balanceNano, 983n);
-  t.deepEqual((await sumAtRest(account.id)).charges, [1, 2, 3]);
+  t.deepEqual((await sumSettled(account.id)).charges, [1, 2, 3]);
 });
 
 test.serial(
@@ -155,14 +155,14 @@ test.serial(
     await books.ledger.insertEntries((await readEntries(books.redis, account.id)).map(toLedgerDocument));
     await books.redis.del(redisKeys.account(account.id));
     await books.hotAccounts.load(account.id);
-    t.like(await readLasting(account.id), { bal: '970', charges: '2' });
+    t.like(await readPersistentFields(account.id), { bal: '970', charges: '2' });
     await forgetAll(books.redis);
     await Promise.all([books.hotAccounts.load(account.id), books.hotAccounts.load(account.id)]);
-    t.like(await readLasting(account.id), { bal: '970', charges: '2' });
+    t.like(await readPersistentFields(account.id), { bal: '970', charges: '2' });
     await charge(books.redis, account, 1n);
     await books.moveAll();
     t.is((await books.accounts.findById(account.id))?.balanceNano, 969n);
-    t.deepEqual(await sumAtRest(account.id), { balance: 969n, charges: [1, 2, 3] });
+    t.deepEqual(await sumSettled(account.id), { balance: 969n, charges: [1, 2, 3] });
   },
 );
 
@@ -186,23 +186,23 @@ async function rollBack(): Promise<{ id: string; keyHash: string }> {
   return account;
 }
 
-const restorePatienceMs = 15_000;
+const restoreTimeoutMs = 15_000;
 
 async function waitForBalance(id: string, balance: string): Promise<void> {
-  const isThere = async (): Promise<boolean> => (await books.readHash(id))['bal'] === balance;
-  await waitFor('the account to be restored', isThere, restorePatienceMs);
+  const isRestored = async (): Promise<boolean> => (await books.readHash(id))['bal'] === balance;
+  await waitFor('the account to be restored', isRestored, restoreTimeoutMs);
 }
 
 test.serial('a Redis that came back older than MongoDB has its accounts restored', async (t) => {
   const account = await rollBack();
-  t.like(await readLasting(account.id), { bal: '999', charges: '1' });
+  t.like(await readPersistentFields(account.id), { bal: '999', charges: '1' });
   t.is((await books.accounts.findById(account.id))?.balanceNano, 699n);
   const reader = books.startReader();
   await waitForBalance(account.id, '699');
   await charge(books.redis, account, 5n);
-  await waitFor('the charge', async () => (await sumAtRest(account.id)).charges.length === 4);
+  await waitFor('the charge', async () => (await sumSettled(account.id)).charges.length === 4);
   await reader.stop();
-  t.deepEqual(await sumAtRest(account.id), { balance: 694n, charges: [1, 2, 3, 4] });
+  t.deepEqual(await sumSettled(account.id), { balance: 694n, charges: [1, 2, 3, 4] });
   t.is((await books.accounts.findById(account.id))?.balanceNano, 694n);
 });
 

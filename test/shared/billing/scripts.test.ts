@@ -116,8 +116,8 @@ test('tokens are cut to what the balance affords: a share of it if no maximum wa
     sharePermille: 500,
   });
   t.like(await runAdmission(redis, open), { outcome: 'ok', units: 4_000, reservedNano: 500_000n });
-  const asked = admission(id, { nanoPerUnit: 100n, wantedUnits: 50_000, leastUnits: 16 });
-  t.like(await runAdmission(redis, asked), { outcome: 'ok', units: 5_000, reservedNano: 500_000n });
+  const withMaximum = admission(id, { nanoPerUnit: 100n, wantedUnits: 50_000, leastUnits: 16 });
+  t.like(await runAdmission(redis, withMaximum), { outcome: 'ok', units: 5_000, reservedNano: 500_000n });
   const late = admission(id, { nanoPerUnit: 100n, wantedUnits: 50_000, leastUnits: 16 });
   t.like(await runAdmission(redis, late), { outcome: 'insufficient', neededNano: 1_600n, spendableNano: 0n });
 });
@@ -171,16 +171,16 @@ test('a refill counts once per id, never takes back more than is unreserved, and
 
 test('a request costs at most twice its reservation, whatever the balance, and the remainder is a shortfall', async (t) => {
   const id = await createAccount(1_000_000n);
-  for (const [wanted, cost] of [
+  for (const [usageCost, cost] of [
     [1_999n, 1_999n],
     [2_000n, 2_000n],
     [990_000n, 2_000n],
   ] as const) {
     const request = admission(id, { fixedNano: 1_000n });
     await runAdmission(redis, request);
-    const settled = await runSettlement(redis, usageEvent(id, request.requestId), wanted);
+    const settled = await runSettlement(redis, usageEvent(id, request.requestId), usageCost);
     t.is(settled.costNano, cost);
-    t.like((await readEntries(id)).at(-1), { costNano: cost, shortfallNano: wanted - cost });
+    t.like((await readEntries(id)).at(-1), { costNano: cost, shortfallNano: usageCost - cost });
   }
   t.like(await readBalance(id), { balance: 1_000_000n - 5_999n, reserved: 0n });
 });
@@ -213,10 +213,10 @@ test('settlements in one run are independent: a failure in one does not affect t
   const id = await createAccount(1_000_000n);
   const requests = Array.from({ length: 150 }, () => admission(id, { fixedNano: 1_000n }));
   await Promise.all(requests.map((request) => runAdmission(redis, request)));
-  const spoilt = requests[70]!.requestId;
+  const brokenId = requests[70]!.requestId;
   const reservations = redisKeys.reservations(shardOf(id));
-  const kept = await redis.hget(reservations, spoilt);
-  await redis.hset(reservations, spoilt, 'no reservation');
+  const reservation = await redis.hget(reservations, brokenId);
+  await redis.hset(reservations, brokenId, 'no reservation');
   const outcomes = await Promise.allSettled(
     requests.map(({ requestId }) => runSettlement(redis, usageEvent(id, requestId), 900n)),
   );
@@ -230,8 +230,8 @@ test('settlements in one run are independent: a failure in one does not affect t
     free: 0,
     freeHeld: 0,
   });
-  await redis.hset(reservations, spoilt, kept!);
-  t.is((await runSettlement(redis, usageEvent(id, spoilt), 900n)).outcome, 'settled');
+  await redis.hset(reservations, brokenId, reservation!);
+  t.is((await runSettlement(redis, usageEvent(id, brokenId), 900n)).outcome, 'settled');
   const ids = (await readEntries(id)).flatMap((entry) =>
     entry.kind === 'charge' ? [entry.event.requestId] : [],
   );

@@ -67,11 +67,11 @@ test("the example of a job has its operation's own name and model", (t) => {
     furtherAnswers
       .filter(({ status }) => status === 202)
       .map((answer) => ({
-        asked: (example?.body as { model: string } | undefined)?.model,
+        requestedModel: (example?.body as { model: string } | undefined)?.model,
         ...(answer.example.response as { operation: string; model: string }),
       })),
   );
-  t.true(jobs.every(({ asked, model }) => asked === model));
+  t.true(jobs.every(({ requestedModel, model }) => requestedModel === model));
   t.deepEqual(jobs.map(({ operation }) => operation).sort(), [
     'chat.completions',
     'embeddings',

@@ -3,7 +3,7 @@ import type { AppError } from '../../../shared/contract/errors.ts';
 import { prefersAsync, readRequestTimeout } from '../../../shared/contract/prefer.ts';
 
 test('respond-async is found wherever a preference list may contain it', (t) => {
-  const asking = [
+  const asyncHeaders = [
     'respond-async',
     'Respond-Async',
     ' respond-async ',
@@ -15,7 +15,7 @@ test('respond-async is found wherever a preference list may contain it', (t) => 
     'respond-async=""',
     ',, respond-async',
   ];
-  for (const header of asking) t.true(prefersAsync(header), header);
+  for (const header of asyncHeaders) t.true(prefersAsync(header), header);
 });
 
 test('text that only resembles respond-async does not request it', (t) => {

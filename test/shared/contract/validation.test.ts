@@ -232,15 +232,15 @@ test('nothing within the base64 of an image hides content that decoders find beh
       t.false(isImageUrl(toUri(gif + filler.repeat(count) + pdf)), JSON.stringify([filler, count]));
     }
   }
-  const picture = Buffer.from(`GIF89a${'\0'.repeat(5_000)}`).toString('base64');
+  const imageBase64 = Buffer.from(`GIF89a${'\0'.repeat(5_000)}`).toString('base64');
   for (const width of [64, 76]) {
     for (const lineBreak of ['\n', '\r\n']) {
-      const lines = picture.match(new RegExp(`.{1,${width}}`, 'g'))!;
+      const lines = imageBase64.match(new RegExp(`.{1,${width}}`, 'g'))!;
       t.true(isImageUrl(toUri(lines.join(lineBreak) + lineBreak)), `lines of ${width}`);
       t.true(isImageUrl(toUri(lines.slice(0, 2).join(lineBreak))));
     }
   }
-  t.true(isImageUrl(toUri(picture)));
+  t.true(isImageUrl(toUri(imageBase64)));
 });
 
 test('lengths are counted in characters, not in UTF-16 code units', (t) => {

@@ -16,7 +16,7 @@ test('bytes are returned unchanged, however many pieces they are in', async (t) 
 test('base64 that a decoder would have to guess at is refused wherever it occurs', async (t) => {
   const whole = 'QUJD'.repeat(200_000);
   const change = (at: number, by: string): string => whole.slice(0, at) + by + whole.slice(at + by.length);
-  const spoilt = [
+  const corrupted = [
     'QQ=',
     'QR==',
     'QUJ',
@@ -27,5 +27,5 @@ test('base64 that a decoder would have to guess at is refused wherever it occurs
     change(262_140, 'QQ=='),
     change(262_140, 'QUI='),
   ];
-  for (const text of spoilt) t.is(await decodeBase64(text, 'account'), null, text.slice(0, 20));
+  for (const text of corrupted) t.is(await decodeBase64(text, 'account'), null, text.slice(0, 20));
 });

@@ -14,9 +14,9 @@ function read(
   cuts: readonly number[] = [],
   reader = new JsonReader(),
 ): { value: unknown } | null {
-  const places = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
+  const positions = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
   let from = 0;
-  for (const to of places) {
+  for (const to of positions) {
     reader.push(bytes.subarray(from, to));
     from = to;
   }
@@ -40,9 +40,9 @@ test('a text that is split anywhere is parsed like JSON.parse parses the whole',
     fc.json({ maxDepth: 6 }).map((json) => JSON.stringify(JSON.parse(json), null, 2)),
   );
   fc.assert(
-    fc.property(text, cuts, (json, places) => {
+    fc.property(text, cuts, (json, positions) => {
       const bytes = Buffer.from(json);
-      return isDeepStrictEqual(read(bytes, places), parse(bytes));
+      return isDeepStrictEqual(read(bytes, positions), parse(bytes));
     }),
     { numRuns: 500 },
   );
@@ -82,7 +82,7 @@ test('bytes are refused if and only if JSON.parse refuses them', (t) => {
       .map((bytes) => Buffer.concat([Buffer.from('["'), bytes, Buffer.from('"]')])),
   );
   fc.assert(
-    fc.property(raw, cuts, (bytes, places) => isDeepStrictEqual(read(bytes, places), parse(bytes))),
+    fc.property(raw, cuts, (bytes, positions) => isDeepStrictEqual(read(bytes, positions), parse(bytes))),
     { numRuns: 4_000 },
   );
   t.pass();
@@ -94,11 +94,11 @@ test('a string of megabytes is read whole, wherever its escapes and characters a
     for (let shift = 0; shift < 6; shift++) {
       const text = `["${'x'.repeat(shift)}${unit.repeat(Math.ceil(1_200_000 / Buffer.byteLength(unit)))}",1]`;
       const bytes = Buffer.from(text);
-      const places = Array.from(
+      const positions = Array.from(
         { length: Math.floor(bytes.length / chunkBytes) },
         (_, i) => (i + 1) * chunkBytes,
       );
-      const found = read(bytes, places)?.value as [string, number];
+      const found = read(bytes, positions)?.value as [string, number];
       const expected = JSON.parse(text) as [string, number];
       t.true(found[0] === expected[0] && found[1] === 1, `${unit} after ${shift}`);
     }
@@ -108,17 +108,19 @@ test('a string of megabytes is read whole, wherever its escapes and characters a
 /**
  * fast-check treats each surrogate as a character, so that it also occurs alone, doubled or in the wrong order.
  */
-const halves = fc.array(fc.constantFrom('\ud83d', '\ude00', 'a', 'é', '😀', '"', '\\'), { maxLength: 6 });
+const surrogateTexts = fc.array(fc.constantFrom('\ud83d', '\ude00', 'a', 'é', '😀', '"', '\\'), {
+  maxLength: 6,
+});
 
 test('a lone surrogate is refused, wherever the text is split, unless the reader allows it', (t) => {
   fc.assert(
-    fc.property(halves, cuts, fc.boolean(), (characters, places, isLong) => {
+    fc.property(surrogateTexts, cuts, fc.boolean(), (characters, positions, isLong) => {
       const text = characters.join('');
       // JSON.stringify escapes only lone surrogates. A long text is decoded in parts.
       const pad = isLong ? 'x'.repeat(1024 * 1024 - 8) : '';
       const bytes = Buffer.from(JSON.stringify({ a: [0, pad + text] }).replaceAll('😀', '\\ud83d\\ude00'));
       const isWhole = (pad + text).isWellFormed();
-      return isDeepStrictEqual(read(bytes, places), isWhole ? parse(bytes) : null);
+      return isDeepStrictEqual(read(bytes, positions), isWhole ? parse(bytes) : null);
     }),
     { numRuns: 300 },
   );
@@ -140,11 +142,11 @@ test('the path to an error is reported', (t) => {
 });
 
 test('depth and number of values are limited exactly, and the remaining text is not read', (t) => {
-  const fault = (text: string) => new JsonReader().push(Buffer.from(text));
-  t.is(fault('['.repeat(maxJsonDepth) + ']'.repeat(maxJsonDepth)), null);
-  t.is(fault('['.repeat(maxJsonDepth + 1)), 'too_deep');
-  t.is(fault(`[${'1,'.repeat(maxJsonValues - 2)}1]`), null);
-  t.is(fault(`[${'1,'.repeat(maxJsonValues)}1]`), 'too_many_values');
+  const firstError = (text: string) => new JsonReader().push(Buffer.from(text));
+  t.is(firstError('['.repeat(maxJsonDepth) + ']'.repeat(maxJsonDepth)), null);
+  t.is(firstError('['.repeat(maxJsonDepth + 1)), 'too_deep');
+  t.is(firstError(`[${'1,'.repeat(maxJsonValues - 2)}1]`), null);
+  t.is(firstError(`[${'1,'.repeat(maxJsonValues)}1]`), 'too_many_values');
   const reader = new JsonReader();
   t.is(reader.push(Buffer.from(']')), 'invalid');
   t.is(reader.push(Buffer.from('['.repeat(200))), 'invalid', 'the first error is kept');
@@ -180,10 +182,10 @@ test('arrays of integers that need not count as values are parsed like JSON.pars
   const array = fc.array(item, { maxLength: 12 });
   const comma = fc.constantFrom(',', ' , ', ',\n\t', ' \r,');
   fc.assert(
-    fc.property(fc.array(array, { maxLength: 4 }), comma, cuts, (arrays, between, places) => {
+    fc.property(fc.array(array, { maxLength: 4 }), comma, cuts, (arrays, between, positions) => {
       const rows = arrays.map((items) => `[${items.join(between)}]`);
       const bytes = Buffer.from(`[${rows.join(between)}]`);
-      return isDeepStrictEqual(read(bytes, places, new JsonReader(takesIntegers)), parse(bytes));
+      return isDeepStrictEqual(read(bytes, positions, new JsonReader(takesIntegers)), parse(bytes));
     }),
     { numRuns: 1_000 },
   );
@@ -205,8 +207,11 @@ test('integers in arrays of only integers are counted separately, up to the limi
   // Integers next to a fraction or a string may take their own memory.
   for (const other of ['0.5', '"a"', '2000000000']) t.deepEqual(count(`[1,2,3,${other},4]`, 10), [6, 0]);
 
-  const most = Array.from({ length: maxJsonValues }, () => 1).join(',');
+  const maxValues = Array.from({ length: maxJsonValues }, () => 1).join(',');
   const reader = new JsonReader({ ...limitsOfRequests, integers: Infinity });
-  t.is(reader.push(Buffer.from(`[[${most}],[${most},1],[${most},${most},1`)), 'too_many_values');
+  t.is(
+    reader.push(Buffer.from(`[[${maxValues}],[${maxValues},1],[${maxValues},${maxValues},1`)),
+    'too_many_values',
+  );
   t.is(reader.push(Buffer.from(' ')), 'too_many_values');
 });

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Utf8Check } from '../../../shared/encoding/utf8-check.ts';
 
 /** The position of the first invalid byte, given bytes in chunks of these lengths. */
-function findFault(bytes: Buffer, lengths: readonly number[]): number {
+function findErrorOffset(bytes: Buffer, lengths: readonly number[]): number {
   const check = new Utf8Check();
   let at = 0;
   for (const length of [...lengths, bytes.length]) {
@@ -24,7 +24,7 @@ const character = fc.oneof(
 test('valid UTF-8 has no error, wherever it is split', (t) => {
   fc.assert(
     fc.property(fc.array(character), chunkLengths, (characters, lengths) => {
-      return findFault(Buffer.from(characters.join('')), lengths) === -1;
+      return findErrorOffset(Buffer.from(characters.join('')), lengths) === -1;
     }),
   );
   t.pass();
@@ -38,10 +38,10 @@ test('the error is at the first byte after the longest valid prefix', (t) => {
   fc.assert(
     fc.property(bytes, chunkLengths, (values, lengths) => {
       const all = Buffer.from(values);
-      if (isUtf8(all)) return findFault(all, lengths) === -1;
+      if (isUtf8(all)) return findErrorOffset(all, lengths) === -1;
       let end = all.length;
       while (!isUtf8(all.subarray(0, end))) end -= 1;
-      return findFault(all, lengths) === end;
+      return findErrorOffset(all, lengths) === end;
     }),
     { numRuns: 2_000 },
   );

@@ -23,25 +23,25 @@ test.after.always(() => {
 function request(budget: FairBudget, accountId: string, amount: number, waitMs = 60_000): Request {
   const caller = new AbortController();
   callers.push(caller);
-  const made: Request = {
+  const pending: Request = {
     state: 'waits',
     share: null,
     caller,
     release: () => {
-      made.state = 'released';
-      made.share?.release();
+      pending.state = 'released';
+      pending.share?.release();
     },
   };
   budget.acquire(accountId, amount, { signal: caller.signal, waitMs, refuse }).then(
     (share) => {
-      made.share = share;
-      made.state = 'holds';
+      pending.share = share;
+      pending.state = 'holds';
     },
     (error: unknown) => {
-      made.state = error instanceof AppError ? error.code : String(error);
+      pending.state = error instanceof AppError ? error.code : String(error);
     },
   );
-  return made;
+  return pending;
 }
 
 const statesOf = (requests: readonly Request[]): string[] => requests.map(({ state }) => state);
@@ -242,10 +242,10 @@ test('whatever arrives, an overtaken request is granted once those that held the
 test('a request that would not be admitted does not wait, and one that may wait takes its turn', async (t) => {
   const budget = new FairBudget({ capacity: 1 });
   const holder = budget.tryAcquire('x', 1)!;
-  let asked = 0;
+  let checks = 0;
   const options = { waitMs: 60_000, refuse };
   const checkBeforeWaiting = async (): Promise<void> => {
-    asked += 1;
+    checks += 1;
     await nextTurn();
   };
   await t.throwsAsync(
@@ -265,10 +265,10 @@ test('a request that would not be admitted does not wait, and one that may wait 
   holder.release();
   // Capacity that was freed during the check is granted immediately.
   const share = await waiting;
-  t.is(asked, 2);
+  t.is(checks, 2);
   share.release();
   (await budget.acquire('ann', 1, { ...options, checkBeforeWaiting })).release();
-  t.is(asked, 2, 'requests that need not wait are not checked');
+  t.is(checks, 2, 'requests that need not wait are not checked');
 });
 
 test("an account's share is contested while an account that holds less is waiting", async (t) => {
@@ -307,16 +307,16 @@ test('for any order of requests, the capacity is never exceeded, no request wait
       const budget = new FairBudget({ capacity: 10, nowMs: () => nowMs });
       const requests: Request[] = [];
       const change = (state: string, which: number, run: (one: Request) => void): boolean => {
-        const such = requests.filter((one) => one.state === state);
-        if (such.length > 0) run(such[which % such.length]!);
-        return such.length > 0;
+        const matching = requests.filter((one) => one.state === state);
+        if (matching.length > 0) run(matching[which % matching.length]!);
+        return matching.length > 0;
       };
       for (const one of steps) {
         if (one.kind === 'acquire') requests.push(request(budget, one.account, one.amount));
         else if (one.kind === 'pass') nowMs += one.ms;
-        else if (one.kind === 'release') change('holds', one.which, (made) => made.release());
-        else if (one.kind === 'abort') change('waits', one.which, (made) => made.caller.abort('gone'));
-        else change('holds', one.which, (made) => void made.share!.tryGrow(one.to));
+        else if (one.kind === 'release') change('holds', one.which, (pending) => pending.release());
+        else if (one.kind === 'abort') change('waits', one.which, (pending) => pending.caller.abort('gone'));
+        else change('holds', one.which, (pending) => void pending.share!.tryGrow(one.to));
         await nextTurn();
         const holding = requests.filter(({ state }) => state === 'holds');
         t.is(
@@ -326,7 +326,7 @@ test('for any order of requests, the capacity is never exceeded, no request wait
         t.true(budget.held <= 10 || holding.length === 1);
       }
       do await nextTurn();
-      while (change('holds', 0, (made) => made.release()));
+      while (change('holds', 0, (pending) => pending.release()));
       t.true(requests.every(({ state }) => state === 'released' || state === 'gone'));
       t.is(budget.held, 0);
     }),

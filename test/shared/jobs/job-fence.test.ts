@@ -62,7 +62,7 @@ async function take({ accountId }: Placed, worker = 'worker'): Promise<TakenJob>
 }
 
 /** Its worker has been silent for long enough. */
-async function lose({ accountId, id }: Placed): Promise<void> {
+async function expireLease({ accountId, id }: Placed): Promise<void> {
   const shard = shardOf(accountId);
   await books.redis.zadd(redisKeys.jobLeases(shard), 1, `${accountId} ${id}`);
   await loseJobs(books.redis, shard);
@@ -125,7 +125,7 @@ test.serial(
     const job = await place();
     const before = await countWaiting(job);
     const first = await take(job);
-    await lose(job);
+    await expireLease(job);
     for (let i = 0; i < 2; i++) {
       t.is(await startJob(books.redis, first), 'gone');
       t.deepEqual([...(await renewJobs(books.redis, [first]))], [[job.id, 'gone']]);
@@ -150,7 +150,7 @@ test('of two workers that both have the response, one charges and ends the job',
   const job = await place();
   const first = await take(job);
   t.is(await startJob(books.redis, first), 'ok');
-  await lose(job);
+  await expireLease(job);
   const second = await take(job, 'another');
   t.is(await startJob(books.redis, second), 'ok');
   await finish(job, first.attempt);
@@ -181,7 +181,7 @@ test('a job whose workers die waits again, and ends free of charge after the las
   for (let death = 1; death <= maxDeaths; death++) {
     t.is(await statusOf(job), 'queued');
     await startJob(books.redis, await take(job));
-    await lose(job);
+    await expireLease(job);
   }
   t.is(await statusOf(job), 'failed');
   t.is((await readBalance(books.redis, job.accountId)).balance, balanceNano);
@@ -194,7 +194,7 @@ test('an expired lease does not count as a death once its worker reports again, 
     t.is(await statusOf(job), 'queued');
     const taken = await take(job);
     await startJob(books.redis, taken);
-    await lose(job);
+    await expireLease(job);
     return taken;
   };
   await begin();
@@ -217,8 +217,8 @@ test('a job that was begun and waits for another worker ends free of charge if n
   t.is(await books.redis.zscore(deadlines, member), null, 'an active job has no deadline');
   const begunAtMs = Date.now();
   await handBackJob(books.redis, taken);
-  const leftMs = Number(await books.redis.zscore(deadlines, member)) - begunAtMs;
-  t.true(Math.abs(leftMs - beginAgainMs) < 60_000, String(leftMs));
+  const remainingMs = Number(await books.redis.zscore(deadlines, member)) - begunAtMs;
+  t.true(Math.abs(remainingMs - beginAgainMs) < 60_000, String(remainingMs));
   await books.redis.zadd(deadlines, 1, member);
   await expireJobs(books.redis, shardOf(job.accountId));
   const { job: ended } = (await new JobStore(books.redis).find(job.accountId, job.id))!;
@@ -233,7 +233,7 @@ test('a job that is cancelled while a worker has it does not begin, and ends eve
   t.is(await startJob(books.redis, taken), 'cancelled');
   t.is(await handBackJob(books.redis, taken), 'cancelled');
   t.is((await readBalance(books.redis, job.accountId)).reserved, chatReservedNano);
-  await lose(job);
+  await expireLease(job);
   t.is(await statusOf(job), 'cancelled');
   await expectNothingHeld(t, job);
 });
@@ -272,15 +272,15 @@ test('the response of a later attempt can be read even if that of an earlier one
   const job = await place();
   const request = { requestId: job.id, accountId: job.accountId };
   const kept = new KeptFramesStore(books.redis, books.redis);
-  const answers = new ResponseStore(kept, {} as ObjectStore);
+  const responses = new ResponseStore(kept, {} as ObjectStore);
   await take(job);
-  const first = await answers.keep({ ...request, jobAttempt: 1 }, Buffer.alloc(4_000, 1));
+  const first = await responses.keep({ ...request, jobAttempt: 1 }, Buffer.alloc(4_000, 1));
   if (!('size' in first)) throw new Error('it is not in Redis');
   // What remains of frames that were copied.
   t.true(await kept.leaveMoved('frames', request, first.size.bytes));
-  await lose(job);
+  await expireLease(job);
   t.is((await take(job)).attempt, 2);
-  await answers.keep({ ...request, jobAttempt: 2 }, Buffer.alloc(4_000, 2));
+  await responses.keep({ ...request, jobAttempt: 2 }, Buffer.alloc(4_000, 2));
   const read = await kept.readFrames(request, 0, 100_000);
   if (!('bytes' in read)) throw new Error('it is said to have moved');
   const { frame } = decodeFirstFrame(read.bytes)!;
@@ -294,23 +294,23 @@ test('a response that was charged stays unchanged, whatever earlier attempts del
   const kept = new KeptFramesStore(books.redis, books.redis);
   const written: string[] = [];
   const objects = { put: async (key: string) => written.push(key) } as unknown as ObjectStore;
-  const answers = new ResponseStore(kept, objects);
+  const responses = new ResponseStore(kept, objects);
   for (const attempt of [1, 2, 3]) {
     t.is((await take(job)).attempt, attempt);
-    if (attempt < 3) await lose(job);
+    if (attempt < 3) await expireLease(job);
   }
   const key = redisKeys.keptFrames(job.accountId, job.id);
   await finish(
     job,
     3,
-    async () => void (await answers.keep({ ...request, jobAttempt: 3 }, Buffer.alloc(500, 3))),
+    async () => void (await responses.keep({ ...request, jobAttempt: 3 }, Buffer.alloc(500, 3))),
   );
   t.is(await statusOf(job), 'succeeded');
   const before = [await books.redis.getBuffer(key), await books.redis.expiretime(key)] as const;
   for (const jobAttempt of [1, 2]) {
     const late = { ...request, jobAttempt };
-    await t.throwsAsync(answers.keep(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
-    await t.throwsAsync(answers.keep(late, Buffer.alloc(200_000, 1)), { instanceOf: AttemptOvertaken });
+    await t.throwsAsync(responses.keep(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
+    await t.throwsAsync(responses.keep(late, Buffer.alloc(200_000, 1)), { instanceOf: AttemptOvertaken });
     await t.throwsAsync(kept.putResponse(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
     await finish(job, jobAttempt, () => Promise.reject(new AttemptOvertaken()));
     const publisher = new ReplyPublisher({

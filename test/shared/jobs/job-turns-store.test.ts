@@ -73,17 +73,17 @@ test('models take turns, and one for which a worker has no slot or no configurat
   const [full, free, single] = ['full', 'free', 'single'];
   for (const model of [full, 'unknown', free, single])
     await turns.sync({ queue: 'image', model }, 'account', 1, 10);
-  const room = new Map([
+  const slots = new Map([
     [full, 0],
     [free, 100],
     [single, 1],
   ]);
-  const taken = await turns.take('image', 5, room);
+  const taken = await turns.take('image', 5, slots);
   t.deepEqual(
     taken.map(({ model }) => model),
     [free, single, free, free, free],
   );
-  const next = await turns.take('image', 3, new Map([...room.keys()].map((model) => [model, 100])));
+  const next = await turns.take('image', 3, new Map([...slots.keys()].map((model) => [model, 100])));
   t.deepEqual(
     next.map(({ model }) => model),
     [full, single, free],

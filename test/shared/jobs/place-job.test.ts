@@ -63,12 +63,12 @@ test.serial('a large body whose job was not placed is soon deleted', async (t) =
   const id = randomUUID();
   const body = Buffer.alloc(100_000, 'x');
   // Its reservation is gone: the script refuses it, and Redis is away before the body can be deleted.
-  const cut = new Proxy(redis, {
+  const failing = new Proxy(redis, {
     get: (target, name) =>
       name === 'unlink' ? () => Promise.reject(new Error('away')) : (Reflect.get(target, name) as unknown),
   });
   await t.throwsAsync(
-    placeJob(cut, cut, {
+    placeJob(failing, failing, {
       id,
       accountId,
       queue: 'embedding',

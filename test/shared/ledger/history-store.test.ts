@@ -19,9 +19,9 @@ test('a refill that moves to MongoDB between the two reads is in the log exactly
   const account = await books.hotAccounts.get(id);
   t.is(account.redeemedCodes, 3);
   const stream = redisKeys.ledgerStream(shardOf(id));
-  for (const most of [1, 2, 3]) {
+  for (const count of [1, 2, 3]) {
     // The ledger reader overtakes the second read, each time a little further.
-    const redis = interruptScripts(books.redis, () => books.moveSome(shardOf(id), most));
+    const redis = interruptScripts(books.redis, () => books.moveSome(shardOf(id), count));
     const { totalCount, rows } = await new HistoryStore(books.ledger, redis).readRefillLog(account, 1, 20);
     t.is(totalCount, 3);
     t.deepEqual(

@@ -186,8 +186,8 @@ test.serial('many concurrent counts do not block the process for longer at a tim
 });
 
 test('at most 2 000 bytes are counted at a time, whatever their script', async (t) => {
-  for (const letter of ['a', 'я', '嗯', '\u200d', '🎉', '\ud800']) {
-    const text = letter.repeat(7_000);
+  for (const character of ['a', 'я', '嗯', '\u200d', '🎉', '\ud800']) {
+    const text = character.repeat(7_000);
     const blocks: number[] = [];
     class Recorder extends CountingTurn {
       override spend(chars: number): boolean {
@@ -200,8 +200,8 @@ test('at most 2 000 bytes are counted at a time, whatever their script', async (
       blocks.reduce((sum, chars) => sum + chars, 0),
       text.length,
     );
-    const bytesPerChar = Buffer.byteLength(letter) / letter.length;
-    t.true(Math.max(...blocks) * bytesPerChar <= 2_000, `${letter}: ${Math.max(...blocks)} characters`);
+    const bytesPerChar = Buffer.byteLength(character) / character.length;
+    t.true(Math.max(...blocks) * bytesPerChar <= 2_000, `${character}: ${Math.max(...blocks)} characters`);
   }
 });
 

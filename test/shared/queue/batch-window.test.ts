@@ -5,7 +5,7 @@ const limits = { windowMs: 4, maxWindowMs: 20, maxInputs: 10, maxBytes: 100 };
 
 test('a call does not wait if none is in flight; the busier, the longer a batch stays open, up to a limit', (t) => {
   t.deepEqual(
-    [0, 1, 3, 5, 100].map((underWay) => chooseWindowMs(underWay, limits)),
+    [0, 1, 3, 5, 100].map((inFlight) => chooseWindowMs(inFlight, limits)),
     [0, 4, 12, 20, 20],
   );
 });

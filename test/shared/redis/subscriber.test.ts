@@ -99,10 +99,10 @@ test.serial('a cut is reported before any later message, and so is the recovery'
   await waitFor('a listener', async () => (await redis().spublish('two', '')) === 1);
   await redis().spublish('two', 'last');
   await waitFor('the message', () => events.at(-1) === 'two: last');
-  const told = ['one: first', 'one lost', 'two lost', 'one restored', 'two restored', 'two: last'];
+  const expected = ['one: first', 'one lost', 'two lost', 'one restored', 'two restored', 'two: last'];
   t.deepEqual(
     events.filter((event) => event !== 'two: '),
-    told,
+    expected,
   );
 });
 
@@ -200,20 +200,20 @@ test('a connection that neither closes nor responds is given up', async (t) => {
     return subscribed;
   });
   const { subscriber, events } = subscribe(t, url, 'news');
-  const patient = new Subscriber(url, { warn() {}, info() {} } as unknown as Logger, 100);
-  t.teardown(() => patient.close());
+  const probing = new Subscriber(url, { warn() {}, info() {} } as unknown as Logger, 100);
+  t.teardown(() => probing.close());
   let lost = 0;
-  patient.listen('news', { onMessage: () => undefined, onLost: () => (lost += 1) });
-  await Promise.all([subscriber.start(), patient.start()]);
+  probing.listen('news', { onMessage: () => undefined, onLost: () => (lost += 1) });
+  await Promise.all([subscriber.start(), probing.start()]);
   await waitFor('another connection', () => lost > 0 && connections > 2);
   t.deepEqual(events, []);
 });
 
 test('a subscriber may be closed at any time: nothing is reported, and no rejection is unhandled', async (t) => {
   const rejections: unknown[] = [];
-  const note = (reason: unknown): unknown => rejections.push(reason);
-  process.on('unhandledRejection', note);
-  t.teardown(() => process.off('unhandledRejection', note));
+  const record = (reason: unknown): unknown => rejections.push(reason);
+  process.on('unhandledRejection', record);
+  t.teardown(() => process.off('unhandledRejection', record));
   const { url, cut } = await startFakeRedis(t, (connection) => (connection === 1 ? subscribed : ''));
   const [running, starting] = [subscribe(t, url, 'news'), subscribe(t, url, 'news')];
   await running.subscriber.start();

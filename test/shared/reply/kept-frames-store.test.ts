@@ -28,13 +28,13 @@ test('frames that are stored concurrently are stored in order, even if Redis doe
   const request = createRequest();
   await redis().script('FLUSH');
   const sequences = Array.from({ length: 300 }, (_, i) => i);
-  const kept: Promise<unknown>[] = [];
+  const appends: Promise<unknown>[] = [];
   for (const sequence of sequences) {
-    kept.push(store.append(request, 'delta', makeFrame(request, 'delta', sequence, `${sequence}`)));
+    appends.push(store.append(request, 'delta', makeFrame(request, 'delta', sequence, `${sequence}`)));
     // Some are sent in one pipeline, others in their own.
     if (sequence % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
   }
-  await Promise.all(kept);
+  await Promise.all(appends);
   const frames = decodeFrames(await readAll(store, request));
   t.deepEqual(
     frames.map(({ sequence }) => sequence),
@@ -49,13 +49,15 @@ test('bytes are read from any position, and none beyond the end', async (t) => {
   const bytes = await keepStream(store, request, [randomBytes(3_000), randomBytes(10)]);
   const whole = await readAll(store, request);
   t.is(whole.length, bytes);
-  for (const [from, most] of [
+  for (const [from, maxBytes] of [
     [0, 1],
     [17, 1_000],
     [bytes - 5, 100],
     [bytes, 100],
   ] as const) {
-    t.deepEqual(await store.readFrames(request, from, most), { bytes: whole.subarray(from, from + most) });
+    t.deepEqual(await store.readFrames(request, from, maxBytes), {
+      bytes: whole.subarray(from, from + maxBytes),
+    });
   }
 });
 

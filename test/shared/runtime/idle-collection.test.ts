@@ -20,8 +20,8 @@ async function passTurns(): Promise<void> {
 test.serial('an idle process frees memory that load left behind', async (t) => {
   t.teardown(collectWhenIdle({ checkMs: 10, idleShare: Infinity, growthBytes }));
   // Old enough that only a full collection frees it.
-  const left = new WeakRef(Array.from({ length: 1_000_000 }, (_, i) => ({ i })));
-  await waitFor('the collection', () => left.deref() === undefined);
+  const garbage = new WeakRef(Array.from({ length: 1_000_000 }, (_, i) => ({ i })));
+  await waitFor('the collection', () => garbage.deref() === undefined);
   t.pass();
 });
 

@@ -5,22 +5,22 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 test('concurrency stays within the limit, and the results are in the order of the items', async (t) => {
   for (const count of [0, 1, 3, 10]) {
-    let underWay = 0;
-    let most = 0;
+    let running = 0;
+    let maxRunning = 0;
     const items = Array.from({ length: count }, (_, i) => i);
     const results = await mapBounded(items, 3, async (item) => {
-      underWay += 1;
-      most = Math.max(most, underWay);
+      running += 1;
+      maxRunning = Math.max(maxRunning, running);
       // The later ones finish first.
       for (let i = item; i < count; i++) await settle();
-      underWay -= 1;
+      running -= 1;
       return item * 2;
     });
     t.deepEqual(
       results,
       items.map((item) => item * 2),
     );
-    t.is(most, Math.min(3, count));
+    t.is(maxRunning, Math.min(3, count));
   }
 });
 

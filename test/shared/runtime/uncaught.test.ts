@@ -132,11 +132,11 @@ test('a thrown value that is not an error is logged, and a failed report still e
     `import { exitOnUncaught } from ${runtime('exit-on-uncaught')};
      exitOnUncaught(${report}); setInterval(() => undefined, 1_000); setImmediate(() => { ${fault} });`,
   ];
-  const told = await run(
+  const result = await run(
     t,
     program('({ message }, what) => console.log(what, message)', `throw { answer: 42 };`),
   );
-  t.like(told, { code: 1, stdout: 'uncaught exception thrown: { answer: 42 }\n' });
+  t.like(result, { code: 1, stdout: 'uncaught exception thrown: { answer: 42 }\n' });
   t.is((await run(t, program(`() => { throw new Error('full'); }`, 'throw new Error();'))).code, 1);
   t.is((await run(t, program(`() => Promise.reject(new Error('full'))`, 'throw new Error();'))).code, 1);
 });

@@ -23,9 +23,9 @@ async function admitRequest(
   fixedNano = 0n,
 ): Promise<AdmittedRequest> {
   const keyHash = (await redis.hget(redisKeys.account(accountId), 'key'))!;
-  const asked = admission(accountId, { keyHash, fixedNano });
-  const { requestId } = asked;
-  const { outcome } = await runAdmission(redis, asked);
+  const admissionRequest = admission(accountId, { keyHash, fixedNano });
+  const { requestId } = admissionRequest;
+  const { outcome } = await runAdmission(redis, admissionRequest);
   if (outcome !== 'ok') throw new Error(`not admitted: ${outcome}`);
   return {
     requestId,

@@ -36,9 +36,9 @@ test('existing rules are not written again, and a changed one is', (t) => {
   const changed = merged.map((rule) =>
     rule.ID === 'model-gateway-files' ? { ...rule, Status: 'Disabled' as const } : rule,
   );
-  const mended = mergeRules(changed, false)!;
-  t.is(mended.length, 3);
-  t.true(mended.every(({ Status }) => Status === 'Enabled'));
+  const repaired = mergeRules(changed, false)!;
+  t.is(repaired.length, 3);
+  t.true(repaired.every(({ Status }) => Status === 'Enabled'));
 });
 
 test('our former rule for the whole bucket is removed once no image needs it', (t) => {

@@ -26,13 +26,13 @@ test('of 20 parallel links of one account by different users, one is created', a
 
 test('a link is visible and changeable only for its own user', async (t) => {
   const { links } = await openStores(t);
-  const [userId, stranger] = [randomUUID(), randomUUID()];
+  const [userId, otherUserId] = [randomUUID(), randomUUID()];
   const link = await links.create({ userId, accountId: randomUUID(), label });
   t.true(Number.isInteger(link._id) && link._id >= 1 && link._id <= maxLinkId);
-  t.is(await links.find(stranger, link._id), null);
-  t.is(await links.setLabel(stranger, link._id, 'mine'), null);
-  t.is(await links.delete(stranger, link._id), null);
-  t.deepEqual(await links.list(stranger), []);
+  t.is(await links.find(otherUserId, link._id), null);
+  t.is(await links.setLabel(otherUserId, link._id, 'mine'), null);
+  t.is(await links.delete(otherUserId, link._id), null);
+  t.deepEqual(await links.list(otherUserId), []);
   t.deepEqual(await links.find(userId, link._id), link);
   t.deepEqual(await links.setLabel(userId, link._id, 'work'), { ...link, label: 'work' });
 });

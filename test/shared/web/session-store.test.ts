@@ -228,17 +228,17 @@ test('a session is found by its current refresh token or a replaced one, which i
 
 test('all sessions of a user or the listed ones are revoked, and none of another user', async (t) => {
   const { sessions } = await openStores(t);
-  const stranger = await sessions.start(newSession());
+  const foreignSession = await sessions.start(newSession());
   const options = newSession();
   const [kept] = await Promise.all(Array.from({ length: 3 }, () => sessions.start(options)));
   const ids = (await sessions.listIdsWhileOpen(kept!.session))!;
   t.is(ids.length, 3);
   const others = ids.filter((id) => id !== kept!.session._id);
-  t.is(await sessions.revokeThese(options.userId, [...others, stranger.session._id]), 2);
+  t.is(await sessions.revokeThese(options.userId, [...others, foreignSession.session._id]), 2);
   t.deepEqual(await sessions.list(options.userId), [kept!.session]);
   t.is(await sessions.revokeAll(options.userId), 1);
   t.deepEqual(await sessions.list(options.userId), []);
-  t.truthy(await sessions.find(stranger.accessToken));
+  t.truthy(await sessions.find(foreignSession.accessToken));
 });
 
 test('a session that has ended lists none: it may not end sessions started later', async (t) => {

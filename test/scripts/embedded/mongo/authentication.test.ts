@@ -10,7 +10,7 @@ const { MongoClient } = mongoose.mongo;
 const password = 'test-mongo-password';
 const user = { username: embeddedUser, password };
 
-async function connectStranger(t: ExecutionContext, url: string): Promise<MongoWireClient> {
+async function connectUnauthenticated(t: ExecutionContext, url: string): Promise<MongoWireClient> {
   const client = await MongoWireClient.connect(url);
   t.teardown(() => client.socket.destroy());
   return client;
@@ -18,7 +18,7 @@ async function connectStranger(t: ExecutionContext, url: string): Promise<MongoW
 
 test('without authentication the server responds only to commands that a driver needs before it authenticates', async (t) => {
   const { url } = await startMongo(t);
-  const client = await connectStranger(t, url);
+  const client = await connectUnauthenticated(t, url);
   for (const name of ['hello', 'isMaster', 'ping']) t.is((await client.command({ [name]: 1 })).ok, 1, name);
   const things = { documents: [{}], cursor: {}, pipeline: [], updates: [], deletes: [], indexes: [] };
   const names = ['find', 'insert', 'update', 'delete', 'aggregate', 'dropDatabase', 'listIndexes'];
@@ -35,10 +35,10 @@ test('without authentication the server responds only to commands that a driver 
 
 test('a connection is authenticated as its own user, and no other connection is', async (t) => {
   const { url } = await startMongo(t, { password });
-  const [client, stranger] = [await connectStranger(t, url), await connectStranger(t, url)];
+  const [client, otherClient] = [await connectUnauthenticated(t, url), await connectUnauthenticated(t, url)];
   t.like(await client.authenticate(user), { ok: 1, done: true });
   t.is((await client.command({ insert: 'c', documents: [{ _id: 1 }] })).ok, 1);
-  t.is((await stranger.command({ find: 'c' })).code, 13);
+  t.is((await otherClient.command({ find: 'c' })).code, 13);
   t.like(await client.authenticate({ ...user, password: 'another' }), { code: 18 });
   t.is(
     (await client.command({ find: 'c' })).cursor.firstBatch.length,
@@ -50,7 +50,7 @@ test('a connection is authenticated as its own user, and no other connection is'
 test('a wrong password, user or database fails as it does with MongoDB and reveals nothing', async (t) => {
   const { url } = await startMongo(t, { password });
   const failed = { ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: 'Authentication failed.' };
-  const client = await connectStranger(t, url);
+  const client = await connectUnauthenticated(t, url);
   t.like(await client.authenticate({ ...user, password: `${password}x` }), failed);
   t.like(await client.authenticate({ ...user, password: '' }), failed);
   t.like(await client.authenticate({ ...user, username: 'admin' }), failed);
@@ -63,7 +63,7 @@ test('a wrong password, user or database fails as it does with MongoDB and revea
 
 test('an exchange that does not follow the rules fails and grants no access', async (t) => {
   const { url } = await startMongo(t, { password });
-  const client = await connectStranger(t, url);
+  const client = await connectUnauthenticated(t, url);
   const start = (payload: unknown, mechanism = 'SCRAM-SHA-256') =>
     client.command({ saslStart: 1, mechanism, payload }, { db: 'admin' });
   const next = (payload: string, conversationId = 1) =>
