@@ -59,9 +59,9 @@ test.serial('failed jobs are read one page at a time, not all at once', async (t
   const reading = readFailedJobs(redis(), 'chat');
   t.is((await reading.next()).value?.id, 'job-3999');
   await forgetAll(redis());
-  let held = 0;
-  for await (const job of reading) held += job.id === '' ? 0 : 1;
-  t.is(held, 99);
+  let buffered = 0;
+  for await (const job of reading) buffered += job.id === '' ? 0 : 1;
+  t.is(buffered, 99);
 });
 
 test.serial('retrying counts refused jobs by reason and reports progress', async (t) => {

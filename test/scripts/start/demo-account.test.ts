@@ -30,7 +30,7 @@ const welcome = {
 };
 
 test.serial(
-  'the demo account is created once, and found again by whatever remains of the notes of the first start',
+  'the demo account is created once, and found again from any remaining record of the first start',
   async (t) => {
     const folder = makeFolder(t);
     const first = await start(folder);
@@ -114,14 +114,14 @@ test.serial("a customer's account is never mistaken for the demo account", async
   const folder = makeFolder(t);
   const { id } = await start(folder);
   t.is(await countAccounts(), 2);
-  // As noted by an earlier release, with a key that has been replaced since.
+  // As recorded by an earlier release, with a key that has been replaced since.
   rmSync(join(folder, 'secrets.json'));
   writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ demoApiKey: `mg-${'A'.repeat(43)}` }));
   t.is((await start(folder)).id, id);
 });
 
 test.serial(
-  'if an earlier release noted only a key that has since been replaced, nothing more is claimed than is known',
+  'if an earlier release recorded only a key that has since been replaced, the output does not claim more than is known',
   async (t) => {
     const folder = makeFolder(t);
     writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ demoApiKey: `mg-abc${'A'.repeat(40)}` }));

@@ -55,13 +55,13 @@ class Session {
 
   async run(body: Doc): Promise<Doc> {
     const name = Object.keys(body)[0]!;
-    const open: Record<string, (() => Doc | Promise<Doc>) | undefined> = {
+    const publicCommands: Record<string, (() => Doc | Promise<Doc>) | undefined> = {
       hello: () => hello(body),
       ismaster: () => hello(body),
       saslStart: () => this.#start(body),
       saslContinue: () => this.#continue(body),
     };
-    const answer = open[name];
+    const answer = publicCommands[name];
     if (answer !== undefined) return await answer();
     if (this.user === null) throw new MongoError('Unauthorized', `Command ${name} requires authentication`);
     const command = name.startsWith('replSet') && this.user !== 'local.__system' ? undefined : commands[name];
@@ -95,7 +95,8 @@ class Session {
 const toText = (payload: unknown): string => Buffer.from((payload as Binary).value()).toString();
 
 function hello({ saslSupportedMechs }: Doc): Doc {
-  const knows = typeof saslSupportedMechs === 'string' && passwordOf(saslSupportedMechs) !== undefined;
+  const supportsScram =
+    typeof saslSupportedMechs === 'string' && passwordOf(saslSupportedMechs) !== undefined;
   const isPrimary = isMember();
   return {
     helloOk: true,
@@ -105,7 +106,7 @@ function hello({ saslSupportedMechs }: Doc): Doc {
     ...(isPrimary
       ? { setName: state.config!._id, setVersion: 1, hosts: [address], primary: address, me: address }
       : { isreplicaset: true }),
-    ...(knows ? { saslSupportedMechs: ['SCRAM-SHA-256'] } : {}),
+    ...(supportsScram ? { saslSupportedMechs: ['SCRAM-SHA-256'] } : {}),
     maxBsonObjectSize: 16_777_216,
     maxMessageSizeBytes: 48_000_000,
     maxWriteBatchSize: 100_000,

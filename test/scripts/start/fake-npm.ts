@@ -12,10 +12,10 @@ if (role === undefined) {
   spawn('/bin/sh', ['-c', `${script}; exit $?`], { env: { npm_lifecycle_script: script }, stdio: 'inherit' });
 } else {
   setInterval(() => undefined, 1_000);
-  const leave = (reason: string): void => {
+  const exitWith = (reason: string): void => {
     writeFileSync(file, reason);
     process.exit(0);
   };
-  stopOnSignals(process.env, { onStop: leave, onKill: () => leave('killed') });
+  stopOnSignals(process.env, { onStop: exitWith, onKill: () => exitWith('killed') });
   console.log(process.pid);
 }

@@ -60,7 +60,7 @@ test('the embedded MongoDB requires its password, which no process list, output 
   await t.throwsAsync(unauthenticated.db('x').collection('things').findOne(), { code: 13 });
 
   process.kill(part.pid!, 'SIGKILL');
-  await waitFor('it to run again', () => events.restarts.length === 1);
+  await waitFor('the part to run again', () => events.restarts.length === 1);
   t.is(await things.countDocuments(), 1, 'by the same URL');
 });
 

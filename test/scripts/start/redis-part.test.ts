@@ -37,7 +37,7 @@ test('the embedded Redis keeps its data and its port when it is killed, and its 
   const cut = once(before, 'close');
   process.kill(part.pid!, 'SIGKILL');
   await cut;
-  await waitFor('it to run again', () => events.restarts.length === 1);
+  await waitFor('the part to run again', () => events.restarts.length === 1);
 
   const after = await connectTo(url);
   t.is(await after.get('kopeck'), '1');

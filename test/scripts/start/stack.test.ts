@@ -34,7 +34,7 @@ async function startSupervisor(t: ExecutionContext, folder: string): Promise<Sup
 /** A process that no longer runs, whether or not it has been reaped. */
 const isGone = (pid: number): boolean => identifyProcess(pid).startedAt === null;
 
-test('parts that use others stop before them, and Redis stops last', async (t) => {
+test('parts stop before the parts that they use, and Redis stops last', async (t) => {
   const folder = makeFolder(t);
   const { child, pids, guardian } = await startSupervisor(t, folder);
   child.kill('SIGTERM');

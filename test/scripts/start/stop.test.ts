@@ -28,7 +28,11 @@ async function startAll(t: ExecutionContext) {
   t.teardown(() => child.kill('SIGKILL'));
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await waitFor('it to be ready', () => output.includes('Ready in') || child.exitCode !== null, 90_000);
+  await waitFor(
+    'npm start to be ready',
+    () => output.includes('Ready in') || child.exitCode !== null,
+    90_000,
+  );
   const held = JSON.parse(readFileSync(join(dataDir, 'supervisor.json'), 'utf8')) as {
     parts: Record<string, { pid: number }>;
   };
@@ -39,7 +43,8 @@ async function startAll(t: ExecutionContext) {
 }
 
 /**
- * Strangers at each store that send nothing or an unfinished request, and an authenticated client that reads nothing.
+ * Unauthenticated connections to each store that send nothing or an unfinished request, and an authenticated client
+ * that reads nothing.
  */
 async function openConnections(
   t: ExecutionContext,

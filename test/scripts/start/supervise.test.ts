@@ -18,7 +18,7 @@ test('a killed part is reported with its signal and runs again within a second',
   t.teardown(() => part.stop());
   await part.start();
   process.kill(part.pid!, 'SIGKILL');
-  await waitFor('it to run again', () => events.restarts.length === 1);
+  await waitFor('the part to run again', () => events.restarts.length === 1);
   t.is(events.deaths[0]?.signal, 'SIGKILL');
   t.true(events.deaths[0]!.restartInMs < 1_000);
   t.is(events.pids.length, 2);
@@ -122,7 +122,7 @@ test('a part that is stopped while it waits to be restarted does not start', asy
   t.is(part.pid, undefined);
 });
 
-test('of a stack trace or a fatal log line only the message is reported, but plain text is reported in full', (t) => {
+test('only the message of a stack trace or a fatal log line is reported, but plain text is reported in full', (t) => {
   const trace = `file:///x.js:3\n  throw new Error('a');\n  ^\n\nError: broken: yes\n    at x.js:3:1\n\nNode.js v20.20.2\n`;
   t.is(explainDeath(trace), 'Error: broken: yes');
   t.is(

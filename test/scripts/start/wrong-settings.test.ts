@@ -49,21 +49,21 @@ test('an unusable DATA_DIR is named, with the reason', async (t) => {
   writeFileSync(join(folder, 'file'), '');
   symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling'));
   const advice = 'Mend that, or set DATA_DIR to a folder that this user may write to\\.';
-  const refused = async (path: string, reason: string): Promise<void> =>
+  const assertUnusable = async (path: string, reason: string): Promise<void> =>
     await assertRefused(
       t,
       { DATA_DIR: path },
       new RegExp(`^DATA_DIR is ${path}, which cannot be used: ${reason}\\. ${advice}`),
     );
-  await refused('/dev/null', 'it is not a folder');
-  await refused(join(folder, 'file', 'x'), `${join(folder, 'file')} is not a folder`);
-  await refused(
+  await assertUnusable('/dev/null', 'it is not a folder');
+  await assertUnusable(join(folder, 'file', 'x'), `${join(folder, 'file')} is not a folder`);
+  await assertUnusable(
     join(folder, 'dangling'),
     `${join(folder, 'dangling')} is a link to something that is not there`,
   );
-  await refused(join(folder, 'x'.repeat(300)), 'its name is too long');
+  await assertUnusable(join(folder, 'x'.repeat(300)), 'its name is too long');
   // Node's own recursive mkdir never returns from here.
-  if (process.platform === 'linux') await refused('/proc/x/y', '/proc takes no folders');
+  if (process.platform === 'linux') await assertUnusable('/proc/x/y', '/proc takes no folders');
 });
 
 test('an unusable file in DATA_DIR is named, with the reason', async (t) => {

@@ -22,12 +22,12 @@ const THINKING = { type: 'enabled', budget_tokens: 1024 };
 
 const bodies: readonly [string, Json][] = [
   ['a text', { messages: MESSAGES }],
-  ['thoughts', { messages: MESSAGES, thinking: THINKING }],
-  ['thoughts that are not shown', { messages: MESSAGES, thinking: { ...THINKING, display: 'omitted' } }],
-  ['calls', { model: 'claude-parallel', messages: MESSAGES, tools: TOOLS, thinking: THINKING }],
-  ['what was found', { messages: MESSAGES, tools: [SEARCH] }],
-  ['a bounded answer', { messages: MESSAGES, max_tokens: 2 }],
-  ['what a cache held', { model: 'claude-cached-cachewrite', messages: MESSAGES, system: 'be kind to all' }],
+  ['thinking', { messages: MESSAGES, thinking: THINKING }],
+  ['hidden thinking', { messages: MESSAGES, thinking: { ...THINKING, display: 'omitted' } }],
+  ['tool calls', { model: 'claude-parallel', messages: MESSAGES, tools: TOOLS, thinking: THINKING }],
+  ['search results', { messages: MESSAGES, tools: [SEARCH] }],
+  ['a limited answer', { messages: MESSAGES, max_tokens: 2 }],
+  ['cached tokens', { model: 'claude-cached-cachewrite', messages: MESSAGES, system: 'be kind to all' }],
   ['a refusal', { messages: [{ role: 'user', content: 'blockme now' }] }],
 ];
 

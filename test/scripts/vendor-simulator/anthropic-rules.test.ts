@@ -28,17 +28,25 @@ const loop = (...blocks: Json[]): Json[] => [HELLO, { role: 'assistant', content
 
 /** What is wrong with the request, the request, and the vendor's error message. */
 const refused: readonly [string, Json, RegExp][] = [
-  ['no bound', { messages: [HELLO], max_tokens: undefined }, /^max_tokens: Field required$/],
+  ['no limit', { messages: [HELLO], max_tokens: undefined }, /^max_tokens: Field required$/],
   ['a limit of 0', { messages: [HELLO], max_tokens: 0 }, /^max_tokens: /],
   ['an unknown field', { messages: [HELLO], n: 1 }, /^n: Extra inputs are not permitted$/],
   ['an unknown field of a message', { messages: [{ ...HELLO, name: 'x' }] }, /^messages\.0\.name: Extra/],
   ['no messages', { messages: [] }, /at least one message/],
   ['a system message', { messages: [{ role: 'system', content: 'x' }, HELLO] }, /top-level `system`/],
-  ['the model first', { messages: [{ role: 'assistant', content: 'x' }, HELLO] }, /first message must use/],
+  [
+    'a first message from the model',
+    { messages: [{ role: 'assistant', content: 'x' }, HELLO] },
+    /first message must use/,
+  ],
   ['empty content', userRequest(''), /non-empty content/],
   ['an empty text', userRequest([{ type: 'text', text: '' }]), /text content blocks must be non-empty/],
-  ['blanks', userRequest([{ type: 'text', text: ' \n' }]), /non-whitespace/],
-  ['an empty rule', { messages: [HELLO], system: [{ type: 'text', text: '' }] }, /^system: text content/],
+  ['only white space', userRequest([{ type: 'text', text: ' \n' }]), /non-whitespace/],
+  [
+    'an empty system prompt',
+    { messages: [HELLO], system: [{ type: 'text', text: '' }] },
+    /^system: text content/,
+  ],
   ['an unknown block', userRequest([{ type: 'input_audio' }]), /Input tag 'input_audio'/],
   [
     'an unknown field of a block',
@@ -50,13 +58,21 @@ const refused: readonly [string, Json, RegExp][] = [
     { messages: loop({ type: 'image', source: {} }) },
     /only be in `user` messages/,
   ],
-  ['a hot temperature', { messages: [HELLO], temperature: 1.5 }, /^temperature: .*less than or equal to 1$/],
+  [
+    'a temperature that is too high',
+    { messages: [HELLO], temperature: 1.5 },
+    /^temperature: .*less than or equal to 1$/,
+  ],
   [
     'a negative temperature',
     { messages: [HELLO], temperature: -0.1 },
     /^temperature: .*greater than or equal to 0$/,
   ],
-  ['a small budget', { messages: [HELLO], thinking: { ...THINKING, budget_tokens: 1023 } }, /equal to 1024$/],
+  [
+    'a budget that is too small',
+    { messages: [HELLO], thinking: { ...THINKING, budget_tokens: 1023 } },
+    /equal to 1024$/,
+  ],
   [
     'a budget equal to the limit',
     { messages: [HELLO], max_tokens: 1024, thinking: THINKING },
@@ -102,7 +118,7 @@ const refused: readonly [string, Json, RegExp][] = [
     { messages: [HELLO], output_config: { format: { type: 'json_schema', schema: {}, name: 'x' } } },
     /format\.name: Extra/,
   ],
-  ['a blank stop', { messages: [HELLO], stop_sequences: ['\n'] }, /^stop_sequences/],
+  ['a blank stop sequence', { messages: [HELLO], stop_sequences: ['\n'] }, /^stop_sequences/],
   ['a tool without schema', { messages: [HELLO], tools: [{ name: 'look' }] }, /input_schema: Field required/],
   [
     'a schema without type',
@@ -150,12 +166,12 @@ const refused: readonly [string, Json, RegExp][] = [
     /input: Input should be a valid dict/,
   ],
   [
-    'thinking without thoughts before a result',
+    'thinking without a thinking block before a result',
     { messages: [...loop(USE), { role: 'user', content: [RESULT] }], tools: [TOOL], thinking: THINKING },
     /^messages\.1\.content\.0\.type: Expected `thinking`/,
   ],
   [
-    'thoughts with a foreign signature',
+    'a thinking block with a foreign signature',
     { messages: [...loop({ type: 'thinking', thinking: 'x', signature: 'y' }), HELLO] },
     /Invalid `signature` in `thinking` block/,
   ],

@@ -30,26 +30,26 @@ const textOf = (answers: readonly Json[], thought?: true): string =>
 
 const bodies: readonly [string, string, Json][] = [
   ['a text', 'gemini-2.5', { contents: CONTENTS }],
-  ['thoughts', 'gemini-2.5', { contents: CONTENTS, generationConfig: THOUGHTS }],
+  ['thinking', 'gemini-2.5', { contents: CONTENTS, generationConfig: THOUGHTS }],
   [
-    'thoughts that are not shown',
+    'hidden thinking',
     'gemini-3',
     { contents: CONTENTS, generationConfig: { thinkingConfig: { thinkingLevel: 'high' } } },
   ],
-  ['calls', 'gemini-3-parallel', { contents: CONTENTS, tools: TOOLS }],
-  ['what was found', 'gemini-2.5', { contents: CONTENTS, tools: [{ googleSearch: {} }] }],
-  ['a bounded answer', 'gemini-2.5', { contents: CONTENTS, generationConfig: { maxOutputTokens: 2 } }],
+  ['tool calls', 'gemini-3-parallel', { contents: CONTENTS, tools: TOOLS }],
+  ['search results', 'gemini-2.5', { contents: CONTENTS, tools: [{ googleSearch: {} }] }],
+  ['a limited answer', 'gemini-2.5', { contents: CONTENTS, generationConfig: { maxOutputTokens: 2 } }],
   [
-    'no room for an answer',
+    'no tokens left for an answer',
     'gemini-2.5',
     { contents: CONTENTS, generationConfig: { ...THOUGHTS, maxOutputTokens: 3 } },
   ],
   [
-    'a picture',
+    'an image',
     'gemini-2.5',
     { contents: CONTENTS, generationConfig: { responseModalities: ['TEXT', 'IMAGE'] } },
   ],
-  ['what a cache held', 'gemini-cached', { contents: CONTENTS }],
+  ['cached tokens', 'gemini-cached', { contents: CONTENTS }],
 ];
 
 for (const [what, model, body] of bodies) {

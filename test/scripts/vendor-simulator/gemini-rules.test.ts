@@ -51,13 +51,13 @@ const refused: readonly [string, string, Json, RegExp][] = [
   ['no parts', 'gemini-2.5', { contents: [{ role: 'user', parts: [] }] }, /parts must not be empty/],
   ['an empty part', 'gemini-2.5', { contents: [{ parts: [{}] }] }, /required oneof field 'data'/],
   [
-    'six stops',
+    'six stop sequences',
     'gemini-2.5',
     withConfig({ stopSequences: ['a', 'b', 'c', 'd', 'e', 'f'] }),
     /must not exceed 5/,
   ],
   ['too many candidates', 'gemini-2.5', withConfig({ candidateCount: 9 }), /range \[1, 8\]/],
-  ['a hot temperature', 'gemini-2.5', withConfig({ temperature: 2.1 }), /range \[0\.0, 2\.0\]/],
+  ['a temperature that is too high', 'gemini-2.5', withConfig({ temperature: 2.1 }), /range \[0\.0, 2\.0\]/],
   [
     'a thinking level for an old model',
     'gemini-2.5',
@@ -71,7 +71,7 @@ const refused: readonly [string, string, Json, RegExp][] = [
     /budget is not/,
   ],
   [
-    'level and budget',
+    'a thinking level and a budget',
     'gemini-3-pro',
     withConfig({ thinkingConfig: { thinkingBudget: 1, thinkingLevel: 'low' } }),
     /only one of thinking budget and thinking level/,
@@ -95,7 +95,12 @@ const refused: readonly [string, string, Json, RegExp][] = [
     /"const" at '.*properties\[0\]\.value'/,
   ],
   ['types in a list', 'gemini-2.5', withSchema({ type: ['object', 'null'] }), /cannot start list/],
-  ['a schema without JSON', 'gemini-2.5', withConfig({ responseJsonSchema: SCHEMA }), /response_mime_type/],
+  [
+    'a schema without JSON output',
+    'gemini-2.5',
+    withConfig({ responseJsonSchema: SCHEMA }),
+    /response_mime_type/,
+  ],
   [
     'a name with a space',
     'gemini-2.5',

@@ -11,8 +11,8 @@ import { waitFor } from '../../support/wait-for.ts';
 
 /** A key is shown to its owner or to nobody; another key is never shown in its place. */
 
-const on = { masterKey: 'test-master-key-0123456789abcdef0123456789', revealsKeys: true };
-const off = { ...on, revealsKeys: false };
+const revealOn = { masterKey: 'test-master-key-0123456789abcdef0123456789', revealsKeys: true };
+const revealOff = { ...revealOn, revealsKeys: false };
 const newAccount = { userType: 'default', requestsPerMinute: 60 };
 
 const openTestMongo = useMongo(test);
@@ -25,14 +25,14 @@ const countSecrets = async (db: Database): Promise<number> =>
 
 /** As an older release stored it. */
 async function storeInAccount(db: Database, id: string, apiKey: string): Promise<void> {
-  const keyEncrypted = encryptSecret(apiKey, on.masterKey);
+  const keyEncrypted = encryptSecret(apiKey, revealOn.masterKey);
   await db.collection<AccountDocument>('accounts').updateOne({ _id: id }, { $set: { keyEncrypted } });
   await db.collection('key_secrets').deleteMany({});
 }
 
 test('a key can be revealed, and is stored apart from its account, encrypted with the master key', async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, on);
+  const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
   t.is(await accounts.revealKey(id), apiKey);
   t.false('keyEncrypted' in (await readAccount(db, id))!);
@@ -41,7 +41,7 @@ test('a key can be revealed, and is stored apart from its account, encrypted wit
 });
 
 test('a key that is not the expected one is not revealed', async (t) => {
-  const accounts = new AccountStore(openDatabase(t), on);
+  const accounts = new AccountStore(openDatabase(t), revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
   const expectedKeyHash = hashSecret(apiKey);
   t.is(await accounts.revealKey(id, { expectedKeyHash }), apiKey);
@@ -51,7 +51,7 @@ test('a key that is not the expected one is not revealed', async (t) => {
 
 test('with REVEAL=off only the hash of a key is stored, including new keys, and nothing is revealed', async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, off);
+  const accounts = new AccountStore(db, revealOff);
   const { id } = await accounts.create(newAccount);
   await accounts.replaceKey(id);
   t.is(await countSecrets(db), 0);
@@ -60,9 +60,9 @@ test('with REVEAL=off only the hash of a key is stored, including new keys, and 
 
 test('wherever a crash interrupts a replacement, the key that opens the account is revealed', async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, on);
+  const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
-  await new KeySecretStore(db, on).save(createApiKey());
+  await new KeySecretStore(db, revealOn).save(createApiKey());
   t.is(await accounts.revealKey(id), apiKey, 'the new secret is stored, but the account is not changed');
   const replaced = await accounts.replaceKey(id);
   t.is(await countSecrets(db), 3);
@@ -75,7 +75,7 @@ test('wherever a crash interrupts a replacement, the key that opens the account 
 
 test('a replacement that loses a race leaves no secret behind', async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, on);
+  const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
   t.is(await accounts.replaceKey(id, { expectedKeyHash: 'another' }), null);
   t.is(await countSecrets(db), 1);
@@ -84,11 +84,11 @@ test('a replacement that loses a race leaves no secret behind', async (t) => {
 
 test('a secret under the wrong hash or encrypted with another master key reveals nothing', async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, on);
+  const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
-  const other = new AccountStore(db, { ...on, masterKey: 'another-master-key-0123456789abcdef' });
+  const other = new AccountStore(db, { ...revealOn, masterKey: 'another-master-key-0123456789abcdef' });
   t.is(await other.revealKey(id), null);
-  const wrong = encryptSecret(createApiKey(), on.masterKey);
+  const wrong = encryptSecret(createApiKey(), revealOn.masterKey);
   await db
     .collection<{ _id: string }>('key_secrets')
     .updateOne({ _id: hashSecret(apiKey) }, { $set: { encrypted: wrong } });
@@ -97,7 +97,7 @@ test('a secret under the wrong hash or encrypted with another master key reveals
 
 test('secrets that an older release left in accounts are migrated at startup', async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, on);
+  const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
   await storeInAccount(db, id, apiKey);
   for (let start = 1; start <= 2; start++) {
@@ -109,7 +109,7 @@ test('secrets that an older release left in accounts are migrated at startup', a
 
 test("an older release's secret is deleted with its key, and is restored if the replacement is undone", async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, on);
+  const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
   await storeInAccount(db, id, apiKey);
   const replaced = (await accounts.replaceKey(id))!;

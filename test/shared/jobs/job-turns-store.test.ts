@@ -10,13 +10,13 @@ const redis = useRedis(test);
 let lines = 0;
 const openLine = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
 
-const only = ({ model }: JobLine, count: number): [number, ReadonlyMap<string, number>] => [
+const takeArguments = ({ model }: JobLine, count: number): [number, ReadonlyMap<string, number>] => [
   count,
   new Map([[model, count]]),
 ];
 
 async function takeAccounts(turns: JobTurns, line: JobLine, count: number): Promise<string[]> {
-  const taken = await turns.take(line.queue, ...only(line, count));
+  const taken = await turns.take(line.queue, ...takeArguments(line, count));
   return taken.map(({ accountId }) => accountId);
 }
 
@@ -95,12 +95,12 @@ test('a turn that found no job removes the account, unless a job was added in be
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.sync(line, 'account', 1, 2);
-  const [empty] = await turns.take(line.queue, ...only(line, 1));
+  const [empty] = await turns.take(line.queue, ...takeArguments(line, 1));
   await turns.settle(line.queue, empty!, 0, false);
   t.deepEqual(await takeAccounts(turns, line, 1), []);
 
   await turns.add(line, 'account', 1);
-  const [early] = await turns.take(line.queue, ...only(line, 1));
+  const [early] = await turns.take(line.queue, ...takeArguments(line, 1));
   await turns.add(line, 'account', 1);
   await turns.settle(line.queue, early!, 0);
   t.deepEqual(await takeAccounts(turns, line, 9), ['account']);
@@ -111,18 +111,18 @@ test('a turn that found no job does not count against the account', async (t) =>
   const line = openLine();
   await turns.sync(line, 'a', 1, 10);
   await turns.sync(line, 'b', 1, 10);
-  const [turn] = await turns.take(line.queue, ...only(line, 1));
+  const [turn] = await turns.take(line.queue, ...takeArguments(line, 1));
   t.is(turn?.accountId, 'a');
   await turns.add(line, 'a', 1);
   await turns.settle(line.queue, turn!, 0, false);
   t.deepEqual(await takeAccounts(turns, line, 2), ['a', 'b']);
 });
 
-test('no turn is given for a job that another turn was given for', async (t) => {
+test('no job gets two turns', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.sync(line, 'account', 1, 3);
-  const [first] = await turns.take(line.queue, ...only(line, 3));
+  const [first] = await turns.take(line.queue, ...takeArguments(line, 3));
   await turns.settle(line.queue, first!, 2);
   t.deepEqual(await takeAccounts(turns, line, 9), []);
 });
@@ -131,7 +131,7 @@ test('index entries that were lost are restored by the next settlement or repair
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.add(line, 'account', 2);
-  const [turn] = await turns.take(line.queue, ...only(line, 1));
+  const [turn] = await turns.take(line.queue, ...takeArguments(line, 1));
   await redis().del(redisKeys.jobAccounts(line.queue, line.model));
   await turns.settle(line.queue, turn!, 3);
   t.deepEqual(await takeAccounts(turns, line, 9), ['account', 'account', 'account']);

@@ -166,7 +166,7 @@ const cases: Case[] = [
     costNano: 700_000n,
   },
   {
-    title: 'the request',
+    title: 'per request',
     pricing: price({ type: 'request', cost_per_request: 0.25 }),
     usage: { promptTokens: 5 },
     costNano: 250_000_000n,

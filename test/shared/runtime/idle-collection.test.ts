@@ -5,7 +5,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const growthBytes = 8_000_000;
 
 /** Serial, as the whole process is measured. */
-function useCollection(t: ExecutionContext, idleShare: number): { countCollections: () => number } {
+function startCollection(t: ExecutionContext, idleShare: number): { countCollections: () => number } {
   let collections = 0;
   const stop = collectWhenIdle({ checkMs: 10, idleShare, growthBytes, collect: () => (collections += 1) });
   t.teardown(stop);
@@ -13,7 +13,7 @@ function useCollection(t: ExecutionContext, idleShare: number): { countCollectio
 }
 
 /** Long enough for many checks. */
-async function passTurns(): Promise<void> {
+async function waitForChecks(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
@@ -26,20 +26,20 @@ test.serial('an idle process frees memory that load left behind', async (t) => {
 });
 
 test.serial('an idle process collects once, until it has grown again', async (t) => {
-  const { countCollections } = useCollection(t, Infinity);
+  const { countCollections } = startCollection(t, Infinity);
   await waitFor('the first collection', () => countCollections() === 1);
-  await passTurns();
+  await waitForChecks();
   t.is(countCollections(), 1);
   // More than a quarter of the memory of any test process.
   const grown = Buffer.alloc(8 * growthBytes);
   await waitFor('the second collection', () => countCollections() === 2);
-  await passTurns();
+  await waitForChecks();
   t.is(countCollections(), 2);
   t.is(grown.length, 8 * growthBytes);
 });
 
 test.serial('a busy process does not collect', async (t) => {
-  const { countCollections } = useCollection(t, 0);
-  await passTurns();
+  const { countCollections } = startCollection(t, 0);
+  await waitForChecks();
   t.is(countCollections(), 0);
 });

@@ -57,7 +57,7 @@ const loudProgram = `
     const log = createLogger('test', 'info');
     for (let n = 0; n < 500; n += 1) log.info({ text: 'x'.repeat(2_000) }, 'a line');
     setInterval(() => undefined, 60_000);
-    // By then some was written, and the rest was refused or waits in a thread.
+    // By then some lines are written, and the others are refused or wait in a thread.
     setTimeout(() => process.send('ready'), 100);
     process.on('message', () => { throw new Error('out of nowhere'); });
     return { running: { stop: async () => undefined }, log };

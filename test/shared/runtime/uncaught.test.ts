@@ -110,7 +110,7 @@ test('the line is written even if the reader of the log is behind', async (t) =>
   const program = `
     import { logUncaught } from ${runtime('log-uncaught')};
     import { createLogger } from ${runtime('logger')};
-    // Longer than a busy machine keeps the reader from reading.
+    // Longer than a busy machine delays the reader.
     logUncaught('test', 1, 60_000);
     const log = createLogger('test', 'info');
     for (let i = 0; i < 100; i++) log.info({ text: 'x'.repeat(10_000) }, 'much');

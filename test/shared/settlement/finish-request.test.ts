@@ -50,9 +50,9 @@ const outcome: RequestOutcome = {
   reachedModel: true,
 };
 
-function createDependencies({ redis, mongo, config, log }: TestStack, noted: TotalSums[] = []) {
+function createDependencies({ redis, mongo, config, log }: TestStack, recorded: TotalSums[] = []) {
   const record = async (sums: TrafficSums): Promise<void> => {
-    noted.push(sums.totals);
+    recorded.push(sums.totals);
   };
   const ledger = new LedgerStore(mongo.db);
   return {
@@ -67,8 +67,8 @@ function createDependencies({ redis, mongo, config, log }: TestStack, noted: Tot
 test('a request is counted in the traffic once, when it is settled, and only if it reached a model', async (t) => {
   const stack = await useStack(t);
   const { id } = await stack.createAccount();
-  const noted: TotalSums[] = [];
-  const dependencies = createDependencies(stack, noted);
+  const recorded: TotalSums[] = [];
+  const dependencies = createDependencies(stack, recorded);
   const request = await admitRequest(stack, id);
   await settleRequest(dependencies, request, outcome);
   await settleRequest(dependencies, request, outcome);
@@ -77,10 +77,10 @@ test('a request is counted in the traffic once, when it is settled, and only if 
   // The price at settlement is stored, even if the catalog has changed since.
   await waitFor('the price', () => dependencies.prices.find(request.model, request.priceVersion));
   t.deepEqual(
-    noted.map((totals) => totals.requests),
+    recorded.map((totals) => totals.requests),
     [1],
   );
-  t.deepEqual(noted[0], { requests: 1, succeeded: 1, failed: 0, tokens: 7 });
+  t.deepEqual(recorded[0], { requests: 1, succeeded: 1, failed: 0, tokens: 7 });
 });
 
 /** The same connection, with a callback for each attempt to run a script. */

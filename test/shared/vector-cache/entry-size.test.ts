@@ -47,11 +47,11 @@ async function fill(
   return hashes[0]!;
 }
 
-function isWithin(t: ExecutionContext, taken: number, counted: number): void {
-  t.log(`${((100 * taken) / counted).toFixed(1)} % of what is counted`);
+function assertWithin(t: ExecutionContext, used: number, counted: number): void {
+  t.log(`${((100 * used) / counted).toFixed(1)} % of the counted bytes`);
   // The script itself and Redis's own buffers take a third of a megabyte, however much is stored.
-  t.true(taken < 1.02 * counted + 500_000, `${taken} bytes are used where ${counted} are counted`);
-  t.true(taken > 0.85 * counted, `${taken} bytes are used where ${counted} are counted`);
+  t.true(used < 1.02 * counted + 500_000, `${used} bytes are used where ${counted} are counted`);
+  t.true(used > 0.85 * counted, `${used} bytes are used where ${counted} are counted`);
 }
 
 for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4, 768 * 4, 1024 * 4]]) {
@@ -66,7 +66,7 @@ for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4
     t.true(bytes > 0.99 * maxBytes && bytes <= maxBytes);
     // Its buffers are freed with it.
     writer.disconnect();
-    isWithin(t, (await readMemory(server.url)) - before, bytes);
+    assertWithin(t, (await readMemory(server.url)) - before, bytes);
   });
 }
 
@@ -89,5 +89,5 @@ test('expired entries, freed or not, do not let the cache exceed its limit', asy
   const { bytes } = await countKeptVectors(writer, modelId);
   t.true(bytes > 0.99 * maxBytes && bytes <= maxBytes);
   writer.disconnect();
-  isWithin(t, (await readMemory(server.url)) - before, bytes);
+  assertWithin(t, (await readMemory(server.url)) - before, bytes);
 });

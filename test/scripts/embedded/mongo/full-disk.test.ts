@@ -69,7 +69,7 @@ onLinux(
     // A collection that could not be created does not exist, not even in memory.
     await write('never made', 5_000_000);
     if (hasDied()) t.log('the process died of its message about the full disk');
-    else await goOn();
+    else await checkRecovery();
     await client.close();
     child.kill('SIGKILL');
     await exited;
@@ -98,7 +98,7 @@ onLinux(
     );
     t.true(found.every((row) => [10, 300_000].includes((row as unknown as { text: string }).text.length)));
 
-    async function goOn(): Promise<void> {
+    async function checkRecovery(): Promise<void> {
       t.deepEqual([...codes], [14_031]);
       t.false((await db.listCollections().toArray()).some(({ name }) => name === 'never made'));
       t.is(await rows.countDocuments(), acknowledged.size);

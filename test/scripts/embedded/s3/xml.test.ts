@@ -27,7 +27,7 @@ const malformed = {
   'an open element': '<A><B></B>',
   'crossed elements': '<A><B></A></B>',
   'two roots': '<A/><B/>',
-  'text outside': 'x<A/>',
+  'text outside the root element': 'x<A/>',
   'a document type': '<!DOCTYPE a [<!ENTITY b "c">]><A>&b;</A>',
   'an unknown entity': '<A>&b;</A>',
   'a bare ampersand': '<A>a & b</A>',

@@ -73,7 +73,7 @@ test('nobody can send a mail without the password', async (t) => {
   t.deepEqual(await readdir(dir), []);
 });
 
-test('strangers that keep connections open do not block mail', async (t) => {
+test('unauthenticated connections that stay open do not block mail', async (t) => {
   const { dir, url } = await createRig(t, { maxUnauthenticated: 2 });
   const { port } = new URL(url);
   for (let i = 0; i < 4; i++) {
