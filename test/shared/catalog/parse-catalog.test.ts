@@ -272,7 +272,7 @@ test('a variable whose value cannot be sent in a header counts as missing, and i
   ]);
 });
 
-test('a warning is logged for prices that would silently make requests free', (t) => {
+test('prices that would silently make requests free get a warning', (t) => {
   const warningsOf = (pricing: string, type = 'image') =>
     parse(
       fileOf(`type: ${type}\ncontext: 9\nsize: [1x1, 2x2]\npricing: ${pricing}\nroutes: [{ upstream: lab }]`),
