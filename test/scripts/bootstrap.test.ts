@@ -25,13 +25,13 @@ type Run = (
 interface Project {
   root: string;
   run: Run;
-  /** What npm, tsc, oxlint, prettier, ava and apt-get were called with, in order. */
+  /** The calls of npm, tsc, oxlint, prettier, ava and apt-get, in order. */
   calls: () => string[];
   write: (path: string, text: string, mode?: number) => void;
 }
 
-/** A program that notes its call, and then does what a test wants of it. */
-const noting = (name: string, code = ''): string => `#!${process.execPath}
+/** A program that records its call, and then does what a test needs. */
+const recordingProgram = (name: string, code = ''): string => `#!${process.execPath}
 const fs = require('node:fs');
 fs.appendFileSync(process.env.CALLS, ['${name}', ...process.argv.slice(2)].join(' ') + '\\n');
 ${code}`;
@@ -41,7 +41,9 @@ const lockText = JSON.stringify({
 });
 const commandCode = `console.log(JSON.stringify({ argv: process.argv.slice(1) }));`;
 
-/** A project with the real bootstrap, and small programs in place of npm and of what npm installs. */
+/**
+ * A project with the real bootstrap, and small programs instead of npm and the packages that npm installs.
+ */
 function makeProject(t: ExecutionContext): Project {
   const root = mkdtempSync(join(tmpdir(), 'mg-bootstrap-'));
   t.teardown(() => rmSync(root, { recursive: true, force: true }));
@@ -57,15 +59,15 @@ function makeProject(t: ExecutionContext): Project {
   write('tsconfig.json', '{"include":["api","test"]}');
   write('tsconfig.build.json', '{"include":["api"]}');
   write('api/main.ts', '1');
-  write('bin/redis-server', noting('redis-server'), 0o755);
+  write('bin/redis-server', recordingProgram('redis-server'), 0o755);
   const bins = {
-    typescript: noting(
+    typescript: recordingProgram(
       'tsc',
       `fs.mkdirSync('dist/scripts/admin', { recursive: true });
       fs.writeFileSync('dist/package.json', '{"type":"module"}');
       fs.writeFileSync('dist/scripts/admin/main.js', ${JSON.stringify(commandCode)});`,
     ),
-    oxlint: noting(
+    oxlint: recordingProgram(
       'oxlint',
       `if (fs.existsSync('bad-lint')) { console.log('a.ts: wrong'); process.exit(1); }
       const look = () => {
@@ -74,18 +76,18 @@ function makeProject(t: ExecutionContext): Project {
       };
       if (fs.existsSync('slow-lint')) look();`,
     ),
-    prettier: noting('prettier'),
-    ava: noting(
+    prettier: recordingProgram('prettier'),
+    ava: recordingProgram(
       'ava',
       `console.log(fs.existsSync('ava-says') ? fs.readFileSync('ava-says', 'utf8') : '  3 tests passed');
       process.exitCode = fs.existsSync('ava-says') ? 1 : 0;`,
     ),
   };
-  // What npm ci does here: it puts those packages in place, from texts, as there is no network.
+  // What npm ci does here: it writes those packages from strings, as there is no network.
   write('packages.json', JSON.stringify(bins));
   write(
     'bin/npm',
-    noting(
+    recordingProgram(
       'npm',
       `if (fs.existsSync('bad-npm')) { console.log('npm noise'); console.error('npm error E404'); process.exit(1); }
       console.log('npm noise');
@@ -126,14 +128,14 @@ test('a fresh clone is installed and built, and the command runs with its own ar
   const { code, stdout, stderr } = await run(['admin', 'account', 'list', '--json']);
   t.is(code, 0);
   t.deepEqual(calls(), [install, buildProduct]);
-  // Nothing but the command's own line is on stdout; npm's noise is nowhere.
+  // stdout has only the command's own line; npm's output is not shown anywhere.
   t.deepEqual(JSON.parse(stdout), {
     argv: [join(root, 'dist/scripts/admin/main.js'), 'account', 'list', '--json'],
   });
   t.regex(stderr, /^Installing packages …\nInstalling packages: [\d.]+ s\nBuilding …\nBuilding: [\d.]+ s\n$/);
 });
 
-test('what is installed and built is not done again, and nothing is said of it', async (t) => {
+test('an up-to-date installation and build are not repeated, and nothing is printed about them', async (t) => {
   const { run, calls } = makeProject(t);
   await run(['admin']);
   const { stderr } = await run(['admin']);
@@ -141,13 +143,13 @@ test('what is installed and built is not done again, and nothing is said of it',
   t.is(calls().length, 2);
 });
 
-test('a source that is changed, added or removed is built, whatever its time', async (t) => {
+test('a changed, added or removed source triggers a build, whatever its modification time', async (t) => {
   const { root, run, calls, write } = makeProject(t);
   await run(['admin']);
   write('api/new.ts', '1');
   utimesSync(join(root, 'api/new.ts'), new Date(0), new Date(0));
   await run(['admin']);
-  // What tsc left of a source that is gone goes too.
+  // Output that tsc left of a removed source is removed too.
   write('dist/api/new.js', '1');
   write('dist/api/new.js.map', '{}');
   rmSync(join(root, 'api/new.ts'));
@@ -156,7 +158,7 @@ test('a source that is changed, added or removed is built, whatever its time', a
   t.false(existsSync(join(root, 'dist/api/new.js')));
 });
 
-test('a changed lock file is installed; packages that somebody installed by hand are taken as they are', async (t) => {
+test('a changed lock file triggers an installation; packages installed by hand are accepted as they are', async (t) => {
   const { root, run, calls, write } = makeProject(t);
   await run(['admin']);
   write('package-lock.json', lockText.replace('1.0.0', '1.0.1'));
@@ -178,7 +180,7 @@ test('a changed lock file is installed; packages that somebody installed by hand
   t.false(calls().slice(4).includes(install));
 });
 
-test('what npm said is shown when it fails, and no stack', async (t) => {
+test("npm's output is shown when it fails, without a stack", async (t) => {
   const { run, write } = makeProject(t);
   write('bad-npm', '');
   const { code, stdout, stderr } = await run(['admin']);
@@ -188,7 +190,7 @@ test('what npm said is shown when it fails, and no stack', async (t) => {
   t.notRegex(stderr, /\n\s+at /);
 });
 
-test('a build without the packages of the embedded servers is refused by their names', async (t) => {
+test('a build without the packages of the embedded servers is refused with their names', async (t) => {
   const { run, calls, write } = makeProject(t);
   write('package.json', '{"type":"module","optionalDependencies":{"typescript":"*","lmdb":"*"}}');
   const { code, stderr } = await run(['admin']);
@@ -210,7 +212,7 @@ test('two commands on a fresh clone install and build once', async (t) => {
   t.deepEqual(calls(), [install, buildProduct]);
 });
 
-test('a lock whose holder is dead keeps nobody', async (t) => {
+test('a lock whose holder is dead does not block anyone', async (t) => {
   const { root, run, write } = makeProject(t);
   const dead = spawn(process.execPath, ['-e', '']);
   await new Promise((resolve) => dead.on('close', resolve));
@@ -219,27 +221,27 @@ test('a lock whose holder is dead keeps nobody', async (t) => {
   t.false(existsSync(join(root, 'dist/.bootstrap.lock')));
 });
 
-test('where Redis is needed and cannot be installed, one sentence says how to get it', async (t) => {
+test('if Redis is needed and cannot be installed, one sentence explains how to get it', async (t) => {
   const { root, run, calls } = makeProject(t);
   rmSync(join(root, 'bin/redis-server'));
   const { code, stderr } = await run(['bench']);
   t.is(code, 1);
   t.regex(stderr, /There is no Redis here: install Redis 7 or later .* or set REDIS_URL\.\n$/);
-  // Neither a Redis elsewhere nor a command without Redis needs one.
+  // Neither a Redis on another host nor a command without Redis needs a local one.
   await run(['bench'], { REDIS_URL: 'redis://10.0.0.1' });
   await run(['admin']);
   t.deepEqual(calls(), [install, buildProduct]);
 });
 
 const onDebianAsRoot = existsSync('/etc/debian_version') && process.getuid?.() === 0 ? test : test.skip;
-onDebianAsRoot('root on Debian gets Redis by apt-get, and not the service that comes with it', async (t) => {
+onDebianAsRoot('root on Debian gets Redis by apt-get, without the service that comes with it', async (t) => {
   const { root, run, calls, write } = makeProject(t);
   rmSync(join(root, 'bin/redis-server'));
   const server = JSON.stringify(join(root, 'bin/valkey-server'));
   const install = `if (process.argv[2] === 'install') fs.writeFileSync(${server}, '', { mode: 0o755 });`;
-  write('bin/apt-get', noting('apt-get', install), 0o755);
-  // In place of the machine's own, whose services a test must not touch.
-  for (const name of ['service', 'systemctl']) write(`bin/${name}`, noting(name), 0o755);
+  write('bin/apt-get', recordingProgram('apt-get', install), 0o755);
+  // Instead of the machine's own programs, whose services a test must not touch.
+  for (const name of ['service', 'systemctl']) write(`bin/${name}`, recordingProgram(name), 0o755);
   await run(['test']);
   t.deepEqual(calls().slice(1, 3), [
     'apt-get update -q',
@@ -248,32 +250,35 @@ onDebianAsRoot('root on Debian gets Redis by apt-get, and not the service that c
   t.regex(calls()[3] ?? '', /^(service redis-server stop|systemctl disable --now redis-server)$/);
 });
 
-onDebianAsRoot('root on Debian gets a browser for the tests by apt-get, and nothing else does', async (t) => {
-  const { root, run, calls, write } = makeProject(t);
-  const browser = JSON.stringify(join(root, 'bin/chromium'));
-  const install = `if (process.argv[2] === 'install') fs.writeFileSync(${browser}, '', { mode: 0o755 });`;
-  write('bin/apt-get', noting('apt-get', install), 0o755);
-  await run(['admin']);
-  await run(['test']);
-  await run(['test']);
-  t.deepEqual(
-    calls().filter((call) => call.startsWith('apt-get')),
-    ['apt-get update -q', 'apt-get install -y --no-install-recommends chromium'],
-  );
-});
+onDebianAsRoot(
+  'root on Debian gets a browser for the tests by apt-get; no other command installs one',
+  async (t) => {
+    const { root, run, calls, write } = makeProject(t);
+    const browser = JSON.stringify(join(root, 'bin/chromium'));
+    const install = `if (process.argv[2] === 'install') fs.writeFileSync(${browser}, '', { mode: 0o755 });`;
+    write('bin/apt-get', recordingProgram('apt-get', install), 0o755);
+    await run(['admin']);
+    await run(['test']);
+    await run(['test']);
+    t.deepEqual(
+      calls().filter((call) => call.startsWith('apt-get')),
+      ['apt-get update -q', 'apt-get install -y --no-install-recommends chromium'],
+    );
+  },
+);
 
-test('where no browser can be installed, one sentence says so and the tests run', async (t) => {
+test('if no browser can be installed, one sentence says so and the tests run', async (t) => {
   const { run, write } = makeProject(t);
   const missing = await run(['test']);
   t.is(missing.code, 0);
   t.regex(missing.stderr, /^There is no browser here: install Chromium or Chrome,.*\.$/m);
-  write('bin/apt-get', noting('apt-get', `console.error('no network'); process.exit(100);`), 0o755);
+  write('bin/apt-get', recordingProgram('apt-get', `console.error('no network'); process.exit(100);`), 0o755);
   t.is((await run(['test'])).code, 0);
-  write('bin/google-chrome', noting('google-chrome'), 0o755);
+  write('bin/google-chrome', recordingProgram('google-chrome'), 0o755);
   t.notRegex((await run(['test'])).stderr, /browser/);
 });
 
-test('npm test lints, checks the format and runs every test; its last line counts them', async (t) => {
+test('npm test lints, checks the format and runs every test; its last line is the totals', async (t) => {
   const { run, calls } = makeProject(t);
   const { code, stdout } = await run(['test']);
   t.is(code, 0);
@@ -285,13 +290,13 @@ test('npm test lints, checks the format and runs every test; its last line count
   t.is(stdout, '  3 tests passed\n3 passed, 0 failed\n');
 });
 
-test('a named test is run from what was compiled of it, and alone', async (t) => {
+test('a named test is run alone, from its compiled file', async (t) => {
   const { run, calls } = makeProject(t);
   await run(['test', 'test/api/chat.test.ts', '--match=a*']);
   t.deepEqual(calls().slice(2), ['ava --timeout=120s --match=a* dist/test/api/chat.test.js']);
 });
 
-test('lint and format check run beside the tests', async (t) => {
+test('lint and format check run in parallel with the tests', async (t) => {
   const { run, calls, write } = makeProject(t);
   write('slow-lint', '');
   const { code, stdout } = await run(['test']);
@@ -300,7 +305,7 @@ test('lint and format check run beside the tests', async (t) => {
   t.is(stdout.trim().split('\n').at(-1), '3 passed, 0 failed');
 });
 
-test('the tests that demand most run together, after all others, of which the longest begin first', async (t) => {
+test('the most demanding tests run together after all others, the longest of which start first', async (t) => {
   const { run, calls, write } = makeProject(t);
   const demanding = ['dist/test/crash/random-deaths.test.js', 'dist/test/hostile/all-attacks.test.js'];
   const long = 'dist/test/scripts/bench/bench.test.js';
@@ -316,7 +321,7 @@ test('the tests that demand most run together, after all others, of which the lo
   t.is(stdout.trim().split('\n').at(-1), '6 passed, 0 failed');
 });
 
-test('a run of all tests ends with those on real stores, says what it could not get, and counts all', async (t) => {
+test('a full run ends with the tests on real stores, reports the stores it could not get, and counts everything', async (t) => {
   const { run, calls, write } = makeProject(t);
   write('dist/test/real/streams.test.js', '');
   const { stdout, stderr } = await run(['test']);
@@ -328,7 +333,7 @@ test('a run of all tests ends with those on real stores, says what it could not 
   t.is(stdout.trim().split('\n').at(-1), '6 passed, 0 failed');
 });
 
-test('the tests on real stores can be run alone, all of them or the named ones', async (t) => {
+test('the tests on real stores can be run alone, all or by name', async (t) => {
   const { run, calls, write } = makeProject(t);
   write('dist/test/real/streams.test.js', '');
   const { code, stdout } = await run(['test:real', 'test/real/streams.test.ts']);
@@ -364,7 +369,7 @@ test('failed tests and failed checks both count as failed', async (t) => {
   );
 });
 
-test('what cannot be built counts as one failure', async (t) => {
+test('a failed build counts as one failure', async (t) => {
   const { run, write } = makeProject(t);
   write('bad-npm', '');
   const { code, stdout } = await run(['test']);
@@ -372,7 +377,7 @@ test('what cannot be built counts as one failure', async (t) => {
   t.is(stdout, '0 passed, 1 failed\n');
 });
 
-test('an unknown command is told the known ones', async (t) => {
+test('an unknown command prints the known ones', async (t) => {
   const { run } = makeProject(t);
   const { code, stderr } = await run(['strat']);
   t.is(code, 1);

@@ -5,7 +5,7 @@ import type { AdminAnswer } from '../../support/admin.ts';
 import { callApi } from '../../support/call-api.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 
-/** The admin's commands, run as they are from a shell. */
+/** The admin commands, run as from a shell. */
 
 let stack: TestStack;
 
@@ -29,7 +29,7 @@ const toOutcome = <T>({ exitCode, stdout, stderr }: AdminAnswer): Outcome<T> => 
 const runAdmin = async <T = Record<string, unknown>>(...args: string[]): Promise<Outcome<T>> =>
   toOutcome(await support.runAdmin(stack.env, ...args, '--json'));
 
-test('the command of a shell prints its answer to stdout and ends with 0, or what is wrong to stderr and ends with 1 or 2', async (t) => {
+test('a command prints its result to stdout and exits with 0, or prints the error to stderr and exits with 1 or 2', async (t) => {
   const { id } = await stack.createAccount();
   const run = async (...args: string[]) =>
     toOutcome<{ id: string } | null>(await support.spawnAdmin(stack.env, ...args, '--json'));
@@ -51,7 +51,7 @@ interface CodeRow {
 const redeem = (apiKey: string, code: string) =>
   callApi(stack.url, apiKey, 'POST', '/users/redeem', { code });
 
-test('codes are listed with what they are worth and what became of them; --unused lists those that still work', async (t) => {
+test('codes are listed with their value and status; --unused lists only those still redeemable', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   const { answer } = await runAdmin<{ codes: string[] }>(
     'code',
@@ -93,9 +93,9 @@ test('codes are listed with what they are worth and what became of them; --unuse
   t.like(find(used), { status: 'redeemed', redeemed_by: id });
   t.regex(String(find(used)?.['redeemed_at']), /Z$/);
 
-  const { answer: left } = await runAdmin<CodeRow[]>('code', 'list', '--unused');
-  t.true(left.some((row) => row.code === `…${unused.slice(-4)}`));
-  t.true(left.every((row) => row.status === 'unused'));
+  const { answer: redeemable } = await runAdmin<CodeRow[]>('code', 'list', '--unused');
+  t.true(redeemable.some((row) => row.code === `…${unused.slice(-4)}`));
+  t.true(redeemable.every((row) => row.status === 'unused'));
 });
 
 test('a used or unknown code cannot be revoked, and revoking twice changes nothing', async (t) => {
@@ -113,13 +113,16 @@ test('a used or unknown code cannot be revoked, and revoking twice changes nothi
   t.is((await runAdmin('code', 'list', '--used')).exitCode, 2);
 });
 
-test('an account that cannot be is not found, whatever it is called', async (t) => {
+test('an account that does not exist is reported as not found, whatever name is given', async (t) => {
   await stack.createAccount();
   for (const name of ['x'.repeat(100_000), '__proto__', '{"$gt":""}']) {
     const { exitCode, stderr } = await runAdmin('account', 'show', name);
     t.is(exitCode, 1);
-    t.true(stderr.startsWith(`No account "${name.slice(0, 50)}`), 'what was looked for is repeated');
-    t.true(stderr.includes('account list') && stderr.length < 300, 'at no length, and with what to do');
+    t.true(stderr.startsWith(`No account "${name.slice(0, 50)}`), 'the message repeats the name');
+    t.true(
+      stderr.includes('account list') && stderr.length < 300,
+      'the message stays short and suggests what to do',
+    );
   }
   const key = `mg-${'k'.repeat(43)}`;
   const { exitCode, stderr } = await runAdmin('account', 'show', key);
@@ -127,7 +130,7 @@ test('an account that cannot be is not found, whatever it is called', async (t) 
   t.true(stderr.startsWith('No account has this API key.') && !stderr.includes(key), stderr);
 });
 
-test('a ban shows its reason, an unban forgets it and the guesses that led to it', async (t) => {
+test('a ban shows its reason; an unban clears the reason and the guesses that led to the ban', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   for (let i = 0; i < 10; i++) await redeem(apiKey, `none-${i}`);
   t.like((await runAdmin('account', 'show', id)).answer, {
@@ -138,7 +141,7 @@ test('a ban shows its reason, an unban forgets it and the guesses that led to it
     exitCode: 0,
     answer: { banned: false, ban_reason: null },
   });
-  // Nine more guesses are forgiven, as if there had been none.
+  // Nine more guesses are allowed, as if there had been none before.
   for (let i = 0; i < 9; i++) t.is((await redeem(apiKey, `none-${i}`)).status, 422);
   await runAdmin('account', 'ban', id, '--reason', 'unpaid bills');
   t.is((await redeem(apiKey, 'none')).status, 403);
@@ -148,37 +151,34 @@ test('a ban shows its reason, an unban forgets it and the guesses that led to it
 
 const accountMeaning = '<account> is an account id, an API key, or the number that the account area shows.';
 
-test.serial(
-  'of a mistake what is wrong comes first, then the usage of its verb, or of its resource, alone',
-  async (t) => {
-    const mistakes = [
-      {
-        args: ['account', 'create', '--balanc', '5'],
-        says: `Unknown option "--balanc", in "account create".`,
-      },
-      { args: ['account', 'show'], says: '"account show" takes one argument, <account>; none was given.' },
-      { args: ['account', 'sho', 'x'], says: 'There is no "account sho".' },
-      { args: ['account'], says: 'Say what to do with "account".' },
-    ];
-    for (const { args, says } of mistakes) {
-      const { exitCode, stderr } = await runAdmin(...args);
-      const [first, usage, ...verbs] = stderr.trimEnd().split('\n');
-      t.deepEqual([exitCode, first], [2, says]);
-      t.regex(usage!, /^Usage: /);
-      const isKnown = ['create', 'show'].includes(args[1] ?? '');
-      if (args[1] !== 'create') t.is(verbs.pop(), accountMeaning);
-      t.true(isKnown ? verbs.length === 2 : verbs.length > 10, stderr);
-      // A verb, and below it what it does.
-      for (const [i, line] of verbs.entries())
-        t.true(line.startsWith(i % 2 === 0 ? `  account ${isKnown ? args[1] : ''}` : '      '), line);
-    }
-    const { stderr } = await runAdmin('acount', 'list');
-    t.is(
-      stderr.trimEnd().split('\n').at(-1),
-      '<resource> is one of: account, code, ledger, model, queue, upstream, user.',
-    );
-  },
-);
+test.serial('a mistake is explained first, followed only by the usage of its verb or resource', async (t) => {
+  const mistakes = [
+    {
+      args: ['account', 'create', '--balanc', '5'],
+      message: `Unknown option "--balanc", in "account create".`,
+    },
+    { args: ['account', 'show'], message: '"account show" takes one argument, <account>; none was given.' },
+    { args: ['account', 'sho', 'x'], message: 'There is no "account sho".' },
+    { args: ['account'], message: 'Say what to do with "account".' },
+  ];
+  for (const { args, message } of mistakes) {
+    const { exitCode, stderr } = await runAdmin(...args);
+    const [first, usage, ...verbs] = stderr.trimEnd().split('\n');
+    t.deepEqual([exitCode, first], [2, message]);
+    t.regex(usage!, /^Usage: /);
+    const isKnown = ['create', 'show'].includes(args[1] ?? '');
+    if (args[1] !== 'create') t.is(verbs.pop(), accountMeaning);
+    t.true(isKnown ? verbs.length === 2 : verbs.length > 10, stderr);
+    // Each verb is followed by a line that describes it.
+    for (const [i, line] of verbs.entries())
+      t.true(line.startsWith(i % 2 === 0 ? `  account ${isKnown ? args[1] : ''}` : '      '), line);
+  }
+  const { stderr } = await runAdmin('acount', 'list');
+  t.is(
+    stderr.trimEnd().split('\n').at(-1),
+    '<resource> is one of: account, code, ledger, model, queue, upstream, user.',
+  );
+});
 
 interface ServedRow {
   readonly id?: string;
@@ -188,7 +188,7 @@ interface ServedRow {
   readonly not_called?: string | null;
 }
 
-test.serial('lists say why a model is not served and a route not called', async (t) => {
+test.serial('lists show why a model is not served and why a route is not called', async (t) => {
   const model = async (id: string) =>
     (await runAdmin<ServedRow[]>('model', 'list')).answer.find((row) => row.id === id);
   const route = async (id: string) =>
@@ -222,14 +222,14 @@ for (const words of [
   ['constructor', 'list'],
   ['__proto__', 'constructor'],
 ]) {
-  test(`"${words.join(' ')}", which every object inherits, is an unknown command and no crash`, async (t) => {
+  test(`"${words.join(' ')}", which every object inherits, is an unknown command and does not crash the CLI`, async (t) => {
     const { exitCode, stderr } = await runAdmin(...words);
     t.is(exitCode, 2);
     t.true(stderr.startsWith(`There is no "${words.join(' ')}".\nUsage: `), stderr);
   });
 }
 
-test('an account’s limits are set one by one and hold at once; what is not named, or not right, changes nothing', async (t) => {
+test('account limits are set one by one and apply immediately; limits that are not named or are invalid stay unchanged', async (t) => {
   const { answer: created } = await runAdmin<{ id: string }>('account', 'create', '--rpm', '60');
   t.like(created, { requests_per_minute: 60, max_queued_jobs: 10_000, weight: 1 });
   const { id } = created;
@@ -247,7 +247,7 @@ test('an account’s limits are set one by one and hold at once; what is not nam
   t.like(await stack.readAccount(id), { requestsPerMinute: 7, maxQueuedJobs: 0, weight: 100 });
 });
 
-test('the webhook secret of an account stays the same until it is rotated', async (t) => {
+test("an account's webhook secret stays the same until it is rotated", async (t) => {
   const { id } = await stack.createAccount();
   const show = async (...options: string[]) =>
     (await runAdmin<{ secret: string }>('account', 'webhook-secret', id, ...options)).answer.secret;
@@ -259,7 +259,7 @@ test('the webhook secret of an account stays the same until it is rotated', asyn
   t.is(await show(), second);
 });
 
-test('support replaces a lost key: the new one works and the old one does not', async (t) => {
+test('support replaces a lost key: the new key works and the old one does not', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   t.is((await callApi(stack.url, apiKey, 'GET', '/users/profile')).status, 200);
   const { answer } = await runAdmin<{ id: string; api_key: string }>('account', 'rotate-key', id);

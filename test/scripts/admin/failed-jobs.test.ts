@@ -12,7 +12,7 @@ test.serial.beforeEach(async () => {
   await forgetAll(redis());
 });
 
-/** Records of failed jobs, as far as they are read here, and their places in the lists. */
+/** Records of failed jobs, with only the fields read here, and their entries in the lists. */
 async function failJobs(count: number, atMsOf: (i: number) => number): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, i) => `job-${String(i).padStart(4, '0')}`);
   await Promise.all(
@@ -35,33 +35,36 @@ async function failJobs(count: number, atMsOf: (i: number) => number): Promise<s
   return ids;
 }
 
-test.serial('failed jobs are read the latest first, each once, also many of one moment', async (t) => {
-  const ids = await failJobs(3_000, (i) => (i < 2_500 ? 1_000 : i));
-  const read: string[] = [];
-  let lastMs = Infinity;
-  for await (const { id, transitions } of readFailedJobs(redis(), 'chat')) {
-    const atMs = transitions[0]!.atMs;
-    t.true(atMs <= lastMs);
-    lastMs = atMs;
-    read.push(id);
-    // As `queue retry` does with those that it has retried.
-    const accountId = `account-${Number(id.slice(4)) % 20}`;
-    await redis().zrem(redisKeys.jobFailures(shardOf(accountId), 'chat'), `${accountId} ${id}`);
-  }
-  t.deepEqual(read.toSorted(), ids);
-});
+test.serial(
+  'failed jobs are read newest first, each once, even if many failed at the same moment',
+  async (t) => {
+    const ids = await failJobs(3_000, (i) => (i < 2_500 ? 1_000 : i));
+    const read: string[] = [];
+    let lastMs = Infinity;
+    for await (const { id, transitions } of readFailedJobs(redis(), 'chat')) {
+      const atMs = transitions[0]!.atMs;
+      t.true(atMs <= lastMs);
+      lastMs = atMs;
+      read.push(id);
+      // As `queue retry` does with the jobs that it has retried.
+      const accountId = `account-${Number(id.slice(4)) % 20}`;
+      await redis().zrem(redisKeys.jobFailures(shardOf(accountId), 'chat'), `${accountId} ${id}`);
+    }
+    t.deepEqual(read.toSorted(), ids);
+  },
+);
 
-test.serial('a page of failed jobs is held at a time, not all of them', async (t) => {
+test.serial('failed jobs are read one page at a time, not all at once', async (t) => {
   await failJobs(4_000, (i) => i);
   const reading = readFailedJobs(redis(), 'chat');
   t.is((await reading.next()).value?.id, 'job-3999');
   await forgetAll(redis());
-  let held = 0;
-  for await (const job of reading) held += job.id === '' ? 0 : 1;
-  t.is(held, 99);
+  let buffered = 0;
+  for await (const job of reading) buffered += job.id === '' ? 0 : 1;
+  t.is(buffered, 99);
 });
 
-test.serial('retrying counts those that are refused by reason, and says how far it is', async (t) => {
+test.serial('retrying counts refused jobs by reason and reports progress', async (t) => {
   await failJobs(250, (i) => i);
   const progress: number[] = [];
   const context = { redis: redis() } as unknown as AdminContext;

@@ -12,7 +12,7 @@ const rows = [
   { id: 'large-one', active: false, aliases: [], max_calls: 8, pricing: { type: 'tokens', prompt: 150 } },
 ];
 
-test('a table that fits has a line for each row', (t) => {
+test('a table that fits has one line per row', (t) => {
   t.is(
     formatTable(rows, 67),
     `
@@ -34,7 +34,7 @@ large-one  false   –             8      type tokens, prompt 150
   );
 });
 
-test('of a wider one the widest columns go below their rows, without those that say nothing', (t) => {
+test('in a table that is too wide, the widest columns move below their rows, and empty ones are dropped', (t) => {
   t.is(
     formatTable(rows, 30),
     `
@@ -52,13 +52,13 @@ large-one  false   8
   );
 });
 
-test('a field that is too long for a line breaks between its words, and a word never', (t) => {
+test('a field that is too long for a line breaks between words, never within one', (t) => {
   const word = 'x'.repeat(40);
   const text = formatTable([{ id: 'a', words: ['one', word, 'two'] }], 20);
   t.deepEqual(text.split('\n').slice(2), ['a', '  words  one,', `         ${word},`, '         two']);
 });
 
-test('rows within one thing are a table below their name, as wide as the terminal', (t) => {
+test('nested rows become a table below their name, as wide as the terminal', (t) => {
   const text = formatTable({ id: 'a', events: [{ at: 'x'.repeat(9), label: null }], codes: ['b'] }, 20);
   t.deepEqual(text.split('\n').slice(1), [
     'events:',
@@ -70,7 +70,7 @@ test('rows within one thing are a table below their name, as wide as the termina
   ]);
 });
 
-test('no line of a usual table is wider than the terminal', (t) => {
+test('no line of a typical table is wider than the terminal', (t) => {
   for (let width = 40; width < 80; width++) {
     const widest = Math.max(
       ...formatTable(rows, width)
@@ -81,7 +81,7 @@ test('no line of a usual table is wider than the terminal', (t) => {
   }
 });
 
-test('one thing is a list of its fields, and no rows are none', (t) => {
+test('an object is printed as a list of its fields, and an empty list as "none"', (t) => {
   t.is(formatTable({ id: 'a', free_requests: 3 }, 100), 'id             a\nfree requests  3');
   t.is(formatTable([], 100), 'none');
 });

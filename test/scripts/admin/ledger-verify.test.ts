@@ -21,19 +21,19 @@ interface Verification {
 
 const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'one two three' }] };
 
-async function ask(stack: TestStack, account: TestAccount): Promise<string> {
+async function sendChat(stack: TestStack, account: TestAccount): Promise<string> {
   const response = await stack.post('/v1/chat/completions', account.apiKey, chat);
   if (response.status !== 200) throw new Error(await response.text());
   await response.arrayBuffer();
   return response.headers.get('x-request-id')!;
 }
 
-/** Until everything that was settled is in MongoDB. */
-async function settleDown(stack: TestStack): Promise<void> {
+/** Waits until everything that was settled is in MongoDB. */
+async function waitUntilSettled(stack: TestStack): Promise<void> {
   await waitForNoReservation(stack);
   for (let shard = 0; shard < shardCount; shard++) {
     await waitFor(
-      `stream ${shard} to be at rest`,
+      `stream ${shard} to be idle`,
       async () => (await stack.redis.xlen(redisKeys.ledgerStream(shard))) === 0,
     );
   }
@@ -42,7 +42,7 @@ async function settleDown(stack: TestStack): Promise<void> {
 const verify = (stack: TestStack, ...args: string[]): Promise<Verification> =>
   readAdmin<Verification>(stack.env, 'ledger', 'verify', ...args);
 
-/** As the command does it, in this process. */
+/** Runs the check in this process, as the command does. */
 async function findDifferences({ redis, mongo, config }: TestStack, account: string): Promise<Difference[]> {
   const dependencies = {
     redis,
@@ -55,39 +55,39 @@ async function findDifferences({ redis, mongo, config }: TestStack, account: str
   return (await verifyLedger(dependencies, options)).differences;
 }
 
-test('a stack that works is clean, at rest and while it works', async (t) => {
+test('a healthy stack has no differences, idle or under load', async (t) => {
   const stack = await useStack(t);
   const accounts = await Promise.all(Array.from({ length: 4 }, () => stack.createAccount()));
-  const loading = new AbortController();
-  let asked = 0;
+  const stopLoad = new AbortController();
+  let sent = 0;
   const load = Promise.all(
     accounts.map(async (account) => {
-      while (!loading.signal.aborted) {
-        await ask(stack, account);
-        asked += 1;
+      while (!stopLoad.signal.aborted) {
+        await sendChat(stack, account);
+        sent += 1;
       }
     }),
   );
   for (let i = 0; i < 3; i++) {
-    const under = await runAdmin(stack.env, 'ledger', 'verify', '--json');
-    t.is(under.exitCode, 0, under.stdout);
+    const result = await runAdmin(stack.env, 'ledger', 'verify', '--json');
+    t.is(result.exitCode, 0, result.stdout);
   }
-  loading.abort();
+  stopLoad.abort();
   await load;
-  await settleDown(stack);
-  t.deepEqual(await verify(stack), { accounts: 4, entries: asked + 4, differences: [], released: [] });
+  await waitUntilSettled(stack);
+  t.deepEqual(await verify(stack), { accounts: 4, entries: sent + 4, differences: [], released: [] });
   const one = await verify(stack, '--account', accounts[0]!.apiKey);
   t.is(one.accounts, 1);
-  t.true(one.entries < asked);
+  t.true(one.entries < sent);
 });
 
-test('whatever is not as it must be is named, and nothing is repaired', async (t) => {
+test('every inconsistency is reported and nothing is repaired', async (t) => {
   const stack = await useStack(t);
   const { db } = stack.mongo;
   const accounts = db.collection<{ _id: string }>('accounts');
   const logs = db.collection<{ _id: string }>('request_logs');
   const ledger = db.collection<{ _id: string }>('ledger');
-  const spoil: Record<
+  const corruptions: Record<
     string,
     (t: ExecutionContext, account: TestAccount, requestId: string) => Promise<unknown>
   > = {
@@ -108,12 +108,12 @@ test('whatever is not as it must be is named, and nothing is repaired', async (t
     'the ledger has what the log says': (_, __, requestId) =>
       ledger.updateOne({ _id: requestId }, { $inc: { amountNano: -5n } }),
   };
-  for (const [check, spoilIt] of Object.entries(spoil)) {
+  for (const [check, corrupt] of Object.entries(corruptions)) {
     const account = await stack.createAccount();
-    const requestId = await ask(stack, account);
-    await settleDown(stack);
+    const requestId = await sendChat(stack, account);
+    await waitUntilSettled(stack);
     t.deepEqual(await findDifferences(stack, account.id), []);
-    await spoilIt(t, account, requestId);
+    await corrupt(t, account, requestId);
     const found = await findDifferences(stack, account.id);
     t.true(
       found.some((one) => one.check === check && one.account === account.id),
@@ -123,14 +123,14 @@ test('whatever is not as it must be is named, and nothing is repaired', async (t
   }
   const { exitCode, stdout } = await runAdmin(stack.env, 'ledger', 'verify', '--json');
   t.is(exitCode, 1);
-  const told = new Set((JSON.parse(stdout) as Verification).differences.map((one) => one.check));
+  const reported = new Set((JSON.parse(stdout) as Verification).differences.map((one) => one.check));
   t.deepEqual(
-    Object.keys(spoil).filter((check) => !told.has(check)),
+    Object.keys(corruptions).filter((check) => !reported.has(check)),
     [],
   );
 });
 
-test('an entry that is on its way twice is named', async (t) => {
+test('an entry that is in the stream twice is reported', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const account = await stack.createAccount();
   const stream = redisKeys.ledgerStream(shardOf(account.id));
@@ -140,19 +140,19 @@ test('an entry that is on its way twice is named', async (t) => {
   t.true(differences.some((one) => one.check === 'a request is in the ledger once'));
 });
 
-test('a reservation whose request is gone is told, released when asked, and by itself where a worker runs', async (t) => {
+test('a reservation without its request is reported, released on request, and released automatically if a worker runs', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const account = await stack.createAccount({ balance: '10' });
-  const reserve = async (agoMs: number): Promise<string> => {
+  const reserve = async (ageMs: number): Promise<string> => {
     const requestId = randomUUID();
-    const value = `${account.id} 1000000000 0 ${Date.now() - agoMs}`;
+    const value = `${account.id} 1000000000 0 ${Date.now() - ageMs}`;
     await stack.redis.hset(redisKeys.reservations(shardOf(account.id)), requestId, value);
     await stack.redis.hincrby(redisKeys.account(account.id), 'res', 1_000_000_000);
     return requestId;
   };
   const held = redisKeys.heldRequests(shardOf(account.id));
-  const inHand = await reserve(120_000);
-  await stack.redis.zadd(held, Date.now() + 600_000, inHand);
+  const withHeartbeat = await reserve(120_000);
+  await stack.redis.zadd(held, Date.now() + 600_000, withHeartbeat);
   t.deepEqual((await verify(stack)).differences, []);
   const old = await reserve(120_000);
   t.like((await verify(stack)).differences, [
@@ -163,9 +163,9 @@ test('a reservation whose request is gone is told, released when asked, and by i
   t.deepEqual(differences, []);
   t.is((await stack.readAccount(account.id)).reservedNano, 1_000_000_000n);
 
-  await stack.redis.zrem(held, inHand);
+  await stack.redis.zrem(held, withHeartbeat);
   await stack.startWorker();
   await waitForNoReservation(stack);
   t.is((await stack.readAccount(account.id)).reservedNano, 0n);
-  t.is(await stack.redis.hexists(redisKeys.orphans(shardOf(account.id)), inHand), 1);
+  t.is(await stack.redis.hexists(redisKeys.orphans(shardOf(account.id)), withHeartbeat), 1);
 });

@@ -14,25 +14,25 @@ async function print(answer: unknown, options: PrintOptions): Promise<string> {
   return await printed;
 }
 
-async function* countTo(rows: number, onRow: (row: number) => void = () => undefined) {
+async function* generateRows(rows: number, onRow: (row: number) => void = () => undefined) {
   for (let row = 1; row <= rows; row++) {
     onRow(row);
     yield { row };
   }
 }
 
-test('rows are one array in JSON however many there are, and tables of a hundred otherwise', async (t) => {
+test('rows are a single JSON array however many there are, and tables of a hundred rows otherwise', async (t) => {
   for (const rows of [0, 1, 100, 101, 250]) {
     const expected = Array.from({ length: rows }, (_, i) => ({ row: i + 1 }));
-    t.deepEqual(JSON.parse(await print(countTo(rows), json)), expected, String(rows));
+    t.deepEqual(JSON.parse(await print(generateRows(rows), json)), expected, String(rows));
   }
-  t.is(await print(countTo(0), table), 'none\n');
-  const lines = (await print(countTo(101), table)).split('\n');
+  t.is(await print(generateRows(0), table), 'none\n');
+  const lines = (await print(generateRows(101), table)).split('\n');
   t.deepEqual(lines.slice(0, 3), ['row', '───', '1']);
   t.deepEqual(lines.slice(101), ['100', '', 'row', '───', '101', '']);
 });
 
-test('a table shows the columns that its verb names, and JSON all of them', async (t) => {
+test('a table shows the columns that its verb specifies, and JSON shows all of them', async (t) => {
   async function* rows() {
     yield { id: 1, note: 'long', banned: false };
   }
@@ -48,21 +48,21 @@ test('a table shows the columns that its verb names, and JSON all of them', asyn
   ]);
 });
 
-test('no more rows are read than the reader of the output takes, and none once it has left', async (t) => {
+test('reads no more rows than the reader of the output consumes, and none after it has disconnected', async (t) => {
   let read = 0;
-  const reading = countTo(1_000_000, (row) => {
+  const reading = generateRows(1_000_000, (row) => {
     read = row;
   });
-  const leaves = new Writable({
+  const closesEarly = new Writable({
     highWaterMark: 1,
     write: (_chunk, _encoding, done) => done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })),
   });
-  await printAnswer(reading, leaves, json);
+  await printAnswer(reading, closesEarly, json);
   t.true(read < 10_000, `${read} rows were read`);
-  t.true((await reading.next()).done, 'nothing reads on');
+  t.true((await reading.next()).done, 'reading has stopped');
 });
 
-test('what a vendor says cannot act upon the terminal, and is the same value in JSON', async (t) => {
+test('a vendor message cannot control the terminal, and is unchanged in JSON', async (t) => {
   const message = 'no\u001b[2J\u009b31m\u0007 \u202eway\r\nid  9\u2028\u{e0041}';
   const row = { id: 'a', message };
   for (const answer of [row, [row], { nested: { row } }]) {
@@ -75,9 +75,9 @@ test('what a vendor says cannot act upon the terminal, and is the same value in 
   }
 });
 
-test('a failure while rows are read is thrown, and leaves no whole array behind', async (t) => {
+test('a failure while reading rows is thrown, and leaves the JSON array incomplete', async (t) => {
   const failing = async function* () {
-    yield* countTo(150);
+    yield* generateRows(150);
     throw new Error('Redis is away');
   };
   const out = new PassThrough();

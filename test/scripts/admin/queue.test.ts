@@ -11,7 +11,7 @@ import { ScriptedRefusal, startScriptedVendor, wholeChat } from '../../support/s
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** What operators do with the jobs of a queue. */
+/** How operators manage the jobs of a queue. */
 
 const catalogOf = (url: string): string => `
 upstreams:
@@ -43,7 +43,7 @@ async function listFailed(stack: TestStack): Promise<object[]> {
   return rows;
 }
 
-test('a job that failed is shown with its reason, and runs and is charged once when it is retried; one that would fail again says so', async (t) => {
+test('a failed job is shown with its reason, and a retry runs and charges it once; a job that would fail again is refused', async (t) => {
   let isDown = true;
   const refusal = new ScriptedRefusal(400, { error: { message: 'not today' } });
   const vendor = await startScriptedVendor(() => (isDown ? refusal : wholeChat));
@@ -54,8 +54,8 @@ test('a job that failed is shown with its reason, and runs and is charged once w
   t.is((await waitForJob(stack, account, id)).status, 'failed');
   const [failed] = await listFailed(stack);
   t.like(failed, { id, account: account.id, model: 'chat', code: 'upstream_rejected' });
-  // The index of those that run learns of an end just after the job.
-  const status = await waitFor('none to be active', async () => {
+  // The index of active jobs is updated shortly after the job itself.
+  const status = await waitFor('no job to be active', async () => {
     const found = await run<{ chat: { active: number } }>(stack, 'status', '');
     return found.chat.active === 0 && found;
   });
@@ -63,7 +63,7 @@ test('a job that failed is shown with its reason, and runs and is charged once w
 
   const late = await createJob(stack, account, '/v1/chat/completions', body);
   await waitForJob(stack, account, late.id);
-  // As of a job that could not start in time.
+  // Like a job that could not start in time.
   await stack.redis.hset(redisKeys.job(account.id, late.id), 'code', 'deadline_exceeded');
   await stack.redis.del(redisKeys.jobBody(account.id, late.id));
 
@@ -87,7 +87,7 @@ test('a job that failed is shown with its reason, and runs and is charged once w
   t.deepEqual(await run(stack, 'retry', 'chat'), { retried: 0, refused });
 });
 
-test('draining a queue ends and refunds all that waits: jobs are cancelled, and callers are told to try again', async (t) => {
+test('draining a queue cancels and refunds all waiting jobs and asks waiting callers to try again', async (t) => {
   const stack = await useStack(t, { catalog: catalogOf('http://127.0.0.1:9/v1'), workers: [] });
   const account = await stack.createAccount();
   const jobs = await Promise.all(
@@ -96,7 +96,7 @@ test('draining a queue ends and refunds all that waits: jobs are cancelled, and 
   const waiting = stack.post('/v1/chat/completions', account.apiKey, body);
   const countWaiting = async (): Promise<number> =>
     (await run<{ chat: { waiting: number } }>(stack, 'status', '')).chat.waiting;
-  await waitFor('all to wait', async () => (await countWaiting()) === 6);
+  await waitFor('all requests to wait', async () => (await countWaiting()) === 6);
   t.deepEqual(await run(stack, 'drain', 'chat'), { queue: 'chat', jobs: 5, requests: 1 });
   t.is((await waiting).status, 503);
   for (const { id } of jobs) t.is((await readJob(stack, account, id)).status, 'cancelled');

@@ -6,7 +6,7 @@ const ban = { usage: '<user> --reason "…"', positionals: 1, options: ['reason'
 const credit = { usage: '<account> [--balance 5]', positionals: 1, options: ['balance'] };
 const list = { usage: '', positionals: 0, options: [] };
 
-test('options and flags may stand before and behind the argument, and a value may be a negative number', (t) => {
+test('options and flags may come before or after the argument, and a value may be a negative number', (t) => {
   t.deepEqual(readArguments(['--json', 'ann', '--reason=a b', '--rotate'], 'user ban', ban), {
     positionals: ['ann'],
     options: { reason: 'a b' },
@@ -18,9 +18,9 @@ test('options and flags may stand before and behind the argument, and a value ma
 });
 
 const mistakes: [string, string[], typeof ban | typeof list, string][] = [
-  ['an argument too many', ['a', 'b'], ban, '"user ban" takes one argument, <user>; 2 were given.'],
+  ['too many arguments', ['a', 'b'], ban, '"user ban" takes one argument, <user>; 2 were given.'],
   ['no argument', ['--reason', 'x'], ban, '"user ban" takes one argument, <user>; none was given.'],
-  ['an argument where there is none', ['a'], list, '"user ban" takes no argument; one was given.'],
+  ['an argument for a verb that takes none', ['a'], list, '"user ban" takes no argument; one was given.'],
   [
     'an option without its value at the end',
     ['a', '--reason'],
@@ -28,7 +28,7 @@ const mistakes: [string, string[], typeof ban | typeof list, string][] = [
     '--reason needs a value, in "user ban".',
   ],
   [
-    'an option without its value before another',
+    'an option without its value before another option',
     ['a', '--reason', '--json'],
     ban,
     '--reason needs a value, in "user ban".',
@@ -43,6 +43,6 @@ const mistakes: [string, string[], typeof ban | typeof list, string][] = [
   ],
 ];
 for (const [title, args, verb, message] of mistakes)
-  test(`${title} is refused by what is wrong and where`, (t) => {
+  test(`${title}: the error says what is wrong and where`, (t) => {
     t.throws(() => readArguments(args, 'user ban', verb), { instanceOf: UsageError, message });
   });

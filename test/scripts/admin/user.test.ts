@@ -9,7 +9,7 @@ import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 import { createWebUser, WebClient, webStoresOf } from '../../support/web-client.ts';
 
-/** The commands by which support helps users of the account area, run as from a shell. */
+/** The commands with which support helps users of the account area, run as from a shell. */
 
 let stack: TestStack;
 
@@ -33,22 +33,22 @@ interface UserShown {
 
 const admin = <T = UserShown>(...args: string[]) => readAdmin<T>(stack.env, 'user', ...args);
 
-async function refuse(...args: string[]): Promise<{ exitCode: number; reason: string }> {
+async function runRefused(...args: string[]): Promise<{ exitCode: number; reason: string }> {
   const { exitCode, stderr } = await runAdmin(stack.env, 'user', ...args);
   return { exitCode, reason: stderr.split('\n')[0]! };
 }
 
 const statusOf = async (client: WebClient) => (await client.request('GET', '/auth/me')).status;
 
-/** Signs in as a page does. @returns the answer to the code */
+/** Signs in as the page does. @returns the response to the code */
 async function tryToSignIn(client: WebClient, email: string): Promise<Response> {
-  const asked = await client.request('POST', '/auth/request-code', { email, purpose: 'login' });
-  const { challenge_id } = (await asked.json()) as { challenge_id: string };
+  const codeResponse = await client.request('POST', '/auth/request-code', { email, purpose: 'login' });
+  const { challenge_id } = (await codeResponse.json()) as { challenge_id: string };
   const code = readCode(await stack.mailbox!.waitForMail(email));
   return await client.request('POST', '/auth/verify-code', { challenge_id, code, remember_me: false });
 }
 
-test('a user is shown by id or address, with masked keys, balances, sessions and what happened last', async (t) => {
+test('a user is shown by id or address, with masked keys, balances, sessions and recent events', async (t) => {
   const { client, user, sessionId } = await createWebUser(stack, 'shown@example.com');
   const { id, apiKey } = await stack.createAccount({ balance: '12.5', freeRequests: 3 });
   const linked = await client.request('POST', '/api-accounts/link', { api_key: apiKey, label: 'Work' });
@@ -78,7 +78,7 @@ test('a user is shown by id or address, with masked keys, balances, sessions and
   t.false(table.includes(apiKey));
   const { stdout: list } = await runAdmin(stack.env, 'user', 'list');
   for (const column of ['id', 'email', 'created at', 'banned']) t.true(list.includes(column), column);
-  t.notRegex(list, /language|ban reason/, 'what is rarely needed is in JSON alone');
+  t.notRegex(list, /language|ban reason/, 'rarely needed fields are only in JSON');
   const rows = await admin<UserShown[]>('list');
   t.like(
     rows.find((row) => row.id === user._id),
@@ -86,7 +86,7 @@ test('a user is shown by id or address, with masked keys, balances, sessions and
   );
 });
 
-test('revoking its sessions signs a user out everywhere at once, and is in the audit log', async (t) => {
+test("revoking a user's sessions signs the user out everywhere immediately and is recorded in the audit log", async (t) => {
   const email = 'revoked@example.com';
   const devices = [await createWebUser(stack, email), await createWebUser(stack, email)];
   const { client: other } = await createWebUser(stack, 'untouched@example.com');
@@ -101,12 +101,12 @@ test('revoking its sessions signs a user out everywhere at once, and is in the a
   ]);
 });
 
-test('a ban ends sessions at once and refuses the right code with 403; keys go on; an unban lets the user in', async (t) => {
+test('a ban ends sessions immediately and rejects a correct code with 403; API keys still work; an unban restores sign-in', async (t) => {
   const email = 'banned@example.com';
   const { client, user } = await createWebUser(stack, email);
   const { apiKey } = await stack.createAccount();
   await client.request('POST', '/api-accounts/link', { api_key: apiKey });
-  t.like(await refuse('ban', email), {
+  t.like(await runRefused('ban', email), {
     exitCode: 2,
     reason: '--reason is required, for example --reason "stolen mailbox".',
   });
@@ -117,7 +117,7 @@ test('a ban ends sessions at once and refuses the right code with 403; keys go o
   t.like(await admin('show', email), { ...banned, sessions: [] });
   t.is(await statusOf(client), 401);
   t.is((await client.request('POST', '/auth/refresh')).status, 401);
-  await stack.mailbox!.waitForMail(email); // The notice of the link.
+  await stack.mailbox!.waitForMail(email); // The notice about the link.
   const refused = await tryToSignIn(new WebClient(stack.url), email);
   t.is(refused.status, 403);
   t.like(await refused.json(), { error: { code: 'account_banned' } });
@@ -133,7 +133,7 @@ test('a ban ends sessions at once and refuses the right code with 403; keys go o
   );
 });
 
-test('a repeated ban keeps its reason unless it is given a new one, and lifting no ban changes nothing', async (t) => {
+test('a repeated ban keeps its reason unless a new one is given, and lifting a ban that does not exist changes nothing', async (t) => {
   const { _id: id } = (await createWebUser(stack, 'twice@example.com')).user;
   t.like(await admin('unban', id), { banned: false, was_banned: false });
   t.like(await admin('ban', id, '--reason', 'first'), { ban_reason: 'first', was_already_banned: false });
@@ -147,7 +147,7 @@ test('a repeated ban keeps its reason unless it is given a new one, and lifting 
   t.is((await runAdmin(stack.env, 'user', 'show', id, '--events', '1001')).exitCode, 2);
 });
 
-test('support takes an account from its user: the user is told by mail, and whoever has the key may link it', async (t) => {
+test('support unlinks an account from its user: the user is notified by mail, and the holder of the key may link it', async (t) => {
   const thief = await createWebUser(stack, 'thief@example.com');
   const owner = await createWebUser(stack, 'owner@example.com');
   const { id, apiKey } = await stack.createAccount();
@@ -157,7 +157,7 @@ test('support takes an account from its user: the user is told by mail, and whoe
   await stack.mailbox!.waitForMail('thief@example.com');
   t.is((await link(owner.client)).status, 409);
 
-  // The user knows the account by the number that the account area shows.
+  // The user knows the account by the number shown in the account area.
   const [shown] = (await (await thief.client.request('GET', '/api-accounts')).json()) as { id: number }[];
   const owned = { id, link: shown!.id, user_id: thief.user._id, user_email: 'thief@example.com' };
   t.like(await readAdmin<object>(stack.env, 'account', 'show', String(shown!.id)), owned);
@@ -183,7 +183,7 @@ test('support takes an account from its user: the user is told by mail, and whoe
   t.is((await link(owner.client)).status, 201);
 });
 
-test('where only the mail to the user cannot be queued, or the end not noted, the command is done, and warns', async (t) => {
+test('the command succeeds with a warning if only the mail cannot be queued or its end cannot be recorded', async (t) => {
   const { client, user } = await createWebUser(stack, 'untold@example.com');
   const { id, apiKey } = await stack.createAccount();
   t.is((await client.request('POST', '/api-accounts/link', { api_key: apiKey })).status, 201);
@@ -220,19 +220,22 @@ test('where only the mail to the user cannot be queued, or the end not noted, th
   t.truthy((await stores.users.findById(user._id))?.bannedAt);
 
   await t.throwsAsync(userVerbs['unban']!.run(context(user._id, 'start')), { instanceOf: AppError });
-  t.is(warnings.length, 2, 'what is not done is no warning');
+  t.is(warnings.length, 2, 'a command that was not done does not warn');
 });
 
-test('a user or a link that is not there is refused, whatever it is called', async (t) => {
+test('a user or link that does not exist is refused, whatever name is given', async (t) => {
   const { id } = await stack.createAccount();
   for (const name of ['nobody@example.com', '{"$gt":""}', 'x'.repeat(100_000)]) {
-    const { exitCode, reason } = await refuse('show', name);
+    const { exitCode, reason } = await runRefused('show', name);
     t.is(exitCode, 1);
-    t.true(reason.startsWith(`No user "${name.slice(0, 50)}`), 'what was looked for is repeated');
-    t.true(reason.includes('user list') && reason.length < 300, 'at no length, and with what to do');
+    t.true(reason.startsWith(`No user "${name.slice(0, 50)}`), 'the message repeats the name');
+    t.true(
+      reason.includes('user list') && reason.length < 300,
+      'the message stays short and suggests what to do',
+    );
   }
-  t.deepEqual(await refuse('unlink', id), { exitCode: 1, reason: 'No user has linked this account.' });
-  t.deepEqual(await refuse('unlink', '4294967296'), {
+  t.deepEqual(await runRefused('unlink', id), { exitCode: 1, reason: 'No user has linked this account.' });
+  t.deepEqual(await runRefused('unlink', '4294967296'), {
     exitCode: 1,
     reason:
       'No account is linked under the number 4294967296. An unlinked account has no number: give its id or API key; "account list" lists all accounts.',

@@ -18,29 +18,29 @@ function read(countsTokens: boolean, pieces: readonly string[]): Answer[] {
   return answers;
 }
 
-test('answers are the same wherever the bytes are cut', (t) => {
+test('responses are parsed the same wherever the bytes are split', (t) => {
   const wire = streamed + failed + streamed;
-  const atOnce = read(true, [wire]);
+  const unsplit = read(true, [wire]);
   t.deepEqual(
-    atOnce.map(({ status, tokens, isDone, body }) => ({ status, tokens, isDone, body })),
+    unsplit.map(({ status, tokens, isDone, body }) => ({ status, tokens, isDone, body })),
     [
       { status: 200, tokens: 2, isDone: true, body: null },
       { status: 503, tokens: 0, isDone: false, body: 'busy' },
       { status: 200, tokens: 2, isDone: true, body: null },
     ],
   );
-  t.deepEqual(read(true, wire.split('')), atOnce);
+  t.deepEqual(read(true, wire.split('')), unsplit);
   for (let cut = 1; cut < wire.length; cut++) {
-    t.deepEqual(read(true, [wire.slice(0, cut), wire.slice(cut)]), atOnce);
+    t.deepEqual(read(true, [wire.slice(0, cut), wire.slice(cut)]), unsplit);
   }
 });
 
-test('a stream without its end mark is not done', (t) => {
+test('a stream without its end marker is not done', (t) => {
   const [answer] = read(true, [streamed.replace('[DONE]', '[LOST]')]);
   t.false(answer?.isDone);
 });
 
-test('a body is kept only where it is asked for', (t) => {
+test('a body is stored only if requested', (t) => {
   const answers: Answer[] = [];
   const reader = new AnswerReader(false, (answer) => answers.push(answer));
   reader.keepsBody = true;
@@ -53,6 +53,6 @@ test('a body is kept only where it is asked for', (t) => {
   );
 });
 
-test('what is no HTTP answer is refused', (t) => {
+test('input that is not an HTTP response is refused', (t) => {
   t.throws(() => read(false, ['HTTP/1.1 200 OK\r\n\r\nto the end']), { message: /without a length/ });
 });

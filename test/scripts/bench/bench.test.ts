@@ -54,7 +54,7 @@ interface Report {
   };
 }
 
-/** The bench in its own process, whose temporary folder is the test's own. */
+/** Runs the bench in its own process, with a temporary folder owned by the test. */
 async function startBench(t: ExecutionContext, args: readonly string[]) {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
@@ -71,12 +71,12 @@ async function startBench(t: ExecutionContext, args: readonly string[]) {
   return { child, dir, output: () => output, exited };
 }
 
-/** Processes whose command line or environment names the folder. */
+/** Processes whose command line or environment contains the folder. */
 async function findProcessesOf(dir: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid) => {
-      // A process may end while it is looked at, and others' environments are not ours to read.
+      // A process may exit while it is inspected, and other users' environments are not readable.
       const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
       return environment.includes(dir) ? [pid] : [];
     }),
@@ -84,7 +84,7 @@ async function findProcessesOf(dir: string): Promise<string[]> {
   return found.flat();
 }
 
-test('the help names every scenario, and so does the error for a name that none has', async (t) => {
+test('the help lists every scenario, and so does the error for an unknown name', async (t) => {
   const help = await startBench(t, ['--help']);
   t.deepEqual(await help.exited, [0, null] as never);
   for (const name of [
@@ -106,12 +106,12 @@ test('the help names every scenario, and so does the error for a name that none 
   t.notRegex(message!, /stream|ledger|memory/);
 });
 
-test('every scenario runs without an error, and what was charged is what the balances lost', async (t) => {
+test('every scenario runs without an error, and the total charged equals the decrease in balances', async (t) => {
   const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
-  // Many scenarios, one after the other, perhaps beside other tests.
+  // Many scenarios, one after the other, perhaps alongside other tests.
   t.timeout(300_000);
-  // Each run takes longer by itself until every caller has been answered: more seconds would prove nothing more.
+  // Each run continues until every caller has a response: more seconds would prove nothing more.
   const short = ['--callers', '4', '--seconds', '0.2', '--warm-up', '0.2', '--entries', '2000'];
   const bench = await startBench(t, [...short, '--json', file]);
   t.deepEqual(await bench.exited, [0, null] as never, bench.output());
@@ -165,14 +165,14 @@ test('every scenario runs without an error, and what was charged is what the bal
   t.deepEqual(await findProcessesOf(bench.dir), []);
 });
 
-test('a scenario of money runs alone, with no vendor and no api', async (t) => {
+test('a money scenario runs alone, without a vendor or an api process', async (t) => {
   const bench = await startBench(t, ['admissions', '--seconds', '0.2', '--warm-up', '0']);
   t.deepEqual(await bench.exited, [0, null] as never, bench.output());
   t.regex(bench.output(), /Admission and settlement · 1 000 accounts/);
   t.notRegex(bench.output(), /Chat|vendor|Ledger into/);
 });
 
-test('memory is measured where it is asked for by name, over as many inputs as are asked for', async (t) => {
+test('memory is measured when requested by name, over as many inputs as requested', async (t) => {
   const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
   const bench = await startBench(t, ['memory', '--inputs', '5000', '--callers', '4', '--json', file]);
@@ -181,7 +181,7 @@ test('memory is measured where it is asked for by name, over as many inputs as a
   const { memory, scenarios } = JSON.parse(await readFile(file, 'utf8')) as Report;
   t.deepEqual(scenarios, []);
   t.is(memory?.inputs, 5_120);
-  // One call before the run warms up.
+  // One call before the warm-up.
   t.deepEqual(memory?.money, { ...memory?.money, charges: 21, faults: [] });
   t.deepEqual(
     memory?.processes.map(({ process }) => process),
@@ -191,7 +191,7 @@ test('memory is measured where it is asked for by name, over as many inputs as a
   t.deepEqual(await findProcessesOf(bench.dir), []);
 });
 
-test('durable jobs are placed, run and looked up, and each is charged once', async (t) => {
+test('durable jobs are submitted, run and looked up, and each is charged once', async (t) => {
   const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
   const bench = await startBench(t, ['jobs', '--jobs', '100', '--json', file]);
@@ -208,7 +208,7 @@ test('durable jobs are placed, run and looked up, and each is charged once', asy
   t.deepEqual(await findProcessesOf(bench.dir), []);
 });
 
-test('Ctrl-C leaves no process and no folder', async (t) => {
+test('Ctrl-C leaves no process and no folder behind', async (t) => {
   const bench = await startBench(t, ['chat', '--seconds', '60']);
   while (!bench.output().includes('chat, direct')) await once(bench.child.stderr, 'data');
   t.not((await readdir(bench.dir)).length, 0);
@@ -220,7 +220,7 @@ test('Ctrl-C leaves no process and no folder', async (t) => {
   t.pass();
 });
 
-test('a wrong argument is one message and the usage', async (t) => {
+test('an invalid argument prints one message and the usage', async (t) => {
   const bench = await startBench(t, ['picture']);
   t.is((await bench.exited)[0], 1);
   t.regex(

@@ -13,7 +13,9 @@ import {
 } from '../../../scripts/bench/fairness/scenario.ts';
 import { dist } from '../../../scripts/start/paths.ts';
 
-/** What the table of the fairness bench says is what was measured. Whether it is fair is for the bench to say. */
+/**
+ * The fairness bench reports exactly what was measured. Whether the result is fair is for the bench to decide.
+ */
 
 const waits = (p50Ms: number, p99Ms: number): FairnessResult['alone'] => ({
   probes: 40,
@@ -30,13 +32,13 @@ const fair: FairnessResult = {
   rssMb: { api: [200, 300], redis: [10, 1_000] },
 };
 
-test('three times what it takes alone and one call more is fair, and anything beyond is not', (t) => {
+test('up to three times the time alone plus one call is fair; anything above is not', (t) => {
   t.deepEqual(findFaults(fair), []);
   t.deepEqual(findFaults({ ...fair, beside: waits(81, 110) }), ['p50 is beyond what is allowed']);
   t.deepEqual(findFaults({ ...fair, beside: waits(80, 111) }), ['p99 is beyond what is allowed']);
 });
 
-test('a wrong answer and memory beyond what is allowed are no more fair than waiting', (t) => {
+test('a wrong response or memory above the limit is a failure, just like waiting too long', (t) => {
   const refused = { ...fair, beside: { ...fair.beside, failures: { '503 queue_full': 2 } } };
   t.deepEqual(findFaults(refused), ['beside: 2 × 503 queue_full']);
   const grown = { ...fair, rssMb: { ...fair.rssMb, api: [200, 301] } } as const;
@@ -45,7 +47,7 @@ test('a wrong answer and memory beyond what is allowed are no more fair than wai
   t.regex(formatFairness(fair), /^replays .* ok\n/);
 });
 
-test('percentiles are times that were measured', (t) => {
+test('percentiles are times that were actually measured', (t) => {
   const times = Array.from({ length: 40 }, (_, i) => 40 - i);
   t.like(sumUp(times, {}), { probes: 40, p50Ms: 20, p99Ms: 40 });
   t.like(sumUp([7], {}), { p50Ms: 7, p99Ms: 7 });
@@ -57,7 +59,7 @@ test('every scenario has its attack and its innocent request', (t) => {
   t.deepEqual(Object.keys(probes).sort(), names);
 });
 
-test('links hang, or are refused, without a host of the internet', async (t) => {
+test('links hang or are refused without an internet host', async (t) => {
   const connect = (host: string): string => `
     import { connect } from 'node:tls';
     const socket = connect({ host: '${host}', port: 443 });

@@ -6,7 +6,7 @@ import { surveyJobs } from '../../../scripts/bench/jobs/survey.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** What the table of durable jobs says is what was measured. */
+/** The table of durable jobs reports exactly what was measured. */
 
 const one: SingleJobs = {
   probes: 3,
@@ -31,7 +31,7 @@ const run: JobsRun = {
   faults: [],
 };
 
-test('the table tells rates, sizes, the judged look-ups and the wait of a single job', (t) => {
+test('the table shows rates, sizes, the checked look-ups and the wait of a single job', (t) => {
   const text = formatJobs(run);
   t.regex(text, /^ {2}in +500 +10\.0 +30\.0 +0\.500 +0\.100 +2 %$/m);
   t.regex(text, /^ {2}out +250 /m);
@@ -44,7 +44,7 @@ test('the table tells rates, sizes, the judged look-ups and the wait of a single
   t.notRegex(text, /ERROR/);
 });
 
-test('a look-up that is slow is a finding, and one that fails is an error, as is whatever became of jobs or money', (t) => {
+test('a slow look-up is a finding; a failed one is an error, as is any problem with jobs or money', (t) => {
   t.is(countJobFaults(null), 0);
   t.is(countJobFaults(run), 0);
   const failing: JobsRun = {
@@ -57,14 +57,14 @@ test('a look-up that is slow is a finding, and one that fails is an error, as is
   t.regex(formatJobs(failing), /!!! ERROR {2}2 × GET of a job: HTTP 500/);
 });
 
-test('single jobs that came too late to wait behind others are told as none', (t) => {
+test('single jobs that came too late to wait behind others are reported as none', (t) => {
   const text = formatJobs({ ...run, single: { alone: one, behind: sumUpSingleJobs([], []) } });
   t.regex(text, /none {3}behind the others: they were done before one could be placed/);
 });
 
 const redisOf = useRedis(test);
 
-test('every record is looked at: its end, its attempts, and what started while a single job waited', async (t) => {
+test('every record is checked: its end, its attempts, and what started while a single job waited', async (t) => {
   const redis = redisOf();
   const accountId = 'surveyed';
   const place = async (id: string, at: number, fields: Readonly<Record<string, string>>) => {

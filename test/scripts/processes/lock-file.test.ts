@@ -16,7 +16,7 @@ function makeFolder(t: ExecutionContext): string {
 const self = identifyProcess(process.pid);
 const refuse = ({ pid }: { pid: number }): Error => new Error(`held by ${pid}`);
 
-test('a lock file is held until it is released, and leaves nothing beside it', (t) => {
+test('a lock file is held until it is released, and leaves no other files behind', (t) => {
   const folder = makeFolder(t);
   const path = join(folder, 'lock');
   t.deepEqual(takeLockFile(path, self, refuse), []);
@@ -26,16 +26,16 @@ test('a lock file is held until it is released, and leaves nothing beside it', (
   t.deepEqual(readdirSync(folder), []);
 });
 
-test('the file of a process that is gone is replaced, and what it said is returned', (t) => {
+test('the lock file of a process that no longer exists is replaced, and its content is returned', (t) => {
   const path = join(makeFolder(t), 'lock');
-  // The same pid, and another process.
-  const gone = { pid: process.pid, startedAt: 'long ago', note: 'left' };
-  writeFileSync(path, JSON.stringify(gone));
-  t.deepEqual(takeLockFile(path, { ...self, note: 'new' }, refuse), [gone]);
+  // The same pid, but another process.
+  const dead = { pid: process.pid, startedAt: 'long ago', note: 'left' };
+  writeFileSync(path, JSON.stringify(dead));
+  t.deepEqual(takeLockFile(path, { ...self, note: 'new' }, refuse), [dead]);
   t.deepEqual(readLockFile(path), { ...self, note: 'new' });
 });
 
-test('a damaged file protects nothing', (t) => {
+test('a damaged lock file protects nothing', (t) => {
   for (const damaged of ['', '{"pid":', 'null', '{"pid":"1"}']) {
     const path = join(makeFolder(t), 'lock');
     writeFileSync(path, damaged);
@@ -44,7 +44,7 @@ test('a damaged file protects nothing', (t) => {
   }
 });
 
-test('the file of another process is not released', (t) => {
+test("another process's lock file is not released", (t) => {
   const path = join(makeFolder(t), 'lock');
   const text = JSON.stringify({ pid: process.pid + 1, startedAt: 'now' });
   writeFileSync(path, text);
@@ -52,7 +52,7 @@ test('the file of another process is not released', (t) => {
   t.is(readFileSync(path, 'utf8'), text);
 });
 
-test('of many processes that find the same stale file one holds it', async (t) => {
+test('of many processes that find the same stale file, exactly one takes the lock', async (t) => {
   const path = join(makeFolder(t), 'lock');
   writeFileSync(path, JSON.stringify({ pid: process.pid, startedAt: 'long ago' }));
   const children = Array.from({ length: 8 }, () =>
@@ -70,8 +70,8 @@ test('of many processes that find the same stale file one holds it', async (t) =
     return result;
   });
   for (const child of children) child.send('go');
-  const told = await Promise.all(results);
-  t.is(told.filter((result) => result === 'held').length, 1, told.join(', '));
+  const outcomes = await Promise.all(results);
+  t.is(outcomes.filter((result) => result === 'held').length, 1, outcomes.join(', '));
   const holder = readLockFile(path);
-  t.is(holder?.pid, children[told.indexOf('held')]?.pid);
+  t.is(holder?.pid, children[outcomes.indexOf('held')]?.pid);
 });

@@ -1,4 +1,4 @@
-// Takes the lock file of its argument when it is told to, and keeps it: `fork(take-lock-file.js, [path])`.
+// Takes the lock file given as argument on request, and keeps it: `fork(take-lock-file.js, [path])`.
 import { takeLockFile } from '../../../scripts/processes/lock-file.ts';
 import { identifyProcess } from '../../../scripts/processes/process-identity.ts';
 

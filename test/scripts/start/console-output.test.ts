@@ -9,7 +9,7 @@ const time = new Date(2026, 0, 2, 3, 4, 5).toISOString();
 const line = (fields: object): string =>
   JSON.stringify({ level: 'info', time, role: 'api', pid: 1, ...fields });
 
-test('an answer is one short line', (t) => {
+test('a response is one short line', (t) => {
   const fields = {
     method: 'POST',
     path: '/v1/embeddings',
@@ -21,7 +21,7 @@ test('an answer is one short line', (t) => {
   t.is(formatLogLine('api', line(fields), plain), '03:04:05 api      200 POST /v1/embeddings 13 ms');
 });
 
-test('a failed request is told with its code, its field and its id', (t) => {
+test('a failed request is shown with its code, parameter and id', (t) => {
   const fields = {
     method: 'POST',
     path: '/v1/chat/completions',
@@ -45,7 +45,7 @@ test('a failed request is told with its code, its field and its id', (t) => {
   );
 });
 
-test('what was no request is told by the same kind of line, with the reason', (t) => {
+test('input that is not a valid request is shown in the same format, with the reason', (t) => {
   const fields = { method: null, path: null, durationMs: 0, requestId: 'r-1', msg: 'request' };
   const failed = { status: 400, reason: 'Parse Error', code: 'validation_failed' };
   t.is(
@@ -64,13 +64,13 @@ test('a failure shows its message and fields, but no stack', (t) => {
   t.is(formatLogLine('api', line(fields), plain), '03:04:05 api      error: it failed (away) shard=3');
 });
 
-test('details are for the log alone; what is no JSON of ours is shown as it is', (t) => {
+test('details are only in the log; a line that is not our JSON is shown as it is', (t) => {
   t.is(formatLogLine('api', line({ level: 'debug', msg: 'x' }), plain), null);
   t.is(formatLogLine('api', '', plain), null);
   t.regex(formatLogLine('api', '{"half": ', plain) ?? '', / api {6}\{"half":$/);
 });
 
-test('colours are for terminals', (t) => {
+test('colours are only for terminals', (t) => {
   t.true(formatLogLine('api', line({ msg: 'x' }), createPaint(true))?.includes('\u001B[36m'));
   t.false(formatLogLine('api', line({ msg: 'x' }), plain)?.includes('\u001B'));
 });
@@ -81,23 +81,23 @@ function collect(): { output: ConsoleOutput; shown: () => string[] } {
   return { output, shown: () => text.split('\n').slice(0, -1) };
 }
 
-test('under load only some answers are shown, and every warning', (t) => {
+test('under load, only some responses but all warnings are shown', (t) => {
   const { output, shown } = collect();
-  const answer = line({ method: 'GET', path: '/v1/models', status: 200, msg: 'request' });
-  output.printLog('api', Buffer.from(`${answer}\n`.repeat(5_000)));
+  const responseLine = line({ method: 'GET', path: '/v1/models', status: 200, msg: 'request' });
+  output.printLog('api', Buffer.from(`${responseLine}\n`.repeat(5_000)));
   t.true(shown().length < 100);
   output.printLog('api', Buffer.from(`${line({ level: 'warn', msg: 'Redis is away' })}\n`));
   t.true(shown().at(-1)?.endsWith('warn: Redis is away'));
 });
 
-test('what a part says sixteen times at once is shown once', (t) => {
+test('a message that a part logs sixteen times at the same time is shown once', (t) => {
   const { output, shown } = collect();
   for (let shard = 0; shard < 16; shard += 1)
     output.printLog('api', Buffer.from(`${line({ shard, msg: 'waits' })}\n`));
   t.is(shown().length, 1);
 });
 
-test('warnings of the same words are one line only where they are of the same', (t) => {
+test('warnings with the same text are merged only if they have the same source', (t) => {
   const { output, shown } = collect();
   const failed = (upstream: string, reason: string, call: number): string =>
     `${line({ level: 'warn', time: `2026-01-02T03:04:0${call}Z`, upstream, call, reason, requestId: `r${call}`, msg: 'upstream call failed' })}\n`;
@@ -113,7 +113,7 @@ test('warnings of the same words are one line only where they are of the same', 
   );
 });
 
-test('an error is shown beside another of the same words, also while the stack comes up', (t) => {
+test('an error is shown even if another has the same text, including while the stack starts', (t) => {
   const { output, shown } = collect();
   output.muteRoutine();
   const failed = (pid: number, store: string): string =>
@@ -126,7 +126,7 @@ test('an error is shown beside another of the same words, also while the stack c
   );
 });
 
-test('of very many different warnings some are shown, and the others are counted', async (t) => {
+test('of very many different warnings, some are shown and the others are counted', async (t) => {
   const { output, shown } = collect();
   for (let i = 0; i < 500; i++)
     output.printLog('api', Buffer.from(`${line({ level: 'warn', code: i, msg: 'request failed' })}\n`));
@@ -135,7 +135,7 @@ test('of very many different warnings some are shown, and the others are counted
   t.is(shown().at(-1)?.trim(), '… and 480 more warnings, which are in the logs');
 });
 
-test('a line that comes in pieces is shown whole', (t) => {
+test('a line that arrives in pieces is shown whole', (t) => {
   const { output, shown } = collect();
   const text = Buffer.from(`${line({ msg: 'whole' })}\n`);
   output.printLog('api', text.subarray(0, 20));
@@ -144,7 +144,7 @@ test('a line that comes in pieces is shown whole', (t) => {
   t.is(shown()[0], '03:04:05 api      whole');
 });
 
-test('the commands to paste are for models that answer', (t) => {
+test('the commands to paste are for models that can respond', (t) => {
   const models = [
     { id: 'gpt', type: 'chat' as const, active: false },
     { id: 'demo-echo', type: 'chat' as const, active: true },
@@ -167,7 +167,7 @@ test('the commands to paste are for models that answer', (t) => {
   t.regex(formatWelcome({ ...base, demo: null }), /npm run -s admin -- account create/);
 });
 
-test('where mails stay on this machine the first lines say where they are, and nothing of it elsewhere', (t) => {
+test('if mails stay on this machine, the first lines say where they are; otherwise nothing is said about mails', (t) => {
   const base = { baseUrl: 'http://127.0.0.1:8080/v1', models: [], dataDir: '.data', tookMs: 1, demo: null };
   t.regex(formatWelcome({ ...base, hasOutbox: true }), /Mails {6}\.data\/outbox .*DEV mail to/);
   t.notRegex(formatWelcome({ ...base, hasOutbox: false }), /outbox|DEV mail/);

@@ -15,7 +15,7 @@ test.before(async () => {
   stack = await startStack({ workers: [] });
 });
 test.after.always(() => stack.close());
-// All tests here are of one database, in which there is one demo account.
+// All tests here use one database, in which there is one demo account.
 test.afterEach.always(() => stack.mongo.db.collection('accounts').deleteMany({}));
 
 const start = (dataDir: string, env: Record<string, string> = {}) =>
@@ -30,7 +30,7 @@ const welcome = {
 };
 
 test.serial(
-  'the demo account is made once, and found again by whatever is left of what the first start noted',
+  'the demo account is created once, and found again from any remaining record of the first start',
   async (t) => {
     const folder = makeFolder(t);
     const first = await start(folder);
@@ -65,7 +65,7 @@ test.serial('after its key is replaced over HTTP, the account is found and its n
 });
 
 test.serial(
-  'a replaced key that nobody can be shown makes no second account; how to get another is said',
+  'a replaced key that cannot be shown does not create a second account; the output explains how to get another key',
   async (t) => {
     for (const env of [{ REVEAL: 'off' }, { MASTER_KEY: 'another-master-key-0123456789abcdef01234' }]) {
       const folder = makeFolder(t);
@@ -81,7 +81,7 @@ test.serial(
   },
 );
 
-test.serial('a banned demo account is shown as such', async (t) => {
+test.serial('a banned demo account is shown as banned', async (t) => {
   const folder = makeFolder(t);
   const first = await start(folder);
   await runAdmin(stack.env, 'account', 'ban', first.id, '--reason', 'played too long');
@@ -94,7 +94,7 @@ test.serial('a banned demo account is shown as such', async (t) => {
   t.is(await countAccounts(), 1);
 });
 
-test.serial('where it is not in the database, another is made, and this is said', async (t) => {
+test.serial('if the account is not in the database, another is created and reported', async (t) => {
   const folder = makeFolder(t);
   const first = await start(folder);
   await stack.mongo.db.collection('accounts').deleteMany({});
@@ -109,19 +109,19 @@ test.serial('where it is not in the database, another is made, and this is said'
   t.deepEqual(await start(folder), { ...second, insteadOf: null });
 });
 
-test.serial('a customer’s account is never taken for it', async (t) => {
+test.serial("a customer's account is never mistaken for the demo account", async (t) => {
   await stack.createAccount();
   const folder = makeFolder(t);
   const { id } = await start(folder);
   t.is(await countAccounts(), 2);
-  // What an earlier release noted, of a key that was replaced since.
+  // As recorded by an earlier release, with a key that has been replaced since.
   rmSync(join(folder, 'secrets.json'));
   writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ demoApiKey: `mg-${'A'.repeat(43)}` }));
   t.is((await start(folder)).id, id);
 });
 
 test.serial(
-  'where an earlier release noted a key alone that was replaced since, no more is said than is known',
+  'if an earlier release recorded only a key that has since been replaced, the output does not claim more than is known',
   async (t) => {
     const folder = makeFolder(t);
     writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ demoApiKey: `mg-abc${'A'.repeat(40)}` }));

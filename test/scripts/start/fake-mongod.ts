@@ -1,5 +1,6 @@
-// What `npm start` relies on of a real mongod: `fake-mongod.js --replSet … --keyFile …` keeps its replica set and its
-// users under --dbpath, asks everybody for a password, and knows at first but its own user, whose password is the key.
+// Stands in for a real mongod with the features that `npm start` relies on: `fake-mongod.js --replSet … --keyFile …`
+// keeps its replica set and its users under --dbpath, requires a password from everyone, and at first knows only its
+// internal user, whose password is the key.
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -46,7 +47,7 @@ const passwordOf = (name: string): string | undefined =>
   name === 'local.__system' ? key : state.users[name];
 const isMember = (): boolean => state.config?.members[0]?.host === address;
 
-/** One connection: who it is, and the exchange by which it says so. */
+/** One connection: its user, and the authentication exchange. */
 class Session {
   user: string | null = null;
   #claimed = '';
@@ -54,13 +55,13 @@ class Session {
 
   async run(body: Doc): Promise<Doc> {
     const name = Object.keys(body)[0]!;
-    const open: Record<string, (() => Doc | Promise<Doc>) | undefined> = {
+    const publicCommands: Record<string, (() => Doc | Promise<Doc>) | undefined> = {
       hello: () => hello(body),
       ismaster: () => hello(body),
       saslStart: () => this.#start(body),
       saslContinue: () => this.#continue(body),
     };
-    const answer = open[name];
+    const answer = publicCommands[name];
     if (answer !== undefined) return await answer();
     if (this.user === null) throw new MongoError('Unauthorized', `Command ${name} requires authentication`);
     const command = name.startsWith('replSet') && this.user !== 'local.__system' ? undefined : commands[name];
@@ -94,7 +95,8 @@ class Session {
 const toText = (payload: unknown): string => Buffer.from((payload as Binary).value()).toString();
 
 function hello({ saslSupportedMechs }: Doc): Doc {
-  const knows = typeof saslSupportedMechs === 'string' && passwordOf(saslSupportedMechs) !== undefined;
+  const supportsScram =
+    typeof saslSupportedMechs === 'string' && passwordOf(saslSupportedMechs) !== undefined;
   const isPrimary = isMember();
   return {
     helloOk: true,
@@ -104,7 +106,7 @@ function hello({ saslSupportedMechs }: Doc): Doc {
     ...(isPrimary
       ? { setName: state.config!._id, setVersion: 1, hosts: [address], primary: address, me: address }
       : { isreplicaset: true }),
-    ...(knows ? { saslSupportedMechs: ['SCRAM-SHA-256'] } : {}),
+    ...(supportsScram ? { saslSupportedMechs: ['SCRAM-SHA-256'] } : {}),
     maxBsonObjectSize: 16_777_216,
     maxMessageSizeBytes: 48_000_000,
     maxWriteBatchSize: 100_000,

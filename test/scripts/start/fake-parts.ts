@@ -27,7 +27,7 @@ export function fakePart(folder: string, name: string, code: string, spec: Parti
   };
 }
 
-/** Runs until it is told to stop, and then says so in a file. */
+/** Runs until it is asked to stop, and then records that in a file. */
 export function politeCode(name: string, diary: string): string {
   return `process.on('SIGTERM', () => {
     setTimeout(() => { appendFileSync(${JSON.stringify(diary)}, '${name}\\n'); process.exit(0); }, 50);
@@ -36,7 +36,7 @@ export function politeCode(name: string, diary: string): string {
   console.log('ready');`;
 }
 
-/** Keeps all that happens to a part. */
+/** Records all events of a part. */
 export class EventLog implements PartEvents {
   readonly pids: number[] = [];
   readonly deaths: Death[] = [];
@@ -56,7 +56,7 @@ export class EventLog implements PartEvents {
     this.deaths.push(death);
   }
   onGone(): void {
-    // Its pid stays known, so that a test can look for the process.
+    // Its pid is kept, so that a test can look for the process.
   }
 }
 

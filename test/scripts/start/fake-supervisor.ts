@@ -1,5 +1,5 @@
-// A supervisor of fake parts, for tests that kill one: `node fake-supervisor.js <folder>`. It prints a line of JSON
-// with the parts' pids when all run.
+// A supervisor of fake parts, for tests that kill one: `node fake-supervisor.js <folder>`. Prints one line of JSON with
+// the pids of the parts once all of them run.
 import { join } from 'node:path';
 import { ConsoleOutput } from '../../../scripts/start/console-output.ts';
 import { holdDataDir } from '../../../scripts/start/data-dir-lock.ts';

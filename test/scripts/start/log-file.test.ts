@@ -28,7 +28,7 @@ function openLog(t: ExecutionContext, maxBytes = 1_000_000) {
   };
 }
 
-test('a log is bounded: what is full is kept once', (t) => {
+test('a log is bounded: one full file is kept besides the current one', (t) => {
   const { path, write } = openLog(t, 100);
   for (let line = 0; line < 7; line += 1) write(`${String(line).repeat(39)}\n`);
   t.is(readFileSync(path, 'utf8')[0], '6');
@@ -37,16 +37,16 @@ test('a log is bounded: what is full is kept once', (t) => {
 });
 
 onLinux(
-  'a full disk costs lines and throws nothing; it is told once, and how many when there is room',
+  'a full disk loses lines but does not throw; the loss is reported once, and counted when there is space again',
   async (t) => {
     const { path, losses, restored, write, read } = openLog(t);
     symlinkSync('/dev/full', path);
     write('lost 1\nlost 2\n');
-    // Half a line now, and its end when the disk has room again: no half of it may stand there as a line.
+    // Half a line now, and the rest when the disk has space again: neither half may appear as a line.
     write('lost 3\nlost');
     t.deepEqual([losses, restored], [['ENOSPC'], []]);
     rmSync(path);
-    await waitFor('the note', () => restored.length === 1);
+    await waitFor('the note to appear', () => restored.length === 1);
     write(' 4\nkept 1\n');
     write('kept 2\n');
     const [note, ...lines] = read();
@@ -56,20 +56,20 @@ onLinux(
   },
 );
 
-test('a rotation that fails costs lines, and the file stays bounded', async (t) => {
+test('a failed rotation loses lines, and the file stays bounded', async (t) => {
   const { path, losses, restored, write, read } = openLog(t, 100);
   mkdirSync(join(`${path}.1`, 'in the way'), { recursive: true });
   for (let line = 0; line < 7; line += 1) write(`${String(line).repeat(39)}\n`);
   t.is(losses.length, 1);
   t.deepEqual(read(), ['0'.repeat(39), '1'.repeat(39)]);
   rmSync(`${path}.1`, { recursive: true });
-  await waitFor('the note', () => restored.length === 1);
+  await waitFor('the note to appear', () => restored.length === 1);
   t.deepEqual(restored, [5]);
   write('kept\n');
   t.is(read().at(-1), 'kept');
 });
 
-onLinux('a descriptor that was closed behind its back is opened anew', async (t) => {
+onLinux('a descriptor that was closed externally is reopened', async (t) => {
   const { path, losses, restored, write, read } = openLog(t);
   write('first\n');
   const isOurs = (fd: string): boolean => {
@@ -82,13 +82,13 @@ onLinux('a descriptor that was closed behind its back is opened anew', async (t)
   };
   closeSync(Number(readdirSync('/proc/self/fd').find(isOurs)));
   write('lost\n');
-  await waitFor('the note', () => restored.length === 1);
+  await waitFor('the note to appear', () => restored.length === 1);
   write('last\n');
   t.deepEqual([losses, restored], [['EBADF'], [1]]);
   t.deepEqual([read()[0], read().at(-1)], ['first', 'last']);
 });
 
-test('a log whose folder was deleted begins anew, and one that is closed takes no more', (t) => {
+test('a log whose folder was deleted is created again, and a closed log accepts no more lines', (t) => {
   const path = join(makeFolder(t), 'logs', 'api.log');
   const log = new LogFile(path, { maxBytes: 20 });
   log.write(Buffer.from('first and long line\n'));

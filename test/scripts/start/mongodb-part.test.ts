@@ -31,7 +31,7 @@ async function connectTo(t: ExecutionContext, url: string): Promise<mongoose.mon
   return client;
 }
 
-/** A program that stands for mongod. */
+/** A program that stands in for mongod. */
 function writeFakeMongod(t: ExecutionContext): string {
   const script = fileURLToPath(new URL('fake-mongod.js', import.meta.url));
   const path = join(makeFolder(t), 'mongod');
@@ -40,7 +40,7 @@ function writeFakeMongod(t: ExecutionContext): string {
   return path;
 }
 
-test('the embedded MongoDB asks for its password, which no list of processes, output or description shows', async (t) => {
+test('the embedded MongoDB requires its password, which no process list, output or description shows', async (t) => {
   const dataDir = makeFolder(t);
   const context = createContext(dataDir);
   const mongo = await chooseMongo(context);
@@ -56,15 +56,15 @@ test('the embedded MongoDB asks for its password, which no list of processes, ou
   const { file, args } = mongo.spec!.launch();
   for (const shown of [readCommandLine(part.pid!)!, file, ...args, events.output, mongo.describe()])
     t.false(shown.includes(mongodbPassword));
-  const stranger = await connectTo(t, url.replace(/\/\/[^@]*@/, '//'));
-  await t.throwsAsync(stranger.db('x').collection('things').findOne(), { code: 13 });
+  const unauthenticated = await connectTo(t, url.replace(/\/\/[^@]*@/, '//'));
+  await t.throwsAsync(unauthenticated.db('x').collection('things').findOne(), { code: 13 });
 
   process.kill(part.pid!, 'SIGKILL');
-  await waitFor('it runs again', () => events.restarts.length === 1);
+  await waitFor('the part to run again', () => events.restarts.length === 1);
   t.is(await things.countDocuments(), 1, 'by the same URL');
 });
 
-test('a folder of a gateway that had no password of MongoDB is given one, and keeps its other secrets', (t) => {
+test('a data folder without a MongoDB password gets one, and keeps its other secrets', (t) => {
   const dataDir = makeFolder(t);
   const { mongodbPassword: _, ...old } = loadSecrets(dataDir);
   writeFileSync(join(dataDir, 'secrets.json'), JSON.stringify(old));
@@ -74,7 +74,7 @@ test('a folder of a gateway that had no password of MongoDB is given one, and ke
   t.deepEqual(loadSecrets(dataDir), secrets);
 });
 
-test('a real mongod asks for a password from its first moment, and is opened by that of secrets.json', async (t) => {
+test('a real mongod requires a password from its first moment, and accepts the one in secrets.json', async (t) => {
   const dataDir = makeFolder(t);
   const path = writeFakeMongod(t);
   const context = createContext(dataDir, { PATH: '', MONGOD_BIN: path });
@@ -84,8 +84,8 @@ test('a real mongod asks for a password from its first moment, and is opened by 
   const client = await connectTo(t, url);
   await client.db('admin').command({ ping: 1 });
   const direct = url.replace(/\/\/[^@]*@/, '//').replace(/\?.*/, '?directConnection=true');
-  const stranger = await connectTo(t, direct);
-  await t.throwsAsync(stranger.db('admin').command({ ping: 1 }), { code: 13 });
+  const unauthenticated = await connectTo(t, direct);
+  await t.throwsAsync(unauthenticated.db('admin').command({ ping: 1 }), { code: 13 });
   const wrong = MongoClient.connect(url.replace(/:[^:@]*@/, ':wrong@'), { serverSelectionTimeoutMS: 20_000 });
   await t.throwsAsync(wrong, { code: 18 });
 
@@ -99,7 +99,7 @@ test('a real mongod asks for a password from its first moment, and is opened by 
   await part.stop();
 });
 
-test('a mongod keeps working: with data from before it had users, on another port, with another password', async (t) => {
+test('a mongod keeps working with data from before it had users, on another port, and with another password', async (t) => {
   const dataDir = makeFolder(t);
   const path = writeFakeMongod(t);
   const start = async (password: string) => {
@@ -120,11 +120,11 @@ test('a mongod keeps working: with data from before it had users, on another por
   t.true(existsSync(statePath));
   const state = JSON.parse(readFileSync(statePath, 'utf8')) as { users: object };
   writeFileSync(statePath, JSON.stringify({ ...state, users: {} }));
-  t.not(await start('one'), firstKey, 'the key that opens everything is of one start');
+  t.not(await start('one'), firstKey, 'the key that opens everything is valid for one start');
   await start('two');
 });
 
-test('the address of a server elsewhere is told without its password, however that is written', async (t) => {
+test('the address of an external server is shown without its password, in whatever form it is written', async (t) => {
   const describe = async (env: NodeJS.ProcessEnv): Promise<string> => {
     const context = createContext(makeFolder(t), { PATH: '', ...env });
     const part = env['MONGODB_URL'] === undefined ? await chooseRedis(context) : await chooseMongo(context);

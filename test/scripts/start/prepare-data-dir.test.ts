@@ -12,7 +12,7 @@ const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? test : test.skip;
 
-/** Prepares the folder as a user who is not root, and returns what refused it. */
+/** Prepares the folder as a user other than root, and returns the error message. */
 async function prepareAsUser(t: ExecutionContext, dataDir: string): Promise<string> {
   const module = new URL('../../../scripts/start/prepare-data-dir.js', import.meta.url);
   const leaveRoot = isRoot ? `process.setgid(${nobody}); process.setuid(${nobody});` : '';
@@ -26,10 +26,10 @@ async function prepareAsUser(t: ExecutionContext, dataDir: string): Promise<stri
   return output;
 }
 
-test('what the parts do not use of DATA_DIR may be out of reach, and what they use may not', async (t) => {
+test('files in DATA_DIR that the parts do not use may be inaccessible, but files that they use must not be', async (t) => {
   const dataDir = makeFolder(t);
   if (isRoot) chownSync(dataDir, nobody, nobody);
-  // A folder of the disk that is mounted there, a copy that root made, and a note.
+  // A lost+found folder of the mounted disk, a copy made by root, and a note.
   const lostAndFound = join(dataDir, 'lost+found');
   mkdirSync(lostAndFound, { mode: 0 });
   t.teardown(() => chmodSync(lostAndFound, 0o700));
@@ -40,7 +40,7 @@ test('what the parts do not use of DATA_DIR may be out of reach, and what they u
   t.regex(await prepareAsUser(t, dataDir), /^\S+secrets\.json \(in DATA_DIR\) cannot be used: /);
 });
 
-test('a folder that everybody may write to is told of', (t) => {
+test('a folder that everybody may write to is reported', (t) => {
   const dataDir = makeFolder(t);
   prepareDataDir(dataDir);
   t.is(describeExposure(dataDir), null);
@@ -48,7 +48,7 @@ test('a folder that everybody may write to is told of', (t) => {
   t.regex(describeExposure(dataDir) ?? '', new RegExp(`: everybody may write to ${dataDir}\\. Let user`));
 });
 
-asRoot('a folder, or secrets, of another user are told of', (t) => {
+asRoot('a folder or secrets owned by another user are reported', (t) => {
   const dataDir = makeFolder(t);
   writePrivateFile(join(dataDir, 'secrets.json'), {});
   chownSync(join(dataDir, 'secrets.json'), nobody, nobody);
@@ -60,14 +60,14 @@ asRoot('a folder, or secrets, of another user are told of', (t) => {
   );
 });
 
-test('secrets that came back from a backup are private once they are read', (t) => {
+test('secrets restored from a backup become private once they are read', (t) => {
   const path = join(makeFolder(t), 'secrets.json');
   writeFileSync(path, '{"a": 1}', { mode: 0o644 });
   t.deepEqual(readPrivateFile(path), { a: 1 });
   t.is(statSync(path).mode & 0o777, 0o600);
 });
 
-test('a link that lies in wait under the name of a draft is not followed', (t) => {
+test('a symbolic link planted under the name of a temporary file is not followed', (t) => {
   const folder = makeFolder(t);
   const path = join(folder, 'secrets.json');
   const elsewhere = join(folder, 'elsewhere');

@@ -37,20 +37,20 @@ test('the embedded Redis keeps its data and its port when it is killed, and its 
   const cut = once(before, 'close');
   process.kill(part.pid!, 'SIGKILL');
   await cut;
-  await waitFor('it runs again', () => events.restarts.length === 1);
+  await waitFor('the part to run again', () => events.restarts.length === 1);
 
   const after = await connectTo(url);
   t.is(await after.get('kopeck'), '1');
   after.disconnect();
-  const stranger = new Redis(url.replace(/:[^:@]*@/, ''), { retryStrategy: () => null });
-  stranger.on('error', () => undefined); // The command below tells the same.
-  await t.throwsAsync(stranger.get('kopeck'), { message: /NOAUTH/ });
-  stranger.disconnect();
+  const unauthenticated = new Redis(url.replace(/:[^:@]*@/, ''), { retryStrategy: () => null });
+  unauthenticated.on('error', () => undefined); // The command below does the same.
+  await t.throwsAsync(unauthenticated.get('kopeck'), { message: /NOAUTH/ });
+  unauthenticated.disconnect();
 });
 
-test('each start has a Redis password of its own, also on data that has kept one', async (t) => {
+test('each start has its own Redis password, even on data of a release that kept one', async (t) => {
   const dataDir = makeFolder(t);
-  // As releases before did, which kept one password for ever.
+  // As earlier releases did, which kept one password permanently.
   writeFileSync(join(dataDir, 'secrets.json'), '{"redisPassword": "kept"}');
   const passwordOfStart = async (): Promise<string> => {
     const context = { env: process.env, values: readEnvironment({}), dataDir, secrets: loadSecrets(dataDir) };
@@ -61,7 +61,7 @@ test('each start has a Redis password of its own, also on data that has kept one
   for (const password of passwords) t.regex(password, /^[A-Za-z0-9_-]{32}$/);
 });
 
-test('where there is no Redis, one sentence says how to get it', (t) => {
+test('if there is no Redis, one sentence explains how to get it', (t) => {
   const error = t.throws(() => findRedis(join(makeFolder(t), 'bin')), { instanceOf: ConfigError });
   t.regex(error?.message ?? '', /install Redis 7 or later .* or set REDIS_URL/);
 });

@@ -24,17 +24,17 @@ async function startSupervisor(t: ExecutionContext, folder: string): Promise<Sup
   const child = spawn(process.execPath, [script, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.teardown(() => child.kill('SIGKILL'));
   const line = await readFirstLine(child.stdout, new AbortController().signal);
-  const told = JSON.parse(line) as Omit<Supervisor, 'child'>;
-  // A test that fails must leave nothing running either.
-  const identities = [...Object.values(told.pids), told.guardian].map(identifyProcess);
+  const started = JSON.parse(line) as Omit<Supervisor, 'child'>;
+  // A failed test must not leave anything running either.
+  const identities = [...Object.values(started.pids), started.guardian].map(identifyProcess);
   t.teardown(() => endProcesses(identities, 100));
-  return { child, ...told };
+  return { child, ...started };
 }
 
-/** A process of which nothing runs any more, whether or not somebody has reaped it. */
+/** A process that no longer runs, whether or not it has been reaped. */
 const isGone = (pid: number): boolean => identifyProcess(pid).startedAt === null;
 
-test('who uses others stops before them, and Redis last', async (t) => {
+test('parts stop before the parts that they use, and Redis stops last', async (t) => {
   const folder = makeFolder(t);
   const { child, pids, guardian } = await startSupervisor(t, folder);
   child.kill('SIGTERM');
@@ -43,21 +43,21 @@ test('who uses others stops before them, and Redis last', async (t) => {
   const diary = readLines(join(folder, 'diary'));
   t.deepEqual(diary.slice(0, 2).toSorted(), ['api', 'worker']);
   t.deepEqual(diary.slice(2), ['s3', 'redis']);
-  await waitFor('nothing is left', () => [...Object.values(pids), guardian].every(isGone));
+  await waitFor('all processes to exit', () => [...Object.values(pids), guardian].every(isGone));
 });
 
-test('a supervisor that is killed leaves nothing running, and its parts still end in order', async (t) => {
+test('a killed supervisor leaves nothing running, and its parts still stop in order', async (t) => {
   const folder = makeFolder(t);
   const { child, pids, guardian } = await startSupervisor(t, folder);
   child.kill('SIGKILL');
-  await waitFor('nothing is left', () => [...Object.values(pids), guardian].every(isGone));
+  await waitFor('all processes to exit', () => [...Object.values(pids), guardian].every(isGone));
   t.deepEqual(readLines(join(folder, 'diary')).slice(2), ['s3', 'redis']);
-  // What it left in its files deceives nobody.
+  // Its leftover files do not mislead anyone.
   t.deepEqual(readEndpoints(join(folder, 'data')), {});
   holdDataDir(join(folder, 'data')).release();
 });
 
-test('a guardian that is killed is replaced by one that knows all parts', async (t) => {
+test('a killed guardian is replaced by one that knows all parts', async (t) => {
   const folder = makeFolder(t);
   const { child, pids, guardian } = await startSupervisor(t, folder);
   process.kill(guardian, 'SIGKILL');
@@ -71,11 +71,11 @@ test('a guardian that is killed is replaced by one that knows all parts', async 
     );
   }
   child.kill('SIGKILL');
-  await waitFor('nothing is left', () => Object.values(pids).every(isGone));
+  await waitFor('all processes to exit', () => Object.values(pids).every(isGone));
   t.pass();
 });
 
-test('what a supervisor left running, killed together with its guardian, is known to the next one', async (t) => {
+test('processes left running by a supervisor that was killed together with its guardian are known to the next one', async (t) => {
   const folder = makeFolder(t);
   const { child, pids, guardian } = await startSupervisor(t, folder);
   process.kill(guardian, 'SIGKILL');
@@ -89,7 +89,7 @@ test('what a supervisor left running, killed together with its guardian, is know
   t.true(Object.values(pids).every(isGone));
 });
 
-test('a second start on the same data folder is refused, and told who holds it', async (t) => {
+test('a second start on the same data folder is refused, and the error identifies the holder', async (t) => {
   const folder = makeFolder(t);
   const { child } = await startSupervisor(t, folder);
   const error = t.throws(() => holdDataDir(join(folder, 'data')), { instanceOf: ConfigError });
@@ -97,7 +97,7 @@ test('a second start on the same data folder is refused, and told who holds it',
   t.regex(error?.message ?? '', /since \d{4}-\d\d-\d\dT/);
 });
 
-test('a lock whose pid is another process by now is taken over', (t) => {
+test('a lock whose pid now belongs to another process is taken over', (t) => {
   const folder = makeFolder(t);
   const lock = holdDataDir(folder);
   const path = join(folder, 'supervisor.json');

@@ -9,26 +9,26 @@ import { makeFolder } from './fake-parts.ts';
 
 const script = fileURLToPath(new URL('fake-npm.js', import.meta.url));
 
-async function startBelowNpm(t: ExecutionContext) {
+async function startUnderNpm(t: ExecutionContext) {
   const file = join(makeFolder(t), 'reason');
   const npm = spawn(process.execPath, [script, file], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.teardown(() => npm.kill('SIGKILL'));
   const pid = Number(await readFirstLine(npm.stdout, new AbortController().signal));
   const readReason = async (): Promise<string> => {
-    await waitFor('it stops', () => existsSync(file) && readFileSync(file, 'utf8') !== '');
+    await waitFor('the command to stop', () => existsSync(file) && readFileSync(file, 'utf8') !== '');
     return readFileSync(file, 'utf8');
   };
   return { npm, pid, readReason };
 }
 
-test('a command stops when its npm is gone, even where a shell stands between them', async (t) => {
-  const { npm, readReason } = await startBelowNpm(t);
+test('a command stops when its npm has exited, even if there is a shell between them', async (t) => {
+  const { npm, readReason } = await startUnderNpm(t);
   npm.kill('SIGKILL');
   t.is(await readReason(), 'npm is gone');
 });
 
-test('a signal is a wish to stop', async (t) => {
-  const { pid, readReason } = await startBelowNpm(t);
+test('a signal requests a stop', async (t) => {
+  const { pid, readReason } = await startUnderNpm(t);
   process.kill(pid, 'SIGHUP');
   t.is(await readReason(), 'SIGHUP');
 });

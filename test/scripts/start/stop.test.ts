@@ -16,7 +16,7 @@ import { createSignInMail } from '../../support/mails.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { makeFolder } from './fake-parts.ts';
 
-/** `npm start` itself, with the parts that it starts, on a folder and a port of its own. */
+/** `npm start` itself, with the parts that it starts, on its own folder and port. */
 async function startAll(t: ExecutionContext) {
   const dataDir = makeFolder(t);
   const { PATH, HOME } = process.env;
@@ -28,17 +28,24 @@ async function startAll(t: ExecutionContext) {
   t.teardown(() => child.kill('SIGKILL'));
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await waitFor('it is ready', () => output.includes('Ready in') || child.exitCode !== null, 90_000);
+  await waitFor(
+    'npm start to be ready',
+    () => output.includes('Ready in') || child.exitCode !== null,
+    90_000,
+  );
   const held = JSON.parse(readFileSync(join(dataDir, 'supervisor.json'), 'utf8')) as {
     parts: Record<string, { pid: number }>;
   };
   const parts = Object.entries(held.parts).map(([name, { pid }]) => ({ name, ...identifyProcess(pid) }));
-  // A test that fails must leave nothing running either.
+  // A failed test must not leave anything running either.
   t.teardown(() => endProcesses(parts, 100));
   return { dataDir, child, ended, parts, endpoints: readEndpoints(dataDir), readOutput: () => output };
 }
 
-/** Strangers at each store that say nothing or begin and do not end, and a client with the password that reads nothing. */
+/**
+ * Unauthenticated connections to each store that send nothing or an unfinished request, and an authenticated client
+ * that reads nothing.
+ */
 async function openConnections(
   t: ExecutionContext,
   { MONGODB_URL, S3_ENDPOINT, REDIS_URL, SMTP_URL }: NodeJS.ProcessEnv,
@@ -55,7 +62,7 @@ async function openConnections(
   await client.db('model_gateway').command({ ping: 1 });
 }
 
-/** A mail that waits is sent by the worker, to the outbox, and the console shows its code. */
+/** A queued mail is sent by the worker to the outbox, and the console shows its code. */
 async function checkMail(
   t: ExecutionContext,
   { REDIS_URL, MASTER_KEY }: NodeJS.ProcessEnv,
@@ -66,7 +73,7 @@ async function checkMail(
   await waitUntilReady(redis);
   const queue = new MailQueue(redis, { masterKey: MASTER_KEY! });
   t.teardown(() => queue.close());
-  // To sign up: an address without a user is mailed no code to sign in with.
+  // A sign-up code: an address without a user is not sent a sign-in code.
   await queue.add(createSignInMail({ purpose: 'signup' }));
   await waitFor('the console to show the mail', () => readOutput().includes('DEV mail to ann@example.com'));
   t.regex(readOutput(), /✓ smtp +embedded server, port \d+: no mail leaves this machine/);
@@ -77,7 +84,7 @@ async function checkMail(
 const isGone = ({ pid }: { pid: number }): boolean => identifyProcess(pid).startedAt === null;
 
 test.serial(
-  'SIGTERM ends all of it with 0, whoever is connected to its stores, and no log has a password',
+  'SIGTERM stops everything and exits with 0, whatever clients are connected to its stores, and no log has a password',
   async (t) => {
     const { dataDir, child, ended, parts, endpoints, readOutput } = await startAll(t);
     t.deepEqual(parts.map(({ name }) => name).toSorted(), [
@@ -105,16 +112,16 @@ test.serial(
   },
 );
 
-test.serial('a second SIGINT ends all of it at once with 130', async (t) => {
+test.serial('a second SIGINT stops everything immediately and exits with 130', async (t) => {
   const { child, ended, parts, endpoints } = await startAll(t);
   await openConnections(t, endpoints as NodeJS.ProcessEnv);
-  // A stopped process does not end by itself, so that there is something to wait for.
+  // A suspended process does not exit, so that there is something to wait for.
   const worker = parts.find(({ name }) => name === 'worker')!;
   process.kill(worker.pid, 'SIGSTOP');
   child.kill('SIGINT');
-  // npm passes a Ctrl-C on: a second one counts when it comes more than a second later.
+  // npm forwards Ctrl-C: a second one counts if it comes more than a second later.
   const again = setInterval(() => child.kill('SIGINT'), 300);
   t.teardown(() => clearInterval(again));
   t.deepEqual(await ended, [130, null]);
-  await waitFor('nothing is left', () => parts.every(isGone));
+  await waitFor('all processes to exit', () => parts.every(isGone));
 });

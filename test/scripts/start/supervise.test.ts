@@ -12,20 +12,20 @@ import { EventLog, fakePart, makeFolder, politeCode, readLines } from './fake-pa
 
 const endless = `setInterval(() => undefined, 1_000); console.log('ready');`;
 
-test('a part that is killed is named with its signal and runs again within a second', async (t) => {
+test('a killed part is reported with its signal and runs again within a second', async (t) => {
   const events = new EventLog();
   const part = new SupervisedPart(fakePart(makeFolder(t), 'one', endless), events);
   t.teardown(() => part.stop());
   await part.start();
   process.kill(part.pid!, 'SIGKILL');
-  await waitFor('it runs again', () => events.restarts.length === 1);
+  await waitFor('the part to run again', () => events.restarts.length === 1);
   t.is(events.deaths[0]?.signal, 'SIGKILL');
   t.true(events.deaths[0]!.restartInMs < 1_000);
   t.is(events.pids.length, 2);
   t.is(part.pid, events.pids[1]);
 });
 
-test('a part that dies again and again is tried again, ever later but never after more than five seconds', async (t) => {
+test('a part that keeps dying is restarted with growing delays of at most five seconds', async (t) => {
   const events = new EventLog();
   const code = `console.error('TypeError: nothing works'); process.exit(3);`;
   const part = new SupervisedPart(fakePart(makeFolder(t), 'one', code, { firstStart: 'retry' }), events);
@@ -42,7 +42,7 @@ test('a part that dies again and again is tried again, ever later but never afte
   t.is(events.deaths[0]?.reason, 'TypeError: nothing works');
 });
 
-test('a part without which nothing runs is not tried again when it does not come up, and says why', async (t) => {
+test('an essential part that does not start is not retried, and the reason is reported', async (t) => {
   const events = new EventLog();
   const part = new SupervisedPart(
     fakePart(makeFolder(t), 'one', `console.error('no room'); process.exit(1);`),
@@ -55,7 +55,7 @@ test('a part without which nothing runs is not tried again when it does not come
   t.is(events.pids.length, 1);
 });
 
-test('a program that does not exist is a part that did not come up', async (t) => {
+test('a program that does not exist is a part that did not start', async (t) => {
   const spec = {
     ...fakePart(makeFolder(t), 'one', ''),
     launch: () => ({ file: '/nowhere/redis', args: [] }),
@@ -64,7 +64,7 @@ test('a program that does not exist is a part that did not come up', async (t) =
   await t.throwsAsync(part.start(), { instanceOf: PartFailed, message: /ENOENT/ });
 });
 
-test('a supervisor without a file left tells of it, and starts part and guardian once it has some', async (t) => {
+test('a supervisor that is out of file descriptors reports it, and starts part and guardian once it has some', async (t) => {
   const program = fileURLToPath(new URL('scarce-supervisor.js', import.meta.url));
   const child = spawn('sh', ['-c', 'ulimit -n 64; exec "$0" "$1"', process.execPath, program], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -79,7 +79,7 @@ test('a supervisor without a file left tells of it, and starts part and guardian
   t.deepEqual(JSON.parse(stdout), ['sleep cannot be started: no files are left to be opened']);
 });
 
-test('a part that the system has no room for is tried again', async (t) => {
+test('a part that failed to start for lack of resources is retried', async (t) => {
   const events = new EventLog();
   const spec = fakePart(makeFolder(t), 'one', endless, { firstStart: 'retry' });
   const launches = [{ file: 'true', args: ['x'.repeat(4_000_000)] }, spec.launch()];
@@ -90,7 +90,7 @@ test('a part that the system has no room for is tried again', async (t) => {
   t.is(events.pids.length, 1);
 });
 
-test('a part that is stopped finishes what is in hand and stays stopped', async (t) => {
+test('a part that is stopped finishes work in progress and stays stopped', async (t) => {
   const folder = makeFolder(t);
   const diary = join(folder, 'diary');
   const events = new EventLog();
@@ -111,18 +111,18 @@ test('a part that does not stop in time is killed', async (t) => {
   t.false(isAlive(events.pids[0]!));
 });
 
-test('a part that is stopped while it waits to be started again does not start', async (t) => {
+test('a part that is stopped while it waits to be restarted does not start', async (t) => {
   const events = new EventLog();
   const part = new SupervisedPart(fakePart(makeFolder(t), 'one', endless), events);
   await part.start();
   process.kill(part.pid!, 'SIGKILL');
-  await waitFor('its death is known', () => events.deaths.length === 1);
+  await waitFor('its death to be detected', () => events.deaths.length === 1);
   await part.stop();
   t.is(events.pids.length, 1);
   t.is(part.pid, undefined);
 });
 
-test('of a stack trace, and of a fatal line of the log, only the message is told, of plain words all', (t) => {
+test('only the message of a stack trace or a fatal log line is reported, but plain text is reported in full', (t) => {
   const trace = `file:///x.js:3\n  throw new Error('a');\n  ^\n\nError: broken: yes\n    at x.js:3:1\n\nNode.js v20.20.2\n`;
   t.is(explainDeath(trace), 'Error: broken: yes');
   t.is(

@@ -14,7 +14,7 @@ interface Refusal {
   readonly stderr: string;
 }
 
-/** Runs `npm start` with something that a person can set wrong. */
+/** Runs `npm start` with a setting that a user can get wrong. */
 async function start(t: ExecutionContext, env: Record<string, string>): Promise<Refusal> {
   const given = { PATH: process.env['PATH'], DATA_DIR: join(makeFolder(t), 'data'), PORT: '0', ...env };
   const child = spawn(process.execPath, [dist('scripts/start/main.js')], {
@@ -30,7 +30,7 @@ async function start(t: ExecutionContext, env: Record<string, string>): Promise<
   return { code: code as number | null, stdout, stderr };
 }
 
-/** Before anything is started, in one line that is no stack. */
+/** Asserts a refusal before anything is started, in one line that is not a stack. */
 async function assertRefused(
   t: ExecutionContext,
   env: Record<string, string>,
@@ -44,29 +44,29 @@ async function assertRefused(
   t.regex(stderr, /^[^\n]+\n$/, what);
 }
 
-test('a DATA_DIR that cannot be used is named, with the reason', async (t) => {
+test('an unusable DATA_DIR is named, with the reason', async (t) => {
   const folder = makeFolder(t);
   writeFileSync(join(folder, 'file'), '');
   symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling'));
   const advice = 'Mend that, or set DATA_DIR to a folder that this user may write to\\.';
-  const refused = async (path: string, reason: string): Promise<void> =>
+  const assertUnusable = async (path: string, reason: string): Promise<void> =>
     await assertRefused(
       t,
       { DATA_DIR: path },
       new RegExp(`^DATA_DIR is ${path}, which cannot be used: ${reason}\\. ${advice}`),
     );
-  await refused('/dev/null', 'it is not a folder');
-  await refused(join(folder, 'file', 'x'), `${join(folder, 'file')} is not a folder`);
-  await refused(
+  await assertUnusable('/dev/null', 'it is not a folder');
+  await assertUnusable(join(folder, 'file', 'x'), `${join(folder, 'file')} is not a folder`);
+  await assertUnusable(
     join(folder, 'dangling'),
     `${join(folder, 'dangling')} is a link to something that is not there`,
   );
-  await refused(join(folder, 'x'.repeat(300)), 'its name is too long');
-  // Node's own way to make folders never comes back from here.
-  if (process.platform === 'linux') await refused('/proc/x/y', '/proc takes no folders');
+  await assertUnusable(join(folder, 'x'.repeat(300)), 'its name is too long');
+  // Node's own recursive mkdir never returns from here.
+  if (process.platform === 'linux') await assertUnusable('/proc/x/y', '/proc takes no folders');
 });
 
-test('a file in DATA_DIR that cannot be used is named, with the reason', async (t) => {
+test('an unusable file in DATA_DIR is named, with the reason', async (t) => {
   for (const [name, make] of [
     ['logs', (path: string) => writeFileSync(path, '')],
     ['redis', (path: string) => writeFileSync(path, '')],
@@ -90,7 +90,7 @@ for (const [content, reason] of [
   ['{"masterKey": "short"}', '"masterKey" must have at least 32 characters'],
   ['{"mongodbPassword": "two words"}', '"mongodbPassword" must match'],
 ] as const) {
-  test(`secrets.json of the content ${content || 'nothing'} is never replaced by itself`, async (t) => {
+  test(`secrets.json containing ${content || 'nothing'} is never replaced automatically`, async (t) => {
     const folder = makeFolder(t);
     writeFileSync(join(folder, 'secrets.json'), content);
     const expected = `^${join(folder, 'secrets.json')} is damaged: ${reason}.*\\. Put a copy of it there; or, without one, move it away`;
@@ -98,15 +98,15 @@ for (const [content, reason] of [
   });
 }
 
-test('what locks a folder, damaged, keeps nobody from it', async (t) => {
+test('a damaged lock file does not block the folder', async (t) => {
   const folder = makeFolder(t);
   writeFileSync(join(folder, 'supervisor.json'), '{"pid": 1');
   writeFileSync(join(folder, 'endpoints.json'), '');
-  // Far enough to be told of the next mistake.
+  // Far enough to report the next mistake.
   await assertRefused(t, { DATA_DIR: folder, HOST: '10.255.255.1' }, /^HOST is 10\.255\.255\.1/);
 });
 
-test('an address that the api cannot listen on is named before anything is started', async (t) => {
+test('an address that the api cannot listen on is reported before anything is started', async (t) => {
   const server = createServer().listen(0, '127.0.0.1');
   t.teardown(() => server.close());
   await once(server, 'listening');
@@ -125,7 +125,7 @@ test('an address that the api cannot listen on is named before anything is start
   await assertRefused(t, { HOST: '999.1.1.1' }, /^HOST is 999\.1\.1\.1, a name that leads to no address: /);
 });
 
-test('a catalog that cannot be read is named, with the reason', async (t) => {
+test('an unreadable catalog is named, with the reason', async (t) => {
   const folder = makeFolder(t);
   const advice = 'Set CATALOG to the file of your models\\.';
   const missing = join(folder, 'none.yaml');
@@ -141,7 +141,7 @@ test('a catalog that cannot be read is named, with the reason', async (t) => {
   );
 });
 
-test('an option of MONGODB_URL that there is not is told at once, and never the password', async (t) => {
+test('an unknown option of MONGODB_URL is reported immediately, without the password', async (t) => {
   const env = { MONGODB_URL: 'mongodb://u:hushhush@127.0.0.1:1/?retries=1' };
   await assertRefused(t, env, /^MONGODB_URL is not valid: (?!.*hushhush).*retries/);
 });
@@ -150,7 +150,7 @@ for (const [command, entry] of [
   ['npm start', 'scripts/start/main.js'],
   ['npm run api', 'api/main.js'],
 ] as const) {
-  test(`${command} takes no arguments: it says so, and starts nothing`, async (t) => {
+  test(`${command} takes no arguments: it reports them and starts nothing`, async (t) => {
     const child = spawn(process.execPath, [dist(entry), '--help'], {
       env: { PATH: process.env['PATH'], DATA_DIR: makeFolder(t), PORT: '0' },
       stdio: ['ignore', 'ignore', 'pipe'],

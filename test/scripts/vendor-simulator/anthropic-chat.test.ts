@@ -22,17 +22,17 @@ const THINKING = { type: 'enabled', budget_tokens: 1024 };
 
 const bodies: readonly [string, Json][] = [
   ['a text', { messages: MESSAGES }],
-  ['thoughts', { messages: MESSAGES, thinking: THINKING }],
-  ['thoughts that are not shown', { messages: MESSAGES, thinking: { ...THINKING, display: 'omitted' } }],
-  ['calls', { model: 'claude-parallel', messages: MESSAGES, tools: TOOLS, thinking: THINKING }],
-  ['what was found', { messages: MESSAGES, tools: [SEARCH] }],
-  ['a bounded answer', { messages: MESSAGES, max_tokens: 2 }],
-  ['what a cache held', { model: 'claude-cached-cachewrite', messages: MESSAGES, system: 'be kind to all' }],
+  ['thinking', { messages: MESSAGES, thinking: THINKING }],
+  ['hidden thinking', { messages: MESSAGES, thinking: { ...THINKING, display: 'omitted' } }],
+  ['tool calls', { model: 'claude-parallel', messages: MESSAGES, tools: TOOLS, thinking: THINKING }],
+  ['search results', { messages: MESSAGES, tools: [SEARCH] }],
+  ['a limited answer', { messages: MESSAGES, max_tokens: 2 }],
+  ['cached tokens', { model: 'claude-cached-cachewrite', messages: MESSAGES, system: 'be kind to all' }],
   ['a refusal', { messages: [{ role: 'user', content: 'blockme now' }] }],
 ];
 
 for (const [what, body] of bodies) {
-  test(`${what}: a stream adds up to what a whole answer says`, async (t) => {
+  test(`${what}: a stream adds up to the same result as a whole response`, async (t) => {
     const { askAnthropic } = await startDialectsRig(t);
     const whole = await readJson(await askAnthropic(body));
     const added = addUpAnthropic(await readEvents(await askAnthropic({ ...body, stream: true })));
@@ -45,7 +45,7 @@ for (const [what, body] of bodies) {
   });
 }
 
-test('a stream’s events come in the vendor’s order, with a ping and blanks after the JSON', async (t) => {
+test("a stream's events come in the vendor's order, with a ping and with spaces after the JSON", async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const response = await askAnthropic({ messages: MESSAGES, thinking: THINKING, stream: true });
   const text = await response.text();
@@ -64,7 +64,7 @@ test('a stream’s events come in the vendor’s order, with a ping and blanks a
   );
 });
 
-test('usage begins with the input and one token, and ends with all of it', async (t) => {
+test('usage starts with the input and one token, and ends with all of it', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const events = await readEvents(
     await askAnthropic({ messages: MESSAGES, thinking: THINKING, tools: [SEARCH], stream: true }),
@@ -79,7 +79,7 @@ test('usage begins with the input and one token, and ends with all of it', async
   });
 });
 
-test('what a cache held stands beside the input, not in it', async (t) => {
+test('cached tokens are counted beside the input, not in it', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const body = {
     model: 'claude-cached-cachewrite',
@@ -90,7 +90,7 @@ test('what a cache held stands beside the input, not in it', async (t) => {
   t.like(usage, { input_tokens: 2, cache_read_input_tokens: 4, cache_creation_input_tokens: 2 });
 });
 
-test('a call begins with an empty piece, and is nothing more where the tool takes nothing', async (t) => {
+test('a tool call starts with an empty piece, and has no other if the tool takes no arguments', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const body = { model: 'claude-parallel', messages: MESSAGES, tools: TOOLS, stream: true };
   const events = await readEvents(await askAnthropic(body));
@@ -107,23 +107,23 @@ test('a call begins with an empty piece, and is nothing more where the tool take
   );
 });
 
-test('tools are called as the choice says, each call under an id of its own, until there is a result', async (t) => {
+test('tools are called as tool_choice specifies, each call under its own id, until there is a result', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const namesOf = (answer: Json): unknown[] => digList(answer, 'content').map((block) => block['name']);
-  const ask = async (body: Json): Promise<Json> =>
+  const send = async (body: Json): Promise<Json> =>
     readJson(await askAnthropic({ model: 'claude-parallel', tools: TOOLS, messages: MESSAGES, ...body }));
-  t.deepEqual(namesOf(await ask({})), ['look', 'wait']);
-  t.deepEqual(namesOf(await ask({ model: 'claude-sim' })), ['look']);
-  t.deepEqual(namesOf(await ask({ tool_choice: { type: 'auto', disable_parallel_tool_use: true } })), [
+  t.deepEqual(namesOf(await send({})), ['look', 'wait']);
+  t.deepEqual(namesOf(await send({ model: 'claude-sim' })), ['look']);
+  t.deepEqual(namesOf(await send({ tool_choice: { type: 'auto', disable_parallel_tool_use: true } })), [
     'look',
   ]);
-  t.deepEqual(namesOf(await ask({ tool_choice: { type: 'tool', name: 'wait' } })), ['wait']);
-  t.deepEqual(namesOf(await ask({ tool_choice: { type: 'none' } })), [undefined]);
+  t.deepEqual(namesOf(await send({ tool_choice: { type: 'tool', name: 'wait' } })), ['wait']);
+  t.deepEqual(namesOf(await send({ tool_choice: { type: 'none' } })), [undefined]);
 
   const messages: Json[] = [...MESSAGES];
   const ids = new Set<unknown>();
   for (let round = 0; round < 3; round += 1) {
-    const called = await ask({ messages });
+    const called = await send({ messages });
     t.is(called['stop_reason'], 'tool_use');
     const uses = digList(called, 'content');
     uses.forEach((use) => ids.add(use['id']));
@@ -131,14 +131,14 @@ test('tools are called as the choice says, each call under an id of its own, unt
       { role: 'assistant', content: uses },
       { role: 'user', content: uses.map((use) => ({ type: 'tool_result', tool_use_id: use['id'] })) },
     );
-    const answered = await ask({ messages });
+    const answered = await send({ messages });
     t.is(dig(answered, 'content', 0, 'text'), 'You said: hello there');
     messages.push({ role: 'assistant', content: answered['content'] }, ...MESSAGES);
   }
   t.is(ids.size, 6);
 });
 
-test('a search is told as a call, its results and a text that cites them', async (t) => {
+test('a search is reported as a call, its results and a text that cites them', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const answer = await readJson(await askAnthropic({ messages: MESSAGES, tools: [SEARCH] }));
   const [use, found, first, cited] = digList(answer, 'content');
@@ -151,7 +151,7 @@ test('a search is told as a call, its results and a text that cites them', async
   });
 });
 
-test('a paused turn goes on where it stopped, and both halves cost what the whole would', async (t) => {
+test('a paused turn continues where it stopped, and both halves cost the same as the whole', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const body = { model: 'claude-pauseturn', thinking: THINKING, tools: [SEARCH] };
   const paused = await readJson(await askAnthropic({ ...body, messages: MESSAGES }));
@@ -174,7 +174,7 @@ test('a schema is followed', async (t) => {
   t.deepEqual(JSON.parse(digText(answer, 'content', 0, 'text')), { at: 'simulated' });
 });
 
-test('usage is told elsewhere, or not at all, where that is asked for', async (t) => {
+test('usage is reported elsewhere or not at all on request', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const place = async (word: string): Promise<unknown[]> => {
     const events = await readEvents(
@@ -190,7 +190,7 @@ test('usage is told elsewhere, or not at all, where that is asked for', async (t
   t.deepEqual(await place('outputusage'), [1, 4]);
 });
 
-test('the end of a stream is left out, or comes twice, where that is asked for', async (t) => {
+test('the end of a stream is left out or sent twice on request', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const namesOf = async (word: string): Promise<unknown[]> => {
     const body = { model: `claude-sim+${word}`, messages: MESSAGES, stream: true };

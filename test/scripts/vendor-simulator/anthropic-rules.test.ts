@@ -21,46 +21,70 @@ const USE = { type: 'tool_use', id: 'toolu_1', name: 'look', input: { at: 'x' } 
 const RESULT = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'sunny' };
 const PNG = makePng(2, 2, [1, 2, 3]).toString('base64');
 
-const say = (content: unknown): Json => ({ messages: [{ role: 'user', content }] });
+const userRequest = (content: unknown): Json => ({ messages: [{ role: 'user', content }] });
 const image = (media_type: string, data: string): Json =>
-  say([{ type: 'image', source: { type: 'base64', media_type, data } }]);
+  userRequest([{ type: 'image', source: { type: 'base64', media_type, data } }]);
 const loop = (...blocks: Json[]): Json[] => [HELLO, { role: 'assistant', content: blocks }];
 
-/** What is wrong with it, the request, and the vendor's words. */
+/** What is wrong with the request, the request, and the vendor's error message. */
 const refused: readonly [string, Json, RegExp][] = [
-  ['no bound', { messages: [HELLO], max_tokens: undefined }, /^max_tokens: Field required$/],
-  ['a bound of 0', { messages: [HELLO], max_tokens: 0 }, /^max_tokens: /],
+  ['no limit', { messages: [HELLO], max_tokens: undefined }, /^max_tokens: Field required$/],
+  ['a limit of 0', { messages: [HELLO], max_tokens: 0 }, /^max_tokens: /],
   ['an unknown field', { messages: [HELLO], n: 1 }, /^n: Extra inputs are not permitted$/],
   ['an unknown field of a message', { messages: [{ ...HELLO, name: 'x' }] }, /^messages\.0\.name: Extra/],
   ['no messages', { messages: [] }, /at least one message/],
   ['a system message', { messages: [{ role: 'system', content: 'x' }, HELLO] }, /top-level `system`/],
-  ['the model first', { messages: [{ role: 'assistant', content: 'x' }, HELLO] }, /first message must use/],
-  ['empty content', say(''), /non-empty content/],
-  ['an empty text', say([{ type: 'text', text: '' }]), /text content blocks must be non-empty/],
-  ['blanks', say([{ type: 'text', text: ' \n' }]), /non-whitespace/],
-  ['an empty rule', { messages: [HELLO], system: [{ type: 'text', text: '' }] }, /^system: text content/],
-  ['an unknown block', say([{ type: 'input_audio' }]), /Input tag 'input_audio'/],
+  [
+    'a first message from the model',
+    { messages: [{ role: 'assistant', content: 'x' }, HELLO] },
+    /first message must use/,
+  ],
+  ['empty content', userRequest(''), /non-empty content/],
+  ['an empty text', userRequest([{ type: 'text', text: '' }]), /text content blocks must be non-empty/],
+  ['only white space', userRequest([{ type: 'text', text: ' \n' }]), /non-whitespace/],
+  [
+    'an empty system prompt',
+    { messages: [HELLO], system: [{ type: 'text', text: '' }] },
+    /^system: text content/,
+  ],
+  ['an unknown block', userRequest([{ type: 'input_audio' }]), /Input tag 'input_audio'/],
   [
     'an unknown field of a block',
-    say([{ type: 'text', text: 'x', name: 'y' }]),
+    userRequest([{ type: 'text', text: 'x', name: 'y' }]),
     /content\.0\.text\.name: Extra/,
   ],
-  ['a picture of the model', { messages: loop({ type: 'image', source: {} }) }, /only be in `user` messages/],
-  ['a hot temperature', { messages: [HELLO], temperature: 1.5 }, /^temperature: .*less than or equal to 1$/],
-  ['a negative one', { messages: [HELLO], temperature: -0.1 }, /^temperature: .*greater than or equal to 0$/],
-  ['a small budget', { messages: [HELLO], thinking: { ...THINKING, budget_tokens: 1023 } }, /equal to 1024$/],
   [
-    'a budget like the bound',
+    'an image from the model',
+    { messages: loop({ type: 'image', source: {} }) },
+    /only be in `user` messages/,
+  ],
+  [
+    'a temperature that is too high',
+    { messages: [HELLO], temperature: 1.5 },
+    /^temperature: .*less than or equal to 1$/,
+  ],
+  [
+    'a negative temperature',
+    { messages: [HELLO], temperature: -0.1 },
+    /^temperature: .*greater than or equal to 0$/,
+  ],
+  [
+    'a budget that is too small',
+    { messages: [HELLO], thinking: { ...THINKING, budget_tokens: 1023 } },
+    /equal to 1024$/,
+  ],
+  [
+    'a budget equal to the limit',
     { messages: [HELLO], max_tokens: 1024, thinking: THINKING },
     /must be greater than/,
   ],
   ['no budget', { messages: [HELLO], thinking: { type: 'enabled' } }, /budget_tokens: Field required/],
   [
-    'a budget of adaptive',
+    'a budget with adaptive thinking',
     { messages: [HELLO], thinking: { ...THINKING, type: 'adaptive' } },
     /adaptive\.budget/,
   ],
-  ['thinking of no kind', { messages: [HELLO], thinking: { type: 'hard' } }, /Input tag 'hard'/],
+  ['thinking without a type', { messages: [HELLO], thinking: { type: 'hard' } }, /Input tag 'hard'/],
   [
     'thinking and temperature',
     { messages: [HELLO], thinking: THINKING, temperature: 0.5 },
@@ -94,39 +118,35 @@ const refused: readonly [string, Json, RegExp][] = [
     { messages: [HELLO], output_config: { format: { type: 'json_schema', schema: {}, name: 'x' } } },
     /format\.name: Extra/,
   ],
-  ['a blank stop', { messages: [HELLO], stop_sequences: ['\n'] }, /^stop_sequences/],
+  ['a blank stop sequence', { messages: [HELLO], stop_sequences: ['\n'] }, /^stop_sequences/],
   ['a tool without schema', { messages: [HELLO], tools: [{ name: 'look' }] }, /input_schema: Field required/],
   [
     'a schema without type',
     { messages: [HELLO], tools: [{ name: 'a', input_schema: {} }] },
     /schema\.type: Field/,
   ],
-  ['a tool of OpenAI’s form', { messages: [HELLO], tools: [{ type: 'function' }] }, /Input tag 'function'/],
+  ["a tool in OpenAI's format", { messages: [HELLO], tools: [{ type: 'function' }] }, /Input tag 'function'/],
   ['a name with a dot', { messages: [HELLO], tools: [{ ...TOOL, name: 'a.b' }] }, /should match pattern/],
-  ['tools of one name', { messages: [HELLO], tools: [TOOL, TOOL] }, /names must be unique/],
-  ['a choice of nothing', { messages: [HELLO], tool_choice: { type: 'auto' } }, /while providing tools/],
+  ['tools with the same name', { messages: [HELLO], tools: [TOOL, TOOL] }, /names must be unique/],
+  ['a choice without a tool', { messages: [HELLO], tool_choice: { type: 'auto' } }, /while providing tools/],
   [
-    'a choice of a stranger',
+    'a choice of an unknown tool',
     { messages: [HELLO], tools: [TOOL], tool_choice: { type: 'tool', name: 'x' } },
     /'x' not found/,
   ],
-  [
-    'a call that nobody answers',
-    { messages: [...loop(USE), HELLO] },
-    /without `tool_result` blocks.*toolu_1/,
-  ],
+  ['a call without a result', { messages: [...loop(USE), HELLO] }, /without `tool_result` blocks.*toolu_1/],
   ['a call at the end', { messages: loop(USE) }, /without `tool_result` blocks/],
   [
-    'a result after a text',
+    'a result after text',
     { messages: [...loop(USE), { role: 'user', content: [{ type: 'text', text: 'x' }, RESULT] }] },
     /without `tool_result` blocks/,
   ],
   [
-    'two results of one call',
+    'two results for one call',
     { messages: [...loop(USE), { role: 'user', content: [RESULT, RESULT] }] },
     /single result/,
   ],
-  ['a result of no call', say([RESULT]), /unexpected `tool_use_id`.*toolu_1/],
+  ['a result without a call', userRequest([RESULT]), /unexpected `tool_use_id`.*toolu_1/],
   [
     'an id used twice',
     {
@@ -141,26 +161,34 @@ const refused: readonly [string, Json, RegExp][] = [
   ],
   ['an id with a dot', { messages: loop({ ...USE, id: 'a.b' }) }, /tool_use\.id: String should match/],
   [
-    'an input that is text',
+    'an input that is a string',
     { messages: loop({ ...USE, input: '{}' }) },
     /input: Input should be a valid dict/,
   ],
   [
-    'thinking without thoughts before a result',
+    'thinking without a thinking block before a result',
     { messages: [...loop(USE), { role: 'user', content: [RESULT] }], tools: [TOOL], thinking: THINKING },
     /^messages\.1\.content\.0\.type: Expected `thinking`/,
   ],
   [
-    'thoughts with a foreign signature',
+    'a thinking block with a foreign signature',
     { messages: [...loop({ type: 'thinking', thinking: 'x', signature: 'y' }), HELLO] },
     /Invalid `signature` in `thinking` block/,
   ],
-  ['a type that is not the picture’s', image('image/jpeg', PNG), /appears to be a image\/png image/],
-  ['a type that is none', image('image/bmp', PNG), /media_type: Input should be/],
-  ['bytes that are no picture', image('image/png', 'aGVsbG8='), /Could not process image/],
+  ['a media type that differs from the image', image('image/jpeg', PNG), /appears to be a image\/png image/],
+  ['an unsupported media type', image('image/bmp', PNG), /media_type: Input should be/],
+  ['bytes that are not an image', image('image/png', 'aGVsbG8='), /Could not process image/],
   ['text that is not base64', image('image/png', '?'), /invalid base64/],
-  ['a link to a file', say([{ type: 'image', source: { type: 'url', url: 'file:///x' } }]), /HTTP\(S\)/],
-  ['an end in blanks', { messages: [HELLO, { role: 'assistant', content: 'so ' }] }, /trailing whitespace/],
+  [
+    'a link to a file',
+    userRequest([{ type: 'image', source: { type: 'url', url: 'file:///x' } }]),
+    /HTTP\(S\)/,
+  ],
+  [
+    'trailing white space',
+    { messages: [HELLO, { role: 'assistant', content: 'so ' }] },
+    /trailing whitespace/,
+  ],
 ];
 
 for (const [what, body, words] of refused) {
@@ -175,19 +203,19 @@ for (const [what, body, words] of refused) {
   });
 }
 
-test('a call without key or version is refused', async (t) => {
+test('a call without a key or version is refused', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const body = { messages: [HELLO] };
-  const ask = async (options: AskOptions): Promise<unknown[]> => {
+  const send = async (options: AskOptions): Promise<unknown[]> => {
     const response = await askAnthropic(body, options);
     return [response.status, dig(await readJson(response), 'error', 'type')];
   };
-  t.deepEqual(await ask({ key: null }), [401, 'authentication_error']);
-  t.deepEqual(await ask({ headers: { 'anthropic-version': 'new' } }), [400, 'invalid_request_error']);
-  t.deepEqual(await ask({ key: null, headers: { authorization: 'Bearer sk' } }), [200, undefined]);
+  t.deepEqual(await send({ key: null }), [401, 'authentication_error']);
+  t.deepEqual(await send({ headers: { 'anthropic-version': 'new' } }), [400, 'invalid_request_error']);
+  t.deepEqual(await send({ key: null, headers: { authorization: 'Bearer sk' } }), [200, undefined]);
 });
 
-test('what the vendor takes is taken', async (t) => {
+test('requests that the vendor accepts are accepted', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const taken: readonly Json[] = [
     { messages: [HELLO, HELLO, { role: 'assistant', content: 'so' }, HELLO] },
@@ -200,12 +228,12 @@ test('what the vendor takes is taken', async (t) => {
       output_config: { effort: 'low' },
     },
     image('image/png', PNG),
-    say([
+    userRequest([
       { type: 'image', source: { type: 'url', url: 'https://pictures.example/x.png' } },
       { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' } },
       { type: 'text', text: 'what is this' },
     ]),
-    // A result may come in a message of its own before the user goes on: they are one turn.
+    // A result may come in its own message before the user continues: both are one turn.
     { messages: [...loop(USE), { role: 'user', content: [RESULT] }, HELLO], tools: [TOOL] },
   ];
   for (const body of taken) {
@@ -214,7 +242,7 @@ test('what the vendor takes is taken', async (t) => {
   }
 });
 
-test('thoughts come back as they were issued, or not at all', async (t) => {
+test('thinking must be returned as it was issued, or not at all', async (t) => {
   const { askAnthropic } = await startDialectsRig(t);
   const request = { tools: [TOOL], thinking: THINKING };
   const first = await readJson(await askAnthropic({ ...request, messages: [HELLO] }));

@@ -14,10 +14,10 @@ import {
 const KEY = 'sk-sim-0123456789';
 const HELLO = 'hello there, what is this';
 
-type Ask = (words?: string, options?: AskOptions & { readonly stream?: boolean }) => Promise<Response>;
+type Send = (words?: string, options?: AskOptions & { readonly stream?: boolean }) => Promise<Response>;
 
-/** The same small call in each dialect, with words in the model's name. */
-function asAll({ askOpenAi, askAnthropic, askGemini }: DialectsRig): Readonly<Record<string, Ask>> {
+/** The same small call in each dialect, with fault words in the model's name. */
+function sendersFor({ askOpenAi, askAnthropic, askGemini }: DialectsRig): Readonly<Record<string, Send>> {
   const name = (model: string, words: string): string => (words === '' ? model : `${model}+${words}`);
   const messages = [{ role: 'user', content: HELLO }];
   return {
@@ -45,12 +45,12 @@ interface Counted {
 const SYSTEM = 'be short and kind';
 const TOOL = { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] };
 const PNG = makePng(2, 2, [1, 2, 3]).toString('base64');
-/** Blanks within JSON, which a dialect that carries objects cannot keep. */
+/** Spaces within JSON, which a dialect that carries objects cannot preserve. */
 const RESULT = '{ "sky": "sunny all day", "wind": 3 }';
 
-/** The same conversation in each dialect, up to a tool's call or with its result, however each carries it. */
-const conversations: Readonly<Record<string, (rig: DialectsRig, isAnswered: boolean) => Promise<Counted>>> = {
-  async openai({ askOpenAi }, isAnswered) {
+/** The same conversation in each dialect, up to a tool call or including its result. */
+const conversations: Readonly<Record<string, (rig: DialectsRig, hasResult: boolean) => Promise<Counted>>> = {
+  async openai({ askOpenAi }, hasResult) {
     const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":"x"}' } };
     const answer = await readJson(
       await askOpenAi({
@@ -65,7 +65,7 @@ const conversations: Readonly<Record<string, (rig: DialectsRig, isAnswered: bool
               { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } },
             ],
           },
-          ...(isAnswered
+          ...(hasResult
             ? [
                 { role: 'assistant', content: 'let me see', tool_calls: [call] },
                 { role: 'tool', tool_call_id: 'call_1', content: RESULT },
@@ -86,7 +86,7 @@ const conversations: Readonly<Record<string, (rig: DialectsRig, isAnswered: bool
     };
   },
 
-  async anthropic({ askAnthropic }, isAnswered) {
+  async anthropic({ askAnthropic }, hasResult) {
     const answer = await readJson(
       await askAnthropic({
         thinking: { type: 'adaptive' },
@@ -100,7 +100,7 @@ const conversations: Readonly<Record<string, (rig: DialectsRig, isAnswered: bool
               { type: 'text', text: HELLO },
             ],
           },
-          ...(isAnswered
+          ...(hasResult
             ? [
                 {
                   role: 'assistant',
@@ -130,7 +130,7 @@ const conversations: Readonly<Record<string, (rig: DialectsRig, isAnswered: bool
     };
   },
 
-  async gemini({ askGemini }, isAnswered) {
+  async gemini({ askGemini }, hasResult) {
     const answer = await readJson(
       await askGemini('gemini-sim', {
         systemInstruction: { parts: [{ text: SYSTEM }] },
@@ -138,7 +138,7 @@ const conversations: Readonly<Record<string, (rig: DialectsRig, isAnswered: bool
         tools: [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: TOOL }] }],
         contents: [
           { role: 'user', parts: [{ text: HELLO }, { inlineData: { mimeType: 'image/png', data: PNG } }] },
-          ...(isAnswered
+          ...(hasResult
             ? [
                 {
                   role: 'model',
@@ -165,7 +165,7 @@ const conversations: Readonly<Record<string, (rig: DialectsRig, isAnswered: bool
   },
 };
 
-test('the same conversation gets the same answer and the same counts in all dialects', async (t) => {
+test('the same conversation gets the same answer and the same token counts in all dialects', async (t) => {
   const rig = await startDialectsRig(t);
   const words = 4 + 5;
   for (const [dialect, converse] of Object.entries(conversations)) {
@@ -182,8 +182,8 @@ test('the same conversation gets the same answer and the same counts in all dial
   }
 });
 
-/** Word, then each vendor's status and its own name of the trouble. */
-const troubles: readonly [string, Readonly<Record<string, readonly [number, string]>>][] = [
+/** A fault word, then each vendor's status and its own name for the error. */
+const vendorErrors: readonly [string, Readonly<Record<string, readonly [number, string]>>][] = [
   [
     'revoked',
     {
@@ -234,11 +234,11 @@ const troubles: readonly [string, Readonly<Record<string, readonly [number, stri
   ],
 ];
 
-for (const [word, expected] of troubles) {
-  test(`${word} is what each vendor makes of it, by the model’s name and by the key`, async (t) => {
+for (const [word, expected] of vendorErrors) {
+  test(`${word} gives each vendor's own error, whether set by the model's name or by the key`, async (t) => {
     const rig = await startDialectsRig(t);
-    for (const [dialect, ask] of Object.entries(asAll(rig))) {
-      for (const response of [await ask(word), await ask('', { key: `${KEY}+${word}` })]) {
+    for (const [dialect, send] of Object.entries(sendersFor(rig))) {
+      for (const response of [await send(word), await send('', { key: `${KEY}+${word}` })]) {
         const [status, name] = expected[dialect] ?? [0, ''];
         const { error } = await readJson(response);
         t.is(response.status, status, dialect);
@@ -248,8 +248,8 @@ for (const [word, expected] of troubles) {
   });
 }
 
-test('an empty account of Anthropic’s is told by its text alone, an unknown key of Google’s by a reason', async (t) => {
-  const { anthropic, gemini } = asAll(await startDialectsRig(t));
+test('an Anthropic account without credit is recognizable only by the message, and an unknown Google key by a reason', async (t) => {
+  const { anthropic, gemini } = sendersFor(await startDialectsRig(t));
   const empty = await readJson((await anthropic?.('exhausted')) as Response);
   t.regex(digText(empty, 'error', 'message'), /credit balance is too low/);
   const unknown = await readJson((await gemini?.('revoked')) as Response);
@@ -257,9 +257,9 @@ test('an empty account of Anthropic’s is told by its text alone, an unknown ke
   t.true(JSON.stringify(dig(unknown, 'error', 'details')).includes(KEY));
 });
 
-test('when to come back is a header, or in the body at Google', async (t) => {
-  for (const [dialect, ask] of Object.entries(asAll(await startDialectsRig(t)))) {
-    const response = await ask('fail-429+retry-1500');
+test('the retry delay is a header, or in the body for Google', async (t) => {
+  for (const [dialect, send] of Object.entries(sendersFor(await startDialectsRig(t)))) {
+    const response = await send('fail-429+retry-1500');
     const isGemini = dialect === 'gemini';
     t.is(response.headers.get('retry-after'), isGemini ? null : '2', dialect);
     t.is(response.headers.get('retry-after-ms'), isGemini ? null : '1500', dialect);
@@ -268,33 +268,33 @@ test('when to come back is a header, or in the body at Google', async (t) => {
   }
 });
 
-test('a key is repeated in errors of every dialect where that is asked for', async (t) => {
-  for (const [dialect, ask] of Object.entries(asAll(await startDialectsRig(t)))) {
-    t.true((await (await ask('fail-500+echokey')).text()).includes(KEY), dialect);
-    t.false((await (await ask('fail-500')).text()).includes(KEY), dialect);
+test('errors of every dialect repeat the key on request', async (t) => {
+  for (const [dialect, send] of Object.entries(sendersFor(await startDialectsRig(t)))) {
+    t.true((await (await send('fail-500+echokey')).text()).includes(KEY), dialect);
+    t.false((await (await send('fail-500')).text()).includes(KEY), dialect);
   }
 });
 
-test('an error within a stream is of the dialect’s form, after what was said', async (t) => {
+test("an error within a stream has the dialect's format and follows the content already sent", async (t) => {
   const forms: Readonly<Record<string, RegExp>> = {
     openai: /\n\ndata: \{"error":\{[^\n]*\}\}\n\n$/,
     anthropic: /\n\nevent: error\ndata: \{"type":"error","error":\{"type":"overloaded_error"[^\n]*\n\n$/,
     gemini: /\r\n\r\n\{\n {2}"error": \{\n {4}"code": 503,[^]*\}$/,
   };
-  for (const [dialect, ask] of Object.entries(asAll(await startDialectsRig(t)))) {
-    const response = await ask('streamerror-2', { stream: true });
+  for (const [dialect, send] of Object.entries(sendersFor(await startDialectsRig(t)))) {
+    const response = await send('streamerror-2', { stream: true });
     t.is(response.status, 200);
     t.regex(await response.text(), forms[dialect] ?? /^$/, dialect);
   }
 });
 
-test('a stream that is cut ends without its end, one that stalls waits for its caller to go', async (t) => {
+test('a stream that is cut has no end marker, and one that stalls waits for its caller to disconnect', async (t) => {
   const rig = await startDialectsRig(t);
-  for (const [dialect, ask] of Object.entries(asAll(rig))) {
-    await t.throwsAsync(async () => (await ask('cut-2', { stream: true })).text(), undefined, dialect);
-    await t.throwsAsync(async () => (await ask('cutbytes-20')).text(), undefined, dialect);
+  for (const [dialect, send] of Object.entries(sendersFor(rig))) {
+    await t.throwsAsync(async () => (await send('cut-2', { stream: true })).text(), undefined, dialect);
+    await t.throwsAsync(async () => (await send('cutbytes-20')).text(), undefined, dialect);
     for (const words of ['stall-2', 'hang']) {
-      const response = await ask(words, { stream: true });
+      const response = await send(words, { stream: true });
       const entry = rig.simulator.requests.entries.at(-1);
       t.is(entry?.isOver, false);
       await response.body?.cancel();
@@ -304,10 +304,10 @@ test('a stream that is cut ends without its end, one that stalls waits for its c
   }
 });
 
-test('nonsense is nonsense in every dialect, and a body that is no JSON is refused in its form', async (t) => {
+test("nonsense responses are sent in every dialect, and a body that is not JSON is refused in the dialect's format", async (t) => {
   const rig = await startDialectsRig(t);
-  for (const [dialect, ask] of Object.entries(asAll(rig))) {
-    const response = await ask('garbage');
+  for (const [dialect, send] of Object.entries(sendersFor(rig))) {
+    const response = await send('garbage');
     t.is(response.status, 200);
     await t.throwsAsync(() => response.json(), undefined, dialect);
   }
@@ -322,28 +322,28 @@ test('nonsense is nonsense in every dialect, and a body that is no JSON is refus
   t.is(dig(await send('/v1beta/models/x:generateContent'), 'error', 'status'), 'INVALID_ARGUMENT');
 });
 
-test('a path that is none is not found, in the form of the dialect whose it would be', async (t) => {
+test('an unknown path is not found, in the format of the dialect that it resembles', async (t) => {
   const { simulator } = await startDialectsRig(t);
-  const ask = async (path: string): Promise<Json> => {
+  const send = async (path: string): Promise<Json> => {
     const response = await fetch(`${simulator.url}${path}`, { method: 'POST', body: '{}' });
     t.is(response.status, 404, path);
     return readJson(response);
   };
-  t.like(await ask('/v1/nothing'), { error: { type: 'invalid_request_error' } });
-  t.like(await ask('/v1/messages/nothing'), { type: 'error', error: { type: 'not_found_error' } });
-  t.like(await ask('/v1beta/models/x:nothing'), { error: { status: 'NOT_FOUND' } });
+  t.like(await send('/v1/nothing'), { error: { type: 'invalid_request_error' } });
+  t.like(await send('/v1/messages/nothing'), { type: 'error', error: { type: 'not_found_error' } });
+  t.like(await send('/v1beta/models/x:nothing'), { error: { status: 'NOT_FOUND' } });
 });
 
-test('calls of all dialects wait in one line, and are counted and remembered alike', async (t) => {
+test('calls of all dialects wait in one queue, and are counted and recorded alike', async (t) => {
   const rig = await startDialectsRig(t, {
     cost: { perCallMs: 60_000, maxConcurrency: 1, overflow: 'reject' },
   });
   const messages = [{ role: 'user', content: 'x' }];
-  // The simulator ends before it does.
+  // The simulator stops before this call finishes.
   rig.askOpenAi({ model: 'gpt-held', messages }).catch(() => undefined);
   await rig.simulator.requests.waitFor((entry) => entry.model === 'gpt-held');
-  for (const [dialect, ask] of Object.entries(asAll(rig))) {
-    t.is((await ask()).status, 429, dialect);
+  for (const [dialect, send] of Object.entries(sendersFor(rig))) {
+    t.is((await send()).status, 429, dialect);
   }
   t.deepEqual(
     { ...rig.simulator.requests.counters.byModel },

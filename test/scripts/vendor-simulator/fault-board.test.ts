@@ -4,38 +4,38 @@ import { type Json, startDialectsRig } from '../../support/simulated-dialects.ts
 
 const BODY = { messages: [{ role: 'user', content: 'hello there' }] };
 
-test('faults are set, told and taken back while it runs: for all calls, a model and a key', async (t) => {
+test('faults are set, listed and removed at runtime: for all calls, for a model and for a key', async (t) => {
   const { simulator, askOpenAi, askAnthropic } = await startDialectsRig(t);
-  const order = async (method: string, body?: Json): Promise<unknown> => {
+  const sendCommand = async (method: string, body?: Json): Promise<unknown> => {
     const init = body === undefined ? {} : { body: JSON.stringify(body) };
     const response = await fetch(`${simulator.url}/faults`, { method, ...init });
     t.is(response.status, 200);
     return response.json();
   };
-  const ask = async (model: string, key: string): Promise<number> =>
+  const send = async (model: string, key: string): Promise<number> =>
     (await askOpenAi({ ...BODY, model }, { key })).status;
 
-  await order('POST', { words: 'fail-500' });
-  t.is(await ask('gpt-sim', 'sk-a'), 500);
+  await sendCommand('POST', { words: 'fail-500' });
+  t.is(await send('gpt-sim', 'sk-a'), 500);
   t.is((await askAnthropic(BODY)).status, 500);
-  await order('POST', { words: 'fail-502', model: 'gpt-sim' });
-  await order('POST', { words: 'fail-503', key: 'sk-b' });
-  t.is(await ask('gpt-sim', 'sk-a'), 502);
-  t.is(await ask('gpt-sim', 'sk-b'), 503);
-  t.is(await ask('gpt-other', 'sk-a'), 500);
-  t.is(await ask('gpt-sim+fail-504', 'sk-b'), 504);
-  t.deepEqual(await order('GET'), {
+  await sendCommand('POST', { words: 'fail-502', model: 'gpt-sim' });
+  await sendCommand('POST', { words: 'fail-503', key: 'sk-b' });
+  t.is(await send('gpt-sim', 'sk-a'), 502);
+  t.is(await send('gpt-sim', 'sk-b'), 503);
+  t.is(await send('gpt-other', 'sk-a'), 500);
+  t.is(await send('gpt-sim+fail-504', 'sk-b'), 504);
+  t.deepEqual(await sendCommand('GET'), {
     all: { status: 500 },
     models: { 'gpt-sim': { status: 502 } },
     keys: { 'sk-b': { status: 503 } },
   });
-  await order('POST', { words: '', model: 'gpt-sim' });
-  t.is(await ask('gpt-sim', 'sk-a'), 500);
-  t.deepEqual(await order('DELETE'), { all: {}, models: {}, keys: {} });
-  t.is(await ask('gpt-sim', 'sk-b'), 200);
+  await sendCommand('POST', { words: '', model: 'gpt-sim' });
+  t.is(await send('gpt-sim', 'sk-a'), 500);
+  t.deepEqual(await sendCommand('DELETE'), { all: {}, models: {}, keys: {} });
+  t.is(await send('gpt-sim', 'sk-b'), 200);
 });
 
-test('what setFaults says of a model or a key is the same', async (t) => {
+test('setFaults accepts the same settings for a model and for a key', async (t) => {
   const { simulator, askOpenAi } = await startDialectsRig(t);
   simulator.setFaults({ status: 502 }, { model: 'gpt-sim' });
   t.is((await askOpenAi(BODY)).status, 502);
@@ -43,7 +43,7 @@ test('what setFaults says of a model or a key is the same', async (t) => {
   t.is((await askOpenAi(BODY)).status, 200);
 });
 
-test('an order that is not understood changes nothing and says why', async (t) => {
+test('an invalid fault command changes nothing and reports why', async (t) => {
   const { simulator, askOpenAi } = await startDialectsRig(t);
   const bad: readonly [unknown, RegExp][] = [
     [{}, /words/],
@@ -62,7 +62,7 @@ test('an order that is not understood changes nothing and says why', async (t) =
   t.is((await askOpenAi(BODY)).status, 200);
 });
 
-test('a page in a browser can neither set faults nor take them back', async (t) => {
+test('a web page in a browser can neither set nor remove faults', async (t) => {
   const { simulator, askOpenAi } = await startDialectsRig(t);
   for (const origin of ['https://example.com', 'null', simulator.url]) {
     for (const method of ['POST', 'DELETE']) {

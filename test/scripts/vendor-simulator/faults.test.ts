@@ -7,7 +7,7 @@ import {
   parseFaultWords,
 } from '../../../scripts/vendor-simulator/faults.ts';
 
-test('words with numbers become faults, other words mean nothing', (t) => {
+test('fault words with numbers become faults, and other text in a name is ignored', (t) => {
   t.deepEqual(parseFaultWords('gpt-4o+slow-300+cut-5'), { delayMs: 300, cutAfterChunks: 5 });
   t.deepEqual(parseFaultWords('flaky-25+fail-502'), { failRate: 0.25, status: 502 });
   for (const text of ['', 'gpt-4o', 'sk-proj-fail-500', 'constructor', 'toString-1', 'FAIL-500']) {
@@ -15,19 +15,19 @@ test('words with numbers become faults, other words mean nothing', (t) => {
   }
 });
 
-test('the help names every word', (t) => {
+test('the help lists every fault word', (t) => {
   for (const name of FAULT_NAMES) {
     t.regex(FAULT_HELP, new RegExp(`\\b${name}\\b`));
   }
 });
 
-test('a word that is none is told, and so is one that lacks its number', (t) => {
+test('an unknown fault word is reported, and so is one without its number', (t) => {
   t.deepEqual(findUnknownWords('fail-500+slow-3+hang+exhausted402'), []);
   t.deepEqual(findUnknownWords(''), []);
   t.deepEqual(findUnknownWords('fial-500+hang+cut'), ['fial-500', 'cut']);
 });
 
-test('a status that no failure has is answered as 500', (t) => {
+test('a status that is not an error status is sent as 500', (t) => {
   t.deepEqual(parseFaultWords('fail-200'), { status: 500 });
   t.deepEqual(parseFaultWords('fail'), { status: 500 });
 });

@@ -30,30 +30,30 @@ const textOf = (answers: readonly Json[], thought?: true): string =>
 
 const bodies: readonly [string, string, Json][] = [
   ['a text', 'gemini-2.5', { contents: CONTENTS }],
-  ['thoughts', 'gemini-2.5', { contents: CONTENTS, generationConfig: THOUGHTS }],
+  ['thinking', 'gemini-2.5', { contents: CONTENTS, generationConfig: THOUGHTS }],
   [
-    'thoughts that are not shown',
+    'hidden thinking',
     'gemini-3',
     { contents: CONTENTS, generationConfig: { thinkingConfig: { thinkingLevel: 'high' } } },
   ],
-  ['calls', 'gemini-3-parallel', { contents: CONTENTS, tools: TOOLS }],
-  ['what was found', 'gemini-2.5', { contents: CONTENTS, tools: [{ googleSearch: {} }] }],
-  ['a bounded answer', 'gemini-2.5', { contents: CONTENTS, generationConfig: { maxOutputTokens: 2 } }],
+  ['tool calls', 'gemini-3-parallel', { contents: CONTENTS, tools: TOOLS }],
+  ['search results', 'gemini-2.5', { contents: CONTENTS, tools: [{ googleSearch: {} }] }],
+  ['a limited answer', 'gemini-2.5', { contents: CONTENTS, generationConfig: { maxOutputTokens: 2 } }],
   [
-    'no room for an answer',
+    'no tokens left for an answer',
     'gemini-2.5',
     { contents: CONTENTS, generationConfig: { ...THOUGHTS, maxOutputTokens: 3 } },
   ],
   [
-    'a picture',
+    'an image',
     'gemini-2.5',
     { contents: CONTENTS, generationConfig: { responseModalities: ['TEXT', 'IMAGE'] } },
   ],
-  ['what a cache held', 'gemini-cached', { contents: CONTENTS }],
+  ['cached tokens', 'gemini-cached', { contents: CONTENTS }],
 ];
 
 for (const [what, model, body] of bodies) {
-  test(`${what}: both kinds of stream say what a whole answer says`, async (t) => {
+  test(`${what}: both kinds of stream add up to the same result as a whole response`, async (t) => {
     const { askGemini } = await startDialectsRig(t);
     const whole = await readJson(await askGemini(model, body));
     const events = await readEvents(await askGemini(model, body, { action: EVENTS }));
@@ -74,7 +74,7 @@ for (const [what, model, body] of bodies) {
   });
 }
 
-test('events end in CRLF CRLF and have no end mark', async (t) => {
+test('events end in CRLF CRLF and there is no end marker', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const response = await askGemini('gemini-2.5', { contents: CONTENTS }, { action: EVENTS });
   t.is(response.headers.get('content-type'), 'text/event-stream');
@@ -83,7 +83,7 @@ test('events end in CRLF CRLF and have no end mark', async (t) => {
   t.true(text.trimEnd().endsWith('}'));
 });
 
-test('usage grows with every chunk, and the first does not count candidates', async (t) => {
+test('usage grows with every chunk, and the first chunk has no candidate count', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const body = { contents: CONTENTS, generationConfig: THOUGHTS };
   const events = await readEvents(await askGemini('gemini-2.5', body, { action: EVENTS }));
@@ -116,30 +116,30 @@ test('candidates are counted together, and each has its index', async (t) => {
   );
 });
 
-test('calls come whole, signed as the model is, with ids only where its name holds them', async (t) => {
+test("calls arrive whole, signed as the model requires, with ids only if the model's name requests them", async (t) => {
   const { askGemini } = await startDialectsRig(t);
-  const ask = async (model: string): Promise<readonly Json[]> =>
+  const send = async (model: string): Promise<readonly Json[]> =>
     partsOf(await readJson(await askGemini(model, { contents: CONTENTS, tools: TOOLS })));
-  const old = await ask('gemini-2.5-parallel');
+  const old = await send('gemini-2.5-parallel');
   t.deepEqual(old, [
     { functionCall: { name: 'look', args: { at: 'simulated' } } },
     { functionCall: { name: 'wait', args: {} } },
   ]);
-  const signed = await ask('gemini-3-parallel');
+  const signed = await send('gemini-3-parallel');
   t.deepEqual(
     signed.map((part) => typeof part['thoughtSignature']),
     ['string', 'undefined'],
   );
-  const named = await ask('gemini-3-parallel-ids');
+  const named = await send('gemini-3-parallel-ids');
   t.deepEqual(
     named.map((part) => dig(part, 'functionCall', 'id')),
     ['call_simulated_0', 'call_simulated_1'],
   );
 });
 
-test('a tool is called as the mode says, and no more after its response', async (t) => {
+test('a tool is called as the mode specifies, and not again after its response', async (t) => {
   const { askGemini } = await startDialectsRig(t);
-  const ask = async (
+  const send = async (
     functionCallingConfig: Json,
     contents: readonly Json[] = CONTENTS,
   ): Promise<unknown[]> => {
@@ -147,18 +147,18 @@ test('a tool is called as the mode says, and no more after its response', async 
     const answer = await readJson(await askGemini('gemini-2.5', body));
     return partsOf(answer).map((part) => dig(part, 'functionCall', 'name'));
   };
-  t.deepEqual(await ask({ mode: 'AUTO' }), ['look']);
-  t.deepEqual(await ask({ mode: 'NONE' }), [undefined]);
-  t.deepEqual(await ask({ mode: 'ANY', allowedFunctionNames: ['wait'] }), ['wait']);
+  t.deepEqual(await send({ mode: 'AUTO' }), ['look']);
+  t.deepEqual(await send({ mode: 'NONE' }), [undefined]);
+  t.deepEqual(await send({ mode: 'ANY', allowedFunctionNames: ['wait'] }), ['wait']);
   const answered = [
     ...CONTENTS,
     { role: 'model', parts: [{ functionCall: { name: 'look', args: {} } }] },
     { role: 'user', parts: [{ functionResponse: { name: 'look', response: { output: 'sunny' } } }] },
   ];
-  t.deepEqual(await ask({ mode: 'AUTO' }, answered), [undefined]);
+  t.deepEqual(await send({ mode: 'AUTO' }, answered), [undefined]);
 });
 
-test('places that rest on a source are told in bytes', async (t) => {
+test('grounded segments are given in byte offsets', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const contents = [{ parts: [{ text: 'größer als groß' }] }];
   const answer = await readJson(await askGemini('gemini-2.5', { contents, tools: [{ googleSearch: {} }] }));
@@ -172,19 +172,19 @@ test('places that rest on a source are told in bytes', async (t) => {
   t.true(Number(dig(answer, 'usageMetadata', 'toolUsePromptTokenCount')) > 0);
 });
 
-test('a picture is a PNG of the proportions that were asked for', async (t) => {
+test('an image is a PNG with the requested proportions', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const generationConfig = { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '16:9' } };
   const answer = await readJson(await askGemini('gemini-image', { contents: CONTENTS, generationConfig }));
-  const [picture, ...others] = partsOf(answer);
+  const [image, ...others] = partsOf(answer);
   t.deepEqual(others, []);
   const { format, width, height } = await sharp(
-    Buffer.from(digText(picture, 'inlineData', 'data'), 'base64'),
+    Buffer.from(digText(image, 'inlineData', 'data'), 'base64'),
   ).metadata();
   t.deepEqual({ format, width, height }, { format: 'png', width: 64, height: 36 });
 });
 
-test('a blocked prompt is a 200 without candidates, counted as what was asked', async (t) => {
+test('a blocked prompt is a 200 without candidates, and its tokens are counted', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const body = { contents: [{ parts: [{ text: 'please blockme now' }] }] };
   const whole = await readJson(await askGemini('gemini-2.5', body));
@@ -196,7 +196,7 @@ test('a blocked prompt is a 200 without candidates, counted as what was asked', 
   t.deepEqual(await readEvents(await askGemini('gemini-2.5', body, { action: EVENTS })), [whole]);
 });
 
-test('a schema of either form is followed', async (t) => {
+test('a schema in either format is followed', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   for (const schema of [
     { responseJsonSchema: SCHEMA },
@@ -208,25 +208,25 @@ test('a schema of either form is followed', async (t) => {
   }
 });
 
-test('usage and the end are told elsewhere, twice, or not at all, where that is asked for', async (t) => {
+test('usage and the end are reported elsewhere, twice or not at all on request', async (t) => {
   const { askGemini } = await startDialectsRig(t);
-  const ask = async (word: string): Promise<readonly Json[]> =>
+  const send = async (word: string): Promise<readonly Json[]> =>
     readEvents(await askGemini(`gemini-2.5+${word}`, { contents: CONTENTS }, { action: EVENTS }));
   const countsOf = (events: readonly Json[]): unknown[] =>
     events.map((event) => dig(event, 'usageMetadata', 'candidatesTokenCount'));
-  t.deepEqual(countsOf(await ask('nousage')), [undefined, undefined, undefined, undefined]);
-  t.deepEqual(countsOf(await ask('firstusage')), [4, undefined, undefined, undefined]);
-  t.deepEqual(countsOf(await ask('finishusage')), [undefined, undefined, undefined, 4]);
-  t.deepEqual(countsOf(await ask('everyusage')), [4, 4, 4, 4]);
+  t.deepEqual(countsOf(await send('nousage')), [undefined, undefined, undefined, undefined]);
+  t.deepEqual(countsOf(await send('firstusage')), [4, undefined, undefined, undefined]);
+  t.deepEqual(countsOf(await send('finishusage')), [undefined, undefined, undefined, 4]);
+  t.deepEqual(countsOf(await send('everyusage')), [4, 4, 4, 4]);
 
   const finishes = (events: readonly Json[]): number =>
     events.filter((event) => dig(event, 'candidates', 0, 'finishReason') !== undefined).length;
   for (const word of ['nofinish', 'noend']) {
-    const events = await ask(word);
+    const events = await send(word);
     t.is(finishes(events), 0);
     t.is(textOf(events), 'You said: hello there');
   }
-  const twice = await ask('duplicates');
+  const twice = await send('duplicates');
   t.is(finishes(twice), 2);
   t.is(textOf(twice), 'You said: hello there');
   const open = await askGemini('gemini-2.5+nomark', { contents: CONTENTS }, { action: ARRAY });

@@ -11,15 +11,15 @@ import {
 } from '../../support/simulated-dialects.ts';
 
 const ACTION = { action: 'batchEmbedContents' };
-const ask = (text: string, more: Json = {}): Json => ({
+const embedRequest = (text: string, more: Json = {}): Json => ({
   model: 'models/emb',
   content: { parts: [{ text }] },
   ...more,
 });
 
-test('a batch gets the vectors of its texts, in their order and as long as asked', async (t) => {
+test('a batch gets the vectors of its texts, in order and with the requested length', async (t) => {
   const { askGemini } = await startDialectsRig(t);
-  const requests = ['a', 'b', 'a'].map((text) => ask(text, { outputDimensionality: 8 }));
+  const requests = ['a', 'b', 'a'].map((text) => embedRequest(text, { outputDimensionality: 8 }));
   const answer = await readJson(await askGemini('emb', { requests }, ACTION));
   const vectors = digList(answer, 'embeddings').map((item) => Float32Array.from(item['values'] as number[]));
   t.deepEqual(
@@ -29,36 +29,42 @@ test('a batch gets the vectors of its texts, in their order and as long as asked
   t.is(dig(answer, 'usageMetadata', 'promptTokenCount'), 3);
   const silent = await askGemini(
     'emb+nousage',
-    { requests: [ask('a', { model: 'models/emb+nousage' })] },
+    { requests: [embedRequest('a', { model: 'models/emb+nousage' })] },
     ACTION,
   );
   t.false('usageMetadata' in (await readJson(silent)));
 });
 
-test('what the vendor refuses of a batch is refused', async (t) => {
+test('a batch that the vendor would refuse is refused', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const refused: readonly [Json, RegExp][] = [
     [{ requests: [] }, /not specified/],
-    [{ requests: Array.from({ length: 101 }, () => ask('a')) }, /at most 100/],
-    [{ requests: [ask('a', { model: 'models/other' })] }, /requests\[0\]\.model/],
+    [{ requests: Array.from({ length: 101 }, () => embedRequest('a')) }, /at most 100/],
+    [{ requests: [embedRequest('a', { model: 'models/other' })] }, /requests\[0\]\.model/],
     [{ requests: [{ content: { parts: [{ text: 'a' }] } }] }, /requests\[0\]\.model/],
-    [{ requests: [ask('a'), ask('')] }, /requests\[1\]\.content/],
-    [{ requests: [ask('a', { outputDimensionality: 0 })] }, /output_dimensionality/],
-    [{ requests: [ask('a', { dimensions: 8 })] }, /Unknown name "dimensions"/],
+    [{ requests: [embedRequest('a'), embedRequest('')] }, /requests\[1\]\.content/],
+    [{ requests: [embedRequest('a', { outputDimensionality: 0 })] }, /output_dimensionality/],
+    [{ requests: [embedRequest('a', { dimensions: 8 })] }, /Unknown name "dimensions"/],
   ];
   for (const [body, words] of refused) {
     const response = await askGemini('emb', body, ACTION);
     t.is(response.status, 400);
     t.regex(digText(await readJson(response), 'error', 'message'), words);
   }
-  const full = Array.from({ length: 100 }, () => ask('a', { outputDimensionality: 4 }));
+  const full = Array.from({ length: 100 }, () => embedRequest('a', { outputDimensionality: 4 }));
   t.is((await askGemini('emb', { requests: full }, ACTION)).status, 200);
 });
 
-test('a text that was said to be refused is refused', async (t) => {
+test('a text marked for refusal is refused', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const embed = async (text: string): Promise<number> =>
-    (await askGemini('emb+poison', { requests: [ask(text, { model: 'models/emb+poison' })] }, ACTION)).status;
+    (
+      await askGemini(
+        'emb+poison',
+        { requests: [embedRequest(text, { model: 'models/emb+poison' })] },
+        ACTION,
+      )
+    ).status;
   t.is(await embed('a drop of poison'), 400);
   t.is(await embed('a drop of water'), 200);
 });

@@ -21,7 +21,7 @@ const loop = (calls: readonly Json[], ...answers: readonly Json[]): Json => ({
   ],
 });
 
-/** What is wrong with it, the model, the request, and the vendor's words. */
+/** What is wrong with the request, the model, the request, and the vendor's error message. */
 const refused: readonly [string, string, Json, RegExp][] = [
   ['no contents', 'gemini-2.5', {}, /contents is not specified/],
   [
@@ -31,7 +31,7 @@ const refused: readonly [string, string, Json, RegExp][] = [
     /Unknown name "messages": Cannot find field/,
   ],
   [
-    'an unknown field within',
+    'an unknown nested field',
     'gemini-2.5',
     withConfig({ max_tokens: 1 }),
     /"max_tokens" at 'generation_config'/,
@@ -43,35 +43,35 @@ const refused: readonly [string, string, Json, RegExp][] = [
     /Invalid value at 'generation_config.top_k'/,
   ],
   [
-    'a role of OpenAI’s',
+    'an OpenAI role',
     'gemini-2.5',
     { contents: [{ ...HELLO, role: 'assistant' }] },
     /valid role: user, model/,
   ],
   ['no parts', 'gemini-2.5', { contents: [{ role: 'user', parts: [] }] }, /parts must not be empty/],
-  ['a part of nothing', 'gemini-2.5', { contents: [{ parts: [{}] }] }, /required oneof field 'data'/],
+  ['an empty part', 'gemini-2.5', { contents: [{ parts: [{}] }] }, /required oneof field 'data'/],
   [
-    'six stops',
+    'six stop sequences',
     'gemini-2.5',
     withConfig({ stopSequences: ['a', 'b', 'c', 'd', 'e', 'f'] }),
     /must not exceed 5/,
   ],
   ['too many candidates', 'gemini-2.5', withConfig({ candidateCount: 9 }), /range \[1, 8\]/],
-  ['a hot temperature', 'gemini-2.5', withConfig({ temperature: 2.1 }), /range \[0\.0, 2\.0\]/],
+  ['a temperature that is too high', 'gemini-2.5', withConfig({ temperature: 2.1 }), /range \[0\.0, 2\.0\]/],
   [
-    'a level of an old model',
+    'a thinking level for an old model',
     'gemini-2.5',
     withConfig({ thinkingConfig: { thinkingLevel: 'low' } }),
     /level is not/,
   ],
   [
-    'a budget of a new one',
+    'a thinking budget for a new one',
     'gemini-3-pro',
     withConfig({ thinkingConfig: { thinkingBudget: 1 } }),
     /budget is not/,
   ],
   [
-    'level and budget',
+    'a thinking level and a budget',
     'gemini-3-pro',
     withConfig({ thinkingConfig: { thinkingBudget: 1, thinkingLevel: 'low' } }),
     /only one of thinking budget and thinking level/,
@@ -95,15 +95,20 @@ const refused: readonly [string, string, Json, RegExp][] = [
     /"const" at '.*properties\[0\]\.value'/,
   ],
   ['types in a list', 'gemini-2.5', withSchema({ type: ['object', 'null'] }), /cannot start list/],
-  ['a schema without JSON', 'gemini-2.5', withConfig({ responseJsonSchema: SCHEMA }), /response_mime_type/],
   [
-    'a name with a blank',
+    'a schema without JSON output',
+    'gemini-2.5',
+    withConfig({ responseJsonSchema: SCHEMA }),
+    /response_mime_type/,
+  ],
+  [
+    'a name with a space',
     'gemini-2.5',
     { contents: [HELLO], tools: [{ functionDeclarations: [{ name: 'a b' }] }] },
     /function name/,
   ],
   [
-    'a forced tool that is none',
+    'a forced tool that is not declared',
     'gemini-2.5',
     {
       ...withSchema(SCHEMA),
@@ -118,7 +123,7 @@ const refused: readonly [string, string, Json, RegExp][] = [
     /Name cannot be empty/,
   ],
   [
-    'a response that is text',
+    'a response that is a string',
     'gemini-2.5',
     loop([CALL], { functionResponse: { name: 'look', response: 'sunny' } }),
     /google\.protobuf\.Struct\), "sunny"/,
@@ -131,13 +136,13 @@ const refused: readonly [string, string, Json, RegExp][] = [
     /number of function response parts/,
   ],
   [
-    'a response to nothing',
+    'a response without a call',
     'gemini-2.5',
     { contents: [{ parts: [RESPONSE] }] },
     /response turn comes immediately after/,
   ],
   [
-    'a response without the id that was given',
+    "a response without the call's id",
     'gemini-2.5',
     loop([{ functionCall: { ...CALL.functionCall, id: 'a' } }], RESPONSE),
     /names and ids/,
@@ -150,7 +155,7 @@ const refused: readonly [string, string, Json, RegExp][] = [
     /signature is not valid/,
   ],
   [
-    'bytes that are no picture',
+    'bytes that are not an image',
     'gemini-2.5',
     { contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: 'aGVsbG8=' } }] }] },
     /Unable to process input image/,
@@ -168,7 +173,7 @@ for (const [what, model, body, words] of refused) {
   });
 }
 
-test('what the vendor takes is taken', async (t) => {
+test('requests that the vendor accepts are accepted', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const signed = { ...CALL, thoughtSignature: 'skip_thought_signature_validator' };
   const png = makePng(2, 2, [1, 2, 3]).toString('base64');
@@ -198,7 +203,7 @@ test('what the vendor takes is taken', async (t) => {
     ['gemini-2.5', withConfig({ stopSequences: ['a', 'b', 'c', 'd', 'e'], seed: null })],
     ['gemini-2.5', loop([CALL], RESPONSE)],
     ['gemini-3-pro', loop([signed], RESPONSE)],
-    // Only the first of parallel calls is signed, and only what the user asked last is looked at.
+    // Only the first of parallel calls is signed, and only the calls since the last user message are checked.
     [
       'gemini-3-pro',
       {
@@ -216,7 +221,7 @@ test('what the vendor takes is taken', async (t) => {
   }
 });
 
-test('a signature comes back as it was issued, with the call that it was issued for', async (t) => {
+test('a signature must be returned as it was issued, with its own call', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const tools = [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: SCHEMA }] }];
   const first = await readJson(await askGemini('gemini-3-pro', { contents: [HELLO], tools }));
@@ -227,7 +232,7 @@ test('a signature comes back as it was issued, with the call that it was issued 
   t.is((await askGemini('gemini-3-pro', { tools, ...loop([changed], RESPONSE) })).status, 400);
 });
 
-test('all wrong fields are told at once', async (t) => {
+test('all invalid fields are reported together', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const answer = await readJson(
     await askGemini('gemini-2.5', { messages: [], max_tokens: 1, contents: [HELLO] }),
@@ -235,7 +240,7 @@ test('all wrong fields are told at once', async (t) => {
   t.is(digList(answer, 'error', 'details', 0, 'fieldViolations').length, 2);
 });
 
-test('a call without key is refused', async (t) => {
+test('a call without a key is refused', async (t) => {
   const { askGemini } = await startDialectsRig(t);
   const response = await askGemini('gemini-2.5', { contents: [HELLO] }, { key: null });
   t.is(response.status, 403);

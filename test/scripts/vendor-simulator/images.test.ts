@@ -17,7 +17,7 @@ test.after.always(() => simulator.close());
 const png = makePng(8, 8, [1, 2, 3]);
 const upload = (bytes: Buffer = png): Promise<File> => toFile(bytes, 'a.png', { type: 'image/png' });
 const dataUri = `data:image/png;base64,${png.toString('base64')}`;
-const ask = { model: 'gpt-image-sim', prompt: 'a grey cat' };
+const baseRequest = { model: 'gpt-image-sim', prompt: 'a grey cat' };
 
 interface Answered {
   readonly data: { b64_json: string }[];
@@ -34,23 +34,24 @@ async function refusalOf(path: string, body: object): Promise<string> {
   return `${status} ${answer.error?.message}`;
 }
 
-const generate = (more: object): Promise<string> => refusalOf('/v1/images/generations', { ...ask, ...more });
-const edit = (more: object): Promise<string> => refusalOf('/v1/images/edits', { ...ask, ...more });
+const generate = (more: object): Promise<string> =>
+  refusalOf('/v1/images/generations', { ...baseRequest, ...more });
+const edit = (more: object): Promise<string> => refusalOf('/v1/images/edits', { ...baseRequest, ...more });
 
-test('the official SDK edits one image, several, and one with a mask, and is told the tokens', async (t) => {
+test('the official SDK edits one image, several, and one with a mask, and receives the token counts', async (t) => {
   for (const image of [await upload(), [await upload()], [await upload(), await upload()]]) {
-    const { data, usage } = await client.images.edit({ ...ask, image, n: 2, quality: 'low' });
+    const { data, usage } = await client.images.edit({ ...baseRequest, image, n: 2, quality: 'low' });
     t.is(data?.length, 2);
     t.is(sniffImageType(Buffer.from(data?.[0]?.b64_json ?? '', 'base64')), 'image/png');
     const files = Array.isArray(image) ? image.length : 1;
     t.is(usage?.input_tokens, 3 + 272 * files);
     t.is(usage?.output_tokens, 2 * 272);
   }
-  await t.notThrowsAsync(client.images.edit({ ...ask, image: await upload(), mask: await upload() }));
+  await t.notThrowsAsync(client.images.edit({ ...baseRequest, image: await upload(), mask: await upload() }));
 });
 
-test('the official SDK streams previews and the image, of words and of edits', async (t) => {
-  const made = await client.images.generate({ ...ask, stream: true, partial_images: 2 });
+test('the official SDK streams previews and the final image, from a prompt and from edits', async (t) => {
+  const made = await client.images.generate({ ...baseRequest, stream: true, partial_images: 2 });
   const types: string[] = [];
   for await (const event of made) {
     types.push(event.type);
@@ -60,13 +61,18 @@ test('the official SDK streams previews and the image, of words and of edits', a
   t.deepEqual(types, [partial, partial, 'image_generation.completed']);
   const image = [await upload()];
   const edited: string[] = [];
-  for await (const { type } of await client.images.edit({ ...ask, image, stream: true, partial_images: 1 })) {
+  for await (const { type } of await client.images.edit({
+    ...baseRequest,
+    image,
+    stream: true,
+    partial_images: 1,
+  })) {
     edited.push(type);
   }
   t.deepEqual(edited, ['image_edit.partial_image', 'image_edit.completed']);
 });
 
-test('what OpenAI refuses of an image request is refused, by family of model', async (t) => {
+test('image requests that OpenAI refuses are refused, by model family', async (t) => {
   t.is(await generate({ response_format: 'b64_json' }), "400 Unknown parameter: 'response_format'.");
   t.is(await generate({ style: 'vivid' }), "400 Unknown parameter: 'style'.");
   t.is(await generate({ negative_prompt: 'dogs' }), "400 Unknown parameter: 'negative_prompt'.");
@@ -82,7 +88,7 @@ test('what OpenAI refuses of an image request is refused, by family of model', a
   t.is(await generate({ output_format: 'webp', output_compression: 50, moderation: 'low' }), '200 undefined');
 });
 
-test('what OpenAI refuses of an edit is refused', async (t) => {
+test('edits that OpenAI refuses are refused', async (t) => {
   const images = [{ image_url: dataUri }];
   t.is(await edit({ images }), '200 undefined');
   t.is(await edit({}), "400 Missing required parameter: 'image'.");
@@ -100,7 +106,7 @@ test('what OpenAI refuses of an edit is refused', async (t) => {
   t.regex(await edit({ images: [...images, ...images], model: 'dall-e-2' }), /^400 Too many images/);
   t.regex(await edit({ images, model: 'dall-e-3' }), /^400 This model does not edit/);
   const form = new FormData();
-  for (const [name, value] of Object.entries(ask)) form.set(name, value);
+  for (const [name, value] of Object.entries(baseRequest)) form.set(name, value);
   form.append('image', await upload());
   form.append('image', await upload());
   const twice = await fetch(`${simulator.url}/v1/images/edits`, { method: 'POST', body: form });
@@ -110,9 +116,9 @@ test('what OpenAI refuses of an edit is refused', async (t) => {
   t.is(broken.status, 400);
 });
 
-test('images of every format are what they are asked to be, and faults are what they are called', async (t) => {
+test('images of every format are what was requested, and image faults do what their names say', async (t) => {
   const read = async (model: string, more: object = {}): Promise<Buffer> => {
-    const { body } = await post('/v1/images/generations', { ...ask, model, ...more });
+    const { body } = await post('/v1/images/generations', { ...baseRequest, model, ...more });
     return Buffer.from(body.data[0]!.b64_json, 'base64');
   };
   for (const format of ['png', 'jpeg', 'webp'] as const) {
@@ -125,7 +131,7 @@ test('images of every format are what they are asked to be, and faults are what 
   t.true(bomb.length < 100_000);
 });
 
-test('Gemini edits the images that it is given, and refuses more than 20 MB of them', async (t) => {
+test('Gemini edits the given images, and refuses more than 20 MB of them', async (t) => {
   const draw = async (parts: object[]) => {
     const response = await fetch(`${simulator.url}/v1beta/models/gemini-sim:generateContent`, {
       method: 'POST',

@@ -37,7 +37,7 @@ async function startRig(
 
 const MESSAGES = [{ role: 'user' as const, content: 'hello there' }];
 
-test('the official SDK chats, streamed and not, and its helper adds a stream up', async (t) => {
+test('the official SDK chats, streamed and not, and its stream helper accumulates the whole message', async (t) => {
   const { client } = await startRig(t);
   const whole = await client.chat.completions.create({ model: 'gpt-sim', messages: MESSAGES });
   t.is(whole.choices[0]?.message.content, 'You said: hello there');
@@ -48,9 +48,9 @@ test('the official SDK chats, streamed and not, and its helper adds a stream up'
   t.is(added.choices[0]?.finish_reason, 'stop');
 });
 
-test('the official SDK’s tool runner calls a tool and gets an answer after it', async (t) => {
+test("the official SDK's tool runner calls a tool and gets an answer after it", async (t) => {
   const { client } = await startRig(t);
-  const asked: unknown[] = [];
+  const toolArguments: unknown[] = [];
   const runner = client.chat.completions.runTools({
     model: 'gpt-sim',
     messages: MESSAGES,
@@ -64,7 +64,7 @@ test('the official SDK’s tool runner calls a tool and gets an answer after it'
           parameters: { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] },
           parse: JSON.parse as (text: string) => object,
           function: (given: object) => {
-            asked.push(given);
+            toolArguments.push(given);
             return 'seen';
           },
         },
@@ -72,7 +72,7 @@ test('the official SDK’s tool runner calls a tool and gets an answer after it'
     ],
   });
   t.is(await runner.finalContent(), 'You said: hello there');
-  t.deepEqual(asked, [{ at: 'simulated' }]);
+  t.deepEqual(toolArguments, [{ at: 'simulated' }]);
 });
 
 test('an answer that must follow a schema follows it', async (t) => {
@@ -90,9 +90,9 @@ test('an answer that must follow a schema follows it', async (t) => {
   t.deepEqual(JSON.parse(answer.choices[0]?.message.content ?? ''), { n: 1, tags: ['a'] });
 });
 
-test('any model reasons where an effort is asked for', async (t) => {
+test('any model reasons if an effort is requested', async (t) => {
   const { client } = await startRig(t);
-  const ask = async (reasoning_effort: 'none' | 'low'): Promise<number | undefined> => {
+  const request = async (reasoning_effort: 'none' | 'low'): Promise<number | undefined> => {
     const answer = await client.chat.completions.create({
       model: 'gpt-sim',
       messages: MESSAGES,
@@ -100,14 +100,14 @@ test('any model reasons where an effort is asked for', async (t) => {
     });
     return answer.usage?.completion_tokens_details?.reasoning_tokens;
   };
-  t.is(await ask('low'), 8);
-  t.is(await ask('none'), 0);
+  t.is(await request('low'), 8);
+  t.is(await request('none'), 0);
 });
 
 test('a search cites its sources on the message, and on a delta of a stream', async (t) => {
   const { client } = await startRig(t);
-  const ask = { model: 'gpt-sim', messages: MESSAGES, web_search_options: {} };
-  const whole = await client.chat.completions.create(ask);
+  const request = { model: 'gpt-sim', messages: MESSAGES, web_search_options: {} };
+  const whole = await client.chat.completions.create(request);
   const message = whole.choices[0]?.message;
   t.is(message?.content, 'You said: hello there');
   const [first] = message?.annotations ?? [];
@@ -115,14 +115,14 @@ test('a search cites its sources on the message, and on a delta of a stream', as
   t.is(message?.content?.slice(start_index, end_index), ' said: hello there');
   t.regex(url, /^https:/);
   const deltas: unknown[] = [];
-  for await (const chunk of await client.chat.completions.create({ ...ask, stream: true })) {
+  for await (const chunk of await client.chat.completions.create({ ...request, stream: true })) {
     deltas.push(chunk.choices[0]?.delta);
   }
   t.is(deltas.filter((delta) => 'annotations' in (delta as object)).length, 1);
   t.like(deltas.at(-2), { annotations: message?.annotations });
 });
 
-test('sound and files are taken, and count nothing', async (t) => {
+test('audio and files are accepted, and count no tokens', async (t) => {
   const { client } = await startRig(t);
   const answer = await client.chat.completions.create({
     model: 'gpt-sim',
@@ -141,7 +141,7 @@ test('sound and files are taken, and count nothing', async (t) => {
   t.is(answer.usage?.prompt_tokens, 2);
 });
 
-test('embeddings depend on their text alone, are of length one and as long as asked', async (t) => {
+test('embeddings depend only on their text, have norm one and the requested length', async (t) => {
   const { client } = await startRig(t);
   for (const encoding_format of [undefined, 'float', 'base64'] as const) {
     const answer = await client.embeddings.create({
@@ -187,9 +187,9 @@ test('models are listed and described, and every name is served', async (t) => {
   t.is((await client.models.retrieve('any/name')).id, 'any/name');
 });
 
-test('faults come from options, setFaults, header, model and key, the later over the earlier', async (t) => {
+test('faults come from options, setFaults, header, model and key, and later sources override earlier ones', async (t) => {
   const { simulator, post } = await startRig(t, { faults: { status: 500 } });
-  const ask = async (model: string, headers: Record<string, string> = {}): Promise<number> => {
+  const request = async (model: string, headers: Record<string, string> = {}): Promise<number> => {
     const response = await fetch(`${simulator.url}/v1/chat/completions`, {
       method: 'POST',
       headers,
@@ -198,22 +198,22 @@ test('faults come from options, setFaults, header, model and key, the later over
     await response.arrayBuffer();
     return response.status;
   };
-  t.is(await ask('gpt-sim'), 500);
+  t.is(await request('gpt-sim'), 500);
   simulator.setFaults({ status: 502 });
-  t.is(await ask('gpt-sim'), 502);
+  t.is(await request('gpt-sim'), 502);
   simulator.setFaults({});
-  t.is(await ask('gpt-sim'), 200);
-  t.is(await ask('gpt-sim', { 'x-simulate': 'fail-503' }), 503);
-  t.is(await ask('gpt-sim+fail-504', { 'x-simulate': 'fail-503' }), 504);
-  t.is(await ask('gpt-sim+fail-504', { authorization: 'Bearer sk+fail-529' }), 529);
-  t.is(await ask('gpt-sim', { authorization: 'Bearer exhausted' }), 429);
+  t.is(await request('gpt-sim'), 200);
+  t.is(await request('gpt-sim', { 'x-simulate': 'fail-503' }), 503);
+  t.is(await request('gpt-sim+fail-504', { 'x-simulate': 'fail-503' }), 504);
+  t.is(await request('gpt-sim+fail-504', { authorization: 'Bearer sk+fail-529' }), 529);
+  t.is(await request('gpt-sim', { authorization: 'Bearer exhausted' }), 429);
   const refusal = await post('/v1/chat/completions', { model: 'fail-429+retry-1500', messages: MESSAGES });
   t.is(refusal.headers.get('retry-after-ms'), '1500');
   t.is(refusal.headers.get('retry-after'), '2');
   t.like(await refusal.json(), { error: { message: 'This failure was asked for.' } });
 });
 
-test('a flaky vendor fails the share it was told to, the same calls in every run', async (t) => {
+test('a flaky vendor fails the configured share of calls, and the same calls in every run', async (t) => {
   const run = async (): Promise<number[]> => {
     const { post } = await startRig(t);
     const statuses: number[] = [];
@@ -230,7 +230,7 @@ test('a flaky vendor fails the share it was told to, the same calls in every run
   t.true(failed > 70 && failed < 130, `${failed} of 200`);
 });
 
-test('calls past the bound wait in line in their order, or are refused', async (t) => {
+test('calls above the limit wait in order, or are refused', async (t) => {
   const input = 'a';
   const waiting = await startRig(t, { cost: { perCallMs: 40, maxConcurrency: 2 } });
   const startedAt = performance.now();
@@ -248,17 +248,17 @@ test('calls past the bound wait in line in their order, or are refused', async (
   t.is(refusing.simulator.requests.counters.byStatus[429], 2);
 });
 
-test('a caller that leaves the line frees its place', async (t) => {
+test('a caller that disconnects while waiting frees its slot', async (t) => {
   const { simulator, client } = await startRig(t, { cost: { perCallMs: 50, maxConcurrency: 1 } });
   const first = client.embeddings.create({ model: 'emb', input: 'a' });
   const controller = new AbortController();
-  const leaving = client.embeddings.create(
+  const cancelled = client.embeddings.create(
     { model: 'emb-leaving', input: 'a' },
     { signal: controller.signal },
   );
   await simulator.requests.waitFor((entry) => entry.model === 'emb-leaving');
   controller.abort();
-  await t.throwsAsync(leaving);
+  await t.throwsAsync(cancelled);
   const gone = await simulator.requests.waitFor((entry) => entry.model === 'emb-leaving' && entry.isOver);
   t.true(gone.isAborted);
   t.is(gone.status, null);
@@ -267,7 +267,7 @@ test('a caller that leaves the line frees its place', async (t) => {
   t.deepEqual({ ...simulator.requests.counters.byStatus }, { 200: 2 });
 });
 
-test('bad requests are refused as the vendor does', async (t) => {
+test('invalid requests are refused as the vendor refuses them', async (t) => {
   const { simulator, post } = await startRig(t);
   const bad: [string, object][] = [
     ['/v1/embeddings', { model: 'emb', input: [] }],
@@ -286,13 +286,13 @@ test('bad requests are refused as the vendor does', async (t) => {
   t.is(broken.status, 400);
 });
 
-test('a model that is called `constructor` is counted as any other', async (t) => {
+test('a model that is called `constructor` is counted like any other', async (t) => {
   const { simulator, client } = await startRig(t);
   await client.embeddings.create({ model: 'constructor', input: 'a' });
   t.is(simulator.requests.counters.byModel['constructor'], 1);
 });
 
-test('requests are counted and remembered, up to the bound, and can be forgotten', async (t) => {
+test('requests are counted and recorded, up to the limit, and can be cleared', async (t) => {
   const { simulator, client } = await startRig(t, { logCapacity: 2 });
   for (const input of ['a', 'b', 'c']) {
     await client.embeddings.create({ model: 'emb', input });
@@ -309,7 +309,7 @@ test('requests are counted and remembered, up to the bound, and can be forgotten
   t.is(requests.entries.length, 0);
 });
 
-test('the command listens, says how to use it and ends cleanly on both signals', async (t) => {
+test('the command listens, prints its usage and exits cleanly on both signals', async (t) => {
   const main = fileURLToPath(new URL('../../../scripts/vendor-simulator/main.js', import.meta.url));
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const child = spawn(process.execPath, [main, '--port', '0', '--faults', 'fail-503'], { stdio: 'pipe' });
@@ -329,7 +329,7 @@ test('the command listens, says how to use it and ends cleanly on both signals',
   }
 });
 
-test('a port that is taken is told with what to do', async (t) => {
+test('a port in use is reported with what to do', async (t) => {
   const main = fileURLToPath(new URL('../../../scripts/vendor-simulator/main.js', import.meta.url));
   const { port } = (await startRig(t)).simulator;
   const child = spawn(process.execPath, [main, '--port', String(port)], { stdio: 'pipe' });
@@ -341,7 +341,7 @@ test('a port that is taken is told with what to do', async (t) => {
   t.is(errors.trim(), `Port ${port} is taken by another program: name a free one with --port.`);
 });
 
-test('the catalog that the command prints is one, with two routes of a chat model and embeddings', async (t) => {
+test('the catalog that the command prints is valid, with two routes for a chat model and for embeddings', async (t) => {
   const main = fileURLToPath(new URL('../../../scripts/vendor-simulator/main.js', import.meta.url));
   const child = spawn(process.execPath, [main, '--port', '9123', '--catalog'], { stdio: 'pipe' });
   let text = '';
@@ -363,7 +363,7 @@ test('the catalog that the command prints is one, with two routes of a chat mode
   );
 });
 
-test('a wrong option is named and the command fails', async (t) => {
+test('an invalid option is named and the command fails', async (t) => {
   const main = fileURLToPath(new URL('../../../scripts/vendor-simulator/main.js', import.meta.url));
   const child = spawn(process.execPath, [main, '--per-call-ms', 'soon'], { stdio: 'pipe' });
   let errors = '';

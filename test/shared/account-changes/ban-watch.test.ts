@@ -8,10 +8,10 @@ import { waitFor } from '../../support/wait-for.ts';
 interface Rig {
   readonly watch: BanWatch;
   readonly banned: Set<string>;
-  readonly inFlight: Set<string>;
+  readonly active: Set<string>;
   readonly ended: readonly string[];
   readonly lookedUp: readonly (readonly string[])[];
-  /** Look-ups while Redis was away. */
+  /** Look-ups that failed because Redis was away. */
   failures: number;
   isRedisAway: boolean;
   isListBroken: boolean;
@@ -19,7 +19,7 @@ interface Rig {
 
 function open(t: ExecutionContext): Rig {
   const banned = new Set<string>();
-  const inFlight = new Set<string>();
+  const active = new Set<string>();
   const ended: string[] = [];
   const lookedUp: string[][] = [];
   const watch = new BanWatch({
@@ -35,7 +35,7 @@ function open(t: ExecutionContext): Rig {
     },
     listAccounts() {
       if (rig.isListBroken) throw new TypeError('no list');
-      return [...inFlight, ...inFlight];
+      return [...active, ...active];
     },
     endAccount: (accountId) => ended.push(accountId),
     log: createLogger('test', 'silent'),
@@ -44,7 +44,7 @@ function open(t: ExecutionContext): Rig {
   const rig: Rig = {
     watch,
     banned,
-    inFlight,
+    active,
     ended,
     lookedUp,
     failures: 0,
@@ -54,15 +54,15 @@ function open(t: ExecutionContext): Rig {
   return rig;
 }
 
-/** Docs promise it of a ban, also where its announcement was missed. */
+/** The docs promise this even if the announcement of the ban was missed. */
 const promisedMs = 2_000;
 
-test.serial('a ban holds within two seconds also where one look-up fails', async (t) => {
+test.serial('a ban takes effect within two seconds even if one look-up fails', async (t) => {
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());
   const rig = open(t);
   rig.banned.add('ann');
-  rig.inFlight.add('ann');
+  rig.active.add('ann');
   rig.isRedisAway = true;
   mock.timers.tick(promisedMs - 1_000);
   await nextTurn();
@@ -90,7 +90,7 @@ test('work that starts after its ban was announced is ended, until the account i
   t.deepEqual(ended, ['ann', 'ann']);
 });
 
-test('work that waited long before it started is looked up, other work costs no look-up', async (t) => {
+test('work that waited long before it started is looked up; other work needs no look-up', async (t) => {
   const { watch, banned, ended, lookedUp } = open(t);
   banned.add('ann');
   watch.checkStarted({ accountId: 'ann', admittedAtMs: Date.now() });
@@ -99,19 +99,19 @@ test('work that waited long before it started is looked up, other work costs no 
   await waitFor('the look-up', () => ended.length === 1);
 });
 
-test('where changes may have been missed each account with work under way is looked up, once', async (t) => {
-  const { watch, banned, inFlight, ended, lookedUp } = open(t);
-  for (const id of ['ann', 'bob', 'eve']) inFlight.add(id);
+test('if changes may have been missed, each account with work in flight is looked up once', async (t) => {
+  const { watch, banned, active, ended, lookedUp } = open(t);
+  for (const id of ['ann', 'bob', 'eve']) active.add(id);
   banned.add('eve').add('zoe');
   await watch.handle(null);
   t.deepEqual(lookedUp, [['ann', 'bob', 'eve']]);
   t.deepEqual(ended, ['eve']);
 });
 
-test('a look-up that fails is repeated', async (t) => {
+test('a failed look-up is repeated', async (t) => {
   const rig = open(t);
   rig.banned.add('ann');
-  rig.inFlight.add('ann');
+  rig.active.add('ann');
   rig.isRedisAway = true;
   await rig.watch.handle({ kind: 'account', accountId: 'ann' });
   t.deepEqual(rig.ended, []);
@@ -119,12 +119,12 @@ test('a look-up that fails is repeated', async (t) => {
   await waitFor('the next look-up', () => rig.ended.length === 1);
 });
 
-test('a fault of one look keeps none of the later ones from being made', async (t) => {
+test('an error in one check does not prevent later checks', async (t) => {
   const rig = open(t);
   rig.banned.add('ann');
-  rig.inFlight.add('ann');
+  rig.active.add('ann');
   rig.isListBroken = true;
   await t.throwsAsync(rig.watch.handle(null), { message: 'no list' });
   rig.isListBroken = false;
-  await waitFor('the next look', () => rig.ended.length === 1);
+  await waitFor('the next check', () => rig.ended.length === 1);
 });

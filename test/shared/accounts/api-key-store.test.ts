@@ -3,7 +3,7 @@ import type { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../../../shared/accounts/api-key-store.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 
-test('look-ups that never end keep neither their keys out for ever nor those of others', async (t) => {
+test('look-ups that never finish do not block their keys or other keys permanently', async (t) => {
   let hangs = true;
   const accounts = {
     findIdByKeyHash: (keyHash: string) =>
@@ -13,21 +13,21 @@ test('look-ups that never end keep neither their keys out for ever nor those of 
   const store = new ApiKeyStore(redis, accounts, { maxLookUpMs: 20 });
   const find = (i: number): ReturnType<ApiKeyStore['find']> =>
     store.find(`mg-${String(i).padStart(43, '0')}`, () => 'network');
-  // As many as one network may have under way.
+  // As many as one network may have in flight.
   const hanging = await Promise.allSettled(Array.from({ length: 5 }, (_, i) => find(i)));
   t.true(hanging.every(({ status }) => status === 'rejected'));
   hangs = false;
   for (let i = 0; i < 10; i++) t.truthy(await find(i));
 });
 
-test('of the look-ups under way, callers of one network have half, and leave the rest to others', async (t) => {
-  const inFlight: string[] = [];
+test('callers of one network may use half of the concurrent look-ups, and leave the other half to others', async (t) => {
+  const pending: string[] = [];
   let end: () => void = () => undefined;
-  // One for all: a look-up that begins only when another ends must not outlast the test.
+  // One promise for all: a look-up that starts only when another finishes must not outlast the test.
   const ending = new Promise<void>((resolve) => (end = resolve));
   const accounts = {
     findIdByKeyHash: async (keyHash: string) => {
-      inFlight.push(keyHash);
+      pending.push(keyHash);
       await ending;
       return null;
     },
@@ -41,6 +41,6 @@ test('of the look-ups under way, callers of one network have half, and leave the
   const answers = await Promise.all(crowd);
   t.true(answers.every((answer) => answer instanceof AppError && answer.code === 'service_unavailable'));
   t.true((await other) instanceof AppError);
-  t.is(inFlight.length, 6);
+  t.is(pending.length, 6);
   end();
 });

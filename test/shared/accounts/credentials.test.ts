@@ -9,7 +9,7 @@ import {
   maskApiKey,
 } from '../../../shared/accounts/credentials.ts';
 
-test('a key has the documented form and says nothing of another', (t) => {
+test('a key has the documented form and reveals nothing about another', (t) => {
   const keys = new Set(Array.from({ length: 1_000 }, createApiKey));
   t.is(keys.size, 1_000);
   for (const key of keys) t.true(isApiKey(key));
@@ -17,13 +17,13 @@ test('a key has the documented form and says nothing of another', (t) => {
   t.regex(maskApiKey(createApiKey()), /^mg-.{4}….{4}$/);
 });
 
-test('a secret is read back only under its master key, and only whole', (t) => {
+test('a secret can be decrypted only with its master key, and only if intact', (t) => {
   const encrypted = encryptSecret('mg-secret', 'master one');
   t.is(decryptSecret(encrypted, 'master one'), 'mg-secret');
   t.not(encryptSecret('mg-secret', 'master one'), encrypted);
   t.throws(() => decryptSecret(encrypted, 'master two'));
-  const spoilt = encrypted.startsWith('A') ? `B${encrypted.slice(1)}` : `A${encrypted.slice(1)}`;
-  t.throws(() => decryptSecret(spoilt, 'master one'));
+  const corrupted = encrypted.startsWith('A') ? `B${encrypted.slice(1)}` : `A${encrypted.slice(1)}`;
+  t.throws(() => decryptSecret(corrupted, 'master one'));
 });
 
 test('a code is found however it is typed', (t) => {

@@ -9,10 +9,10 @@ import { allQueues, useStack } from '../../support/stack.ts';
 import { useMongo } from '../../support/use-mongo.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** A key can be shown to its owner, or to nobody; never is another key shown in its place. */
+/** A key is shown to its owner or to nobody; another key is never shown in its place. */
 
-const on = { masterKey: 'test-master-key-0123456789abcdef0123456789', revealsKeys: true };
-const off = { ...on, revealsKeys: false };
+const revealOn = { masterKey: 'test-master-key-0123456789abcdef0123456789', revealsKeys: true };
+const revealOff = { ...revealOn, revealsKeys: false };
 const newAccount = { userType: 'default', requestsPerMinute: 60 };
 
 const openTestMongo = useMongo(test);
@@ -25,14 +25,14 @@ const countSecrets = async (db: Database): Promise<number> =>
 
 /** As an older release stored it. */
 async function storeInAccount(db: Database, id: string, apiKey: string): Promise<void> {
-  const keyEncrypted = encryptSecret(apiKey, on.masterKey);
+  const keyEncrypted = encryptSecret(apiKey, revealOn.masterKey);
   await db.collection<AccountDocument>('accounts').updateOne({ _id: id }, { $set: { keyEncrypted } });
   await db.collection('key_secrets').deleteMany({});
 }
 
-test('a key is revealed, and lies apart from its account, under the master key', async (t) => {
+test('a key can be revealed, and is stored apart from its account, encrypted with the master key', async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, on);
+  const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
   t.is(await accounts.revealKey(id), apiKey);
   t.false('keyEncrypted' in (await readAccount(db, id))!);
@@ -41,7 +41,7 @@ test('a key is revealed, and lies apart from its account, under the master key',
 });
 
 test('a key that is not the expected one is not revealed', async (t) => {
-  const accounts = new AccountStore(openDatabase(t), on);
+  const accounts = new AccountStore(openDatabase(t), revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
   const expectedKeyHash = hashSecret(apiKey);
   t.is(await accounts.revealKey(id, { expectedKeyHash }), apiKey);
@@ -49,55 +49,55 @@ test('a key that is not the expected one is not revealed', async (t) => {
   t.is(await accounts.revealKey(id, { expectedKeyHash }), null);
 });
 
-test('with REVEAL=off a key is stored as its hash alone, also a new one, and nothing is revealed', async (t) => {
+test('with REVEAL=off only the hash of a key is stored, including new keys, and nothing is revealed', async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, off);
+  const accounts = new AccountStore(db, revealOff);
   const { id } = await accounts.create(newAccount);
   await accounts.replaceKey(id);
   t.is(await countSecrets(db), 0);
   t.is(await accounts.revealKey(id), null);
 });
 
-test('wherever a crash cuts a replacement short, the key that opens the account is revealed', async (t) => {
+test('wherever a crash interrupts a replacement, the key that opens the account is revealed', async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, on);
+  const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
-  await new KeySecretStore(db, on).save(createApiKey());
-  t.is(await accounts.revealKey(id), apiKey, 'the new secret is stored, the account is not changed');
+  await new KeySecretStore(db, revealOn).save(createApiKey());
+  t.is(await accounts.revealKey(id), apiKey, 'the new secret is stored, but the account is not changed');
   const replaced = await accounts.replaceKey(id);
   t.is(await countSecrets(db), 3);
   t.is(
     await accounts.revealKey(id),
     replaced!.apiKey,
-    'the account is changed, the old secret is not deleted',
+    'the account is changed, but the old secret is not deleted',
   );
 });
 
-test('a replacement that loses to another leaves no secret behind', async (t) => {
+test('a replacement that loses a race leaves no secret behind', async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, on);
+  const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
   t.is(await accounts.replaceKey(id, { expectedKeyHash: 'another' }), null);
   t.is(await countSecrets(db), 1);
   t.is(await accounts.revealKey(id), apiKey);
 });
 
-test('a secret under the wrong hash, or of another master key, reveals nothing', async (t) => {
+test('a secret under the wrong hash or encrypted with another master key reveals nothing', async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, on);
+  const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
-  const other = new AccountStore(db, { ...on, masterKey: 'another-master-key-0123456789abcdef' });
+  const other = new AccountStore(db, { ...revealOn, masterKey: 'another-master-key-0123456789abcdef' });
   t.is(await other.revealKey(id), null);
-  const wrong = encryptSecret(createApiKey(), on.masterKey);
+  const wrong = encryptSecret(createApiKey(), revealOn.masterKey);
   await db
     .collection<{ _id: string }>('key_secrets')
     .updateOne({ _id: hashSecret(apiKey) }, { $set: { encrypted: wrong } });
   t.is(await accounts.revealKey(id), null);
 });
 
-test('the secrets that an older release left in accounts are taken over at the start', async (t) => {
+test('secrets that an older release left in accounts are migrated at startup', async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, on);
+  const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
   await storeInAccount(db, id, apiKey);
   for (let start = 1; start <= 2; start++) {
@@ -107,9 +107,9 @@ test('the secrets that an older release left in accounts are taken over at the s
   }
 });
 
-test('a secret of an older release does not outlive its key, and is there again where the replacement is undone', async (t) => {
+test("an older release's secret is deleted with its key, and is restored if the replacement is undone", async (t) => {
   const db = openDatabase(t);
-  const accounts = new AccountStore(db, on);
+  const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
   await storeInAccount(db, id, apiKey);
   const replaced = (await accounts.replaceKey(id))!;
@@ -122,7 +122,7 @@ test('a secret of an older release does not outlive its key, and is there again 
   t.is(await countSecrets(db), 1);
 });
 
-test('a worker that starts with REVEAL=off deletes what was stored before, wherever it lies', async (t) => {
+test('a worker that starts with REVEAL=off deletes all secrets stored before, wherever they are', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { db } = stack.mongo;
   const [kept, older] = [await stack.createAccount(), await stack.createAccount()];
@@ -132,8 +132,11 @@ test('a worker that starts with REVEAL=off deletes what was stored before, where
   const env = { ...stack.env, REVEAL: 'off' };
   const worker = await startWorker(loadConfig(env), env, stack.log, allQueues);
   t.teardown(() => worker.stop());
-  await waitFor('the secrets to go', async () => (await countSecrets(db)) === 0);
-  await waitFor('the older one too', async () => !('keyEncrypted' in (await readAccount(db, older.id))!));
+  await waitFor('the secrets to be deleted', async () => (await countSecrets(db)) === 0);
+  await waitFor(
+    'the older one to be deleted, too',
+    async () => !('keyEncrypted' in (await readAccount(db, older.id))!),
+  );
   const accounts = new AccountStore(db, loadConfig(env));
   t.is(await accounts.revealKey(kept.id), null);
   const profile = await fetch(`${stack.url}/v1/users/profile`, {

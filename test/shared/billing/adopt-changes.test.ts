@@ -6,7 +6,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { openBooks } from '../../support/books.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-test('a ban, a limit and a key that change while the account is loaded hold in Redis', async (t) => {
+test('a ban, limit or key changed while the account is being loaded takes effect in Redis', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { redis, accounts, ledger, hotAccounts } = books;
@@ -19,7 +19,7 @@ test('a ban, a limit and a key that change while the account is loaded hold in R
       value: async (accountId: string) => {
         const found = await accounts.findById(accountId);
         reads += 1;
-        // Between this read and what is made of it: Redis has nothing yet that could be told.
+        // Changes between this read and its use: the account is not in Redis yet, so nothing there can be updated.
         if (reads === 1) {
           const change = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
           await changeAccount({ redis, accounts, hotAccounts }, id, change);
@@ -30,19 +30,19 @@ test('a ban, a limit and a key that change while the account is loaded hold in R
     },
   }) as typeof accounts;
   await new HotAccountStore(redis, racing, ledger).load(id);
-  const atRest = await accounts.findById(id);
+  const stored = await accounts.findById(id);
   const expected = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
-  t.like(await hotAccounts.get(id), { ...expected, keyHash: atRest!.keyHash });
+  t.like(await hotAccounts.get(id), { ...expected, keyHash: stored!.keyHash });
 });
 
-test('a ban, a limit and a key that change while an account is loaded anew hold where MongoDB is not asked again', async (t) => {
+test('a ban, limit or key changed during a reload takes effect even if MongoDB is not read again', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { redis, accounts, ledger, hotAccounts } = books;
   const { id } = await books.createAccount();
   await books.moveAll();
   let reads = 0;
-  const dying = Object.create(accounts, {
+  const failing = Object.create(accounts, {
     findById: {
       value: async (accountId: string) => {
         reads += 1;
@@ -57,14 +57,16 @@ test('a ban, a limit and a key that change while an account is loaded anew hold 
     },
   }) as typeof accounts;
   await redis.hset(redisKeys.account(id), 'bal', '5');
-  await t.throwsAsync(new HotAccountStore(redis, dying, ledger).reload(id), { message: 'the process dies' });
-  const atRest = await accounts.findById(id);
+  await t.throwsAsync(new HotAccountStore(redis, failing, ledger).reload(id), {
+    message: 'the process dies',
+  });
+  const stored = await accounts.findById(id);
   const changed = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
-  const expected = { ...changed, keyHash: atRest!.keyHash, balanceNano: 1_000n };
+  const expected = { ...changed, keyHash: stored!.keyHash, balanceNano: 1_000n };
   t.like(await hotAccounts.get(id), expected);
 });
 
-test('an account that is loaded anew takes key, limits and ban from MongoDB where Redis has older ones', async (t) => {
+test('a reload replaces an outdated key, limits and ban in Redis with those in MongoDB', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { accounts, hotAccounts } = books;
@@ -74,11 +76,11 @@ test('an account that is loaded anew takes key, limits and ban from MongoDB wher
   await accounts.update(id, change);
   await accounts.replaceKey(id);
   await hotAccounts.reload(id);
-  const atRest = await accounts.findById(id);
-  t.like(await hotAccounts.get(id), { ...change, keyHash: atRest!.keyHash });
+  const stored = await accounts.findById(id);
+  t.like(await hotAccounts.get(id), { ...change, keyHash: stored!.keyHash });
 });
 
-test('an account that an earlier release has made and loaded has the usual settings of jobs, and keeps what is set', async (t) => {
+test('an account created and loaded by an earlier release has the default job settings, and keeps those set later', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { redis, accounts, hotAccounts } = books;
@@ -91,33 +93,33 @@ test('an account that an earlier release has made and loaded has the usual setti
   t.like(await hotAccounts.get(id), { maxQueuedJobs: 10_000, weight: 3 });
 });
 
-test('however many ask which key an account has while MongoDB hangs, it is asked once, and anew once that is given up', async (t) => {
+test("concurrent look-ups of an account's key share one MongoDB query while it hangs, and a new query starts after it times out", async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { redis, accounts, ledger } = books;
   const { id } = await books.createAccount();
   await books.moveAll();
   let isAway = true;
-  let asked = 0;
+  let queries = 0;
   const hanging = Object.create(accounts, {
     findById: {
       value: async (accountId: string) => {
-        asked += 1;
+        queries += 1;
         if (isAway) await new Promise(() => undefined);
         return await accounts.findById(accountId);
       },
     },
   }) as typeof accounts;
   const store = new HotAccountStore(redis, hanging, ledger, { maxLoadMs: 200 });
-  const crowd = await Promise.allSettled(Array.from({ length: 50 }, () => store.adoptShared(id)));
-  t.true(crowd.every(({ status }) => status === 'rejected'));
-  t.is(asked, 1);
+  const concurrent = await Promise.allSettled(Array.from({ length: 50 }, () => store.adoptShared(id)));
+  t.true(concurrent.every(({ status }) => status === 'rejected'));
+  t.is(queries, 1);
   await t.throwsAsync(store.load('another'));
   isAway = false;
-  // A busy machine may take longer than what is given here.
-  const ask = () => store.adoptShared(id).catch(() => null);
-  t.is((await waitFor('the account', ask))._id, id);
-  await waitFor('the other', () => store.load('another').catch((error: unknown) => isUnknown(error)));
+  // A busy machine may take longer than the limit here.
+  const adopt = () => store.adoptShared(id).catch(() => null);
+  t.is((await waitFor('the account', adopt))._id, id);
+  await waitFor('the other account', () => store.load('another').catch((error: unknown) => isUnknown(error)));
 });
 
 const isUnknown = (error: unknown): boolean => error instanceof AppError && error.code === 'invalid_api_key';

@@ -29,7 +29,7 @@ const step = fc.oneof(
     kind: fc.constant('admit' as const),
     cost: fc.bigInt(0n, 500n),
     free: fc.boolean(),
-    /** Few keys, so that they meet. */
+    /** Few keys, so that they collide. */
     claim: fc.option(fc.nat(3), { freq: 3 }),
   }),
   fc.record({ kind: fc.constant('settle' as const), which, cost, fails: fc.boolean() }),
@@ -45,16 +45,16 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-interface Known {
+interface KnownRequest {
   readonly requestId: string;
   readonly claimHash: string | null;
 }
 
-/** One account in Redis beside its model, which take the same steps. */
+/** One account in Redis and its model, which take the same steps. */
 class Account {
   readonly #id: string;
   readonly #model: AccountModel;
-  readonly #requests: Known[] = [];
+  readonly #requests: KnownRequest[] = [];
   #refills = 0;
 
   constructor(id: string, free: number) {
@@ -85,7 +85,7 @@ class Account {
     await this.#compare();
   }
 
-  /** Whatever is still open is given up. */
+  /** Releases every request that is still open. */
   async end(): Promise<void> {
     for (const request of this.#requests) await this.#release(request);
     await this.#compare();
@@ -93,8 +93,8 @@ class Account {
     expect(reserved === 0n && freeHeld === 0, 'something is reserved for no request');
   }
 
-  /** Those that ended stay among them: whatever comes for them again must change nothing. */
-  #pick(index: number): Known | undefined {
+  /** Finished requests stay in the list: anything that arrives for them again must change nothing. */
+  #pick(index: number): KnownRequest | undefined {
     return this.#requests[index % Math.max(1, this.#requests.length)];
   }
 
@@ -109,21 +109,21 @@ class Account {
     if (outcome === 'ok') this.#requests.push({ requestId, claimHash });
   }
 
-  async #settle(request: Known | undefined, wanted: bigint, fails: boolean): Promise<void> {
+  async #settle(request: KnownRequest | undefined, usageCost: bigint, fails: boolean): Promise<void> {
     if (request === undefined) return;
-    const costNano = fails ? 0n : wanted;
+    const costNano = fails ? 0n : usageCost;
     const event = (fails ? failureEvent : usageEvent)(this.#id, request.requestId);
     await runSettlement(redis(), event, fails ? null : costNano, { claimHash: request.claimHash });
     this.#model.settle(request.requestId, costNano, fails);
   }
 
-  async #release(request: Known | undefined): Promise<void> {
+  async #release(request: KnownRequest | undefined): Promise<void> {
     if (request === undefined) return;
     await releaseReservation(redis(), { accountId: this.#id, ...request });
     this.#model.release(request.requestId);
   }
 
-  async #orphan(request: Known | undefined): Promise<void> {
+  async #orphan(request: KnownRequest | undefined): Promise<void> {
     if (request === undefined) return;
     const value = await redis().hget(redisKeys.reservations(shardOf(this.#id)), request.requestId);
     if (value !== null)
@@ -180,11 +180,11 @@ function toModelEntry(entry: LedgerEntry): ModelEntry {
 }
 
 test.serial(
-  'whatever happens in whatever order: balance, reservations, free requests, entries and claims are exact at every step',
+  'after any sequence of steps, balance, reservations, free requests, entries and claims are exact',
   async (t) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-        // Entries of runs before would only make each look at the stream longer.
+        // Entries of earlier runs would only make each read of the stream slower.
         await forgetAll(redis());
         const id = await createHotAccount(redis(), 0n, { free: 3 });
         const account = new Account(id, 3);
@@ -199,7 +199,7 @@ test.serial(
 );
 
 test.serial(
-  'all of it at once from many sides: never below zero, and the balance is what the entries sum to',
+  'under concurrent operations the balance never goes below zero and equals the sum of the entries',
   async (t) => {
     const id = await createHotAccount(redis(), 0n);
     const refillOnce = (refillId: string): Promise<boolean> =>

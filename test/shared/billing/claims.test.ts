@@ -16,7 +16,7 @@ import {
 } from '../../support/billing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** What an Idempotency-Key stands for, from admission to the end of its answer. */
+/** An Idempotency-Key's claim, from admission to the end of the response. */
 
 const redis = useRedis(test);
 const day = 24 * 60 * 60;
@@ -24,7 +24,7 @@ const day = 24 * 60 * 60;
 const claimOf = (key: string = randomUUID(), body: unknown = { model: 'm' }): IdempotencyClaim =>
   createIdempotencyClaim(key, '/v1/x', body);
 
-/** An account with a request of it that was admitted under a claim. */
+/** An account with one request that was admitted under a claim. */
 async function admitClaimed(more: Partial<AdmissionRequest> = {}) {
   const id = await createHotAccount(redis(), 1_000n, { free: 1 });
   const claim = claimOf();
@@ -34,7 +34,7 @@ async function admitClaimed(more: Partial<AdmissionRequest> = {}) {
   return { id, claim, requestId, answer, key: redisKeys.claim(id, claim.keyHash) };
 }
 
-test('a claim is made by its admission, for a day', async (t) => {
+test("a claim is created by its request's admission, for a day", async (t) => {
   const { answer, key, requestId, claim } = await admitClaimed();
   t.is(answer.outcome, 'ok');
   t.deepEqual(await redis().hgetall(key), { body: claim.bodyHash, id: requestId });
@@ -42,7 +42,7 @@ test('a claim is made by its admission, for a day', async (t) => {
   t.true(ttl > day - 60 && ttl <= day);
 });
 
-test('a second request under a claim is attached to the first and takes its slots, but no money', async (t) => {
+test('a second request under a claim is attached to the first and takes rate-limit slots, but no money', async (t) => {
   const { id, claim, requestId } = await admitClaimed();
   const before = await redis().hgetall(redisKeys.account(id));
   t.like(await runAdmission(redis(), admission(id, { fixedNano: 100n, claim, slots: 3 })), {
@@ -60,7 +60,7 @@ test('a second request under a claim is attached to the first and takes its slot
   t.is(Object.values(held).filter((value) => value.startsWith(id)).length, 1);
 });
 
-test('of many at once under one claim one is admitted, and all others are attached to it', async (t) => {
+test('of many concurrent requests under one claim, one is admitted and all others are attached to it', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
   const claim = claimOf();
   const requests = Array.from({ length: 50 }, () => admission(id, { fixedNano: 100n, claim }));
@@ -80,10 +80,10 @@ for (const { why, change, request, outcome } of [
   { why: 'that is banned', change: { ban: '1' }, request: {}, outcome: 'banned' },
   { why: 'whose key was replaced', change: { key: 'other' }, request: {}, outcome: 'revoked' },
 ] as const) {
-  test(`no claim is made for an account ${why}`, async (t) => {
+  test(`no claim is created for an account ${why}`, async (t) => {
     const id = await createHotAccount(redis(), 1_000n);
     if (Object.keys(change).length > 0) await redis().hset(redisKeys.account(id), change);
-    // Slots are cut to the limit: without one, a window that is full already is what refuses.
+    // A request takes no more slots than the limit, so only a window that is already full refuses it.
     if (outcome === 'rate_limited') {
       await redis().hset(redisKeys.account(id), 'rpm', '1', 'win', '1');
       await redis().rpush(redisKeys.rpmWindow(id), `${Math.floor(Date.now() / 1_000)}:1`);
@@ -94,7 +94,7 @@ for (const { why, change, request, outcome } of [
   });
 }
 
-test('a banned account and a replaced key are refused before a claim is looked at', async (t) => {
+test('a banned account and a replaced key are refused before a claim is checked', async (t) => {
   const { id, claim } = await admitClaimed();
   await redis().hset(redisKeys.account(id), 'key', 'other');
   t.is((await runAdmission(redis(), admission(id, { claim }))).outcome, 'revoked');
@@ -110,7 +110,7 @@ test('success keeps a claim for a day from then on', async (t) => {
   t.like(await runAdmission(redis(), admission(id, { claim })), { outcome: 'attached', requestId });
 });
 
-test('failure ends a claim, and its key may stand for another body', async (t) => {
+test('failure ends a claim, and its key may be used for another body', async (t) => {
   const { id, claim, requestId, key } = await admitClaimed();
   await runSettlement(redis(), failureEvent(id, requestId), null, { claimHash: claim.keyHash });
   t.is(await redis().exists(key), 0);
@@ -118,7 +118,7 @@ test('failure ends a claim, and its key may stand for another body', async (t) =
   t.is((await runAdmission(redis(), admission(id, { claim: other }))).outcome, 'ok');
 });
 
-test('a failure that is paid for, as of a stream that broke, ends its claim too', async (t) => {
+test('a failure that is charged, such as a stream that broke, ends its claim, too', async (t) => {
   const { id, claim, requestId, key } = await admitClaimed();
   const { costNano } = await runSettlement(redis(), failureEvent(id, requestId), 60n, {
     claimHash: claim.keyHash,
@@ -141,7 +141,7 @@ test('a settlement never ends the claim of another request', async (t) => {
   await runSettlement(redis(), failureEvent(id, first.requestId), null, { claimHash: claim.keyHash });
   const second = admission(id, { fixedNano: 100n, claim });
   t.is((await runAdmission(redis(), second)).outcome, 'ok');
-  // All that may come late of the first.
+  // Everything that may arrive late from the first request.
   await runSettlement(redis(), failureEvent(id, first.requestId), null, { claimHash: claim.keyHash });
   await runSettlement(redis(), usageEvent(id, first.requestId), 10n, { claimHash: claim.keyHash });
   await releaseReservation(redis(), { accountId: id, requestId: first.requestId, claimHash: claim.keyHash });
@@ -151,21 +151,21 @@ test('a settlement never ends the claim of another request', async (t) => {
   t.is(await redis().hget(key, 'id'), second.requestId);
 });
 
-/** A request under a claim whose reservation was taken for an orphan. */
+/** A request under a claim whose reservation was released as an orphan. */
 async function orphanClaimed(t: ExecutionContext) {
   const claimed = await admitClaimed();
   const { id, claim, requestId, key } = claimed;
   const store = new ReservationStore(redis());
   await ageReservation(redis(), id, requestId, 60_000);
   const { orphans } = await store.findOrphans(shardOf(id));
-  const own = orphans.find((orphan) => orphan.requestId === requestId);
-  t.like(own, { accountId: id, costNano: 100n, free: false, claimHash: claim.keyHash });
-  t.true(await store.releaseOrphan(own!));
+  const claimedOrphan = orphans.find((orphan) => orphan.requestId === requestId);
+  t.like(claimedOrphan, { accountId: id, costNano: 100n, free: false, claimHash: claim.keyHash });
+  t.true(await store.releaseOrphan(claimedOrphan!));
   t.is(await redis().exists(key), 0);
   return claimed;
 }
 
-test('the claim of an orphan ends with it; once it was sent again, its late settlement charges nothing', async (t) => {
+test("an orphan's claim ends with it; once the request was sent again, the orphan's late settlement charges nothing", async (t) => {
   const { id, claim, requestId, key } = await orphanClaimed(t);
   const second = admission(id, { fixedNano: 100n, claim });
   t.is((await runAdmission(redis(), second)).outcome, 'ok');
@@ -175,7 +175,7 @@ test('the claim of an orphan ends with it; once it was sent again, its late sett
   t.like(await readBalance(redis(), id), { balance: 1_000n, reserved: 100n });
 });
 
-test('an orphan that was not sent again is charged late, once, and its claim stands for its answer', async (t) => {
+test('an orphan that was not sent again is charged late, once, and its claim refers to its response', async (t) => {
   const { id, claim, requestId, key } = await orphanClaimed(t);
   const settle = () => runSettlement(redis(), usageEvent(id, requestId), 70n, { claimHash: claim.keyHash });
   t.like(await settle(), { outcome: 'settled', costNano: 70n });
@@ -189,7 +189,7 @@ test('an orphan that was not sent again is charged late, once, and its claim sta
   });
 });
 
-test('an orphan that broke midway is charged late too, and its key is free', async (t) => {
+test('an orphan that broke midway is charged late, too, and its key is free', async (t) => {
   const { id, claim, requestId, key } = await orphanClaimed(t);
   const late = await runSettlement(redis(), failureEvent(id, requestId), 60n, { claimHash: claim.keyHash });
   t.is(late.costNano, 60n);
@@ -197,14 +197,14 @@ test('an orphan that broke midway is charged late too, and its key is free', asy
   t.is((await readBalance(redis(), id)).balance, 940n);
 });
 
-test('a claim of a free request gives it back where it fails', async (t) => {
+test('a failed free request under a claim gives the free request back', async (t) => {
   const { id, claim, requestId, answer } = await admitClaimed({ freeAllowed: true });
   t.true(answer.outcome === 'ok' && answer.free);
   await runSettlement(redis(), failureEvent(id, requestId), null, { claimHash: claim.keyHash });
   t.like(await readBalance(redis(), id), { free: 1, freeHeld: 0 });
 });
 
-test('claims differ by key, address and body, and not by what parses to the same', (t) => {
+test('claims differ by key, path and body, but not between bodies that parse to the same value', (t) => {
   const body = { model: 'm', input: 'a' };
   const claim = createIdempotencyClaim('k', '/v1/embeddings', body);
   t.deepEqual(

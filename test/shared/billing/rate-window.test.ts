@@ -8,7 +8,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { admission, createHotAccount, testKeyHash } from '../../support/billing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** The sliding minute, whatever Redis's clock does. */
+/** The sliding one-minute window, under any steps of Redis's clock. */
 
 const redis = useRedis(test);
 
@@ -19,7 +19,7 @@ const preAdmit = (
 ): Promise<PreAdmissionResult> =>
   runPreAdmission(redis(), { accountId, keyHash: testKeyHash, slots, claimHash });
 
-/** Makes the window look as if Redis's clock had stepped by so much: forwards, or backwards where it is negative. */
+/** Makes the window look as if Redis's clock had stepped by this much: forwards, or backwards if negative. */
 async function stepClock(accountId: string, bySeconds: number): Promise<void> {
   const key = redisKeys.rpmWindow(accountId);
   const buckets = await redis().lrange(key, 0, -1);
@@ -40,7 +40,7 @@ for (const { step, bySeconds } of [
   { step: 'two seconds back', bySeconds: -2 },
   { step: 'an hour forward', bySeconds: 3_600 },
 ]) {
-  test(`a clock that steps ${step} locks no account out, and its limit holds from then on`, async (t) => {
+  test(`a clock that steps ${step} does not lock an account out, and the limit applies from then on`, async (t) => {
     const id = await createHotAccount(redis(), 0n, { rpm: 3 });
     for (let i = 0; i < 3; i++) await runAdmission(redis(), admission(id));
     t.is((await runAdmission(redis(), admission(id))).outcome, 'rate_limited');
@@ -52,7 +52,7 @@ for (const { step, bySeconds } of [
   });
 }
 
-test('a clock that steps there and back gives the minute once a step, and no more', async (t) => {
+test('a clock that steps back and forth grants one full window per step, and no more', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 2 });
   const fill = async (): Promise<void> => {
     for (const outcome of ['ok', 'ok', 'rate_limited'] as const)
@@ -63,10 +63,10 @@ test('a clock that steps there and back gives the minute once a step, and no mor
   await fill();
   await stepClock(id, -3_600);
   await fill();
-  t.is(await readUsed(id), 2, 'what was dropped is gone for good');
+  t.is(await readUsed(id), 2, 'slots that were dropped do not come back');
 });
 
-test('a request takes its slots once: those of its pre-admission are not taken again by its admission', async (t) => {
+test('a request takes its slots once: its admission does not take those of its pre-admission again', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 10 });
   t.like(await preAdmit(id), { outcome: 'ok', rateLimit: { remaining: 9 } });
   t.like(await runAdmission(redis(), admission(id, { slots: 4, slotsTaken: 1 })), {
@@ -77,7 +77,7 @@ test('a request takes its slots once: those of its pre-admission are not taken a
   t.like(await runAdmission(redis(), admission(id, { slots: 1, slotsTaken: 1 })), {
     rateLimit: { remaining: 5 },
   });
-  // The limit may be full of others by the time that a body has come: what is paid for is let in.
+  // Other requests may fill the limit before the body arrives: a request that already has its slots is admitted.
   await runAdmission(redis(), admission(id, { slots: 5 }));
   t.like(await runAdmission(redis(), admission(id, { slots: 1, slotsTaken: 1 })), { outcome: 'ok' });
   t.like(await runAdmission(redis(), admission(id, { slots: 2, slotsTaken: 1 })), {
@@ -86,7 +86,7 @@ test('a request takes its slots once: those of its pre-admission are not taken a
   t.is(await readUsed(id), 10);
 });
 
-test('a model that takes more slots than the limit takes all of it, with and without a pre-admission', async (t) => {
+test('a model that costs more slots than the limit takes all of it, with and without a pre-admission', async (t) => {
   for (const slotsTaken of [0, 1]) {
     const id = await createHotAccount(redis(), 0n, { rpm: 5 });
     if (slotsTaken === 1) await preAdmit(id);
@@ -97,7 +97,7 @@ test('a model that takes more slots than the limit takes all of it, with and wit
   }
 });
 
-test('a pre-admission for a model takes all of its slots or none, and tells how many', async (t) => {
+test('a pre-admission for a model takes all of its slots or none, and reports how many', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 10 });
   t.like(await preAdmit(id, null, 6), { outcome: 'ok', slotsTaken: 6, rateLimit: { remaining: 4 } });
   t.is((await preAdmit(id, null, 6)).outcome, 'rate_limited');
@@ -108,7 +108,7 @@ test('a pre-admission for a model takes all of its slots or none, and tells how 
   t.like(await preAdmit(small, null, 50), { outcome: 'ok', slotsTaken: 5, rateLimit: { remaining: 0 } });
 });
 
-test('a question before a body takes no slot, and is refused where none is free', async (t) => {
+test('a check before the body takes no slot, and is refused if none is free', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 4 });
   await runAdmission(redis(), admission(id, { slots: 3 }));
   for (let i = 0; i < 3; i++) {
@@ -119,13 +119,13 @@ test('a question before a body takes no slot, and is refused where none is free'
   t.is((await preAdmit(id, null, 0)).outcome, 'rate_limited');
 });
 
-test('a limit of nothing admits nothing', async (t) => {
+test('a limit of zero admits nothing', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 0 });
   t.is((await preAdmit(id)).outcome, 'rate_limited');
   t.is((await runAdmission(redis(), admission(id))).outcome, 'rate_limited');
 });
 
-test('a pre-admission tells what the account can spend, and refuses like the admission', async (t) => {
+test('a pre-admission reports what the account can spend, and refuses like the admission', async (t) => {
   const id = await createHotAccount(redis(), 500n, { rpm: 3, free: 2 });
   await runAdmission(redis(), admission(id, { fixedNano: 200n }));
   const claim = createIdempotencyClaim(randomUUID(), '/', {});
@@ -141,7 +141,9 @@ test('a pre-admission tells what the account can spend, and refuses like the adm
   t.is((await preAdmit(randomUUID())).outcome, 'unknown');
 });
 
-/** Seconds are sevens, so that what passes while a run lasts moves no bucket over an edge. */
+/**
+ * The clock moves in steps of seven seconds, so that the duration of a run does not push a bucket over an edge.
+ */
 const seven = 7;
 const step = fc.oneof(
   fc.record({
@@ -153,7 +155,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('clock' as const), sevens: fc.integer({ min: -3, max: 9 }) }),
 );
 
-/** The window in plain words: which slots were taken how long ago. */
+/** A plain model of the window: how many slots were taken how long ago. */
 class WindowModel {
   readonly #limit: number;
   #buckets: { age: number; slots: number }[] = [];
@@ -170,28 +172,28 @@ class WindowModel {
     for (const bucket of this.#buckets) bucket.age += bySeconds;
   }
 
-  /** @returns how many are left; null where there are too few */
+  /** @returns how many slots remain; null if there are too few */
   take(slots: number, taken: number): number | null {
     this.#buckets = this.#buckets.filter(({ age }) => age >= 0 && age < 60);
-    const wanted = Math.min(slots, this.#limit) - taken;
-    if (wanted > 0) {
-      if (this.used + wanted > this.#limit) return null;
-      this.#buckets.push({ age: 0, slots: wanted });
+    const needed = Math.min(slots, this.#limit) - taken;
+    if (needed > 0) {
+      if (this.used + needed > this.#limit) return null;
+      this.#buckets.push({ age: 0, slots: needed });
     }
     return this.#limit - this.used;
   }
 }
 
-test('whatever is sent, and however the clock steps: slots are counted exactly, and `win` is their sum', async (t) => {
+test('for any requests and clock steps, slots are counted exactly and `win` is their sum', async (t) => {
   const limit = 10;
-  const leftOf = (answer: { outcome: string; rateLimit?: { remaining: number } }): number | null =>
+  const remainingOf = (answer: { outcome: string; rateLimit?: { remaining: number } }): number | null =>
     answer.outcome === 'rate_limited' ? null : answer.rateLimit!.remaining;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       const id = await createHotAccount(redis(), 0n, { rpm: limit });
       const model = new WindowModel(limit);
-      const check = (left: number | null, expected: number | null): void => {
-        if (left !== expected) throw new Error(`${left} are left, and not ${expected}`);
+      const check = (remaining: number | null, expected: number | null): void => {
+        if (remaining !== expected) throw new Error(`${remaining} slots remain, not ${expected}`);
       };
       for (const one of steps) {
         if (one.kind === 'clock') {
@@ -201,16 +203,16 @@ test('whatever is sent, and however the clock steps: slots are counted exactly, 
         }
         const isLarge = one.kind === 'large';
         if (isLarge) {
-          const left = leftOf(await preAdmit(id));
-          check(left, model.take(1, 0));
-          if (left === null) continue;
+          const remaining = remainingOf(await preAdmit(id));
+          check(remaining, model.take(1, 0));
+          if (remaining === null) continue;
         }
-        // Replays among them: they count like any other.
+        // Includes replays: they count like any other request.
         const claim = isLarge ? null : createIdempotencyClaim(`key ${one.claim}`, '/', {});
         const request = admission(id, { slots: one.slots, slotsTaken: isLarge ? 1 : 0, claim });
-        check(leftOf(await runAdmission(redis(), request)), model.take(one.slots, isLarge ? 1 : 0));
+        check(remainingOf(await runAdmission(redis(), request)), model.take(one.slots, isLarge ? 1 : 0));
         const used = await readUsed(id);
-        if (used !== model.used) throw new Error(`win is ${used}, and not ${model.used}`);
+        if (used !== model.used) throw new Error(`win is ${used}, not ${model.used}`);
       }
     }),
     { numRuns: 200 },

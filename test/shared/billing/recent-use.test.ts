@@ -6,7 +6,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { admission, failureEvent, usageEvent } from '../../support/billing.ts';
 import { openBooks, type Books } from '../../support/books.ts';
 
-/** What an account's requests of the last hour came to, kept a minute a slot. */
+/** The totals of an account's requests in the last hour, stored in one slot per minute. */
 
 let books: Books;
 test.before(async () => {
@@ -27,17 +27,17 @@ async function charge(
   await runSettlement(books.redis, event, fails ? null : costNano);
 }
 
-/** Writes what a slot would hold if so much had been spent so many minutes ago. */
+/** Writes what a slot would contain if this much had been spent this many minutes ago. */
 async function spendMinutesAgo(id: string, minutes: number, requests: number, nano: number): Promise<void> {
   const minute = Math.floor(Date.now() / 60_000) - minutes;
   await books.redis.hset(redisKeys.recentMinutes(id), minute % 60, `${minute} ${requests} ${nano}`);
 }
 
-test('an account that was never used has used nothing', async (t) => {
+test('an account that was never used has no recent use', async (t) => {
   t.deepEqual(await books.hotAccounts.readRecentUse(randomUUID()), { requests: 0, costNano: 0n });
 });
 
-test('requests of now are counted and summed, failures among them, until an hour without any', async (t) => {
+test('current requests, including failures, are counted and summed, and expire after an hour without any', async (t) => {
   const account = await books.createAccount();
   await charge(account, 10n);
   await charge(account, 7n);
@@ -47,17 +47,17 @@ test('requests of now are counted and summed, failures among them, until an hour
   t.true(ttl > 3_600 && ttl <= 3_660);
 });
 
-test('the minute 59 before counts, and those of an hour ago and longer do not', async (t) => {
+test('a minute within the last hour counts, and one an hour or more ago does not', async (t) => {
   const account = await books.createAccount();
   await charge(account, 5n);
-  // Half an hour is far from both edges, whatever the second is.
+  // Half an hour is far from both edges, whatever the current second is.
   await spendMinutesAgo(account.id, 30, 4, 100);
   t.deepEqual(await books.hotAccounts.readRecentUse(account.id), { requests: 5, costNano: 105n });
   await spendMinutesAgo(account.id, 30 + 60, 40, 1_000);
   t.deepEqual(await books.hotAccounts.readRecentUse(account.id), { requests: 1, costNano: 5n });
 });
 
-test('a slot of an hour ago is begun anew by the minute that has its place', async (t) => {
+test('a slot from an hour ago is reset by the minute that reuses it', async (t) => {
   const account = await books.createAccount();
   for (let minutes = 60; minutes < 120; minutes++) await spendMinutesAgo(account.id, minutes, 9, 900);
   t.deepEqual(await books.hotAccounts.readRecentUse(account.id), { requests: 0, costNano: 0n });
@@ -66,7 +66,7 @@ test('a slot of an hour ago is begun anew by the minute that has its place', asy
   t.is(await books.redis.hlen(redisKeys.recentMinutes(account.id)), 60);
 });
 
-test('large sums of a minute stay exact', async (t) => {
+test('large sums within a minute stay exact', async (t) => {
   const account = await books.createAccount({ balanceNano: 8_000_000_000_000_001n });
   await charge(account, 8_000_000_000_000_000n);
   await charge(account, 1n);

@@ -25,18 +25,18 @@ async function isOrphan({ shard, requestId }: { shard: number; requestId: string
   return (await store().findOrphans(shard)).orphans.some((orphan) => orphan.requestId === requestId);
 }
 
-test('a reservation that nobody speaks of is an orphan once it is old enough, and not before', async (t) => {
+test('a reservation without a heartbeat is an orphan once it is old enough, and not before', async (t) => {
   t.false(await isOrphan(await admitOld(0)));
   t.true(await isOrphan(await admitOld(60_000)));
 });
 
-test('a request in hand is no orphan, however old it is', async (t) => {
+test('a request with a heartbeat is not an orphan, however old it is', async (t) => {
   const request = await admitOld(30 * 24 * hour);
   await store().hold([request.held]);
   t.false(await isOrphan(request));
 });
 
-test('a mark is never shortened by another', async (t) => {
+test('a heartbeat is never shortened by a later one', async (t) => {
   const { held, shard, requestId } = await admitOld(60_000);
   await store().hold([held], hour);
   await store().hold([held]);
@@ -45,7 +45,7 @@ test('a mark is never shortened by another', async (t) => {
   t.true(untilMs > Date.now() + hour - 60_000);
 });
 
-test('one that is spoken of again between look and release is kept', async (t) => {
+test('a reservation whose heartbeat resumes between check and release is kept', async (t) => {
   const request = await admitOld(60_000);
   const orphan = (await store().findOrphans(request.shard)).orphans.find(
     (one) => one.requestId === request.requestId,
@@ -65,7 +65,7 @@ test('an orphan is released once', async (t) => {
   t.like(await readBalance(redis(), request.accountId), { balance: 1_000n, reserved: 0n });
 });
 
-test('the orphan of an account that Redis does not hold is released without a half of an account', async (t) => {
+test('releasing an orphan whose account is not in Redis does not create a partial account', async (t) => {
   const request = await admitOld(60_000);
   await redis().del(redisKeys.account(request.accountId));
   const orphan = (await store().findOrphans(request.shard)).orphans.find(
@@ -75,7 +75,7 @@ test('the orphan of an account that Redis does not hold is released without a ha
   t.is(await redis().exists(redisKeys.account(request.accountId)), 0);
 });
 
-test('marks that ran out and orphans of more than an hour are forgotten, and no others', async (t) => {
+test('expired heartbeats and orphans older than an hour are deleted, and no others', async (t) => {
   const shard = 3;
   const now = Date.now();
   const [held, orphans] = [redisKeys.heldRequests(shard), redisKeys.orphans(shard)];
@@ -84,7 +84,7 @@ test('marks that ran out and orphans of more than an hour are forgotten, and no 
   await redis().hset(orphans, 'old', `${value}|${now - 2 * hour}`, 'new', `${value}|${now - hour / 2}`);
   await redis().hset(orphans, 'old-claimed', `${value} claim|${now - 2 * hour}`);
   await store().forget(shard);
-  // Other tests have requests of their own in this shard.
+  // Other tests have their own requests in this shard.
   t.deepEqual(await redis().zmscore(held, 'over', 'held'), [null, String(now + 60_000)]);
   t.deepEqual(await redis().hmget(orphans, 'old', 'old-claimed', 'new'), [
     null,
@@ -93,7 +93,7 @@ test('marks that ran out and orphans of more than an hour are forgotten, and no 
   ]);
 });
 
-test('thousands of reservations of a shard are all looked at', async (t) => {
+test('all of thousands of reservations in a shard are checked', async (t) => {
   const accountId = await createHotAccount(redis(), 10_000n);
   const shard = shardOf(accountId);
   const oldMs = Date.now() - 60_000;

@@ -13,7 +13,9 @@ import { admission, readEntries, usageEvent } from '../../support/billing.ts';
 import { openBooks, type Books } from '../../support/books.ts';
 import { interruptScripts } from '../../support/interrupt-scripts.ts';
 
-/** An account is restored in runs of a few entries each, and everything else goes on between them. */
+/**
+ * An account is restored in script runs of a few entries each, and everything else continues between them.
+ */
 
 let books: Books;
 
@@ -29,7 +31,7 @@ interface TestAccount {
   readonly keyHash: string;
 }
 
-/** Restores through a client that has something else happen before each of its scripts. */
+/** Restores through a client that runs `interrupt` before each of its scripts. */
 function createInterrupted(entriesPerRun: number, interrupt: () => Promise<void>): HotAccountStore {
   const redis = interruptScripts(books.redis, interrupt);
   return new HotAccountStore(redis, books.accounts, books.ledger, { entriesPerRun });
@@ -48,15 +50,15 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('open' as const), cost: fc.bigInt(1n, 50n) }),
   fc.record({ kind: fc.constant('release' as const) }),
   fc.record({ kind: fc.constant('others' as const), entries: fc.integer({ min: 1, max: 6 }) }),
-  fc.record({ kind: fc.constant('move' as const), most: fc.integer({ min: 1, max: 6 }) }),
-  fc.record({ kind: fc.constant('crash' as const), most: fc.integer({ min: 1, max: 4 }) }),
+  fc.record({ kind: fc.constant('move' as const), maxEntries: fc.integer({ min: 1, max: 6 }) }),
+  fc.record({ kind: fc.constant('crash' as const), maxEntries: fc.integer({ min: 1, max: 4 }) }),
   fc.record({ kind: fc.constant('lose' as const) }),
   fc.record({ kind: fc.constant('load' as const), entriesPerRun: fc.integer({ min: 1, max: 4 }) }),
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** One account, what it must be, and all that can happen to it and beside it. */
-class Story {
+/** One account, its expected state, and everything that can happen to it and alongside it. */
+class Scenario {
   readonly #account: TestAccount;
   readonly #neighbour: TestAccount;
   readonly #open: { readonly requestId: string; readonly cost: bigint }[] = [];
@@ -70,7 +72,7 @@ class Story {
     this.#neighbour = neighbour;
   }
 
-  async take(step: Step): Promise<void> {
+  async apply(step: Step): Promise<void> {
     const { id, keyHash } = this.#account;
     switch (step.kind) {
       case 'charge': {
@@ -96,7 +98,7 @@ class Story {
         break;
       }
       case 'release': {
-        // Takes its reservation from an account that Redis does not hold as well.
+        // This also releases a reservation whose account is not in Redis.
         const request = this.#open.pop();
         if (request === undefined) break;
         const { requestId } = request;
@@ -108,11 +110,11 @@ class Story {
         break;
       }
       case 'move':
-        await books.moveSome(shardOf(id), step.most);
+        await books.moveSome(shardOf(id), step.maxEntries);
         break;
       case 'crash': {
         // A reader that died right after its first write.
-        const entries = (await readEntries(books.redis, id)).slice(0, step.most);
+        const entries = (await readEntries(books.redis, id)).slice(0, step.maxEntries);
         await books.ledger.insertEntries(entries.map(toLedgerDocument));
         break;
       }
@@ -128,7 +130,7 @@ class Story {
     }
   }
 
-  /** What is in Redis of the account, if it is there, is what it must be. */
+  /** Checks that the account's state in Redis, if any, is the expected one. */
   async compare(): Promise<void> {
     const hash = await books.readHash(this.#account.id);
     if (hash['bal'] === undefined) return;
@@ -144,14 +146,14 @@ class Story {
     await books.hotAccounts.load(this.#account.id);
     await this.compare();
     await books.moveAll();
-    const atRest = await books.accounts.findById(this.#account.id);
-    if (atRest?.balanceNano !== this.#balance || atRest.charges !== this.#charges)
-      throw new Error(`at rest: ${atRest?.balanceNano}, ${atRest?.charges} charges`);
+    const settled = await books.accounts.findById(this.#account.id);
+    if (settled?.balanceNano !== this.#balance || settled.charges !== this.#charges)
+      throw new Error(`settled: ${settled?.balanceNano}, ${settled?.charges} charges`);
   }
 }
 
 test.serial(
-  'an account is exact however entries come, move to MongoDB and are half moved while it is restored, by several at once',
+  'an account stays exact while several restore it and entries are added, moved to MongoDB or left half moved',
   async (t) => {
     const restore = fc.record({
       entriesPerRun: fc.integer({ min: 1, max: 5 }),
@@ -162,24 +164,24 @@ test.serial(
       fc.asyncProperty(fc.array(restore, { minLength: 1, maxLength: 4 }), async (restores) => {
         const account = await books.createAccount({ balanceNano: 1_000_000n });
         const neighbour = await books.createAccount({ balanceNano: 1_000_000n, shard: shardOf(account.id) });
-        const story = new Story(account, neighbour);
+        const scenario = new Scenario(account, neighbour);
         for (const { entriesPerRun, before, between } of restores) {
-          for (const one of before) await story.take(one);
-          await story.take({ kind: 'lose' });
+          for (const one of before) await scenario.apply(one);
+          await scenario.apply({ kind: 'lose' });
           const waiting = [...between];
           const store = createInterrupted(entriesPerRun, async () => {
-            for (const one of waiting.shift() ?? []) await story.take(one);
+            for (const one of waiting.shift() ?? []) await scenario.apply(one);
           });
           await store.load(account.id);
-          await story.compare();
+          await scenario.compare();
           const overwriting = [...between];
           const other = createInterrupted(entriesPerRun, async () => {
-            for (const one of overwriting.shift() ?? []) await story.take(one);
+            for (const one of overwriting.shift() ?? []) await scenario.apply(one);
           });
           await other.reload(account.id);
-          await story.compare();
+          await scenario.compare();
         }
-        await story.end();
+        await scenario.end();
       }),
       { numRuns: 25 },
     );
@@ -187,48 +189,55 @@ test.serial(
   },
 );
 
-test.serial('no run of a restore looks at more than a few hundred entries, however many wait', async (t) => {
-  const account = await books.createAccount({ balanceNano: 1_000n });
-  await books.moveAll();
-  await charge(account, 7n);
-  const stream = redisKeys.ledgerStream(shardOf(account.id));
-  const [entry] = await books.redis.xrange(stream, '-', '+');
-  const entries = 5_000;
-  for (let i = 1; i < entries; i++) void books.redis.xadd(stream, '*', ...withOwner(entry![1], randomUUID()));
-  await books.redis.ping();
-  t.is(await books.redis.xlen(stream), entries);
-  await books.redis.del(redisKeys.account(account.id));
-  let runs = 0;
-  await createInterrupted(500, async () => {
-    runs += 1;
-  }).load(account.id);
-  t.true(runs >= entries / 500, `${runs} runs`);
-  t.like(await books.readHash(account.id), { bal: '993', charges: '1' });
-});
+test.serial(
+  'no script run of a restore reads more than a few hundred entries, however many are waiting',
+  async (t) => {
+    const account = await books.createAccount({ balanceNano: 1_000n });
+    await books.moveAll();
+    await charge(account, 7n);
+    const stream = redisKeys.ledgerStream(shardOf(account.id));
+    const [entry] = await books.redis.xrange(stream, '-', '+');
+    const entries = 5_000;
+    for (let i = 1; i < entries; i++)
+      void books.redis.xadd(stream, '*', ...withOwner(entry![1], randomUUID()));
+    await books.redis.ping();
+    t.is(await books.redis.xlen(stream), entries);
+    await books.redis.del(redisKeys.account(account.id));
+    let runs = 0;
+    await createInterrupted(500, async () => {
+      runs += 1;
+    }).load(account.id);
+    t.true(runs >= entries / 500, `${runs} runs`);
+    t.like(await books.readHash(account.id), { bal: '993', charges: '1' });
+  },
+);
 
 function withOwner(fields: readonly string[], accountId: string): string[] {
   return fields.map((field, i) => (i > 0 && fields[i - 1] === 'account' ? accountId : field));
 }
 
-test.serial('a Redis that forgets everything between two runs makes the restore begin again', async (t) => {
-  const account = await books.createAccount({ balanceNano: 1_000n });
-  await books.moveAll();
-  for (let i = 0; i < 6; i++) await charge(account, 10n);
-  await books.redis.del(redisKeys.account(account.id));
-  let runs = 0;
-  await createInterrupted(2, async () => {
-    runs += 1;
-    if (runs === 3) await forgetAll(books.redis);
-  }).load(account.id);
-  // The charges that MongoDB had not heard of are gone with the Redis that had them.
-  t.like(await books.readHash(account.id), { bal: '1000' });
-  await charge(account, 1n);
-  await books.moveAll();
-  t.is((await books.accounts.findById(account.id))?.balanceNano, 999n);
-});
+test.serial(
+  'a Redis that loses everything between two script runs makes the restore start over',
+  async (t) => {
+    const account = await books.createAccount({ balanceNano: 1_000n });
+    await books.moveAll();
+    for (let i = 0; i < 6; i++) await charge(account, 10n);
+    await books.redis.del(redisKeys.account(account.id));
+    let runs = 0;
+    await createInterrupted(2, async () => {
+      runs += 1;
+      if (runs === 3) await forgetAll(books.redis);
+    }).load(account.id);
+    // Charges that had not reached MongoDB are lost with Redis.
+    t.like(await books.readHash(account.id), { bal: '1000' });
+    await charge(account, 1n);
+    await books.moveAll();
+    t.is((await books.accounts.findById(account.id))?.balanceNano, 999n);
+  },
+);
 
 test.serial(
-  'a Redis that comes back without its last entries between two runs makes the restore begin again',
+  'a Redis that comes back without its last entries between two script runs makes the restore start over',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await books.moveAll();
@@ -254,6 +263,6 @@ test.serial('requests that need an account at the same moment have it restored o
     runs += 1;
   });
   await Promise.all(Array.from({ length: 50 }, () => store.get(account.id)));
-  // The second script brings to Redis what MongoDB has of its key, limit and ban, where that changed meanwhile.
+  // The second script updates Redis with the key, limit and ban in MongoDB, in case they changed in between.
   t.true(runs <= 2, `${runs} scripts ran`);
 });

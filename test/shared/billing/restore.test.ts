@@ -25,14 +25,14 @@ async function refill(id: string, amountNano: bigint, code: string | null = null
   await runRefill(books.redis, { amountNano, freeRequests: 1, event });
 }
 
-/** What of an account must survive; the time of its last use and its window need not. */
-async function readLasting(id: string): Promise<Record<string, string | undefined>> {
-  const { last: _last, win: _win, ...lasting } = await books.readHash(id);
-  return lasting;
+/** The fields of an account that must survive; the time of its last use and its window need not. */
+async function readPersistentFields(id: string): Promise<Record<string, string | undefined>> {
+  const { last: _last, win: _win, ...persistent } = await books.readHash(id);
+  return persistent;
 }
 
-/** What the ledger at rest says of an account. */
-async function sumAtRest(id: string): Promise<{ balance: bigint; charges: number[] }> {
+/** The account's totals in the settled ledger. */
+async function sumSettled(id: string): Promise<{ balance: bigint; charges: number[] }> {
   const rows = await books.ledger.entries
     .find({ accountId: id })
     .sort({ streamMs: 1, streamSeq: 1 })
@@ -44,7 +44,7 @@ async function sumAtRest(id: string): Promise<{ balance: bigint; charges: number
 }
 
 test.serial(
-  'an account that Redis lost alone comes back exactly: at rest, under way and reserved',
+  'an account that only Redis lost is restored exactly: settled, in the stream and reserved',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n, freeRequests: 3 });
     await charge(books.redis, account, 10n);
@@ -57,26 +57,26 @@ test.serial(
     await runAdmission(books.redis, open);
     const free = admission(account.id, { keyHash: account.keyHash, fixedNano: 100n, freeAllowed: true });
     await runAdmission(books.redis, free);
-    const before = await readLasting(account.id);
+    const before = await readPersistentFields(account.id);
     t.like(before, { bal: '1048', added: '1070', res: '100', fres: '1', charges: '2', codes: '2' });
     await books.redis.del(redisKeys.account(account.id));
     await books.hotAccounts.load(account.id);
-    t.deepEqual(await readLasting(account.id), before);
+    t.deepEqual(await readPersistentFields(account.id), before);
     const used = await runSettlement(books.redis, usageEvent(account.id, free.requestId), 9n);
     t.true(used.free);
     t.is((await runSettlement(books.redis, usageEvent(account.id, open.requestId), 40n)).costNano, 40n);
-    t.like(await readLasting(account.id), { bal: '1008', res: '0', fres: '0', charges: '4' });
+    t.like(await readPersistentFields(account.id), { bal: '1008', res: '0', fres: '0', charges: '4' });
     await books.moveAll();
-    t.is((await sumAtRest(account.id)).balance, 1_008n);
-    t.deepEqual((await sumAtRest(account.id)).charges, [1, 2, 3, 4]);
+    t.is((await sumSettled(account.id)).balance, 1_008n);
+    t.deepEqual((await sumSettled(account.id)).charges, [1, 2, 3, 4]);
   },
 );
 
-test.serial('an account that is there is not replaced by a load', async (t) => {
+test.serial('a load does not replace an account that is present', async (t) => {
   const account = await books.createAccount();
   await books.redis.hset(redisKeys.account(account.id), 'bal', '1234');
   await books.hotAccounts.load(account.id);
-  t.like(await readLasting(account.id), { bal: '1234' });
+  t.like(await readPersistentFields(account.id), { bal: '1234' });
 });
 
 test.serial(
@@ -89,66 +89,63 @@ test.serial(
       await charge(books.redis, account, BigInt(i));
       spent += BigInt(i);
       await books.redis.del(redisKeys.account(account.id));
-      // Two processes may look for it at once.
+      // Two processes may look it up simultaneously.
       await Promise.all([books.hotAccounts.load(account.id), books.hotAccounts.load(account.id)]);
-      const { bal, charges, res } = await readLasting(account.id);
+      const { bal, charges, res } = await readPersistentFields(account.id);
       if (bal !== String(1_000_000n - spent) || charges !== String(i) || res !== '0')
         t.fail(`after ${i} charges of ${spent}: balance ${bal}, charges ${charges}, reserved ${res}`);
     }
-    await waitFor('the ledger', async () => (await sumAtRest(account.id)).charges.length === 150);
+    await waitFor('the ledger', async () => (await sumSettled(account.id)).charges.length === 150);
     await reader.stop();
-    t.is((await sumAtRest(account.id)).balance, 1_000_000n - spent);
+    t.is((await sumSettled(account.id)).balance, 1_000_000n - spent);
     t.is((await books.accounts.findById(account.id))?.balanceNano, 1_000_000n - spent);
   },
 );
 
 test.serial(
-  'after Redis was emptied accounts come back from MongoDB, and what comes then counts',
+  'after Redis was emptied, accounts are restored from MongoDB, and later charges count',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await charge(books.redis, account, 10n);
     await refill(account.id, 50n, 'CODE-1');
     await books.moveAll();
-    const before = await readLasting(account.id);
+    const before = await readPersistentFields(account.id);
     const checkpoint = await books.ledger.readCheckpoint(shardOf(account.id));
     await forgetAll(books.redis);
     await books.hotAccounts.load(account.id);
-    t.deepEqual(await readLasting(account.id), before);
+    t.deepEqual(await readPersistentFields(account.id), before);
     await charge(books.redis, account, 3n);
     const [entry] = await readEntries(books.redis, account.id);
     t.true(isAfter(entry!.streamId, checkpoint));
     await books.moveAll();
     t.is((await books.accounts.findById(account.id))?.balanceNano, 1_037n);
-    t.deepEqual(await sumAtRest(account.id), { balance: 1_037n, charges: [1, 2] });
+    t.deepEqual(await sumSettled(account.id), { balance: 1_037n, charges: [1, 2] });
   },
 );
 
-test.serial(
-  'entries to come are not taken for applied ones where the clock of Redis is behind',
-  async (t) => {
-    const account = await books.createAccount({ balanceNano: 1_000n });
-    await charge(books.redis, account, 10n);
-    await books.moveAll();
-    // As if all of it had been written by a machine whose clock is an hour ahead.
-    const ahead = { ms: Date.now() + 3_600_000, seq: 4 };
-    await books.ledger.writeCheckpoint(shardOf(account.id), ahead);
-    await books.mongo.db
-      .collection('accounts')
-      .updateOne({ _id: account.id as never }, { $set: { appliedMs: ahead.ms, appliedSeq: ahead.seq } });
-    await forgetAll(books.redis);
-    await books.hotAccounts.load(account.id);
-    await charge(books.redis, account, 3n);
-    await charge(books.redis, account, 4n);
-    const entries = await readEntries(books.redis, account.id);
-    t.true(entries.every((entry) => isAfter(entry.streamId, ahead)));
-    await books.moveAll();
-    t.is((await books.accounts.findById(account.id))?.balanceNano, 983n);
-    t.deepEqual((await sumAtRest(account.id)).charges, [1, 2, 3]);
-  },
-);
+test.serial("future entries are not mistaken for applied ones if Redis's clock is behind", async (t) => {
+  const account = await books.createAccount({ balanceNano: 1_000n });
+  await charge(books.redis, account, 10n);
+  await books.moveAll();
+  // As if everything had been written by a machine whose clock is an hour ahead.
+  const ahead = { ms: Date.now() + 3_600_000, seq: 4 };
+  await books.ledger.writeCheckpoint(shardOf(account.id), ahead);
+  await books.mongo.db
+    .collection('accounts')
+    .updateOne({ _id: account.id as never }, { $set: { appliedMs: ahead.ms, appliedSeq: ahead.seq } });
+  await forgetAll(books.redis);
+  await books.hotAccounts.load(account.id);
+  await charge(books.redis, account, 3n);
+  await charge(books.redis, account, 4n);
+  const entries = await readEntries(books.redis, account.id);
+  t.true(entries.every((entry) => isAfter(entry.streamId, ahead)));
+  await books.moveAll();
+  t.is((await books.accounts.findById(account.id))?.balanceNano, 983n);
+  t.deepEqual((await sumSettled(account.id)).charges, [1, 2, 3]);
+});
 
 test.serial(
-  'rows that a crashed reader left without sums are summed once, with Redis or without',
+  'rows that a crashed reader left without sums are summed once, with or without Redis',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await books.moveAll();
@@ -158,18 +155,20 @@ test.serial(
     await books.ledger.insertEntries((await readEntries(books.redis, account.id)).map(toLedgerDocument));
     await books.redis.del(redisKeys.account(account.id));
     await books.hotAccounts.load(account.id);
-    t.like(await readLasting(account.id), { bal: '970', charges: '2' });
+    t.like(await readPersistentFields(account.id), { bal: '970', charges: '2' });
     await forgetAll(books.redis);
     await Promise.all([books.hotAccounts.load(account.id), books.hotAccounts.load(account.id)]);
-    t.like(await readLasting(account.id), { bal: '970', charges: '2' });
+    t.like(await readPersistentFields(account.id), { bal: '970', charges: '2' });
     await charge(books.redis, account, 1n);
     await books.moveAll();
     t.is((await books.accounts.findById(account.id))?.balanceNano, 969n);
-    t.deepEqual(await sumAtRest(account.id), { balance: 969n, charges: [1, 2, 3] });
+    t.deepEqual(await sumSettled(account.id), { balance: 969n, charges: [1, 2, 3] });
   },
 );
 
-/** An account of which MongoDB knows more than Redis, which came back with an older state of account and stream. */
+/**
+ * An account whose state in MongoDB is newer than in Redis, which came back with an older account and stream.
+ */
 async function rollBack(): Promise<{ id: string; keyHash: string }> {
   const account = await books.createAccount({ balanceNano: 1_000n });
   await charge(books.redis, account, 1n);
@@ -187,28 +186,28 @@ async function rollBack(): Promise<{ id: string; keyHash: string }> {
   return account;
 }
 
-const restorePatienceMs = 15_000;
+const restoreTimeoutMs = 15_000;
 
 async function waitForBalance(id: string, balance: string): Promise<void> {
-  const isThere = async (): Promise<boolean> => (await books.readHash(id))['bal'] === balance;
-  await waitFor('the account to be restored', isThere, restorePatienceMs);
+  const isRestored = async (): Promise<boolean> => (await books.readHash(id))['bal'] === balance;
+  await waitFor('the account to be restored', isRestored, restoreTimeoutMs);
 }
 
 test.serial('a Redis that came back older than MongoDB has its accounts restored', async (t) => {
   const account = await rollBack();
-  t.like(await readLasting(account.id), { bal: '999', charges: '1' });
+  t.like(await readPersistentFields(account.id), { bal: '999', charges: '1' });
   t.is((await books.accounts.findById(account.id))?.balanceNano, 699n);
   const reader = books.startReader();
   await waitForBalance(account.id, '699');
   await charge(books.redis, account, 5n);
-  await waitFor('the charge', async () => (await sumAtRest(account.id)).charges.length === 4);
+  await waitFor('the charge', async () => (await sumSettled(account.id)).charges.length === 4);
   await reader.stop();
-  t.deepEqual(await sumAtRest(account.id), { balance: 694n, charges: [1, 2, 3, 4] });
+  t.deepEqual(await sumSettled(account.id), { balance: 694n, charges: [1, 2, 3, 4] });
   t.is((await books.accounts.findById(account.id))?.balanceNano, 694n);
 });
 
 test.serial(
-  'a Redis that came back older than MongoDB is noticed although another account was loaded first',
+  'a Redis that came back older than MongoDB is detected even if another account was loaded first',
   async (t) => {
     const account = await rollBack();
     await books.createAccount({ shard: shardOf(account.id) });
@@ -219,7 +218,7 @@ test.serial(
 );
 
 test.serial(
-  'a Redis that came back older than MongoDB is noticed although a request was settled first',
+  'a Redis that came back older than MongoDB is detected even if a request was settled first',
   async (t) => {
     const account = await rollBack();
     await charge(books.redis, account, 5n);

@@ -35,7 +35,7 @@ const createAccount = (balanceNano: bigint, options: { free?: number; rpm?: numb
 const readBalance = (id: string): Promise<HotBalance> => readHotBalance(redis, id);
 const readEntries = (id: string): Promise<LedgerEntry[]> => readHotEntries(redis, id);
 
-test('of 200 simultaneous requests a balance for ten admits ten, and ends at zero with nothing reserved', async (t) => {
+test('of 200 simultaneous requests, a balance for ten admits ten, and ends at zero with nothing reserved', async (t) => {
   const id = await createAccount(1_000n);
   const requests = Array.from({ length: 200 }, () => admission(id, { fixedNano: 100n }));
   const answers = await Promise.all(requests.map((request) => runAdmission(redis, request)));
@@ -51,7 +51,7 @@ test('of 200 simultaneous requests a balance for ten admits ten, and ends at zer
   );
 });
 
-test('a settlement that is repeated charges once and writes one entry', async (t) => {
+test('a repeated settlement charges once and writes one entry', async (t) => {
   const id = await createAccount(1_000n);
   const request = admission(id, { fixedNano: 100n });
   await runAdmission(redis, request);
@@ -65,7 +65,7 @@ test('a settlement that is repeated charges once and writes one entry', async (t
   t.like(entries[0], { kind: 'charge', costNano: 70n, shortfallNano: 0n, free: false });
 });
 
-test('more than was reserved is debited from what nobody else holds, and the rest is a shortfall', async (t) => {
+test('a cost above the reservation is debited from the unreserved balance, and the remainder is a shortfall', async (t) => {
   const id = await createAccount(1_000n);
   const first = admission(id, { fixedNano: 500n });
   const second = admission(id, { fixedNano: 400n });
@@ -78,7 +78,7 @@ test('more than was reserved is debited from what nobody else holds, and the res
   t.is((await readBalance(id)).balance, 0n);
 });
 
-test('a free request is used first, and goes back where the request failed', async (t) => {
+test('a free request is used first, and is returned if the request failed', async (t) => {
   const id = await createAccount(1_000n, { free: 1 });
   const request = admission(id, { fixedNano: 100n, freeAllowed: true });
   t.like(await runAdmission(redis, request), { outcome: 'ok', free: true, reservedNano: 0n });
@@ -106,7 +106,7 @@ test('a released reservation leaves no entry', async (t) => {
   t.deepEqual(await readEntries(id), []);
 });
 
-test('tokens are cut to what the balance affords: to a share of it where none were asked for, to all of it where they were', async (t) => {
+test('tokens are cut to what the balance affords: a share of it if no maximum was requested, all of it otherwise', async (t) => {
   const id = await createAccount(1_000_000n);
   const open = admission(id, {
     fixedNano: 100_000n,
@@ -116,13 +116,13 @@ test('tokens are cut to what the balance affords: to a share of it where none we
     sharePermille: 500,
   });
   t.like(await runAdmission(redis, open), { outcome: 'ok', units: 4_000, reservedNano: 500_000n });
-  const asked = admission(id, { nanoPerUnit: 100n, wantedUnits: 50_000, leastUnits: 16 });
-  t.like(await runAdmission(redis, asked), { outcome: 'ok', units: 5_000, reservedNano: 500_000n });
+  const withMaximum = admission(id, { nanoPerUnit: 100n, wantedUnits: 50_000, leastUnits: 16 });
+  t.like(await runAdmission(redis, withMaximum), { outcome: 'ok', units: 5_000, reservedNano: 500_000n });
   const late = admission(id, { nanoPerUnit: 100n, wantedUnits: 50_000, leastUnits: 16 });
   t.like(await runAdmission(redis, late), { outcome: 'insufficient', neededNano: 1_600n, spendableNano: 0n });
 });
 
-test('the sliding minute admits exactly its slots, and says when the next is free', async (t) => {
+test('the sliding minute admits exactly its slots, and reports when the next is free', async (t) => {
   const id = await createAccount(0n, { rpm: 5 });
   const answers = await Promise.all(Array.from({ length: 9 }, () => runAdmission(redis, admission(id))));
   t.is(answers.filter((answer) => answer.outcome === 'ok').length, 5);
@@ -130,7 +130,7 @@ test('the sliding minute admits exactly its slots, and says when the next is fre
   t.true(
     refused?.outcome === 'rate_limited' && refused.retryAfterSeconds > 0 && refused.retryAfterSeconds <= 60,
   );
-  // Buckets of more than a minute ago no longer count.
+  // Buckets older than a minute no longer count.
   const [second] = await redis.time();
   await redis.del(redisKeys.rpmWindow(id));
   await redis.rpush(redisKeys.rpmWindow(id), `${Number(second) - 61}:4`, `${Number(second) - 30}:1`);
@@ -149,7 +149,7 @@ test('a banned account, a replaced key and an unknown account are refused by the
   t.is((await runAdmission(redis, admission(randomUUID()))).outcome, 'unknown');
 });
 
-test('a refill counts once an id, takes back no more than is free, and never passes the cap', async (t) => {
+test('a refill counts once per id, never takes back more than is unreserved, and never exceeds the cap', async (t) => {
   const id = await createAccount(1_000n);
   const refill = (refillId: string, amountNano: bigint) =>
     runRefill(redis, {
@@ -169,23 +169,23 @@ test('a refill counts once an id, takes back no more than is free, and never pas
   );
 });
 
-test('a request costs at most twice what was reserved for it, however much there is, and the rest is a shortfall', async (t) => {
+test('a request costs at most twice its reservation, whatever the balance, and the remainder is a shortfall', async (t) => {
   const id = await createAccount(1_000_000n);
-  for (const [wanted, cost] of [
+  for (const [usageCost, cost] of [
     [1_999n, 1_999n],
     [2_000n, 2_000n],
     [990_000n, 2_000n],
   ] as const) {
     const request = admission(id, { fixedNano: 1_000n });
     await runAdmission(redis, request);
-    const settled = await runSettlement(redis, usageEvent(id, request.requestId), wanted);
+    const settled = await runSettlement(redis, usageEvent(id, request.requestId), usageCost);
     t.is(settled.costNano, cost);
-    t.like((await readEntries(id)).at(-1), { costNano: cost, shortfallNano: wanted - cost });
+    t.like((await readEntries(id)).at(-1), { costNano: cost, shortfallNano: usageCost - cost });
   }
   t.like(await readBalance(id), { balance: 1_000_000n - 5_999n, reserved: 0n });
 });
 
-test('what an open-ended request left to the balance it costs once at most, and the rest twice', async (t) => {
+test('an open-ended request costs at most its reserved output tokens once, and the rest of its reservation twice', async (t) => {
   const id = await createAccount(1_000_000n);
   const request = admission(id, {
     fixedNano: 1_000n,
@@ -209,14 +209,14 @@ test('large sums stay exact to the last nano-rouble', async (t) => {
   t.is((await readBalance(id)).balance, 2n);
 });
 
-test('of many settlements in one run each is by itself: one that fails harms no other', async (t) => {
+test('settlements in one run are independent: a failure in one does not affect the others', async (t) => {
   const id = await createAccount(1_000_000n);
   const requests = Array.from({ length: 150 }, () => admission(id, { fixedNano: 1_000n }));
   await Promise.all(requests.map((request) => runAdmission(redis, request)));
-  const spoilt = requests[70]!.requestId;
+  const brokenId = requests[70]!.requestId;
   const reservations = redisKeys.reservations(shardOf(id));
-  const kept = await redis.hget(reservations, spoilt);
-  await redis.hset(reservations, spoilt, 'no reservation');
+  const reservation = await redis.hget(reservations, brokenId);
+  await redis.hset(reservations, brokenId, 'no reservation');
   const outcomes = await Promise.allSettled(
     requests.map(({ requestId }) => runSettlement(redis, usageEvent(id, requestId), 900n)),
   );
@@ -230,15 +230,15 @@ test('of many settlements in one run each is by itself: one that fails harms no 
     free: 0,
     freeHeld: 0,
   });
-  await redis.hset(reservations, spoilt, kept!);
-  t.is((await runSettlement(redis, usageEvent(id, spoilt), 900n)).outcome, 'settled');
+  await redis.hset(reservations, brokenId, reservation!);
+  t.is((await runSettlement(redis, usageEvent(id, brokenId), 900n)).outcome, 'settled');
   const ids = (await readEntries(id)).flatMap((entry) =>
     entry.kind === 'charge' ? [entry.event.requestId] : [],
   );
   t.is(new Set(ids).size, 150);
 });
 
-test('every entry names its kind first and its account second, which restoring and the refill log go by', async (t) => {
+test('every entry starts with its kind and its account, which the restore and the refill log rely on', async (t) => {
   const id = await createAccount(1_000n);
   const request = admission(id, { fixedNano: 100n });
   await runAdmission(redis, request);

@@ -19,7 +19,7 @@ interface LogLine {
   readonly [field: string]: unknown;
 }
 
-/** Collects what is logged, and waits for lines that are still to come. */
+/** Collects log lines, and waits for lines that are still to come. */
 function createLogCollector() {
   const lines: LogLine[] = [];
   const arrivals = new EventEmitter();
@@ -82,7 +82,7 @@ function nextReload(store: CatalogStore): Promise<Catalog> {
   });
 }
 
-test('a catalog that is not valid or not there does not open', async (t) => {
+test('a catalog that is invalid or missing does not open', async (t) => {
   const directory = await makeDirectory(t);
   const path = join(directory, 'catalog.yaml');
   const open = () => CatalogStore.open({ path, env: {}, redis, log: pino({ level: 'silent' }) });
@@ -92,7 +92,7 @@ test('a catalog that is not valid or not there does not open', async (t) => {
   t.is(error?.message, `${path}:4:11 models[1].id repeats "a", which is already models[0].id`);
 });
 
-test('what a catalog warns of is logged when it is opened', async (t) => {
+test('catalog warnings are logged when it is opened', async (t) => {
   const upstream = 'upstreams: { lab: { kind: openai, baseUrl: "http://127.0.0.1/v1", apiKeys: [env:KEY] } }';
   const { store, lines } = await openStore(t, fileOf(model('a')).replace(/^.*$/m, upstream));
   t.deepEqual(
@@ -102,7 +102,7 @@ test('what a catalog warns of is logged when it is opened', async (t) => {
   t.false(store.isActive(store.find('a')!));
 });
 
-test('a changed file comes into force, and the log says what changed', async (t) => {
+test('a changed file takes effect, and the log reports what changed', async (t) => {
   const { store, path, waitFor } = await openStore(t, fileOf(model('a'), model('b'), model('c')));
   const reloaded = nextReload(store);
   await writeFile(path, fileOf(model('a'), model('b', ', name: Bee'), model('d')));
@@ -121,7 +121,7 @@ test('a changed file comes into force, and the log says what changed', async (t)
   });
 });
 
-test('a changed key is told as a change of its upstream, without the key', async (t) => {
+test('a changed key is reported as a change of its upstream, without the key', async (t) => {
   const fileWith = (key: string): string =>
     fileOf(model('a')).replace(
       'kind: builtin',
@@ -135,7 +135,7 @@ test('a changed key is told as a change of its upstream, without the key', async
   t.false(JSON.stringify(lines).includes('secret'));
 });
 
-test('a bad file keeps the old catalog, logs every problem with its place, and the next good one is taken', async (t) => {
+test('a bad file keeps the old catalog, logs every problem with its position, and the next good one is loaded', async (t) => {
   const { store, path, lines, waitFor } = await openStore(t, fileOf(model('a')));
   const before = store.current;
   let reloads = 0;
@@ -166,9 +166,9 @@ test('a bad file keeps the old catalog, logs every problem with its place, and t
   t.is(reloads, 1);
 });
 
-test('a file that is replaced, or reached by a symlink that is swapped, is reloaded too', async (t) => {
+test('a file that is replaced, or reached through a symlink that is swapped, is reloaded, too', async (t) => {
   const directory = await makeDirectory(t);
-  // As Kubernetes mounts a ConfigMap: catalog.yaml → ..data/catalog.yaml, and ..data → a directory of each version.
+  // As Kubernetes mounts a ConfigMap: catalog.yaml → ..data/catalog.yaml, and ..data → one directory per version.
   for (const version of ['one', 'two']) {
     await mkdir(join(directory, version));
     await writeFile(join(directory, version, 'catalog.yaml'), fileOf(model(version)));
@@ -190,7 +190,7 @@ test('a file that is replaced, or reached by a symlink that is swapped, is reloa
   t.truthy((await replaced).find('three'));
 });
 
-test('a file that goes away keeps the catalog until it is back', async (t) => {
+test('a removed file keeps the catalog until the file is back', async (t) => {
   const { store, path, waitFor } = await openStore(t, fileOf(model('a')));
   await unlink(path);
   t.is((await waitFor('cannot be read')).level, 50);
@@ -200,14 +200,14 @@ test('a file that goes away keeps the catalog until it is back', async (t) => {
   t.truthy((await reloaded).find('b'));
 });
 
-test('a file that is touched without a change does nothing', async (t) => {
+test('a file that is touched but unchanged is not reloaded', async (t) => {
   const { store, path, lines } = await openStore(t, fileOf(model('a')));
   const seen: Catalog[] = [];
   store.onReload((catalog) => seen.push(catalog));
   const other = await openStore(t, fileOf(model('x')));
   const touchedAt = new Date(Date.now() - 60_000);
   await utimes(path, touchedAt, touchedAt);
-  // Two reloads of another store are at least as many looks of this one at its own file.
+  // Two reloads of another store mean that this one has checked its own file at least as often.
   for (const id of ['y', 'z']) {
     const reloaded = nextReload(other.store);
     await writeFile(other.path, fileOf(model(id)));
@@ -217,7 +217,7 @@ test('a file that is touched without a change does nothing', async (t) => {
   t.deepEqual(lines, []);
 });
 
-test('the day of a price outlives a reload that leaves the price alone', async (t) => {
+test('a price keeps its start date across a reload that does not change it', async (t) => {
   const dated = model('a').replace('prompt: 1', 'prompt: 1, since: 2020-01-01');
   const { store, path } = await openStore(t, fileOf(dated));
   const reloaded = nextReload(store);
@@ -227,7 +227,7 @@ test('the day of a price outlives a reload that leaves the price alone', async (
   t.is(catalog.find('b')?.pricing.date_of_use, new Date().toISOString().slice(0, 10));
 });
 
-test('a listener that fails does not keep the catalog from the others', async (t) => {
+test('a failing listener does not withhold the catalog from the others', async (t) => {
   const { store, path, waitFor } = await openStore(t, fileOf(model('a')));
   store.onReload(() => {
     throw new Error('a listener of the test');
@@ -252,7 +252,7 @@ test.serial(
   },
 );
 
-test('while Redis is away the last known switches hold, one warning says so, and it is asked until it is back', async (t) => {
+test('while Redis is away the last known switches apply, one warning says so, and reading is retried until Redis is back', async (t) => {
   let server = await startTestRedis();
   const client = createRedis(server.url, 'commands', pino({ level: 'silent' }));
   t.teardown(async () => {

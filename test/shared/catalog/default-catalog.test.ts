@@ -36,14 +36,14 @@ test('the catalog of a fresh installation offers no image model that OpenAI has 
   );
 });
 
-test('the commented examples of the catalog are valid when their "#" is taken away', async (t) => {
+test('the commented examples of the catalog are valid once uncommented', async (t) => {
   const text = await readFile(new URL('catalog.yaml', root), 'utf8');
   const catalog = parse(text.replaceAll(/^# {2}/gm, '  '), everyKey);
   t.deepEqual(catalog.warnings, []);
   t.is(catalog.find('qwen3-8b')?.routes.length, 2);
 });
 
-test('the whole catalogs that docs/catalog.md shows are valid', async (t) => {
+test('the complete catalogs in docs/catalog.md are valid', async (t) => {
   const page = await readFile(new URL('docs/catalog.md', root), 'utf8');
   const examples = [...page.matchAll(/^```yaml\n(upstreams:[\s\S]*?)^```/gm)].map((match) => match[1]!);
   t.true(examples.length > 0);

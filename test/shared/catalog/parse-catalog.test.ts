@@ -9,7 +9,10 @@ function parse(text: string, more: Partial<Parameters<typeof parseCatalog>[1]> =
   return parseCatalog(text, { ...options, ...more });
 }
 
-/** A file with one upstream on line 1 and 2 and one chat model, whose `id` is on line 4 and whose extra lines begin on 5. */
+/**
+ * A file with one upstream on lines 1 and 2 and one chat model, whose `id` is on line 4 and whose extra lines start
+ * on 5.
+ */
 function fileOf(modelLines: string, upstreamLine = '  lab: { kind: builtin }'): string {
   const lines = modelLines.split('\n').map((line) => `    ${line}`);
   return ['upstreams:', upstreamLine, 'models:', '  - id: first', ...lines, ''].join('\n');
@@ -97,7 +100,7 @@ test('a model without options gets every default, and is published with every fi
   });
 });
 
-test('the fields of the contract are published as the file gives them', (t) => {
+test('the fields of the contract are published as in the file', (t) => {
   const text = fileOf(`${chat}
 created: 2024-01-25
 owned_by: acme
@@ -117,7 +120,7 @@ object: proxy`);
   t.is(rpmCoefficient, 3);
 });
 
-test('a model that always searches is published as one that can', (t) => {
+test('a model that always searches is published as supporting search', (t) => {
   const read = (more: string): (boolean | null)[] => {
     const { published, searchesUnasked } = parse(fileOf(`${chat}${more}`)).find('first')!;
     return [published.web_search, searchesUnasked];
@@ -134,7 +137,7 @@ test('a model is found by its id and by each alias', (t) => {
   t.is(catalog.find('two'), undefined);
 });
 
-test('a route says what becomes of calls whose callers leave, its upstream for how long they are read on', (t) => {
+test('a route specifies what happens to calls after a disconnect, and its upstream how long they are read', (t) => {
   const upstreamOf = (graceMs: number): string => `  lab: { kind: builtin, disconnectGraceMs: ${graceMs} }`;
   const model =
     'type: chat\ncontext: 9\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, model: m, onDisconnect: drain }]';
@@ -147,7 +150,7 @@ test('a route says what becomes of calls whose callers leave, its upstream for h
   t.regex(error.message, /models\[0\].routes\[0\].onDisconnect must be/);
 });
 
-test('a route drops what it and its upstream list', (t) => {
+test('a route drops the parameters listed by it and by its upstream', (t) => {
   const text = fileOf(
     'type: chat\ncontext: 9\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, model: m, weight: 2.5, drops: [top_p, seed] }]',
     '  lab: { kind: builtin, drops: [seed, user] }',
@@ -171,7 +174,7 @@ test('dimensions with choices or an upper bound are adjustable', (t) => {
   });
 });
 
-test('vectors are kept only where the file says so: for a day, in 100 MB, unless it says how long and in how much', (t) => {
+test('vectors are cached only if the file specifies it, by default for a day and in 100 MB', (t) => {
   const read = (lines: string) =>
     parse(fileOf(`${chat.replace('chat', 'embedding\ndimensions: { default: 8 }')}${lines}`)).find('first')
       ?.embeddingCache;
@@ -183,7 +186,7 @@ test('vectors are kept only where the file says so: for a day, in 100 MB, unless
   });
 });
 
-test('since is the day of a price; without it the day it was first seen, else today', (t) => {
+test('since is the start date of a price; without it, the day the price was first seen, otherwise today', (t) => {
   const dayOf = (text: string, seen?: string) =>
     parse(text, { findPriceDay: () => seen }).find('first')?.pricing.date_of_use;
   const dated = fileOf(chat.replace('prompt: 1', 'prompt: 1, since: 2026-02-03'));
@@ -192,7 +195,7 @@ test('since is the day of a price; without it the day it was first seen, else to
   t.is(dayOf(fileOf(chat)), '2026-11-21');
 });
 
-test('the price version follows what is charged, not how it is written', (t) => {
+test('the price version depends on what is charged, not on how it is written', (t) => {
   const versionOf = (prices: string) =>
     parse(fileOf(chat.replace('prompt: 1', prices))).find('first')?.priceVersion;
   const version = versionOf('prompt: 1, completion: 2, overrides: [{ min_prompt_tokens: 5, prompt: 3 }]');
@@ -208,7 +211,7 @@ test('the price version follows what is charged, not how it is written', (t) => 
   t.not(versionOf('prompt: 1, completion: 2'), version);
 });
 
-test('anchors and merge keys spare repetition', (t) => {
+test('anchors and merge keys avoid repetition', (t) => {
   const text = `upstreams: { lab: { kind: builtin } }
 models:
   - &base { id: first, type: chat, context: 9, pricing: { prompt: 1 }, routes: [{ upstream: lab }] }
@@ -231,7 +234,7 @@ models:
   - { id: both, type: chat, context: 9, pricing: { prompt: 1 }, routes: [{ upstream: lab }, { upstream: own }] }
 `;
 
-test('keys come from the environment or stand in the file', (t) => {
+test('keys come from the environment or are written in the file', (t) => {
   const [lab, own] = parse(twoRoutes('[env:LAB_KEY, literal]'), { env: { LAB_KEY: 'from-env\n' } }).upstreams;
   t.deepEqual(lab?.apiKeys, ['from-env', 'literal']);
   t.is(lab?.baseUrl, 'http://127.0.0.1:9/v1');
@@ -251,7 +254,7 @@ test('an upstream without its key is left out with one warning; its models stay 
   }
 });
 
-test('a variable that is named like what every object inherits is one that is not set', (t) => {
+test('a variable named like an inherited object property counts as not set', (t) => {
   const catalog = parse(twoRoutes('[env:constructor]'), { env: {} });
   t.deepEqual(catalog.warnings, ['upstream lab is left out: constructor is not set; inactive models: only']);
 });
@@ -262,14 +265,14 @@ test('an upstream with some of its keys is used, with a warning', (t) => {
   t.deepEqual(catalog.upstreams[0]?.apiKeys, ['two']);
 });
 
-test('a variable whose text no header can carry counts as missing, and is not shown', (t) => {
+test('a variable whose value cannot be sent in a header counts as missing, and is not shown', (t) => {
   const catalog = parse(twoRoutes('[env:LAB_KEY]'), { env: { LAB_KEY: 'top\nsecret' } });
   t.deepEqual(catalog.warnings, [
     'upstream lab is left out: LAB_KEY does not hold a usable key; inactive models: only',
   ]);
 });
 
-test('prices that would silently let requests cost nothing are warned of', (t) => {
+test('prices that would silently make requests free get a warning', (t) => {
   const warningsOf = (pricing: string, type = 'image') =>
     parse(
       fileOf(`type: ${type}\ncontext: 9\nsize: [1x1, 2x2]\npricing: ${pricing}\nroutes: [{ upstream: lab }]`),
@@ -283,7 +286,7 @@ test('prices that would silently let requests cost nothing are warned of', (t) =
   ]);
   t.deepEqual(warningsOf('{ type: image, cost_per_image: 1, cost_per_image_quality: { hd: 2 } }'), []);
   t.deepEqual(warningsOf('{ prompt: 0 }', 'chat'), []);
-  t.deepEqual(warningsOf('{ prompt: 5, completion: 40 }'), [], 'of images, too, tokens are counted');
+  t.deepEqual(warningsOf('{ prompt: 5, completion: 40 }'), [], 'tokens are counted for images, too');
   t.deepEqual(warningsOf('{ type: characters, cost_per_million: 1 }', 'chat'), [
     'catalog.yaml:8:22 models[0].pricing.type is not measured for models of type chat, so this costs nothing; tokens, time, request are',
   ]);
@@ -314,7 +317,7 @@ const faults: [title: string, text: string, expected: string[]][] = [
   ],
   ['an empty file', '', ['catalog.yaml:1:1 the file must be an object']],
   [
-    'a file without its parts',
+    'a file without its sections',
     '{}\n',
     ['catalog.yaml:1:1 upstreams is required', 'catalog.yaml:1:1 models is required'],
   ],
@@ -405,12 +408,12 @@ const faults: [title: string, text: string, expected: string[]][] = [
     ['catalog.yaml:7:86 models[0].pricing.overrides[1].min_prompt_tokens repeats that of an override above'],
   ],
   [
-    'a day that is none',
+    'an invalid date',
     fileOf(chat.replace('prompt: 1', 'prompt: 1, since: 2026-02-30')),
     ['catalog.yaml:7:34 models[0].pricing.since must be a day of the calendar, written as YYYY-MM-DD'],
   ],
   [
-    'a created that is neither',
+    'an invalid created date',
     fileOf(`${chat}\ncreated: yesterday`),
     ['catalog.yaml:9:14 models[0].created must be a day of the calendar, written as YYYY-MM-DD'],
   ],
@@ -442,7 +445,7 @@ const faults: [title: string, text: string, expected: string[]][] = [
     ['catalog.yaml:9:20 models[0].aliases[1] repeats "first", which is already models[0].id'],
   ],
   [
-    'ids that no path can carry',
+    'ids that cannot be part of a path',
     fileOf(`${chat}\naliases: ["a b", status]`),
     [
       'catalog.yaml:9:15 models[0].aliases[0] must be at most 128 letters, digits and the signs . _ : / @ + -',
@@ -457,22 +460,22 @@ const faults: [title: string, text: string, expected: string[]][] = [
     ],
   ],
   [
-    'dimensions of another model',
+    'dimensions for another type of model',
     fileOf(`${chat}\ndimensions: { default: 3 }`),
     ['catalog.yaml:9:5 models[0].dimensions is for embedding models only'],
   ],
   [
-    'special tokens of inputs of another model',
+    'special tokens for inputs of another type of model',
     fileOf(`${chat}\nspecial_tokens: 2`),
     ['catalog.yaml:9:5 models[0].special_tokens is for embedding models only'],
   ],
   [
-    'a cache of vectors for another model',
+    'a vector cache for another type of model',
     fileOf(`${chat}\nembeddingCache: { ttl: 60 }`),
     ['catalog.yaml:9:5 models[0].embeddingCache is for embedding models only'],
   ],
   [
-    'a cache of vectors out of its bounds',
+    'a vector cache outside its limits',
     fileOf(
       `${chat.replace('chat', 'embedding\ndimensions: { default: 8 }')}\nembeddingCache: { ttl: 2592001, maxBytes: 999999 }`,
     ),
@@ -482,7 +485,7 @@ const faults: [title: string, text: string, expected: string[]][] = [
     ],
   ],
   [
-    'a misspelt field of a cache of vectors',
+    'a misspelt field of a vector cache',
     fileOf(
       `${chat.replace('chat', 'embedding\ndimensions: { default: 8 }')}\nembeddingCache: { ttl: 0, maxbytes: 5000000 }`,
     ),
@@ -518,22 +521,22 @@ const faults: [title: string, text: string, expected: string[]][] = [
     ['catalog.yaml:9:24 models[0].max_output_tokens must not be more than context'],
   ],
   [
-    'a default that is no choice',
+    'a default that is not among the choices',
     fileOf(`${chat}\nreasoning_effort: { default: max, choices: [low, high] }`),
     ['catalog.yaml:9:34 models[0].reasoning_effort.default must be one of: low, high'],
   ],
   [
-    'an upstream without its address',
+    'an upstream without its URL',
     fileOf(chat, '  lab: { kind: openai }'),
     ['catalog.yaml:2:3 upstreams.lab.baseUrl is required for kind openai'],
   ],
   [
-    'an address that is none',
+    'an invalid URL',
     fileOf(chat, '  lab: { kind: openai, baseUrl: "ftp://x" }'),
     ['catalog.yaml:2:33 upstreams.lab.baseUrl must be an http or https URL'],
   ],
   [
-    'what a builtin upstream has no use for',
+    'fields that a builtin upstream does not use',
     fileOf(chat, '  lab: { kind: builtin, baseUrl: "http://x", apiKeys: [] }'),
     [
       'catalog.yaml:2:25 upstreams.lab.baseUrl is not for kind builtin',
@@ -553,7 +556,7 @@ for (const [title, text, expected] of faults) {
   test(`refused with line and column: ${title}`, (t) => failsWith(t, text, expected));
 }
 
-test('every problem of a file is told at once, in the order of its lines', (t) => {
+test('all problems of a file are reported together, in line order', (t) => {
   const many = Array.from({ length: 30 }, (_, i) => `  - { id: m${i}, type: audio }`).join('\n');
   const error = t.throws(() => parse(`models:\n${many}\nupstreams: { lab: { kind: x } }\n`), {
     instanceOf: CatalogError,
@@ -571,7 +574,7 @@ test('every problem of a file is told at once, in the order of its lines', (t) =
   });
 });
 
-test('no error shows a secret, wherever in the file it stands', (t) => {
+test('no error shows a secret, wherever it is in the file', (t) => {
   const secret = 'sk-SECRET';
   const upstream = (keys: string, baseUrl = 'http://127.0.0.1/v1'): string =>
     fileOf(chat, `  lab: { kind: openai, baseUrl: "${baseUrl}", apiKeys: ${keys} }`);
@@ -603,7 +606,7 @@ test('no error shows a secret, wherever in the file it stands', (t) => {
   }
 });
 
-test('aliases that multiply are refused instead of filling the memory', (t) => {
+test('aliases that multiply are refused before they exhaust the memory', (t) => {
   const levels = Array.from({ length: 12 }, (_, i) => {
     const item = i === 0 ? 'x' : `*a${i - 1}`;
     return `  a${i}: &a${i} [${Array.from({ length: 10 }, () => item).join(', ')}]`;
@@ -614,7 +617,7 @@ test('aliases that multiply are refused instead of filling the memory', (t) => {
   t.is(error?.message, 'catalog.yaml:1:1 aliases repeat too much of the file');
 });
 
-test('names that objects inherit are names like any other', (t) => {
+test('names of inherited object properties are treated like any other name', (t) => {
   const text = fileOf(`${chat}\nconstructor: 1\ntoString: 2`);
   const error = t.throws(() => parse(text), { instanceOf: CatalogError });
   t.is(error?.problems.length, 2);
@@ -623,7 +626,7 @@ test('names that objects inherit are names like any other', (t) => {
   });
 });
 
-test('Anthropic and Gemini need no address, and have what is usual for them', (t) => {
+test('Anthropic and Gemini need no URL, and have the usual defaults', (t) => {
   const { upstreams } = parse(`upstreams:
   claude: { kind: anthropic, apiKeys: [a] }
   google: { kind: gemini, apiKeys: [g], imageUrls: pass, maxConcurrency: 8, maxConcurrencyPerKey: 2 }
@@ -646,7 +649,7 @@ models: []
   t.like(upstreams[2], { baseUrl: 'https://proxy.example/anthropic', imageUrls: 'fetch' });
 });
 
-test('a route may bound its calls and say how its model is told to reason', (t) => {
+test('a route may limit its concurrent calls and specify how its model is asked to reason', (t) => {
   const catalog = parse(
     fileOf(
       'type: chat\ncontext: 100\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, thinking: effort, maxConcurrency: 3 }, { upstream: lab, model: other }]',
@@ -657,7 +660,7 @@ test('a route may bound its calls and say how its model is told to reason', (t) 
   t.like(plain, { thinking: null, maxConcurrency: null, id: 'first lab other' });
 });
 
-test('a model of a type that its upstream’s kind has none of is refused where the route names it', (t) => {
+test("a model of a type that its upstream's kind does not support is refused at the route", (t) => {
   failsWith(
     t,
     fileOf(
@@ -670,7 +673,7 @@ test('a model of a type that its upstream’s kind has none of is refused where 
   );
 });
 
-test('what a route says of thinking and an upstream of links is one of the words there are', (t) => {
+test('thinking on a route and imageUrls on an upstream must be one of the known values', (t) => {
   failsWith(
     t,
     fileOf(
@@ -684,7 +687,7 @@ test('what a route says of thinking and an upstream of links is one of the words
   );
 });
 
-test('keys as a shell writes variables, versions that a dialect adds itself, extensions with a dot and routes given twice are refused', (t) => {
+test('shell-style keys, versions that a dialect adds itself, extensions with a dot and duplicate routes are refused', (t) => {
   const text = `upstreams:
   claude: { kind: anthropic, baseUrl: "https://api.anthropic.com/v1", apiKeys: ["$KEY"] }
   google: { kind: gemini, baseUrl: "https://proxy.example/v1beta/", apiKeys: ["\${KEY}"] }

@@ -2,7 +2,7 @@ import test from 'ava';
 import { ConfigError } from '../../../shared/runtime/config-error.ts';
 import { readEnvironment } from '../../../shared/config/config.ts';
 
-/** What is said of a variable, a line each. */
+/** The message for each invalid variable, one per line. */
 function findWrongAddresses(env: Readonly<Record<string, string>>): string[] {
   try {
     readEnvironment(env);
@@ -18,7 +18,7 @@ function findWrongAddresses(env: Readonly<Record<string, string>>): string[] {
 
 const isWrong = (name: string, value: string): boolean => findWrongAddresses({ [name]: value }).length > 0;
 
-test('addresses that clients take are right', (t) => {
+test('addresses that clients accept are valid', (t) => {
   for (const [name, value] of [
     ['REDIS_URL', 'redis://127.0.0.1'],
     ['REDIS_URL', 'rediss://:secret@10.0.0.1:6379/2'],
@@ -40,7 +40,7 @@ test('addresses that clients take are right', (t) => {
     t.false(isWrong(name, value), value);
 });
 
-test('what is no address is named, and its value is told to nobody', (t) => {
+test('an invalid address is named, and its value is not shown', (t) => {
   for (const [name, value] of [
     ['REDIS_URL', 'localhost:6379'],
     ['SMTP_URL', 'mail.example:587'],

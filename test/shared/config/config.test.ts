@@ -14,7 +14,7 @@ const complete = {
   MASTER_KEY: '0123456789abcdef0123456789abcdef',
 };
 
-test('every wrong variable is named in one message', (t) => {
+test('every invalid variable is named in one message', (t) => {
   const error = t.throws(
     () => loadConfig({ ...complete, PORT: 'x', LOG_LEVEL: 'loud', REDIS_URL: 'http://x' }),
     { instanceOf: ConfigError },
@@ -22,7 +22,7 @@ test('every wrong variable is named in one message', (t) => {
   for (const name of ['PORT', 'LOG_LEVEL', 'REDIS_URL']) t.true(error.message.includes(name), name);
 });
 
-test('an origin that is none is named beside all else that is wrong', (t) => {
+test('an invalid origin is named together with everything else that is wrong', (t) => {
   const error = t.throws(
     () => loadConfig({ ...complete, PORT: 'x', CORS_ORIGINS: 'https://app.example,app.example/page' }),
     { instanceOf: ConfigError },
@@ -31,18 +31,18 @@ test('an origin that is none is named beside all else that is wrong', (t) => {
   t.regex(error.message, /^ {2}CORS_ORIGINS "app\.example\/page" is no origin: /m);
 });
 
-test('in production every missing service is named at once, and no running stack stands in for it', (t) => {
+test('in production all missing services are named together, and no running stack replaces them', (t) => {
   const error = t.throws(() => loadConfig({ NODE_ENV: 'production' }), { instanceOf: ConfigError });
   for (const name of Object.keys(complete)) t.true(error.message.includes(name), name);
 });
 
-test('where nothing runs the message says what to do', async (t) => {
+test('if nothing is running, the message says what to do', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'config-'));
   t.teardown(() => rm(dir, { recursive: true }));
   t.throws(() => loadConfig({ DATA_DIR: dir }), { instanceOf: ConfigError, message: /npm start/ });
 });
 
-test('what is not set comes from the stack that runs, unless its process is gone', async (t) => {
+test('unset variables come from the running stack, unless its process no longer exists', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'config-'));
   t.teardown(() => rm(dir, { recursive: true }));
   await writeFile(join(dir, 'endpoints.json'), JSON.stringify({ ...complete, pid: process.pid }));
@@ -53,7 +53,7 @@ test('what is not set comes from the stack that runs, unless its process is gone
   t.throws(() => loadConfig({ DATA_DIR: dir }), { instanceOf: ConfigError });
 });
 
-test('credentials for another bucket do not replace the embedded one’s', (t) => {
+test('credentials for another bucket do not replace those of the embedded one', (t) => {
   t.like(pickEndpoints(complete, { AWS_ACCESS_KEY_ID: 'mine' }), {
     AWS_ACCESS_KEY_ID: 'a',
     AWS_SECRET_ACCESS_KEY: 'b',
@@ -61,7 +61,7 @@ test('credentials for another bucket do not replace the embedded one’s', (t) =
   t.is(pickEndpoints(complete, { S3_ENDPOINT: 'http://s3' })['AWS_ACCESS_KEY_ID'], undefined);
 });
 
-test('the addresses for callers lose their last slash and their version', (t) => {
+test('public URLs lose their trailing slash and their version', (t) => {
   const config = loadConfig({
     ...complete,
     PUBLIC_URL: 'https://api.example.com/v1/',
@@ -72,7 +72,7 @@ test('the addresses for callers lose their last slash and their version', (t) =>
   t.is(config.directUrl, null);
 });
 
-test('the addresses for callers are compared in one spelling: of their scheme, their host and their port', (t) => {
+test('public URLs are compared after normalizing their scheme, host and port', (t) => {
   for (const url of [
     'HTTPS://Gateway.Example',
     'https://gateway.example:443/',
@@ -82,7 +82,7 @@ test('the addresses for callers are compared in one spelling: of their scheme, t
   t.is(loadConfig({ ...complete, PUBLIC_URL: 'http://[::1]:80/api/v1' }).publicUrl, 'http://[::1]/api');
 });
 
-test('without settings of its own mail has a sender and no server, and new users get free requests alone', (t) => {
+test('by default mail has a sender and no server, and new users get only free requests', (t) => {
   const config = loadConfig(complete);
   t.is(config.smtpUrl, null);
   t.is(config.supportEmail, null);
@@ -91,7 +91,7 @@ test('without settings of its own mail has a sender and no server, and new users
   t.is(config.captchaMode, 'on');
 });
 
-test('mail and sign-up are as they are set, roubles to the nano', (t) => {
+test('mail and sign-up are configured as set, with roubles exact to the nano', (t) => {
   const config = loadConfig({
     ...complete,
     SMTP_URL: 'smtps://user:p@mail.example',
@@ -109,7 +109,7 @@ test('mail and sign-up are as they are set, roubles to the nano', (t) => {
   t.is(config.captchaMode, 'optional');
 });
 
-test('settings of mail and sign-up that are wrong are named', (t) => {
+test('invalid settings of mail and sign-up are named', (t) => {
   for (const [name, value] of [
     ['MAIL_FROM', 'Gateway <a@b.example>\r\nBcc: eve@example.com'],
     ['MAIL_FROM', 'Gateway'],

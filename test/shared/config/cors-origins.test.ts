@@ -1,7 +1,7 @@
 import test from 'ava';
 import { readCorsOrigins } from '../../../shared/config/cors-origins.ts';
 
-test('origins are taken as browsers send them, however an operator writes them', (t) => {
+test('origins are normalized to the form that browsers send', (t) => {
   const text = 'https://App.Example/, http://localhost:5173\nhttps://b.example:443  http://[::1]:8080';
   t.deepEqual(readCorsOrigins(text), {
     origins: new Set([
@@ -16,12 +16,12 @@ test('origins are taken as browsers send them, however an operator writes them',
   t.deepEqual(readCorsOrigins(apps.join(',')), { origins: new Set(apps), wrong: [] });
 });
 
-test('any origin is a star by itself, and nothing at all is none', (t) => {
+test('any origin is a single star, and an empty list allows none', (t) => {
   t.deepEqual(readCorsOrigins(' * '), { origins: '*', wrong: [] });
   for (const text of ['', ' ', ' , ']) t.deepEqual(readCorsOrigins(text), { origins: null, wrong: [] });
 });
 
-test('what is no origin is told', (t) => {
+test('an invalid origin is reported', (t) => {
   const wrong = [
     'app.example',
     'localhost:5173',

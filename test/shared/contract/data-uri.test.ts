@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { countBase64Bytes, isDataUri, parseDataUri } from '../../../shared/contract/data-uri.ts';
 
-test('a data URI is its media type in lower case, without parameters, and its base64', (t) => {
+test('a data URI is parsed to its media type in lower case, without parameters, and its base64', (t) => {
   t.deepEqual(parseDataUri('data:image/png;base64,QUJD'), { mediaType: 'image/png', base64: 'QUJD' });
   t.deepEqual(parseDataUri('DATA:Image/SVG+xml;charset=utf-8;BASE64,QQ=='), {
     mediaType: 'image/svg+xml',
@@ -12,7 +12,7 @@ test('a data URI is its media type in lower case, without parameters, and its ba
   t.deepEqual(parseDataUri(`data:${word};base64,`), { mediaType: word, base64: '' });
 });
 
-test('what is not a data URI in base64 with a media type is none', (t) => {
+test('text that is not a base64 data URI with a media type is rejected', (t) => {
   const texts = [
     '',
     'data:',
@@ -30,7 +30,7 @@ test('what is not a data URI in base64 with a media type is none', (t) => {
   }
 });
 
-test('base64 that a decoder would have to guess at is refused', (t) => {
+test('base64 that a decoder would have to guess at is rejected', (t) => {
   const broken = [
     'QUJ',
     'QQ',
@@ -50,7 +50,7 @@ test('base64 that a decoder would have to guess at is refused', (t) => {
     t.is(parseDataUri(`data:image/png;base64,${base64}`), null, JSON.stringify(base64));
 });
 
-test('all bytes come back as they were, and are counted without decoding', (t) => {
+test('all bytes are returned unchanged, and are counted without decoding', (t) => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
       const base64 = Buffer.from(bytes).toString('base64');
@@ -60,7 +60,7 @@ test('all bytes come back as they were, and are counted without decoding', (t) =
   );
 });
 
-test('the longest that is taken is read, or refused for its last letter, without a pause that others would notice', (t) => {
+test('the longest data URI is read, or rejected for its last character, without a noticeable pause', (t) => {
   const base64 = Buffer.alloc(20_000_000, 1).toString('base64');
   const startedAtMs = performance.now();
   t.is(parseDataUri(`data:image/png;base64,${base64}`)?.base64.length, base64.length);
@@ -69,7 +69,7 @@ test('the longest that is taken is read, or refused for its last letter, without
   t.true(performance.now() - startedAtMs < 5_000);
 });
 
-test('data URIs are known by their scheme in either case', (t) => {
+test('data URIs are recognized by their scheme in upper or lower case', (t) => {
   t.true(isDataUri('data:x') && isDataUri('DATA:x'));
   t.false(isDataUri('https://data:x') || isDataUri('dat'));
 });

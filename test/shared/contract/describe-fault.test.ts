@@ -29,7 +29,7 @@ function refusalOf(value: unknown): AppError {
 
 const russianOf = (value: unknown): string | undefined => refusalOf(value).issues[0]?.msgRu;
 
-test('a fault is described in Russian as well', (t) => {
+test('a validation error is described in Russian as well', (t) => {
   t.is(russianOf(null), 'Тело должно быть объектом JSON.');
   t.is(russianOf({}), 'обязательное поле');
   t.is(russianOf({ name: 'a' }), 'должно содержать не менее 2 символов');
@@ -43,13 +43,13 @@ test('a fault is described in Russian as well', (t) => {
   t.is(russianOf({ name: 'ab', day: '2026-02-30' }), 'должно быть календарной датой в виде ГГГГ-ММ-ДД');
 });
 
-test('a 422 says in both languages where its first fault is and how many more there are', (t) => {
+test('a 422 reports in both languages where its first error is and how many more there are', (t) => {
   const error = refusalOf({ name: 'a', count: 0, kind: 'boss' });
   t.is(error.publicMessage, 'name: must have at least 2 characters (and 2 more)');
   t.is(error.publicMessageRu, 'name: должно содержать не менее 2 символов (и ещё 2)');
 });
 
-test('each fault of a 422 of the account area carries its message in Russian and in English', (t) => {
+test('each error of an account area 422 has its message in Russian and in English', (t) => {
   t.deepEqual(
     (presentError(refusalOf({ name: 'a' }), { translatesFaults: true }) as { detail: unknown }).detail,
     [
@@ -64,7 +64,7 @@ test('each fault of a 422 of the account area carries its message in Russian and
   );
 });
 
-test('a fault without a Russian text of its own says in Russian what its code means', (t) => {
+test('an error without its own Russian text uses the Russian text of its code', (t) => {
   const error = new AppError('validation_failed', {
     message: 'x: is odd',
     issues: [{ loc: ['body', 'x'], msg: 'is odd', type: 'value_error' }],

@@ -14,7 +14,7 @@ import { parseSse } from '../../support/sse-events.ts';
 
 const all: readonly Operation[] = Object.values(operations);
 
-/** The faults of a value; the checker fills in defaults, so it is given a copy. */
+/** The validation errors of a value; the checker fills in defaults, so it gets a copy. */
 function findFaults(schema: TSchema, value: unknown): unknown[] {
   return compileChecker(schema, 'json')(structuredClone(value));
 }
@@ -28,9 +28,9 @@ function checkAnswer(
   const named = parseNamedEvents(String(response));
   if (named.length > 0) return named.flatMap(({ data }) => findFaults(schema, data));
   const { events, isDone } = parseSse(String(response));
-  // Streams of images end with the image, as OpenAI's do.
+  // Image streams end with the image, as OpenAI's do.
   const isWhole = isDone || String(events.at(-1)?.type).endsWith('.completed');
-  if (!isWhole) return ['the stream does not end as streams do'];
+  if (!isWhole) return ['the stream has no end marker'];
   return events.flatMap((event) => findFaults(schema, event));
 }
 
@@ -45,7 +45,7 @@ for (const operation of all) {
     if (operation.query !== undefined) t.deepEqual(findFaults(operation.query, example.query ?? {}), []);
     const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
     t.deepEqual(Object.keys(example.path ?? {}), names);
-    // The bytes of a file have no example, and an answer without a body has none either.
+    // The bytes of a file have no example, nor does a response without a body.
     const hasBody = !operation.responseType?.startsWith('image/') && operation.status !== 204;
     t.is(example.response !== undefined, hasBody);
     if (hasBody) t.deepEqual(checkAnswer(operation.response, operation.responseType, example), []);
@@ -62,16 +62,16 @@ for (const operation of all) {
   }
 }
 
-test('the example of a job is one of its own operation and model', (t) => {
+test("the example of a job has its operation's own name and model", (t) => {
   const jobs = all.flatMap(({ example, furtherAnswers = [] }) =>
     furtherAnswers
       .filter(({ status }) => status === 202)
       .map((answer) => ({
-        asked: (example?.body as { model: string } | undefined)?.model,
+        requestedModel: (example?.body as { model: string } | undefined)?.model,
         ...(answer.example.response as { operation: string; model: string }),
       })),
   );
-  t.true(jobs.every(({ asked, model }) => asked === model));
+  t.true(jobs.every(({ requestedModel, model }) => requestedModel === model));
   t.deepEqual(jobs.map(({ operation }) => operation).sort(), [
     'chat.completions',
     'embeddings',
@@ -80,13 +80,13 @@ test('the example of a job is one of its own operation and model', (t) => {
   ]);
 });
 
-test('the example of a body that is late is what a caller is really sent, and valid', (t) => {
+test('the example of a late body is valid and exactly what callers are sent', (t) => {
   const example = createErrorExample('deadline_exceeded', [], { status: 408 });
   t.deepEqual(example, presentError(new AppError('deadline_exceeded', { status: 408 })));
   t.deepEqual(findFaults(ErrorBody, example), []);
 });
 
-test('the 404 of an account or a session says of the one in the example what a caller is really told', (t) => {
+test('the 404 example of an account or a session is exactly what callers are sent', (t) => {
   const sentences = new Set(
     all
       .filter(({ path, errors }) => path.startsWith('/web/') && errors.includes('not_found'))
@@ -103,7 +103,7 @@ test('the 404 of an account or a session says of the one in the example what a c
 });
 
 for (const code of Object.keys(errorKinds) as ErrorCode[]) {
-  test(`the example of ${code} is what a caller is really sent, and valid`, (t) => {
+  test(`the example of ${code} is valid and exactly what callers are sent`, (t) => {
     const isValidation = errorKinds[code].status === 422;
     const loc = ['body', 'model'];
     const issues = isValidation ? [{ loc, msg: errorKinds[code].en, type: code }] : [];

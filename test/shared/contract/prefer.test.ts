@@ -2,8 +2,8 @@ import test from 'ava';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import { prefersAsync, readRequestTimeout } from '../../../shared/contract/prefer.ts';
 
-test('respond-async is found wherever a list of preferences may have it', (t) => {
-  const asking = [
+test('respond-async is found wherever a preference list may contain it', (t) => {
+  const asyncHeaders = [
     'respond-async',
     'Respond-Async',
     ' respond-async ',
@@ -15,10 +15,10 @@ test('respond-async is found wherever a list of preferences may have it', (t) =>
     'respond-async=""',
     ',, respond-async',
   ];
-  for (const header of asking) t.true(prefersAsync(header), header);
+  for (const header of asyncHeaders) t.true(prefersAsync(header), header);
 });
 
-test('what only looks like respond-async asks for nothing', (t) => {
+test('text that only resembles respond-async does not request it', (t) => {
   const others = [
     undefined,
     '',
@@ -33,7 +33,7 @@ test('what only looks like respond-async asks for nothing', (t) => {
   for (const header of others) t.false(prefersAsync(header), header);
 });
 
-test('a bound on the wait is an integer of milliseconds within a day', (t) => {
+test('a limit on the wait is an integer of milliseconds up to a day', (t) => {
   t.is(readRequestTimeout(undefined), null);
   t.is(readRequestTimeout('1'), 1);
   t.is(readRequestTimeout(' 86400000 '), 86_400_000);

@@ -12,14 +12,14 @@ import type { Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { Environment } from '../../../shared/config/config.ts';
 
-/** Validators are compiled without this check, which takes longer than their own compilation. */
+/** Validators are compiled without this check, which takes longer than compiling itself. */
 const metaSchemas = new Ajv2020({ allErrors: true });
 
 function findFaults(schema: TSchema): unknown[] {
   return metaSchemas.validateSchema(schema) === true ? [] : (metaSchemas.errors ?? []);
 }
 
-test('the check itself finds a keyword whose value JSON Schema does not allow', (t) => {
+test('the check itself detects a keyword whose value JSON Schema does not allow', (t) => {
   const wrong = { type: 'object', properties: { name: { type: 'string', minLength: '1' } } };
   t.like(findFaults(wrong), [{ instancePath: '/properties/name/minLength' }] as never);
 });

@@ -24,7 +24,7 @@ function issuesOf(run: () => unknown): string[] {
 
 const user = { role: 'user', content: 'hi' };
 
-test('a fault is told with its place and in words, one line a fault', (t) => {
+test('each error is reported with its location and in words, one line per error', (t) => {
   t.deepEqual(
     issuesOf(() => chat(null)),
     ['body: The body must be a JSON object.'],
@@ -58,7 +58,7 @@ test('a fault is told with its place and in words, one line a fault', (t) => {
   );
 });
 
-test('embedding inputs are a text or up to 2048 texts, none of them empty', (t) => {
+test('embedding inputs are one text or up to 2048 texts, none of them empty', (t) => {
   t.deepEqual(
     issuesOf(() => embedding({ model: 'm', input: '' })),
     ['body.input: must not be empty'],
@@ -81,7 +81,7 @@ test('embedding inputs are a text or up to 2048 texts, none of them empty', (t) 
   );
 });
 
-test('embedding inputs may be token numbers, of one text or of several', (t) => {
+test('embedding inputs may be token numbers, for one text or for several', (t) => {
   const issues = (input: unknown) => issuesOf(() => embedding({ model: 'm', input }));
   t.deepEqual(issues([9906, 1917]), []);
   t.deepEqual(issues([[9906], [1917, 0]]), []);
@@ -90,7 +90,7 @@ test('embedding inputs may be token numbers, of one text or of several', (t) => 
   t.deepEqual(issues(many), ['body.input: must have at most 2048 items']);
 });
 
-test('a list of inputs is told what its own kind wants, which is the kind of its first item', (t) => {
+test('errors in a list of inputs depend on the type of its first item', (t) => {
   const issues = (input: unknown) => issuesOf(() => embedding({ model: 'm', input }));
   t.deepEqual(issues(['a', [5, 6]]), [
     'body.input.1: must be a string: an array of texts holds nothing else',
@@ -113,7 +113,7 @@ test('a list of inputs is told what its own kind wants, which is the kind of its
   }
 });
 
-test('the largest request of token numbers is validated without a look at each of them', (t) => {
+test('the largest request of token numbers is validated without checking each of them', (t) => {
   const of = (length: number) => {
     const tokens = Array.from({ length }, () => 1);
     return { model: 'm', input: Array.from({ length: 2_048 }, () => tokens) };
@@ -129,7 +129,7 @@ test('the largest request of token numbers is validated without a look at each o
   t.true(longMs < 3 * shortMs + 20, `${longMs} ms, and ${shortMs} ms for short ones`);
 });
 
-test('a list of what a field may be is told once, without the null that no caller looks for', (t) => {
+test('the allowed values of a field are listed once, without null', (t) => {
   for (const format of ['hex', 5]) {
     t.deepEqual(
       issuesOf(() => embedding({ model: 'm', input: 'a', encoding_format: format })),
@@ -142,7 +142,7 @@ test('a list of what a field may be is told once, without the null that no calle
   );
 });
 
-test('a body of many faults makes a short answer, and one of very many is refused at its first', (t) => {
+test('a body with many errors gets a short response, and one with very many is refused at the first', (t) => {
   const faults = (length: number): unknown[] => Array.from({ length }, () => ({ role: 'boss' }));
   t.is(issuesOf(() => chat({ model: 'm', messages: faults(1_000) })).length, 20);
   t.is(issuesOf(() => chat({ model: 'm', messages: faults(10_000) })).length, 1);
@@ -151,8 +151,8 @@ test('a body of many faults makes a short answer, and one of very many is refuse
   });
 });
 
-test('a faulty body of any number of fields is refused for its fault', (t) => {
-  // The threads of tests have a larger stack than processes, where 150 000 were too many.
+test('an invalid body with any number of fields is refused because of its error', (t) => {
+  // Test threads have a larger stack than processes, where 150 000 were too many.
   const fields = Object.fromEntries(Array.from({ length: 1_000_000 }, (_, i) => [`k${i}`, 0]));
   t.deepEqual(
     issuesOf(() => chat({ ...fields, model: 7, messages: [user] })),
@@ -160,13 +160,13 @@ test('a faulty body of any number of fields is refused for its fault', (t) => {
   );
 });
 
-test('the content of a message may be left out, and is no empty list', (t) => {
+test("a message's content may be omitted, but must not be an empty list", (t) => {
   const issues = (message: object) => issuesOf(() => chat({ model: 'm', messages: [message] }));
   t.deepEqual(issues({ role: 'user', content: [] }), ['body.messages.0.content: must not be empty']);
   t.deepEqual(issues({ role: 'tool', content: null }), []);
 });
 
-test('defaults are filled in, and fields that we do not know stay', (t) => {
+test('defaults are filled in, and unknown fields are kept', (t) => {
   t.like(chat({ model: 'm', messages: [{ role: 'assistant' }], new_field: 1 }), {
     temperature: 0.7,
     max_tokens: 0,
@@ -176,7 +176,7 @@ test('defaults are filled in, and fields that we do not know stay', (t) => {
   });
 });
 
-test('an image is an https URL within the spec’s length, or a data URI of bytes that begin as a picture', (t) => {
+test('an image is an https URL within the specified length, or a data URI whose bytes start like an image', (t) => {
   t.true(isImageUrl('https://example.com/a.png'));
   const toUri = (start: string, type = 'image/png'): string =>
     `data:${type};base64,${Buffer.from(start, 'latin1').toString('base64')}`;
@@ -194,7 +194,7 @@ test('an image is an https URL within the spec’s length, or a data URI of byte
   ]) {
     t.true(isImageUrl(toUri(start)), start);
   }
-  // A document would be billed by its text, and counted as a picture.
+  // A document would be billed by its text, but counted as an image.
   for (const type of [
     'application/octet-stream',
     'application/pdf',
@@ -223,7 +223,7 @@ test('an image is an https URL within the spec’s length, or a data URI of byte
   t.false(isImageUrl('file:///etc/passwd'));
 });
 
-test('nothing within the base64 of a picture hides what decoders find behind it', (t) => {
+test('nothing within the base64 of an image hides content that decoders find behind it', (t) => {
   const toUri = (base64: string): string => `data:image/gif;base64,${base64}`;
   const gif = Buffer.from('GIF89a').toString('base64');
   const pdf = Buffer.from('%PDF-1.7').toString('base64');
@@ -232,18 +232,18 @@ test('nothing within the base64 of a picture hides what decoders find behind it'
       t.false(isImageUrl(toUri(gif + filler.repeat(count) + pdf)), JSON.stringify([filler, count]));
     }
   }
-  const picture = Buffer.from(`GIF89a${'\0'.repeat(5_000)}`).toString('base64');
+  const imageBase64 = Buffer.from(`GIF89a${'\0'.repeat(5_000)}`).toString('base64');
   for (const width of [64, 76]) {
     for (const lineBreak of ['\n', '\r\n']) {
-      const lines = picture.match(new RegExp(`.{1,${width}}`, 'g'))!;
+      const lines = imageBase64.match(new RegExp(`.{1,${width}}`, 'g'))!;
       t.true(isImageUrl(toUri(lines.join(lineBreak) + lineBreak)), `lines of ${width}`);
       t.true(isImageUrl(toUri(lines.slice(0, 2).join(lineBreak))));
     }
   }
-  t.true(isImageUrl(toUri(picture)));
+  t.true(isImageUrl(toUri(imageBase64)));
 });
 
-test('lengths are counted in characters, not in halves of them', (t) => {
+test('lengths are counted in characters, not in UTF-16 code units', (t) => {
   const image = compileValidator(ImageRequest, 'body');
   t.deepEqual(
     issuesOf(() => image({ model: 'm', prompt: '😀😀😀' })),
@@ -264,7 +264,7 @@ test('lengths are counted in characters, not in halves of them', (t) => {
   );
 });
 
-test('that a text is not empty is found without reading it', (t) => {
+test('a non-empty text is recognized without reading it', (t) => {
   const input = Array.from({ length: 2_048 }, () => 'слово '.repeat(5_000));
   const short = input.map(() => 'слово ');
   const measureMs = (texts: readonly string[]): number => {
@@ -272,7 +272,7 @@ test('that a text is not empty is found without reading it', (t) => {
     embedding({ model: 'm', input: texts });
     return readThreadMs() - startedMs;
   };
-  // The best of some, as garbage may be collected meanwhile.
+  // The best of several, as garbage may be collected in between.
   const best = (texts: readonly string[]): number =>
     Math.min(...Array.from({ length: 5 }, () => measureMs(texts)));
   best(short);
@@ -283,7 +283,7 @@ test('that a text is not empty is found without reading it', (t) => {
 const notPlain =
   'body.label: must be one line of text with at least one visible character, without control characters and characters that change the direction of the text';
 
-test('a label is one line that is shown as it is written: controls and turns of direction are refused, in words', (t) => {
+test('a label is one line that is displayed as written: control and direction characters are refused, in words', (t) => {
   const change = compileValidator(LabelChange, 'body');
   for (const character of misleadingCharacters) {
     t.deepEqual(
@@ -301,7 +301,7 @@ test('a label is one line that is shown as it is written: controls and turns of 
   }
 });
 
-test('a label has something to see: blanks and characters that show nothing are refused, in words', (t) => {
+test('a label must be visible: white space and invisible characters are refused, in words', (t) => {
   const change = compileValidator(LabelChange, 'body');
   for (const label of blankTexts) {
     t.deepEqual(
@@ -313,6 +313,6 @@ test('a label has something to see: blanks and characters that show nothing are 
   t.deepEqual(
     issuesOf(() => change({ label: '' })),
     ['body.label: must not be empty'],
-    'an empty one is told its length alone',
+    'only the length of an empty label is reported',
   );
 });

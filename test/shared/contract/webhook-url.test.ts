@@ -2,7 +2,7 @@ import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { checkWebhookUrl } from '../../../shared/contract/webhook-url.ts';
 
-test('a public https URL is taken, in its normal form', (t) => {
+test('a public https URL is accepted and normalized', (t) => {
   t.is(checkWebhookUrl('https://example.com/hook?a=1'), 'https://example.com/hook?a=1');
   t.is(checkWebhookUrl('HTTPS://Example.com:443'), 'https://example.com/');
   t.is(checkWebhookUrl('https://8.8.8.8/'), 'https://8.8.8.8/');

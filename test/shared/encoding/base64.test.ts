@@ -4,7 +4,7 @@ import { decodeBase64, encodeBase64 } from '../../../shared/encoding/base64.ts';
 
 const lengths = [0, 1, 2, 3, 4, 100, 196_607, 196_608, 196_609, 1_000_000];
 
-test('bytes come back as they were, however many pieces they make', async (t) => {
+test('bytes are returned unchanged, however many pieces they are in', async (t) => {
   for (const length of lengths) {
     const bytes = randomBytes(length);
     const text = await encodeBase64(bytes, 'account');
@@ -13,10 +13,10 @@ test('bytes come back as they were, however many pieces they make', async (t) =>
   }
 });
 
-test('what a decoder would have to guess at is refused, wherever it is', async (t) => {
+test('base64 that a decoder would have to guess at is refused wherever it occurs', async (t) => {
   const whole = 'QUJD'.repeat(200_000);
   const change = (at: number, by: string): string => whole.slice(0, at) + by + whole.slice(at + by.length);
-  const spoilt = [
+  const corrupted = [
     'QQ=',
     'QR==',
     'QUJ',
@@ -27,5 +27,5 @@ test('what a decoder would have to guess at is refused, wherever it is', async (
     change(262_140, 'QQ=='),
     change(262_140, 'QUI='),
   ];
-  for (const text of spoilt) t.is(await decodeBase64(text, 'account'), null, text.slice(0, 20));
+  for (const text of corrupted) t.is(await decodeBase64(text, 'account'), null, text.slice(0, 20));
 });

@@ -6,7 +6,7 @@ import {
 } from '../../../shared/billing/idempotency-claim.ts';
 import { encodeLargeJson, isLongJson, writeJson } from '../../../shared/encoding/json-pieces.ts';
 
-test('the pieces of a value make up what JSON.stringify writes', (t) => {
+test('the pieces of a value join to the output of JSON.stringify', (t) => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }), (value) => {
       t.is([...writeJson(value)].join(''), JSON.stringify(value));
@@ -17,7 +17,7 @@ test('the pieces of a value make up what JSON.stringify writes', (t) => {
   t.is([...writeJson(odd)].join(''), JSON.stringify(odd));
 });
 
-test('a long string is written in pieces, and no character is torn', (t) => {
+test('a long string is written in pieces, without splitting a character', (t) => {
   for (const shift of ['', 'x']) {
     const value = { text: shift + '😀"\n'.repeat(100_000), after: ['😀'.repeat(200_000), 1] };
     const pieces = [...writeJson(value)];
@@ -27,7 +27,7 @@ test('a long string is written in pieces, and no character is torn', (t) => {
   }
 });
 
-test('a large value is encoded, and its claim is the same, as if in one go', async (t) => {
+test('a large value is encoded as if in one go, and so is its claim', async (t) => {
   const value = { model: 'm', input: Array.from({ length: 3_000 }, (_, i) => `${i} слово`.repeat(300)) };
   t.true((await encodeLargeJson(value, 'account')).equals(Buffer.from(JSON.stringify(value))));
   t.deepEqual(
@@ -36,7 +36,7 @@ test('a large value is encoded, and its claim is the same, as if in one go', asy
   );
 });
 
-test('whether a value is long is known without looking at all of it', (t) => {
+test('a value is known to be long without reading all of it', (t) => {
   t.false(isLongJson({ a: 'x'.repeat(900) }, 1_000));
   t.true(isLongJson({ a: ['x'.repeat(1_000)] }, 1_000));
   t.true(
@@ -53,5 +53,5 @@ test('whether a value is long is known without looking at all of it', (t) => {
     },
   };
   t.true(isLongJson({ list: Array.from({ length: 900 }, () => item) }, 1_000));
-  t.true(looks < 100, `${looks} looks`);
+  t.true(looks < 100, `${looks} reads`);
 });

@@ -8,15 +8,15 @@ import {
   maxJsonValues,
 } from '../../../shared/encoding/json-reader.ts';
 
-/** Reads the text in chunks that end at the given places. */
+/** Reads the text in chunks that end at the given positions. */
 function read(
   bytes: Buffer,
   cuts: readonly number[] = [],
   reader = new JsonReader(),
 ): { value: unknown } | null {
-  const places = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
+  const positions = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
   let from = 0;
-  for (const to of places) {
+  for (const to of positions) {
     reader.push(bytes.subarray(from, to));
     from = to;
   }
@@ -25,7 +25,7 @@ function read(
 
 function parse(bytes: Buffer): { value: unknown } | null {
   try {
-    // A byte order mark may stand before the text; nowhere else is it anything but a character.
+    // A byte order mark may precede the text; anywhere else it is an ordinary character.
     return { value: JSON.parse(bytes.toString('utf8').replace(/^\ufeff/, '')) };
   } catch {
     return null;
@@ -34,22 +34,22 @@ function parse(bytes: Buffer): { value: unknown } | null {
 
 const cuts = fc.array(fc.nat(), { maxLength: 8 });
 
-test('a text that is cut anywhere is read to what JSON.parse makes of the whole', (t) => {
+test('a text that is split anywhere is parsed like JSON.parse parses the whole', (t) => {
   const text = fc.oneof(
     fc.json({ maxDepth: 6, stringUnit: 'binary' }),
     fc.json({ maxDepth: 6 }).map((json) => JSON.stringify(JSON.parse(json), null, 2)),
   );
   fc.assert(
-    fc.property(text, cuts, (json, places) => {
+    fc.property(text, cuts, (json, positions) => {
       const bytes = Buffer.from(json);
-      return isDeepStrictEqual(read(bytes, places), parse(bytes));
+      return isDeepStrictEqual(read(bytes, positions), parse(bytes));
     }),
     { numRuns: 500 },
   );
   t.pass();
 });
 
-test('bytes that JSON.parse refuses are refused, and no others', (t) => {
+test('bytes are refused if and only if JSON.parse refuses them', (t) => {
   const word = fc.constantFrom(
     ...'{}[],:"\\ \n\t\u0001'.split(''),
     '"a"',
@@ -82,41 +82,45 @@ test('bytes that JSON.parse refuses are refused, and no others', (t) => {
       .map((bytes) => Buffer.concat([Buffer.from('["'), bytes, Buffer.from('"]')])),
   );
   fc.assert(
-    fc.property(raw, cuts, (bytes, places) => isDeepStrictEqual(read(bytes, places), parse(bytes))),
+    fc.property(raw, cuts, (bytes, positions) => isDeepStrictEqual(read(bytes, positions), parse(bytes))),
     { numRuns: 4_000 },
   );
   t.pass();
 });
 
-test('a string of megabytes is read whole, wherever its escapes and characters lie', (t) => {
+test('a string of megabytes is read whole, wherever its escapes and characters are', (t) => {
   const chunkBytes = 65_536;
   for (const unit of ['a', 'é', '\\u00e9', '😀', '\\ud83d\\ude00', '\\n', '\\\\', 'ab\\"', 'слово ']) {
     for (let shift = 0; shift < 6; shift++) {
       const text = `["${'x'.repeat(shift)}${unit.repeat(Math.ceil(1_200_000 / Buffer.byteLength(unit)))}",1]`;
       const bytes = Buffer.from(text);
-      const places = Array.from(
+      const positions = Array.from(
         { length: Math.floor(bytes.length / chunkBytes) },
         (_, i) => (i + 1) * chunkBytes,
       );
-      const found = read(bytes, places)?.value as [string, number];
+      const found = read(bytes, positions)?.value as [string, number];
       const expected = JSON.parse(text) as [string, number];
       t.true(found[0] === expected[0] && found[1] === 1, `${unit} after ${shift}`);
     }
   }
 });
 
-/** Every half is a character of its own to fast-check, so that it comes alone, doubled or the wrong way round. */
-const halves = fc.array(fc.constantFrom('\ud83d', '\ude00', 'a', 'é', '😀', '"', '\\'), { maxLength: 6 });
+/**
+ * fast-check treats each surrogate as a character, so that it also occurs alone, doubled or in the wrong order.
+ */
+const surrogateTexts = fc.array(fc.constantFrom('\ud83d', '\ude00', 'a', 'é', '😀', '"', '\\'), {
+  maxLength: 6,
+});
 
-test('texts are refused for half a surrogate pair, wherever they are cut, unless a reader takes any', (t) => {
+test('a lone surrogate is refused, wherever the text is split, unless the reader allows it', (t) => {
   fc.assert(
-    fc.property(halves, cuts, fc.boolean(), (characters, places, isLong) => {
+    fc.property(surrogateTexts, cuts, fc.boolean(), (characters, positions, isLong) => {
       const text = characters.join('');
-      // JSON.stringify writes halves, and nothing else, as escapes. A long text is decoded in parts.
+      // JSON.stringify escapes only lone surrogates. A long text is decoded in parts.
       const pad = isLong ? 'x'.repeat(1024 * 1024 - 8) : '';
       const bytes = Buffer.from(JSON.stringify({ a: [0, pad + text] }).replaceAll('😀', '\\ud83d\\ude00'));
       const isWhole = (pad + text).isWellFormed();
-      return isDeepStrictEqual(read(bytes, places), isWhole ? parse(bytes) : null);
+      return isDeepStrictEqual(read(bytes, positions), isWhole ? parse(bytes) : null);
     }),
     { numRuns: 300 },
   );
@@ -125,7 +129,7 @@ test('texts are refused for half a surrogate pair, wherever they are cut, unless
   t.deepEqual(lenient.end(), { value: ['\ud83d'] });
 });
 
-test('the way to a fault is told', (t) => {
+test('the path to an error is reported', (t) => {
   const find = (text: string): (string | number)[] => {
     const reader = new JsonReader();
     t.is(reader.push(Buffer.from(text)), 'lone_surrogate');
@@ -137,26 +141,26 @@ test('the way to a fault is told', (t) => {
   t.deepEqual(find('{"a":{},"b":["x","\\ude00"]}'), ['b', 1]);
 });
 
-test('depth and number of values are bounded exactly, and the rest of the text is not read', (t) => {
-  const fault = (text: string) => new JsonReader().push(Buffer.from(text));
-  t.is(fault('['.repeat(maxJsonDepth) + ']'.repeat(maxJsonDepth)), null);
-  t.is(fault('['.repeat(maxJsonDepth + 1)), 'too_deep');
-  t.is(fault(`[${'1,'.repeat(maxJsonValues - 2)}1]`), null);
-  t.is(fault(`[${'1,'.repeat(maxJsonValues)}1]`), 'too_many_values');
+test('depth and number of values are limited exactly, and the remaining text is not read', (t) => {
+  const firstError = (text: string) => new JsonReader().push(Buffer.from(text));
+  t.is(firstError('['.repeat(maxJsonDepth) + ']'.repeat(maxJsonDepth)), null);
+  t.is(firstError('['.repeat(maxJsonDepth + 1)), 'too_deep');
+  t.is(firstError(`[${'1,'.repeat(maxJsonValues - 2)}1]`), null);
+  t.is(firstError(`[${'1,'.repeat(maxJsonValues)}1]`), 'too_many_values');
   const reader = new JsonReader();
   t.is(reader.push(Buffer.from(']')), 'invalid');
-  t.is(reader.push(Buffer.from('['.repeat(200))), 'invalid', 'the first fault stays');
+  t.is(reader.push(Buffer.from('['.repeat(200))), 'invalid', 'the first error is kept');
   t.is(reader.end(), null);
 });
 
-test('a number of thousands of digits is no number', (t) => {
+test('a number with thousands of digits is refused', (t) => {
   t.is(read(Buffer.from('1'.repeat(5_000))), null);
   t.deepEqual(read(Buffer.from('1'.repeat(300))), { value: Number('1'.repeat(300)) });
 });
 
 const takesIntegers = { ...limitsOfRequests, integers: 1_000_000 };
 
-test('arrays of integers that need not count as values are read to what JSON.parse makes of them', (t) => {
+test('arrays of integers that need not count as values are parsed like JSON.parse', (t) => {
   const item = fc.oneof(
     { weight: 20, arbitrary: fc.nat(1_000_000).map(String) },
     fc.constantFrom(
@@ -178,17 +182,17 @@ test('arrays of integers that need not count as values are read to what JSON.par
   const array = fc.array(item, { maxLength: 12 });
   const comma = fc.constantFrom(',', ' , ', ',\n\t', ' \r,');
   fc.assert(
-    fc.property(fc.array(array, { maxLength: 4 }), comma, cuts, (arrays, between, places) => {
+    fc.property(fc.array(array, { maxLength: 4 }), comma, cuts, (arrays, between, positions) => {
       const rows = arrays.map((items) => `[${items.join(between)}]`);
       const bytes = Buffer.from(`[${rows.join(between)}]`);
-      return isDeepStrictEqual(read(bytes, places, new JsonReader(takesIntegers)), parse(bytes));
+      return isDeepStrictEqual(read(bytes, positions, new JsonReader(takesIntegers)), parse(bytes));
     }),
     { numRuns: 1_000 },
   );
   t.pass();
 });
 
-test('integers are counted apart in arrays of nothing else, as far as they are allowed', (t) => {
+test('integers in arrays of only integers are counted separately, up to the limit', (t) => {
   const count = (text: string, integers: number): [number, number] => {
     const reader = new JsonReader({ ...limitsOfRequests, integers });
     t.is(reader.push(Buffer.from(text)), null);
@@ -196,15 +200,18 @@ test('integers are counted apart in arrays of nothing else, as far as they are a
     return [reader.values, reader.integers];
   };
   const rows = JSON.stringify([Array.from({ length: 1_000 }, (_, i) => i), [1, 2, 3]]);
-  // The last of each array is a value, and so is each array.
+  // The last item of each array counts as a value, and so does each array.
   t.deepEqual(count(rows, 10_000), [5, 1_001]);
   t.deepEqual(count(rows, 600), [5 + 401, 600]);
   t.deepEqual(count(rows, 0), [5 + 1_001, 0]);
-  // Beside a fraction or a text integers may take memory of their own.
+  // Integers next to a fraction or a string may take their own memory.
   for (const other of ['0.5', '"a"', '2000000000']) t.deepEqual(count(`[1,2,3,${other},4]`, 10), [6, 0]);
 
-  const most = Array.from({ length: maxJsonValues }, () => 1).join(',');
+  const maxValues = Array.from({ length: maxJsonValues }, () => 1).join(',');
   const reader = new JsonReader({ ...limitsOfRequests, integers: Infinity });
-  t.is(reader.push(Buffer.from(`[[${most}],[${most},1],[${most},${most},1`)), 'too_many_values');
+  t.is(
+    reader.push(Buffer.from(`[[${maxValues}],[${maxValues},1],[${maxValues},${maxValues},1`)),
+    'too_many_values',
+  );
   t.is(reader.push(Buffer.from(' ')), 'too_many_values');
 });

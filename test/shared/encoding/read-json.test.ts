@@ -10,7 +10,7 @@ async function* cut(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 const read = (json: string, size = 10_000): ReturnType<typeof readJson> =>
   readJson(cut(Buffer.from(json), size), 'account');
 
-test('a small text and a large one are read to what JSON.parse makes of them, however they are cut', async (t) => {
+test('a small text and a large one are parsed like JSON.parse, wherever they are split', async (t) => {
   const pads = fc.constantFrom('', 'длинный текст 😀"\\\n'.repeat(20_000));
   await fc.assert(
     fc.asyncProperty(
@@ -27,7 +27,7 @@ test('a small text and a large one are read to what JSON.parse makes of them, ho
   t.pass();
 });
 
-test('what is no JSON, cut off or nothing is null, small or large', async (t) => {
+test('text that is invalid, truncated or empty is null, small or large', async (t) => {
   const large = `["${'x'.repeat(2_000_000)}"]`;
   for (const json of ['', '{', 'nul', large.slice(0, -1), `${large}]`, `[1}${large}`]) {
     t.is(await read(json), null);
@@ -41,7 +41,7 @@ test('a job may be deeper, and have more values, than a request', async (t) => {
   t.deepEqual(await read(JSON.stringify(many)), { value: many });
 });
 
-test('a large text lets other work run while it is read', async (t) => {
+test('other work can run while a large text is read', async (t) => {
   let turns = 0;
   const timer = setInterval(() => (turns += 1), 1);
   const value = { text: 'QUJD'.repeat(10_000_000), list: Array.from({ length: 100_000 }, (_, i) => ({ i })) };

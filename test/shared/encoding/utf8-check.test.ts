@@ -3,8 +3,8 @@ import test from 'ava';
 import fc from 'fast-check';
 import { Utf8Check } from '../../../shared/encoding/utf8-check.ts';
 
-/** Where the first fault is, of bytes that come in chunks of these lengths. */
-function findFault(bytes: Buffer, lengths: readonly number[]): number {
+/** The position of the first invalid byte, given bytes in chunks of these lengths. */
+function findErrorOffset(bytes: Buffer, lengths: readonly number[]): number {
   const check = new Utf8Check();
   let at = 0;
   for (const length of [...lengths, bytes.length]) {
@@ -21,16 +21,16 @@ const character = fc.oneof(
   fc.constantFrom('\ufffd', '\ufeff'),
 );
 
-test('bytes that are a text have no fault, wherever they are cut', (t) => {
+test('valid UTF-8 has no error, wherever it is split', (t) => {
   fc.assert(
     fc.property(fc.array(character), chunkLengths, (characters, lengths) => {
-      return findFault(Buffer.from(characters.join('')), lengths) === -1;
+      return findErrorOffset(Buffer.from(characters.join('')), lengths) === -1;
     }),
   );
   t.pass();
 });
 
-test('the fault is the first byte after the longest beginning that is a text', (t) => {
+test('the error is at the first byte after the longest valid prefix', (t) => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 12 }),
     fc.array(fc.constantFrom(0x61, 0xc3, 0xa9, 0xef, 0xbf, 0xbd, 0xf0, 0x9f, 0x98, 0x80, 0xed, 0xa0, 0xff)),
@@ -38,10 +38,10 @@ test('the fault is the first byte after the longest beginning that is a text', (
   fc.assert(
     fc.property(bytes, chunkLengths, (values, lengths) => {
       const all = Buffer.from(values);
-      if (isUtf8(all)) return findFault(all, lengths) === -1;
+      if (isUtf8(all)) return findErrorOffset(all, lengths) === -1;
       let end = all.length;
       while (!isUtf8(all.subarray(0, end))) end -= 1;
-      return findFault(all, lengths) === end;
+      return findErrorOffset(all, lengths) === end;
     }),
     { numRuns: 2_000 },
   );

@@ -5,7 +5,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { FairBudget, type BudgetShare } from '../../../shared/fairness/fair-budget.ts';
 
 interface Request {
-  /** `waits`, `holds`, `released`, or what it was refused with. */
+  /** `waits`, `holds`, `released`, or the code of its refusal. */
   state: string;
   share: BudgetShare | null;
   readonly caller: AbortController;
@@ -15,7 +15,7 @@ interface Request {
 const refuse = (): AppError => new AppError('queue_full');
 
 const callers: AbortController[] = [];
-// Requests that still wait would keep this file's process for as long as they may wait.
+// Requests that are still waiting would keep this file's process alive until they time out.
 test.after.always(() => {
   for (const caller of callers) caller.abort();
 });
@@ -23,30 +23,30 @@ test.after.always(() => {
 function request(budget: FairBudget, accountId: string, amount: number, waitMs = 60_000): Request {
   const caller = new AbortController();
   callers.push(caller);
-  const made: Request = {
+  const pending: Request = {
     state: 'waits',
     share: null,
     caller,
     release: () => {
-      made.state = 'released';
-      made.share?.release();
+      pending.state = 'released';
+      pending.share?.release();
     },
   };
   budget.acquire(accountId, amount, { signal: caller.signal, waitMs, refuse }).then(
     (share) => {
-      made.share = share;
-      made.state = 'holds';
+      pending.share = share;
+      pending.state = 'holds';
     },
     (error: unknown) => {
-      made.state = error instanceof AppError ? error.code : String(error);
+      pending.state = error instanceof AppError ? error.code : String(error);
     },
   );
-  return made;
+  return pending;
 }
 
 const statesOf = (requests: readonly Request[]): string[] => requests.map(({ state }) => state);
 
-test('no more is held than there is, and accounts that wait are served in turns', async (t) => {
+test('no more is held than the capacity, and waiting accounts take turns', async (t) => {
   const budget = new FairBudget({ capacity: 2 });
   let holder = request(budget, 'x', 2);
   const waiting = ['ann', 'ann', 'ann', 'bob', 'bob'].map((id) => request(budget, id, 2));
@@ -62,7 +62,7 @@ test('no more is held than there is, and accounts that wait are served in turns'
   t.deepEqual(order, [0, 3, 1, 4, 2]);
 });
 
-test('an account has half of what the others leave it, or one share, so that something is left for one more', async (t) => {
+test('an account gets half of what the others leave, or one share, so that one more account still fits', async (t) => {
   const budget = new FairBudget({ capacity: 16 });
   const requests = new Map(
     ['first', 'second', 'third'].map((id) => [id, Array.from({ length: 20 }, () => request(budget, id, 1))]),
@@ -75,7 +75,7 @@ test('an account has half of what the others leave it, or one share, so that som
   t.deepEqual(held(), [8, 4, 2]);
   requests.get('first')![0]!.release();
   await nextTurn();
-  t.deepEqual(held(), [7, 4, 2], 'what came free is left for another account');
+  t.deepEqual(held(), [7, 4, 2], 'what was released is left for another account');
   const fourth = request(budget, 'fourth', 3);
   await nextTurn();
   t.is(fourth.state, 'holds', 'it does not wait behind accounts that have their share');
@@ -91,7 +91,7 @@ test('a share grows as far as the budget and its account allow', (t) => {
   const ann = budget.tryAcquire('ann', 1)!;
   t.true(ann.tryGrow(12));
   const bob = budget.tryAcquire('bob', 1)!;
-  t.false(bob.tryGrow(5), 'there are only four left');
+  t.false(bob.tryGrow(5), 'only four are left');
   t.is(bob.amount, 1);
   t.true(bob.tryGrow(4));
   t.is(budget.tryAcquire('ann', 1), null);
@@ -105,7 +105,7 @@ test('a share grows as far as the budget and its account allow', (t) => {
   t.false(two.tryGrow(5), 'together they would be more than half of what bob leaves');
 });
 
-test('what a share gives back before its end goes to who waits', async (t) => {
+test('the part that a share gives back early goes to waiting requests', async (t) => {
   const budget = new FairBudget({ capacity: 16 });
   const ann = budget.tryAcquire('ann', 16)!;
   const bob = request(budget, 'bob', 6);
@@ -120,7 +120,7 @@ test('what a share gives back before its end goes to who waits', async (t) => {
   t.is(budget.held, 6);
 });
 
-test('no account has more than the stated number of requests waiting', async (t) => {
+test('no account has more than the specified number of requests waiting', async (t) => {
   const budget = new FairBudget({ capacity: 1, maxWaitingPerHolder: 256 });
   const requests = Array.from({ length: 258 }, () => request(budget, 'ann', 1));
   await nextTurn();
@@ -133,14 +133,14 @@ test('no account has more than the stated number of requests waiting', async (t)
     isRefused = true;
   });
   await nextTurn();
-  t.false(isRefused, 'who may not be refused waits all the same');
+  t.false(isRefused, 'a request without a waiting limit waits anyway');
   for (const { caller } of requests) caller.abort();
   requests[0]!.release();
   (await paid).release();
   t.is(budget.held, 0);
 });
 
-test('where more may be held than was known, an account beyond its share waits and one that holds nothing never does', async (t) => {
+test('if shares may overrun, an account above its share waits, but one that holds nothing never does', async (t) => {
   const budget = new FairBudget({ capacity: 16, mayOverrun: true });
   const many = Array.from({ length: 5 }, () => request(budget, 'many', 2));
   await nextTurn();
@@ -152,7 +152,7 @@ test('where more may be held than was known, an account beyond its share waits a
   t.deepEqual(statesOf([few, next, many[4]!]), ['holds', 'waits', 'waits']);
   few.release();
   await nextTurn();
-  t.is(next.state, 'holds', 'its own was what it waited for');
+  t.is(next.state, 'holds', "it waited only for its own account's share");
   for (const one of many.slice(0, 3)) one.release();
   await nextTurn();
   t.is(many[4]!.state, 'waits');
@@ -164,7 +164,7 @@ test('where more may be held than was known, an account beyond its share waits a
   t.deepEqual([budget.held, budget.waiting], [0, 0]);
 });
 
-test('a request that waits too long is refused, and one whose caller has gone leaves', async (t) => {
+test('a request that waits too long is refused, and one whose caller disconnected is removed', async (t) => {
   const budget = new FairBudget({ capacity: 1 });
   const holder = budget.tryAcquire('x', 1)!;
   await t.throwsAsync(budget.acquire('ann', 1, { waitMs: 5, refuse }), { instanceOf: AppError });
@@ -177,17 +177,17 @@ test('a request that waits too long is refused, and one whose caller has gone le
   t.is(budget.held, 0);
 });
 
-test('what there is not enough left for is passed by what there is; after a while within a part, that accounts share', async (t) => {
+test('a request that is too large for now is overtaken by smaller ones, and after a while only within a part that accounts share', async (t) => {
   let nowMs = 0;
   const budget = new FairBudget({ capacity: 32, nowMs: () => nowMs });
   const holder = request(budget, 'x', 16);
   const large = request(budget, 'ann', 20);
   const early = request(budget, 'bob', 7);
   await nextTurn();
-  t.deepEqual(statesOf([large, early]), ['waits', 'holds'], 'at first by whatever fits');
+  t.deepEqual(statesOf([large, early]), ['waits', 'holds'], 'at first by anything that fits');
   early.release();
   nowMs += 5_001;
-  // Eight may pass, a quarter of the whole, though sixteen are left.
+  // Eight may overtake, a quarter of the whole, though sixteen are left.
   const passing = ['carol', 'carol', 'carol', 'carol', 'dan', 'dan', 'eve'].map((id) =>
     request(budget, id, 2),
   );
@@ -196,15 +196,15 @@ test('what there is not enough left for is passed by what there is; after a whil
   t.is(budget.tryAcquire('frank', 1), null, 'the part is full');
   passing[0]!.release();
   await nextTurn();
-  t.is(passing[2]!.state, 'waits', 'what one of them gives back is for another account');
+  t.is(passing[2]!.state, 'waits', 'what one of them releases is for another account');
   budget.tryAcquire('frank', 1)!.release();
   holder.release();
   await nextTurn();
-  t.is(large.state, 'holds', 'while those that passed hold theirs');
+  t.is(large.state, 'holds', 'while those that overtook hold theirs');
   t.deepEqual(statesOf(passing), ['released', 'holds', 'holds', 'waits', 'holds', 'waits', 'holds']);
 });
 
-test('one that leaves no part for others is not passed for long; they go on when it leaves', async (t) => {
+test('a request that leaves no part for others is not overtaken for long; they continue once it is cancelled', async (t) => {
   let nowMs = 0;
   const budget = new FairBudget({ capacity: 10, nowMs: () => nowMs });
   const holder = request(budget, 'x', 5);
@@ -220,14 +220,14 @@ test('one that leaves no part for others is not passed for long; they go on when
   t.is(budget.held, 0);
 });
 
-test('whoever comes and goes, one that is passed is granted once those that held theirs before have released them', async (t) => {
+test('whatever arrives, an overtaken request is granted once those that held their shares before it have released them', async (t) => {
   let nowMs = 0;
   const budget = new FairBudget({ capacity: 16, nowMs: () => nowMs });
   const holders = ['v', 'w', 'x', 'y'].map((id) => request(budget, id, 3));
   const large = request(budget, 'ann', 12);
   nowMs += 5_001;
   for (const holder of holders) {
-    // As much as may pass, and none of it is ever given back.
+    // As many as may overtake, and none of them is ever released.
     request(budget, `before ${holders.indexOf(holder)}`, 1);
     for (let i = 0; i < 20; i++) request(budget, `behind ${i}`, 1);
     await nextTurn();
@@ -239,13 +239,13 @@ test('whoever comes and goes, one that is passed is granted once those that held
   t.true(budget.held <= 16);
 });
 
-test('one that would not be admitted does not wait, and one that is let wait takes its turn', async (t) => {
+test('a request that would not be admitted does not wait, and one that may wait takes its turn', async (t) => {
   const budget = new FairBudget({ capacity: 1 });
   const holder = budget.tryAcquire('x', 1)!;
-  let asked = 0;
+  let checks = 0;
   const options = { waitMs: 60_000, refuse };
   const checkBeforeWaiting = async (): Promise<void> => {
-    asked += 1;
+    checks += 1;
     await nextTurn();
   };
   await t.throwsAsync(
@@ -263,21 +263,21 @@ test('one that would not be admitted does not wait, and one that is let wait tak
   t.is(budget.waiting, 0);
   const waiting = budget.acquire('ann', 1, { ...options, checkBeforeWaiting });
   holder.release();
-  // What came free while it was asked is there at once.
+  // Capacity that was freed during the check is granted immediately.
   const share = await waiting;
-  t.is(asked, 2);
+  t.is(checks, 2);
   share.release();
   (await budget.acquire('ann', 1, { ...options, checkBeforeWaiting })).release();
-  t.is(asked, 2, 'nobody is asked who need not wait');
+  t.is(checks, 2, 'requests that need not wait are not checked');
 });
 
-test('what an account holds is contested while another waits that holds less', async (t) => {
+test("an account's share is contested while an account that holds less is waiting", async (t) => {
   const budget = new FairBudget({ capacity: 10 });
   const ann = budget.tryAcquire('ann', 6)!;
   const bob = budget.tryAcquire('bob', 3)!;
   const again = request(budget, 'ann', 2);
-  t.false(budget.isContested('ann'), 'an account is not its own contender');
-  t.false(budget.isContested('bob'), 'nor is one that holds more');
+  t.false(budget.isContested('ann'), 'an account does not contest its own share');
+  t.false(budget.isContested('bob'), 'an account that holds more does not contest one that holds less');
   const carol = request(budget, 'carol', 2);
   t.true(budget.isContested('ann'));
   t.true(budget.isContested('bob'));
@@ -289,7 +289,7 @@ test('what an account holds is contested while another waits that holds less', a
   for (const one of [ann, again, carol]) one.release();
 });
 
-test('however requests come, end and go on: never more is held than there is, nobody waits for ever, nothing is lost', async (t) => {
+test('for any order of requests, the capacity is never exceeded, no request waits forever, and nothing is lost', async (t) => {
   const step = fc.oneof(
     fc.record({
       kind: fc.constant('acquire' as const),
@@ -307,16 +307,16 @@ test('however requests come, end and go on: never more is held than there is, no
       const budget = new FairBudget({ capacity: 10, nowMs: () => nowMs });
       const requests: Request[] = [];
       const change = (state: string, which: number, run: (one: Request) => void): boolean => {
-        const such = requests.filter((one) => one.state === state);
-        if (such.length > 0) run(such[which % such.length]!);
-        return such.length > 0;
+        const matching = requests.filter((one) => one.state === state);
+        if (matching.length > 0) run(matching[which % matching.length]!);
+        return matching.length > 0;
       };
       for (const one of steps) {
         if (one.kind === 'acquire') requests.push(request(budget, one.account, one.amount));
         else if (one.kind === 'pass') nowMs += one.ms;
-        else if (one.kind === 'release') change('holds', one.which, (made) => made.release());
-        else if (one.kind === 'abort') change('waits', one.which, (made) => made.caller.abort('gone'));
-        else change('holds', one.which, (made) => void made.share!.tryGrow(one.to));
+        else if (one.kind === 'release') change('holds', one.which, (pending) => pending.release());
+        else if (one.kind === 'abort') change('waits', one.which, (pending) => pending.caller.abort('gone'));
+        else change('holds', one.which, (pending) => void pending.share!.tryGrow(one.to));
         await nextTurn();
         const holding = requests.filter(({ state }) => state === 'holds');
         t.is(
@@ -326,7 +326,7 @@ test('however requests come, end and go on: never more is held than there is, no
         t.true(budget.held <= 10 || holding.length === 1);
       }
       do await nextTurn();
-      while (change('holds', 0, (made) => made.release()));
+      while (change('holds', 0, (pending) => pending.release()));
       t.true(requests.every(({ state }) => state === 'released' || state === 'gone'));
       t.is(budget.held, 0);
     }),

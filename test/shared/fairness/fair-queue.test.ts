@@ -8,7 +8,7 @@ function serveAll<T>(queue: FairQueue<T>): T[] {
   return served;
 }
 
-test('accounts take turns, and the entries of one keep their order', (t) => {
+test('accounts take turns, and the entries of each keep their order', (t) => {
   const queue = new FairQueue<string>();
   for (const item of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) queue.add(item[0]!, item);
   t.deepEqual([queue.size, queue.holderCount, queue.countOf('a'), queue.countOf('z')], [6, 3, 3, 0]);
@@ -16,7 +16,7 @@ test('accounts take turns, and the entries of one keep their order', (t) => {
   t.deepEqual([queue.size, queue.holderCount], [0, 0]);
 });
 
-test('an account that begins to wait goes behind the others, however much they have added', (t) => {
+test('an account that starts to wait goes behind the others, however much they have added', (t) => {
   const queue = new FairQueue<string>();
   for (let i = 0; i < 1_000; i++) queue.add('many', `many ${i}`);
   queue.add('few', 'few');
@@ -24,7 +24,7 @@ test('an account that begins to wait goes behind the others, however much they h
   t.is(queue.serve(queue.peek()!), 'few');
 });
 
-test('an entry leaves from anywhere once, and its account keeps its turn', (t) => {
+test('an entry can be removed from any position, once, and its account keeps its turn', (t) => {
   const queue = new FairQueue<string>();
   const entries = ['a1', 'a2', 'a3', 'b1'].map((item) => queue.add(item[0]!, item));
   t.true(queue.remove(entries[1]!));
@@ -33,7 +33,7 @@ test('an entry leaves from anywhere once, and its account keeps its turn', (t) =
   t.deepEqual(serveAll(queue), ['a3', 'b1']);
 });
 
-test('drain empties the queue, and what was drained cannot be removed again', (t) => {
+test('drain empties the queue, and drained entries cannot be removed again', (t) => {
   const queue = new FairQueue<string>();
   const entries = ['a1', 'b1', 'a2'].map((item) => queue.add(item[0]!, item));
   t.deepEqual(queue.drain().sort(), ['a1', 'a2', 'b1']);
@@ -41,7 +41,7 @@ test('drain empties the queue, and what was drained cannot be removed again', (t
   t.is(queue.size, 0);
 });
 
-test('however entries come, are served and leave: no account is served twice while another waits throughout', (t) => {
+test('no account is served twice while another waits throughout, in whatever order entries are added, served and removed', (t) => {
   const step = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c', 'd') },
     { weight: 2, arbitrary: fc.constant('serve' as const) },
@@ -51,7 +51,7 @@ test('however entries come, are served and leave: no account is served twice whi
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const queue = new FairQueue<number>();
       let entries: QueueEntry<number>[] = [];
-      /** For each account that waits, the accounts served since it began to. */
+      /** For each waiting account, the accounts served since it started to wait. */
       const servedWhileWaiting = new Map<string, string[]>();
       let count = 0;
       const forgetIdle = (): void => {

@@ -7,7 +7,7 @@ import {
 } from '../../../shared/fairness/work-turns.ts';
 
 test.serial(
-  'accounts take turns, however many requests one of them has, and one goes on in each iteration',
+  'accounts take turns, however many requests one of them has, and one continues per iteration',
   async (t) => {
     const order: string[] = [];
     let iterations = 0;
@@ -17,11 +17,15 @@ test.serial(
       if (isCounting) setImmediate(count);
     };
     setImmediate(count);
-    const go = async (accountId: string): Promise<void> => {
+    const takeTurn = async (accountId: string): Promise<void> => {
       await nextWorkTurn(accountId);
       order.push(accountId);
     };
-    await Promise.all([...Array.from({ length: 20 }, () => go('many')), go('one'), go('other')]);
+    await Promise.all([
+      ...Array.from({ length: 20 }, () => takeTurn('many')),
+      takeTurn('one'),
+      takeTurn('other'),
+    ]);
     isCounting = false;
     t.is(order.length, 22);
     t.true(order.indexOf('one') <= 2 && order.indexOf('other') <= 2, order.join(' '));
@@ -29,40 +33,37 @@ test.serial(
   },
 );
 
-test.serial(
-  'callers without a key have one place together, however many networks they come from',
-  async (t) => {
-    const order: string[] = [];
-    const note = (name: string) => (): number => order.push(name);
-    const networks = Array.from({ length: 200 }, (_, i) => `network ${i}`);
-    const crowd = networks.map((name) => nextTurnWithoutKey(name, 'getHealth').then(note('crowd')));
-    const flood = Array.from({ length: 50 }, () =>
-      nextTurnWithoutKey('network 0', 'getHealth').then(note('flood')),
-    );
-    const turns = Array.from({ length: 20 }, () => nextWorkTurn('account').then(note('account')));
-    const late = nextTurnWithoutKey('late network', 'getHealth').then(note('late'));
-    await Promise.all([...crowd, ...flood, ...turns, late]);
-    // One of two turns is the account's.
-    t.true(order.lastIndexOf('account') <= 41, String(order.lastIndexOf('account')));
-    // Among themselves they take turns as well.
-    t.true(order.indexOf('late') < order.indexOf('flood'), order.join());
-  },
-);
+test.serial('callers without a key share one turn, however many networks they come from', async (t) => {
+  const order: string[] = [];
+  const record = (name: string) => (): number => order.push(name);
+  const networks = Array.from({ length: 200 }, (_, i) => `network ${i}`);
+  const crowd = networks.map((name) => nextTurnWithoutKey(name, 'getHealth').then(record('crowd')));
+  const flood = Array.from({ length: 50 }, () =>
+    nextTurnWithoutKey('network 0', 'getHealth').then(record('flood')),
+  );
+  const turns = Array.from({ length: 20 }, () => nextWorkTurn('account').then(record('account')));
+  const late = nextTurnWithoutKey('late network', 'getHealth').then(record('late'));
+  await Promise.all([...crowd, ...flood, ...turns, late]);
+  // Every other turn is the account's.
+  t.true(order.lastIndexOf('account') <= 41, String(order.lastIndexOf('account')));
+  // They take turns among themselves, too.
+  t.true(order.indexOf('late') < order.indexOf('flood'), order.join());
+});
 
 test.serial(
-  'a network that floods many operations has no more turns than one that asks for one',
+  'a network that floods many operations gets no more turns than one that requests a single operation',
   async (t) => {
     const order: string[] = [];
-    const note = (name: string) => (): number => order.push(name);
+    const record = (name: string) => (): number => order.push(name);
     const flood = Array.from({ length: 90 }, (_, i) =>
-      nextTurnWithoutKey('flooding', `operation ${i % 9}`).then(note(`flood ${i % 9}`)),
+      nextTurnWithoutKey('flooding', `operation ${i % 9}`).then(record(`flood ${i % 9}`)),
     );
     const modest = Array.from({ length: 5 }, () =>
-      nextTurnWithoutKey('modest', 'getHealth').then(note('modest')),
+      nextTurnWithoutKey('modest', 'getHealth').then(record('modest')),
     );
     await Promise.all([...flood, ...modest]);
     t.true(order.lastIndexOf('modest') <= 10, order.join());
-    // Within the network all operations have their turn.
+    // Within the network all operations get their turn.
     t.true(order.indexOf('flood 8') <= 18, order.join());
   },
 );
@@ -71,22 +72,22 @@ test.serial(
   'a chunk of a file waits for one turn of each account and one of all public operations',
   async (t) => {
     const order: string[] = [];
-    const note = (name: string) => (): number => order.push(name);
+    const record = (name: string) => (): number => order.push(name);
     const others = Array.from({ length: 900 }, (_, i) =>
-      nextTurnWithoutKey(`network ${i % 3}`, `operation ${i % 9}`).then(note('page')),
+      nextTurnWithoutKey(`network ${i % 3}`, `operation ${i % 9}`).then(record('page')),
     );
     const accounts = Array.from({ length: 200 }, (_, i) =>
-      nextWorkTurn(`account ${i % 20}`).then(note('account')),
+      nextWorkTurn(`account ${i % 20}`).then(record('account')),
     );
     const sendFile = async (network: string): Promise<void> => {
-      for (let i = 0; i < 3; i += 1) await nextFileTurn(network).then(note(`file of ${network}`));
+      for (let i = 0; i < 3; i += 1) await nextFileTurn(network).then(record(`file of ${network}`));
     };
     await Promise.all([sendFile('a'), ...others, ...accounts]);
     t.true(order.lastIndexOf('file of a') <= 3 * 22, String(order.lastIndexOf('file of a')));
   },
 );
 
-test.serial('work in turns is done whole and in order, and lets other work run in between', async (t) => {
+test.serial('work in turns is completed in order, and lets other work run in between', async (t) => {
   const taken: number[] = [];
   let others = 0;
   const timer = setInterval(() => (others += 1), 1);

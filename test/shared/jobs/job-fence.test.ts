@@ -25,10 +25,8 @@ import type { AdmittedRequest } from '../../../shared/billing/admitted-request.t
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { ResponseStore } from '../../../shared/reply/response-store.ts';
 import { decodeFirstFrame } from '../../../shared/reply/frame.ts';
-import { AttemptOvertaken, StoredFramesStore } from '../../../shared/reply/stored-frames-store.ts';
-import { ReplyPublisher } from '../../../workers/replies/reply-publisher.ts';
-import { noChannel } from '../../../shared/queue/job-kinds.ts';
-import { ReplyWriter } from '../../../workers/replies/reply-writer.ts';
+import { AttemptOvertaken, KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
+import { noChannel, ReplyPublisher, ReplyWriter } from '../../../shared/reply/reply-channel.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../../shared/storage/object-store.ts';
 import { TrafficRecorder } from '../../../shared/traffic/traffic-recorder.ts';
@@ -36,7 +34,7 @@ import { readBalance, readEntries } from '../../support/billing.ts';
 import { openBooks, type Books } from '../../support/books.ts';
 import { chatReservedNano, placeChat } from '../../support/place-jobs.ts';
 
-/** Who may do what with a job, and when: its worker, one that lost it, and its account. */
+/** Who may do what with a job, and when: its worker, a worker that lost it, and its account. */
 
 let books: Books;
 test.before(async () => {
@@ -64,7 +62,7 @@ async function take({ accountId }: Placed, worker = 'worker'): Promise<TakenJob>
 }
 
 /** Its worker has been silent for long enough. */
-async function lose({ accountId, id }: Placed): Promise<void> {
+async function expireLease({ accountId, id }: Placed): Promise<void> {
   const shard = shardOf(accountId);
   await books.redis.zadd(redisKeys.jobLeases(shard), 1, `${accountId} ${id}`);
   await loseJobs(books.redis, shard);
@@ -120,14 +118,14 @@ async function expectNothingHeld(t: ExecutionContext, { accountId }: Placed): Pr
   );
 }
 
-// The count is that of a shard, which accounts share: these two run by themselves.
+// The count is per shard, which accounts share: these two tests run one after another.
 test.serial(
-  'a worker that lost a job can neither begin nor renew nor give it back, before another has it and after',
+  'a worker that lost a job can neither begin, renew nor hand it back, before or after another worker has it',
   async (t) => {
     const job = await place();
     const before = await countWaiting(job);
     const first = await take(job);
-    await lose(job);
+    await expireLease(job);
     for (let i = 0; i < 2; i++) {
       t.is(await startJob(books.redis, first), 'gone');
       t.deepEqual([...(await renewJobs(books.redis, [first]))], [[job.id, 'gone']]);
@@ -139,7 +137,7 @@ test.serial(
   },
 );
 
-test.serial('a job that was given back waits once, however often that is said', async (t) => {
+test.serial('a job that was handed back waits once, even if it is handed back repeatedly', async (t) => {
   const job = await place();
   const before = await countWaiting(job);
   const taken = await take(job);
@@ -148,11 +146,11 @@ test.serial('a job that was given back waits once, however often that is said', 
   t.is(await countWaiting(job), before);
 });
 
-test('of two workers that both have the answer one charges and ends the job', async (t) => {
+test('of two workers that both have the response, one charges and ends the job', async (t) => {
   const job = await place();
   const first = await take(job);
   t.is(await startJob(books.redis, first), 'ok');
-  await lose(job);
+  await expireLease(job);
   const second = await take(job, 'another');
   t.is(await startJob(books.redis, second), 'ok');
   await finish(job, first.attempt);
@@ -166,7 +164,7 @@ test('of two workers that both have the answer one charges and ends the job', as
   await expectNothingHeld(t, job);
 });
 
-test('a job whose answer no store takes fails and is not charged', async (t) => {
+test('a job whose response no store accepts fails and is not charged', async (t) => {
   const job = await place();
   const taken = await take(job);
   await startJob(books.redis, taken);
@@ -178,29 +176,29 @@ test('a job whose answer no store takes fails and is not charged', async (t) => 
   await expectNothingHeld(t, job);
 });
 
-test('a job under which workers die waits again, and ends free of charge at the last of them', async (t) => {
+test('a job whose workers die waits again, and ends free of charge after the last allowed death', async (t) => {
   const job = await place();
   for (let death = 1; death <= maxDeaths; death++) {
     t.is(await statusOf(job), 'queued');
     await startJob(books.redis, await take(job));
-    await lose(job);
+    await expireLease(job);
   }
   t.is(await statusOf(job), 'failed');
   t.is((await readBalance(books.redis, job.accountId)).balance, balanceNano);
   await expectNothingHeld(t, job);
 });
 
-test('a lease that ran out is no death once its worker is heard of again, however often that happens', async (t) => {
+test('an expired lease does not count as a death once its worker reports again, however often that happens', async (t) => {
   const job = await place();
   const begin = async (): Promise<TakenJob> => {
     t.is(await statusOf(job), 'queued');
     const taken = await take(job);
     await startJob(books.redis, taken);
-    await lose(job);
+    await expireLease(job);
     return taken;
   };
   await begin();
-  // The last of them is the eleventh attempt: the first of all, whose worker did die, still counts.
+  // The last of them is the eleventh attempt: the first attempt, whose worker did die, still counts.
   for (let stall = 1; stall <= 10; stall++) {
     const taken = await begin();
     for (let i = 0; i < 2; i++) t.deepEqual([...(await renewJobs(books.redis, [taken]))], [[job.id, 'gone']]);
@@ -210,17 +208,17 @@ test('a lease that ran out is no death once its worker is heard of again, howeve
   await expectNothingHeld(t, job);
 });
 
-test('a job that has begun and waits for another worker ends free of charge where none begins it within a day', async (t) => {
+test('a job that was begun and waits for another worker ends free of charge if none begins it within a day', async (t) => {
   const job = await place();
   const deadlines = redisKeys.jobDeadlines(shardOf(job.accountId));
   const member = `${job.accountId} ${job.id}`;
   const taken = await take(job);
   await startJob(books.redis, taken);
-  t.is(await books.redis.zscore(deadlines, member), null, 'while it is active it has none');
+  t.is(await books.redis.zscore(deadlines, member), null, 'an active job has no deadline');
   const begunAtMs = Date.now();
   await handBackJob(books.redis, taken);
-  const leftMs = Number(await books.redis.zscore(deadlines, member)) - begunAtMs;
-  t.true(Math.abs(leftMs - beginAgainMs) < 60_000, String(leftMs));
+  const remainingMs = Number(await books.redis.zscore(deadlines, member)) - begunAtMs;
+  t.true(Math.abs(remainingMs - beginAgainMs) < 60_000, String(remainingMs));
   await books.redis.zadd(deadlines, 1, member);
   await expireJobs(books.redis, shardOf(job.accountId));
   const { job: ended } = (await new JobStore(books.redis).find(job.accountId, job.id))!;
@@ -228,19 +226,19 @@ test('a job that has begun and waits for another worker ends free of charge wher
   await expectNothingHeld(t, job);
 });
 
-test('a job that is cancelled while a worker has it does not begin, and ends although that worker dies', async (t) => {
+test('a job that is cancelled while a worker has it does not begin, and ends even if that worker dies', async (t) => {
   const job = await place();
   const taken = await take(job);
   t.like(await cancelJob(books.redis, job.accountId, job.id), { outcome: 'asked', workerId: 'worker' });
   t.is(await startJob(books.redis, taken), 'cancelled');
   t.is(await handBackJob(books.redis, taken), 'cancelled');
   t.is((await readBalance(books.redis, job.accountId)).reserved, chatReservedNano);
-  await lose(job);
+  await expireLease(job);
   t.is(await statusOf(job), 'cancelled');
   await expectNothingHeld(t, job);
 });
 
-test('what a job takes of Redis is counted until it is forgotten, with the body of a failure that can be retried', async (t) => {
+test('the Redis memory of a job, including the body of a retryable failure, is counted until it is deleted', async (t) => {
   const job = await place();
   const bytes = async (): Promise<number> =>
     Number((await books.redis.hget(redisKeys.jobsHeld(job.accountId), 'bytes')) ?? 0);
@@ -260,7 +258,7 @@ test('what a job takes of Redis is counted until it is forgotten, with the body 
   t.is((await new JobStore(books.redis).list(job.accountId, null, { page: 1, pageSize: 10 })).total, 0);
 });
 
-test('a lease of before the clock stepped back runs out in the usual time', async (t) => {
+test('a lease from before the clock stepped back expires in the usual time', async (t) => {
   const job = await place();
   await take(job);
   const shard = shardOf(job.accountId);
@@ -270,19 +268,19 @@ test('a lease of before the clock stepped back runs out in the usual time', asyn
   t.true(Number(await books.redis.zscore(redisKeys.jobLeases(shard), member)) <= Date.now() + jobLeaseMs);
 });
 
-test('the answer of a later attempt can be read although that of an earlier one has moved to the object store', async (t) => {
+test('the response of a later attempt can be read even if that of an earlier one has moved to the object store', async (t) => {
   const job = await place();
   const request = { requestId: job.id, accountId: job.accountId };
-  const kept = new StoredFramesStore(books.redis, books.redis);
-  const answers = new ResponseStore(kept, {} as ObjectStore);
+  const kept = new KeptFramesStore(books.redis, books.redis);
+  const responses = new ResponseStore(kept, {} as ObjectStore);
   await take(job);
-  const first = await answers.keep({ ...request, jobAttempt: 1 }, Buffer.alloc(4_000, 1));
+  const first = await responses.keep({ ...request, jobAttempt: 1 }, Buffer.alloc(4_000, 1));
   if (!('size' in first)) throw new Error('it is not in Redis');
-  // What is left behind of frames that were copied.
+  // What remains of frames that were copied.
   t.true(await kept.leaveMoved('frames', request, first.size.bytes));
-  await lose(job);
+  await expireLease(job);
   t.is((await take(job)).attempt, 2);
-  await answers.keep({ ...request, jobAttempt: 2 }, Buffer.alloc(4_000, 2));
+  await responses.keep({ ...request, jobAttempt: 2 }, Buffer.alloc(4_000, 2));
   const read = await kept.readFrames(request, 0, 100_000);
   if (!('bytes' in read)) throw new Error('it is said to have moved');
   const { frame } = decodeFirstFrame(read.bytes)!;
@@ -290,36 +288,36 @@ test('the answer of a later attempt can be read although that of an earlier one 
   t.deepEqual(frame.payload, Buffer.alloc(4_000, 2));
 });
 
-test('an answer that was charged stays as it is, whatever earlier attempts bring late', async (t) => {
+test('a response that was charged stays unchanged, whatever earlier attempts deliver late', async (t) => {
   const job = await place();
   const request = { requestId: job.id, accountId: job.accountId };
-  const kept = new StoredFramesStore(books.redis, books.redis);
+  const kept = new KeptFramesStore(books.redis, books.redis);
   const written: string[] = [];
   const objects = { put: async (key: string) => written.push(key) } as unknown as ObjectStore;
-  const answers = new ResponseStore(kept, objects);
+  const responses = new ResponseStore(kept, objects);
   for (const attempt of [1, 2, 3]) {
     t.is((await take(job)).attempt, attempt);
-    if (attempt < 3) await lose(job);
+    if (attempt < 3) await expireLease(job);
   }
-  const key = redisKeys.storedFrames(job.accountId, job.id);
+  const key = redisKeys.keptFrames(job.accountId, job.id);
   await finish(
     job,
     3,
-    async () => void (await answers.keep({ ...request, jobAttempt: 3 }, Buffer.alloc(500, 3))),
+    async () => void (await responses.keep({ ...request, jobAttempt: 3 }, Buffer.alloc(500, 3))),
   );
   t.is(await statusOf(job), 'succeeded');
   const before = [await books.redis.getBuffer(key), await books.redis.expiretime(key)] as const;
   for (const jobAttempt of [1, 2]) {
     const late = { ...request, jobAttempt };
-    await t.throwsAsync(answers.keep(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
-    await t.throwsAsync(answers.keep(late, Buffer.alloc(200_000, 1)), { instanceOf: AttemptOvertaken });
+    await t.throwsAsync(responses.keep(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
+    await t.throwsAsync(responses.keep(late, Buffer.alloc(200_000, 1)), { instanceOf: AttemptOvertaken });
     await t.throwsAsync(kept.putResponse(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
     await finish(job, jobAttempt, () => Promise.reject(new AttemptOvertaken()));
     const publisher = new ReplyPublisher({
       workerId: 'worker',
       redis: books.redis,
       payloads: books.redis,
-      storedFrames: kept,
+      keptFrames: kept,
       log: createLogger('test', 'silent'),
       onDeaf: () => undefined,
     });
@@ -329,13 +327,13 @@ test('an answer that was charged stays as it is, whatever earlier attempts bring
   }
   t.true(
     written.every((name) => name.includes('/1/')),
-    'what was put is named by its attempt',
+    'stored objects are named by their attempt',
   );
   t.deepEqual([await books.redis.getBuffer(key), await books.redis.expiretime(key)], before);
   t.is(await statusOf(job), 'succeeded');
 });
 
-test.serial('while the ledger has no room for what a job would add, none is taken', async (t) => {
+test.serial("while the ledger has no space for a job's entries, no job is taken", async (t) => {
   const job = await place();
   const stream = redisKeys.ledgerStream(shardOf(job.accountId));
   const before = await books.redis.xlen(stream);

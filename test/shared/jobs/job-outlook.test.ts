@@ -30,7 +30,7 @@ const running = (
   serviceMs,
 });
 
-test('nothing is said where nothing runs and nothing was ever measured', (t) => {
+test('there is no estimate if nothing runs and nothing was ever measured', (t) => {
   t.is(estimateEta(idle, 3), null);
 });
 
@@ -41,11 +41,11 @@ test('a waiting job starts when a running one, or one that follows it, is expect
   t.is(estimateEta(running([], 2_000), 2), 6, 'one at a time while none runs');
 });
 
-/** Jobs that began together and took two seconds. */
+/** Jobs that started together and took two seconds. */
 const endedTogether = (count: number, agoMs: number): EndedRun[] =>
   Array.from({ length: count }, () => ({ serviceMs: 2_000, agoMs }));
 
-test('while the next jobs are on their way to places that have come free, the line does not seem to go on by fewer', (t) => {
+test('while the next jobs are on their way to free slots, the estimate does not assume fewer slots', (t) => {
   const etas = (outlook: JobOutlook): (number | null)[] =>
     [0, 6, 7, 8].map((position) => estimateEta(outlook, position));
   t.deepEqual(etas(running([50], 2_000, endedTogether(8, 100))), [2, 2, 3.95, 4]);
@@ -53,29 +53,29 @@ test('while the next jobs are on their way to places that have come free, the li
   t.is(
     estimateEta(running([50], 2_000, endedTogether(8, 60_000)), 2),
     7.95,
-    'those that ended long ago say nothing',
+    'jobs that ended long ago do not count',
   );
 });
 
-test('how many ran on average is found from those that run and those that have ended', (t) => {
+test('the average number of running jobs is estimated from running and finished ones', (t) => {
   t.is(averageRunning([500], [{ serviceMs: 2_000, agoMs: 500 }], 1_000), 1);
   t.is(averageRunning([5_000, 5_000], [], 1_000), 2);
   t.is(averageRunning([100, 100], [], 0), 2);
 });
 
-test('jobs that run for longer than they used to take raise the estimate, and one that hangs does not', (t) => {
+test('jobs that run longer than usual raise the estimate, and one that hangs does not', (t) => {
   t.is(estimateEta(running([9_000, 10_000, 11_000, 12_000], 2_000), 1), 12.5);
   t.is(estimateEta(running([1_000, 1_000, 1_000, 900_000], 2_000), 2), 3);
-  t.is(estimateEta(running([1_000, 1_500], null), 0), 2.5, 'the first ones are taken to be half-way');
+  t.is(estimateEta(running([1_000, 1_500], null), 0), 2.5, 'the first ones are assumed to be halfway');
 });
 
-test('a running job is never said to be done at once, and its estimate grows where it takes long', (t) => {
+test('a running job is never reported as about to finish, and its estimate grows if it takes long', (t) => {
   t.is(estimateRest(running([500], 2_000), 500), 1.5);
   t.is(estimateRest(running([8_000, 0, 0], 2_000), 8_000), 2);
   t.is(estimateRest(running([3_000], null), 3_000), 3);
 });
 
-test('one job that hung does not change what jobs take on average', (t) => {
+test('a job that hung does not change the average service time', (t) => {
   t.is(averageServiceMs([]), null);
   t.is(averageServiceMs([100, 200]), 150);
   t.is(averageServiceMs([100, 100, 900_000, 100, 100]), 100);
@@ -86,7 +86,7 @@ interface Slot {
   endsMs: number;
 }
 
-/** Runs jobs in their order on a clock of its own. @returns by how much an estimate was ever off, as a factor */
+/** Runs jobs in order on a simulated clock. @returns the largest error of any estimate, as a factor */
 function simulate(serviceTimes: readonly number[], slotsAt: (startedJobs: number) => number): number {
   const slots = new Set<Slot>();
   const measured: { serviceMs: number; endedMs: number }[] = [];
@@ -108,7 +108,7 @@ function simulate(serviceTimes: readonly number[], slotsAt: (startedJobs: number
     );
     for (let job = next; job < serviceTimes.length; job++) {
       const seconds = estimateEta(outlook, job - next);
-      // Until a first job has ended or run for a while, nobody can know.
+      // No estimate is possible until a first job has ended or run for a while.
       if (seconds !== null && measured.length >= 5)
         estimates.push({ job, doneMs: nowMs + seconds * 1_000, nowMs });
     }
@@ -124,10 +124,10 @@ function simulate(serviceTimes: readonly number[], slotsAt: (startedJobs: number
   return Math.max(1, ...factors);
 }
 
-test('estimates are within a factor of three, also where workers come and go', (t) => {
+test('estimates are within a factor of three, even when workers come and go', (t) => {
   fc.assert(
     fc.property(
-      // Twice as many workers, or half of them, cannot be foreseen; what is left of the factor is for the jobs.
+      // Twice or half as many workers cannot be foreseen; the rest of the factor is for the jobs.
       fc.array(fc.integer({ min: 850, max: 1_180 }), { minLength: 30, maxLength: 60 }),
       fc.integer({ min: 2, max: 8 }),
       fc.constantFrom(0.5, 1, 2),
@@ -141,7 +141,7 @@ test('estimates are within a factor of three, also where workers come and go', (
   t.pass();
 });
 
-test('an outlook is read once for all who ask within half a second, and again after a failure', async (t) => {
+test('an outlook is read once for all callers within half a second, and again after a failure', async (t) => {
   let reads = 0;
   const outlooks = new JobOutlooks(async () => {
     reads += 1;

@@ -6,21 +6,21 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 
-/** A line of the test's own: tests of this file share a Redis and run side by side. */
+/** A line used only by one test: tests in this file share a Redis and run concurrently. */
 let lines = 0;
 const openLine = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
 
-const only = ({ model }: JobLine, count: number): [number, ReadonlyMap<string, number>] => [
+const takeArguments = ({ model }: JobLine, count: number): [number, ReadonlyMap<string, number>] => [
   count,
   new Map([[model, count]]),
 ];
 
 async function takeAccounts(turns: JobTurns, line: JobLine, count: number): Promise<string[]> {
-  const taken = await turns.take(line.queue, ...only(line, count));
+  const taken = await turns.take(line.queue, ...takeArguments(line, count));
   return taken.map(({ accountId }) => accountId);
 }
 
-test("one account's 100 000 waiting jobs delay another's single job by one turn at the most", async (t) => {
+test("one account's 100 000 waiting jobs delay another's single job by at most one turn", async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.sync(line, 'large', 1, 100_000);
@@ -32,7 +32,7 @@ test("one account's 100 000 waiting jobs delay another's single job by one turn 
   }
 });
 
-test('each of fifty accounts that come at once waits for one turn of each other at the most', async (t) => {
+test('each of fifty accounts that arrive together waits for at most one turn of each other account', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.sync(line, 'large', 100, 100_000);
@@ -43,11 +43,11 @@ test('each of fifty accounts that come at once waits for one turn of each other 
   t.deepEqual(
     taken.filter((accountId) => accountId !== 'large').sort(),
     [...small].sort(),
-    'the weight of others changes nothing for a first job',
+    'the weight of others makes no difference to a first job',
   );
 });
 
-test('an account of weight 3 gets three turns to one of an account of weight 1', async (t) => {
+test('an account of weight 3 gets three turns for each turn of an account of weight 1', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.sync(line, 'heavy', 3, 1_000);
@@ -56,7 +56,7 @@ test('an account of weight 3 gets three turns to one of an account of weight 1',
   t.is(taken.filter((accountId) => accountId === 'heavy').length, 300);
 });
 
-test('an account that always has a single job does not go before one with a backlog each time', async (t) => {
+test('an account that always has a single job does not go before one with a backlog every time', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.sync(line, 'z backlog', 1, 100);
@@ -68,22 +68,22 @@ test('an account that always has a single job does not go before one with a back
   t.is(taken.filter((accountId) => accountId === 'z backlog').length, 10);
 });
 
-test('models take turns, and one that a worker has no room for, or does not know, does not block the others', async (t) => {
+test('models take turns, and one for which a worker has no slot or no configuration does not block the others', async (t) => {
   const turns = new JobTurns(redis());
   const [full, free, single] = ['full', 'free', 'single'];
   for (const model of [full, 'unknown', free, single])
     await turns.sync({ queue: 'image', model }, 'account', 1, 10);
-  const room = new Map([
+  const slots = new Map([
     [full, 0],
     [free, 100],
     [single, 1],
   ]);
-  const taken = await turns.take('image', 5, room);
+  const taken = await turns.take('image', 5, slots);
   t.deepEqual(
     taken.map(({ model }) => model),
     [free, single, free, free, free],
   );
-  const next = await turns.take('image', 3, new Map([...room.keys()].map((model) => [model, 100])));
+  const next = await turns.take('image', 3, new Map([...slots.keys()].map((model) => [model, 100])));
   t.deepEqual(
     next.map(({ model }) => model),
     [full, single, free],
@@ -91,54 +91,58 @@ test('models take turns, and one that a worker has no room for, or does not know
   );
 });
 
-test('a turn that found nothing takes the account out, unless a job was added meanwhile', async (t) => {
+test('a turn that found no job removes the account, unless a job was added in between', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.sync(line, 'account', 1, 2);
-  const [empty] = await turns.take(line.queue, ...only(line, 1));
+  const [empty] = await turns.take(line.queue, ...takeArguments(line, 1));
   await turns.settle(line.queue, empty!, 0, false);
   t.deepEqual(await takeAccounts(turns, line, 1), []);
 
   await turns.add(line, 'account', 1);
-  const [early] = await turns.take(line.queue, ...only(line, 1));
+  const [early] = await turns.take(line.queue, ...takeArguments(line, 1));
   await turns.add(line, 'account', 1);
   await turns.settle(line.queue, early!, 0);
   t.deepEqual(await takeAccounts(turns, line, 9), ['account']);
 });
 
-test('a turn that found nothing does not count against the account', async (t) => {
+test('a turn that found no job does not count against the account', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.sync(line, 'a', 1, 10);
   await turns.sync(line, 'b', 1, 10);
-  const [turn] = await turns.take(line.queue, ...only(line, 1));
+  const [turn] = await turns.take(line.queue, ...takeArguments(line, 1));
   t.is(turn?.accountId, 'a');
   await turns.add(line, 'a', 1);
   await turns.settle(line.queue, turn!, 0, false);
   t.deepEqual(await takeAccounts(turns, line, 2), ['a', 'b']);
 });
 
-test('no turn is given for a job that another turn was given for', async (t) => {
+test('no job gets two turns', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.sync(line, 'account', 1, 3);
-  const [first] = await turns.take(line.queue, ...only(line, 3));
+  const [first] = await turns.take(line.queue, ...takeArguments(line, 3));
   await turns.settle(line.queue, first!, 2);
   t.deepEqual(await takeAccounts(turns, line, 9), []);
 });
 
-test('what the index has lost is put back by the next settlement or repair', async (t) => {
+test('index entries that were lost are restored by the next settlement or repair', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.add(line, 'account', 2);
-  const [turn] = await turns.take(line.queue, ...only(line, 1));
+  const [turn] = await turns.take(line.queue, ...takeArguments(line, 1));
   await redis().del(redisKeys.jobAccounts(line.queue, line.model));
   await turns.settle(line.queue, turn!, 3);
   t.deepEqual(await takeAccounts(turns, line, 9), ['account', 'account', 'account']);
 
   await turns.sync(line, 'account', 2, 1);
   await redis().del(redisKeys.jobAccounts(line.queue, line.model));
-  t.deepEqual(await takeAccounts(turns, line, 9), [], 'half of it is lost: nobody is held up by the rest');
+  t.deepEqual(
+    await takeAccounts(turns, line, 9),
+    [],
+    'half of it is lost: the remainder does not block anyone',
+  );
   await turns.sync(line, 'account', 2, 1);
   t.deepEqual(await takeAccounts(turns, line, 9), ['account']);
 });
@@ -167,11 +171,11 @@ test('an empty line keeps nothing about its accounts for longer than a minute', 
   t.is(
     await redis().pttl(redisKeys.jobAccounts(line.queue, line.model)),
     -1,
-    'it waits for as long as it takes',
+    'a waiting account does not expire',
   );
 });
 
-test('the order of turns goes on where virtual times are moved back to zero', async (t) => {
+test('the order of turns continues when virtual times are reset to zero', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await redis().hset(redisKeys.jobIndex(line.queue), `time:${line.model}`, String(maxVirtualTime));
@@ -187,7 +191,7 @@ test('the order of turns goes on where virtual times are moved back to zero', as
   t.true((await turns.outlook(line)).virtualTime < maxVirtualTime / 2);
 });
 
-test('jobs count as running until they end or their lease runs out', async (t) => {
+test('jobs count as running until they end or their lease expires', async (t) => {
   const turns = new JobTurns(redis());
   const line: JobLine = { queue: 'embedding', model: 'model' };
   await turns.sync(line, 'account', 1, 3);
@@ -201,7 +205,7 @@ test('jobs count as running until they end or their lease runs out', async (t) =
   t.deepEqual({ running, jobs: runningMs.length, serviceMs }, { running: 1, jobs: 1, serviceMs: 1_200 });
 
   await turns.renewed([{ line, jobId: 'dies' }], 60_000);
-  t.is((await turns.counts('embedding')).running, 2, 'it lives, and was only late');
+  t.is((await turns.counts('embedding')).running, 2, 'it is alive, and was only late');
   await turns.renewed([{ line, jobId: 'dies' }], 0);
   t.is(
     (await turns.counts('embedding')).running,
@@ -221,7 +225,7 @@ test('a job that ends right after its lease was renewed does not count as runnin
   for (const line of lines) t.is((await turns.outlook(line)).running, 0);
 });
 
-test('only the latest twenty service times count, and those that say nothing do not', async (t) => {
+test('only the latest twenty service times count, excluding those of failed jobs', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   for (let i = 0; i < 30; i++) await turns.ended(line, `${i}`, i < 10 ? 1_000_000 : 100);

@@ -38,34 +38,37 @@ async function place(
   return { id: job.id, placed: await placeJob(redis, redis, job) };
 }
 
-// One after the other: what fills a shard here refuses any job that lies in it.
-test.serial('past the bounds of bytes, of an account and of all, a job is refused at once', async (t) => {
-  const redis = redisOf();
-  const accountId = randomUUID();
-  const totals = redisKeys.jobTotals(shardOf(accountId));
-  await redis.hset(redisKeys.jobsHeld(accountId), 'bytes', 512_000_000);
-  const tooMuch = await t.throwsAsync(place(accountId), { instanceOf: AppError });
-  t.is(tooMuch?.code, 'too_many_jobs');
-  t.truthy(tooMuch?.headers['retry-after']);
-  await redis.del(redisKeys.jobsHeld(accountId));
-  await redis.hset(totals, 'bytes', 2_000_000_000);
-  t.is((await t.throwsAsync(place(accountId), { instanceOf: AppError }))?.code, 'queue_full');
-  await redis.hset(totals, 'bytes', 0);
-  await place(accountId);
-});
+// One after another: filling a shard here causes any job in it to be refused.
+test.serial(
+  'a job above the byte limits of an account or of all accounts is refused immediately',
+  async (t) => {
+    const redis = redisOf();
+    const accountId = randomUUID();
+    const totals = redisKeys.jobTotals(shardOf(accountId));
+    await redis.hset(redisKeys.jobsHeld(accountId), 'bytes', 512_000_000);
+    const tooMuch = await t.throwsAsync(place(accountId), { instanceOf: AppError });
+    t.is(tooMuch?.code, 'too_many_jobs');
+    t.truthy(tooMuch?.headers['retry-after']);
+    await redis.del(redisKeys.jobsHeld(accountId));
+    await redis.hset(totals, 'bytes', 2_000_000_000);
+    t.is((await t.throwsAsync(place(accountId), { instanceOf: AppError }))?.code, 'queue_full');
+    await redis.hset(totals, 'bytes', 0);
+    await place(accountId);
+  },
+);
 
-test.serial('of a large body nothing stays for long where its job was not placed', async (t) => {
+test.serial('a large body whose job was not placed is soon deleted', async (t) => {
   const redis = redisOf();
   const accountId = randomUUID();
   const id = randomUUID();
   const body = Buffer.alloc(100_000, 'x');
-  // Its reservation has gone: the script refuses it, and Redis is away before that can be mended.
-  const cut = new Proxy(redis, {
+  // Its reservation is gone: the script refuses it, and Redis is away before the body can be deleted.
+  const failing = new Proxy(redis, {
     get: (target, name) =>
       name === 'unlink' ? () => Promise.reject(new Error('away')) : (Reflect.get(target, name) as unknown),
   });
   await t.throwsAsync(
-    placeJob(cut, cut, {
+    placeJob(failing, failing, {
       id,
       accountId,
       queue: 'embedding',
@@ -83,13 +86,13 @@ test.serial('of a large body nothing stays for long where its job was not placed
 });
 
 test.serial(
-  'while Redis has no memory left a job is refused with 503 and holds nothing, and others end and give theirs back',
+  'while Redis is out of memory, a job is refused with 503 and holds nothing, and others end and release their reservations',
   async (t) => {
     const redis = redisOf();
     const accountId = randomUUID();
     const shard = shardOf(accountId);
     await redis.hset(redisKeys.account(accountId), { bal: 1000, res: 200, free: 0, fres: 0 });
-    // Not made in the same millisecond, of which the one with the lower id would be taken first.
+    // Not created in the same millisecond, in which case the one with the lower id would be taken first.
     const nowMs = Date.now();
     const [waiting, running] = [await place(accountId, {}, nowMs), await place(accountId, {}, nowMs + 1)];
     const taken = await takeJob(redis, { queue: 'embedding', model: 'demo' }, accountId, 'worker');
@@ -116,7 +119,7 @@ test.serial(
 );
 
 test.serial(
-  'a job that was made just now is described as reading it describes it, with its place among its own',
+  "a new job is described exactly as a read describes it, with its rank among its account's jobs",
   async (t) => {
     const redis = redisOf();
     const accountId = randomUUID();

@@ -12,15 +12,16 @@ const weights = fc.record({ a: fc.nat(9), b: fc.nat(9), c: fc.nat(99) });
 
 let lines = 0;
 const openLine = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
-const roomOf = ({ model }: JobLine, room: number): ReadonlyMap<string, number> => new Map([[model, room]]);
+const slotsFor = ({ model }: JobLine, slots: number): ReadonlyMap<string, number> =>
+  new Map([[model, slots]]);
 
-/** What happens to the lists of accounts, and when the index is told: anything may lie between the two. */
+/** Changes of the accounts' lists and deliveries to the index: anything may happen between the two. */
 const steps = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant('put' as const), account }),
     fc.record({ kind: fc.constant('cancel' as const), account }),
     fc.record({ kind: fc.constant('take' as const), count: fc.integer({ min: 1, max: 4 }) }),
-    fc.record({ kind: fc.constantFrom('pop' as const, 'tell' as const), which: fc.nat(7) }),
+    fc.record({ kind: fc.constantFrom('pop' as const, 'deliver' as const), which: fc.nat(7) }),
   ),
   { maxLength: 40 },
 );
@@ -28,13 +29,13 @@ const steps = fc.array(
 type Step = typeof steps extends fc.Arbitrary<readonly (infer T)[]> ? T : never;
 
 /** Lists of waiting jobs, as the shards hold them, and the index beside them. */
-class World {
+class ShardModel {
   readonly turns: JobTurns;
   readonly line: JobLine;
   readonly lists = new Map(accounts.map((accountId) => [accountId, 0]));
   readonly taken: JobTurn[] = [];
-  /** Calls of the index that have not reached it. */
-  readonly untold: (() => Promise<void>)[] = [];
+  /** Calls that have not reached the index yet. */
+  readonly undelivered: (() => Promise<void>)[] = [];
 
   constructor(turns: JobTurns, line: JobLine) {
     this.turns = turns;
@@ -47,20 +48,20 @@ class World {
 
   put(accountId: string): void {
     this.change(accountId, 1);
-    this.untold.push(() => this.turns.add(this.line, accountId, 1));
+    this.undelivered.push(() => this.turns.add(this.line, accountId, 1));
   }
 
-  /** @param isLate whether something else may reach the index before it knows */
+  /** @param isLate whether something else may reach the index before the cancellation does */
   async cancel(accountId: string, isLate: boolean): Promise<void> {
     if (this.lists.get(accountId) === 0) return;
     this.change(accountId, -1);
     const drop = (): Promise<void> => this.turns.drop(this.line, accountId);
-    if (isLate) this.untold.push(drop);
+    if (isLate) this.undelivered.push(drop);
     else await drop();
   }
 
   async take(count: number): Promise<void> {
-    this.taken.push(...(await this.turns.take(this.line.queue, count, roomOf(this.line, count))));
+    this.taken.push(...(await this.turns.take(this.line.queue, count, slotsFor(this.line, count))));
   }
 
   pop(which: number): void {
@@ -68,12 +69,12 @@ class World {
     if (turn === undefined) return;
     const isUsed = this.lists.get(turn.accountId)! > 0;
     if (isUsed) this.change(turn.accountId, -1);
-    const left = this.lists.get(turn.accountId)!;
-    this.untold.push(() => this.turns.settle(this.line.queue, turn, left, isUsed));
+    const remaining = this.lists.get(turn.accountId)!;
+    this.undelivered.push(() => this.turns.settle(this.line.queue, turn, remaining, isUsed));
   }
 
-  async tell(which: number): Promise<void> {
-    const [call] = this.untold.splice(which % Math.max(1, this.untold.length), 1);
+  async deliver(which: number): Promise<void> {
+    const [call] = this.undelivered.splice(which % Math.max(1, this.undelivered.length), 1);
     await call?.();
   }
 
@@ -83,7 +84,7 @@ class World {
       else if (step.kind === 'cancel') await this.cancel(step.account, isLate);
       else if (step.kind === 'take') await this.take(step.count);
       else if (step.kind === 'pop') this.pop(step.which);
-      else await this.tell(step.which);
+      else await this.deliver(step.which);
     }
   }
 
@@ -95,48 +96,48 @@ class World {
     for (const [accountId, waiting] of this.lists) await this.turns.sync(this.line, accountId, 1, waiting);
   }
 
-  /** Everything under way comes to its end, and then whatever the index knows of is taken. */
+  /** Completes everything in progress, and then takes every job that the index knows. */
   async finish(): Promise<void> {
     do {
       while (this.taken.length > 0) this.pop(0);
-      while (this.untold.length > 0) await this.tell(0);
+      while (this.undelivered.length > 0) await this.deliver(0);
       await this.take(3);
     } while (this.taken.length > 0);
   }
 }
 
-test('no waiting job is lost, however additions, turns, settlements and cancellations interleave', async (t) => {
+test('no waiting job is lost, in whatever order additions, turns, settlements and cancellations interleave', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
-      const world = new World(new JobTurns(redis()), openLine());
-      await world.play(steps, false);
-      await world.finish();
-      const { accounts } = await world.turns.outlook(world.line);
-      return world.waiting === 0 && accounts.length === 0;
+      const model = new ShardModel(new JobTurns(redis()), openLine());
+      await model.play(steps, false);
+      await model.finish();
+      const { accounts } = await model.turns.outlook(model.line);
+      return model.waiting === 0 && accounts.length === 0;
     }),
     { numRuns: 150 },
   );
   t.pass();
 });
 
-test('a repair brings back what cancellations that came late took out', async (t) => {
+test('a repair restores accounts that late cancellations removed', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
-      const world = new World(new JobTurns(redis()), openLine());
-      await world.play(steps, true);
-      await world.repair();
-      await world.finish();
-      await world.repair();
-      await world.finish();
-      const { accounts } = await world.turns.outlook(world.line);
-      return world.waiting === 0 && accounts.length === 0;
+      const model = new ShardModel(new JobTurns(redis()), openLine());
+      await model.play(steps, true);
+      await model.repair();
+      await model.finish();
+      await model.repair();
+      await model.finish();
+      const { accounts } = await model.turns.outlook(model.line);
+      return model.waiting === 0 && accounts.length === 0;
     }),
     { numRuns: 100 },
   );
   t.pass();
 });
 
-test('no account gets more than the share of its weight and one turn while others wait', async (t) => {
+test('no account gets more than the share of its weight plus one turn while others wait', async (t) => {
   const step = fc.oneof(
     fc.record({ account, jobs: fc.integer({ min: 1, max: 12 }) }),
     fc.record({ take: fc.integer({ min: 1, max: 8 }) }),
@@ -147,7 +148,7 @@ test('no account gets more than the share of its weight and one turn while other
       const line = openLine();
       const weightOf = (accountId: string): number => 1 + extra[accountId as keyof typeof extra];
       const waiting = new Map(accounts.map((accountId) => [accountId, 0]));
-      // For each pair the turns of both since the later of them began to wait.
+      // For each pair, the turns of both since the later of them started to wait.
       const served = new Map<string, number>();
       const restart = (accountId: string): void => {
         for (const pair of served.keys()) if (pair.includes(accountId)) served.set(pair, 0);
@@ -160,13 +161,14 @@ test('no account gets more than the share of its weight and one turn while other
           for (let i = 0; i < step.jobs; i++) await turns.add(line, step.account, weightOf(step.account));
           continue;
         }
-        for (const { accountId } of await turns.take(line.queue, step.take, roomOf(line, step.take))) {
+        for (const { accountId } of await turns.take(line.queue, step.take, slotsFor(line, step.take))) {
           for (const other of accounts) {
             if (other === accountId || waiting.get(other) === 0) continue;
-            const own = served.get(accountId + other)! + 1;
-            served.set(accountId + other, own);
-            const share = (served.get(other + accountId)! + 1) * (weightOf(accountId) / weightOf(other)) + 1;
-            if (own > share * 1.000_01) return false;
+            const ownTurns = served.get(accountId + other)! + 1;
+            served.set(accountId + other, ownTurns);
+            const allowedTurns =
+              (served.get(other + accountId)! + 1) * (weightOf(accountId) / weightOf(other)) + 1;
+            if (ownTurns > allowedTurns * 1.000_01) return false;
           }
           waiting.set(accountId, waiting.get(accountId)! - 1);
           if (waiting.get(accountId) === 0) restart(accountId);
@@ -179,15 +181,15 @@ test('no account gets more than the share of its weight and one turn while other
   t.pass();
 });
 
-test('every account that waits is served before others have had more than their turns', async (t) => {
+test('every waiting account is served before others have had more than their turns', async (t) => {
   await fc.assert(
     fc.asyncProperty(weights, async (extra) => {
       const turns = new JobTurns(redis());
       const line = openLine();
       const all = accounts.map((accountId) => 1 + extra[accountId as keyof typeof extra]);
       for (const [i, accountId] of accounts.entries()) await turns.sync(line, accountId, all[i]!, 1_000);
-      const most = all.reduce((sum, weight) => sum + Math.ceil(weight / Math.min(...all)), 0) + 1;
-      const first = await turns.take(line.queue, most, roomOf(line, most));
+      const maxTurns = all.reduce((sum, weight) => sum + Math.ceil(weight / Math.min(...all)), 0) + 1;
+      const first = await turns.take(line.queue, maxTurns, slotsFor(line, maxTurns));
       return new Set(first.map(({ accountId }) => accountId)).size === accounts.length;
     }),
     { numRuns: 30 },

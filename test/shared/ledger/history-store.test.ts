@@ -7,7 +7,7 @@ import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { openBooks } from '../../support/books.ts';
 import { interruptScripts } from '../../support/interrupt-scripts.ts';
 
-test('a refill that moves to MongoDB between the two looks for it is in the log, and once', async (t) => {
+test('a refill that moves to MongoDB between the two reads is in the log exactly once', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { id } = await books.createAccount();
@@ -19,9 +19,9 @@ test('a refill that moves to MongoDB between the two looks for it is in the log,
   const account = await books.hotAccounts.get(id);
   t.is(account.redeemedCodes, 3);
   const stream = redisKeys.ledgerStream(shardOf(id));
-  for (const most of [1, 2, 3]) {
-    // The reader is quicker than the second look, each time a little.
-    const redis = interruptScripts(books.redis, () => books.moveSome(shardOf(id), most));
+  for (const count of [1, 2, 3]) {
+    // The ledger reader overtakes the second read, each time a little further.
+    const redis = interruptScripts(books.redis, () => books.moveSome(shardOf(id), count));
     const { totalCount, rows } = await new HistoryStore(books.ledger, redis).readRefillLog(account, 1, 20);
     t.is(totalCount, 3);
     t.deepEqual(
@@ -32,7 +32,7 @@ test('a refill that moves to MongoDB between the two looks for it is in the log,
   t.is(await books.redis.xlen(stream), 0);
 });
 
-test('a refill that is in neither place is looked for once', async (t) => {
+test('a refill that is in neither store is looked up once', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { id } = await books.createAccount();
@@ -42,7 +42,7 @@ test('a refill that is in neither place is looked for once', async (t) => {
   const redis = interruptScripts(books.redis, async () => {
     scripts += 1;
   });
-  // As after a Redis that had forgotten a code, and numbered the next one as it.
+  // As after a Redis that lost a code and gave its number to the next one.
   const { totalCount, rows } = await new HistoryStore(books.ledger, redis).readRefillLog(
     { id, redeemedCodes: 2 },
     1,

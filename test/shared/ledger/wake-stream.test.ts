@@ -5,7 +5,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { openTestRedis } from '../../support/stores.ts';
 
-test('what Redis remembers to have trimmed never moves back', async (t) => {
+test('the trim position stored in Redis never moves back', async (t) => {
   const server = await openTestRedis();
   const redis = createRedis(server.url, 'commands', createLogger('test', 'silent'));
   t.teardown(async () => {
@@ -15,7 +15,7 @@ test('what Redis remembers to have trimmed never moves back', async (t) => {
   await waitUntilReady(redis);
   for (const [ms, seq, remembered] of [
     [100, 9, '100-9'],
-    // Ids are numbers, not text.
+    // Ids are compared as numbers, not as strings.
     [100, 10, '100-10'],
     [100, 9, '100-10'],
     [99, 11, '100-10'],

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { SingleFlight } from '../../../shared/look-ups/single-flight.ts';
 
-test('callers who need the same share one look-up; the next starts another', async (t) => {
+test('callers with the same key share one look-up; a later caller starts another', async (t) => {
   const flight = new SingleFlight<number>('a test');
   let calls = 0;
   const start = async (): Promise<number> => {
@@ -16,7 +16,7 @@ test('callers who need the same share one look-up; the next starts another', asy
   t.is(await flight.run('a', start), 3);
 });
 
-test('a look-up that fails does so for all who share it, and is not kept', async (t) => {
+test('a failed look-up fails for all that share it, and is not cached', async (t) => {
   const flight = new SingleFlight<string>('a test');
   const fail = () => Promise.reject(new Error('broken'));
   const both = await Promise.allSettled([flight.run('a', fail), flight.run('a', fail)]);
@@ -24,7 +24,7 @@ test('a look-up that fails does so for all who share it, and is not kept', async
   t.is(await flight.run('a', async () => 'whole'), 'whole');
 });
 
-test('a look-up that never ends is a 503 in time, and the next is made anew', async (t) => {
+test('a look-up that never finishes becomes a 503 in time, and the next one starts fresh', async (t) => {
   const flight = new SingleFlight<string>('a test', 1);
   await t.throwsAsync(
     flight.run('a', () => new Promise(() => undefined)),
@@ -33,7 +33,7 @@ test('a look-up that never ends is a 503 in time, and the next is made anew', as
   t.is(await flight.run('a', async () => 'whole'), 'whole');
 });
 
-test('callers who need what is there now share the look-up after the one under way', async (t) => {
+test('callers that need the current value share the look-up after the one in flight', async (t) => {
   const flight = new SingleFlight<string>('a test');
   let current = 'old';
   const read: (() => void)[] = [];

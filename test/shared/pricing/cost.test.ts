@@ -64,7 +64,7 @@ const cases: Case[] = [
     costNano: 100_000n,
   },
   {
-    title: 'details that exceed their whole cost no more than it',
+    title: 'details that exceed their total cost no more than the total',
     pricing: price({ prompt: 10, input_cache_read: 10 }),
     usage: { promptTokens: 10, cacheReadTokens: 400 },
     costNano: 100_000n,
@@ -130,25 +130,25 @@ const cases: Case[] = [
     costNano: 1_000_000_000n,
   },
   {
-    title: 'without one, the dearest: nothing is free by accident',
+    title: 'without that price, the most expensive one: nothing is free by accident',
     pricing: price({ type: 'image', cost_per_image_quality: { hd: 8, low: { '1x1': 9 } } }),
     usage: { images: 1 },
     costNano: 9_000_000_000n,
   },
   {
-    title: 'names that every object has are no names of prices',
+    title: 'names of inherited object properties are not price names',
     pricing: price({ type: 'image', cost_per_image_quality: { hd: { '512x512': 2 } } }),
     usage: { images: 1, imageQuality: 'constructor', imageSize: 'name' },
     costNano: 2_000_000_000n,
   },
   {
-    title: 'nor are they sizes',
+    title: 'names of inherited object properties are not sizes',
     pricing: price({ type: 'image', cost_per_image: 3, cost_per_image_quality: { hd: { '512x512': 2 } } }),
     usage: { images: 1, imageQuality: 'hd', imageSize: 'toString' },
     costNano: 3_000_000_000n,
   },
   {
-    title: 'a clock that went back costs nothing, and gives nothing',
+    title: 'a clock that stepped back is free and gives no credit',
     pricing: price({ type: 'time', cost_per_second: 0.5 }),
     usage: { durationMs: -600_000 },
     costNano: 0n,
@@ -166,7 +166,7 @@ const cases: Case[] = [
     costNano: 700_000n,
   },
   {
-    title: 'the request',
+    title: 'per request',
     pricing: price({ type: 'request', cost_per_request: 0.25 }),
     usage: { promptTokens: 5 },
     costNano: 250_000_000n,
@@ -181,7 +181,7 @@ for (const { title, pricing, usage, costNano } of cases) {
 
 const somePrice = fc.integer({ min: 0, max: 1_000_000 }).map((milli) => milli / 1_000);
 
-test('no usage within the reservation costs more than it, whatever is cached and whichever override is reached', (t) => {
+test('no usage within the reservation costs more than it, whatever is cached and whichever override applies', (t) => {
   const overrides = fc.array(
     fc.record({
       min_prompt_tokens: fc.integer({ min: 1, max: 2_000 }),
@@ -222,12 +222,14 @@ test('no usage within the reservation costs more than it, whatever is cached and
   t.pass();
 });
 
-/** A price in whole nano-roubles a million tokens, so that the model below computes in integers from the start. */
+/**
+ * A price in whole nano-roubles per million tokens, so that the model below computes in integers from the start.
+ */
 const nanoPrice = fc.integer({ min: 0, max: 2_000_000_000_000 });
 const toRub = (nano: number): number =>
   Number(`${Math.floor(nano / 1e9)}.${String(nano % 1e9).padStart(9, '0')}`);
 
-test('the cost is each kind of token times its price, rounded once and half up to a nano-rouble', (t) => {
+test('the cost is each kind of token times its price, rounded once, half up, to a nano-rouble', (t) => {
   const tokens = fc.nat(2_000_000);
   fc.assert(
     fc.property(
@@ -252,7 +254,7 @@ test('the cost is each kind of token times its price, rounded once and half up t
           BigInt(prices.completion) * BigInt(used.completion) +
           BigInt(prices.read) * BigInt(used.read) +
           BigInt(prices.write) * BigInt(used.write);
-        // In millionths of a nano-rouble: at most half of one above, and less than half of one below.
+        // In millionths of a nano-rouble: at most half above, and less than half below.
         const rounding = cost * 1_000_000n - exact;
         return rounding <= 500_000n && rounding > -500_000n;
       },
@@ -262,7 +264,7 @@ test('the cost is each kind of token times its price, rounded once and half up t
   t.pass();
 });
 
-test('seconds, characters, images and requests cost their count times their price, and nothing of each is nothing', (t) => {
+test('seconds, characters, images and requests cost their count times their price, and a count of zero is free', (t) => {
   const count = fc.nat(4_000_000);
   fc.assert(
     fc.property(nanoPrice, count, (nano, units) => {

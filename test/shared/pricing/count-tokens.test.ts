@@ -35,7 +35,9 @@ function makeText(length: number, seed: number, pickCode: (random: () => number)
   return parts.join('');
 }
 
-/** Of this thread's CPU time, which neither other work on the machine nor other tests of this process lengthen. */
+/**
+ * In CPU time of this thread, which other work on the machine and other tests of this process do not affect.
+ */
 function measureMs(run: () => unknown): number {
   const startedMs = readThreadMs();
   run();
@@ -48,7 +50,7 @@ async function measureMsAsync(run: () => Promise<unknown>): Promise<number> {
   return readThreadMs() - startedMs;
 }
 
-/** Unlike text for each seed, since words that were counted before are remembered. */
+/** A different text for each seed, since words that were counted before are cached. */
 const HOSTILE: Record<string, (length: number, seed?: number) => string> = {
   'one letter': (length) => 'a'.repeat(length),
   spaces: (length) => ' '.repeat(length),
@@ -76,7 +78,7 @@ for (const [name, sample] of Object.entries(PROSE)) {
   });
 }
 
-test('text whose blocks end anywhere in a mixture of scripts is counted exactly', (t) => {
+test('text that mixes scripts is counted exactly, wherever its blocks end', (t) => {
   const random = makeRandom(42);
   const words = Object.values(PROSE).flatMap((sample) => sample.split(/(?<=\s)/u));
   for (let round = 0; round < 40; round++) {
@@ -86,7 +88,7 @@ test('text whose blocks end anywhere in a mixture of scripts is counted exactly'
   }
 });
 
-test('a token is never less than one UTF-8 byte nor more than 128', async (t) => {
+test('a token is at least one UTF-8 byte and at most 128', async (t) => {
   for (const text of [...Object.values(PROSE), ...Object.values(HOSTILE).map((make) => make(5000))]) {
     const bytes = Buffer.byteLength(text);
     const count = countTokens(text);
@@ -97,32 +99,32 @@ test('a token is never less than one UTF-8 byte nor more than 128', async (t) =>
   t.is(await countTokensAsync('', { limit: 0 }), 0);
 });
 
-test('the names of special tokens are text', (t) => {
+test('the names of special tokens count as text', (t) => {
   t.true(countTokens('<|endoftext|>') > 1);
   t.notThrows(() => countTokens('a<|im_start|>system<|im_end|><|endofprompt|>'));
 });
 
 for (const [name, make] of Object.entries(HOSTILE)) {
-  test.serial(`the time for ${name} grows as their number does`, (t) => {
+  test.serial(`the time for ${name} grows linearly`, (t) => {
     const length = name.startsWith('random') || name.startsWith('lone') ? 400_000 : 1_000_000;
     countTokens(make(20_000, 1));
-    // As much text in four parts as in one: what the tokenizer remembers and what is collected weigh on both alike.
+    // The same amount of text in four parts as in one: the tokenizer's cache and garbage collection affect both alike.
     const attempt = (seed: number): number => {
       const quarters = [0, 1, 2, 3].map((i) => make(length / 4, seed + i));
       const quartersMs = measureMs(() => quarters.forEach((text) => countTokens(text)));
       const whole = make(length, seed + 4);
       const wholeMs = measureMs(() => countTokens(whole));
-      // What takes next to no time is let off.
+      // Very short times are ignored.
       return wholeMs / Math.max(quartersMs, 50);
     };
-    // Linear work takes as long, quadratic work four times as long; the best of three is no accident.
+    // Linear work takes the same time, quadratic work four times as long; the best of three rules out an accident.
     let best = Infinity;
     for (let i = 0; i < 3 && best >= 2; i++) best = Math.min(best, attempt(2 + 5 * i));
     t.true(best < 2, `${best} times as long as in four parts`);
   });
 }
 
-test('a run cut by force is off by no more than two tokens a cut', (t) => {
+test('a word that has to be split is off by at most two tokens per split', (t) => {
   const text = 'a'.repeat(8000);
   const whole = countWhole(text);
   t.true(Math.abs(countTokens(text) - whole) <= 8);
@@ -137,7 +139,7 @@ test.serial('a limit bounds the work, however long the text', async (t) => {
   t.true(ms < measureMs(() => countTokens(text.slice(0, 1_000_000))));
 });
 
-test.serial('counting a long prompt lets the process do other work', async (t) => {
+test.serial('the process can do other work while it counts a long prompt', async (t) => {
   const text = PROSE.russian.repeat(25_000);
   let turns = 0;
   let isDone = false;
@@ -152,7 +154,7 @@ test.serial('counting a long prompt lets the process do other work', async (t) =
   t.true(turns >= Math.floor(text.length / 65_536) - 1, `${turns} turns`);
 });
 
-test('counting stops with the reason of the signal', async (t) => {
+test("counting stops with the signal's reason", async (t) => {
   const controller = new AbortController();
   const reason = new Error('the caller left');
   const counting = countTokensAsync(PROSE.english.repeat(20_000), { limit: 1e9, signal: controller.signal });
@@ -166,7 +168,7 @@ test('the async count is null over the limit', async (t) => {
   t.is(await countTokensAsync('hello world', { limit: 2 }), 2);
 });
 
-test.serial('many who count at once hold up the process no longer at a time than one', async (t) => {
+test.serial('many concurrent counts do not block the process for longer at a time than one', async (t) => {
   const text = PROSE.russian.repeat(3_000);
   const alone = Math.floor(text.length / 65_536);
   let turns = 0;
@@ -179,13 +181,13 @@ test.serial('many who count at once hold up the process no longer at a time than
   const counts = await Promise.all(Array.from({ length: 8 }, () => countTokensAsync(text, { limit: 1e9 })));
   isDone = true;
   t.deepEqual(new Set(counts).size, 1);
-  // Each further turn of each of them had an iteration of the loop to itself.
+  // Each further turn of each count had its own iteration of the event loop.
   t.true(turns >= 8 * (alone - 1), `${turns} turns`);
 });
 
-test('no more than 2 000 bytes are counted in one go, whatever their script', async (t) => {
-  for (const letter of ['a', 'я', '嗯', '\u200d', '🎉', '\ud800']) {
-    const text = letter.repeat(7_000);
+test('at most 2 000 bytes are counted at a time, whatever their script', async (t) => {
+  for (const character of ['a', 'я', '嗯', '\u200d', '🎉', '\ud800']) {
+    const text = character.repeat(7_000);
     const blocks: number[] = [];
     class Recorder extends CountingTurn {
       override spend(chars: number): boolean {
@@ -198,12 +200,12 @@ test('no more than 2 000 bytes are counted in one go, whatever their script', as
       blocks.reduce((sum, chars) => sum + chars, 0),
       text.length,
     );
-    const bytesPerChar = Buffer.byteLength(letter) / letter.length;
-    t.true(Math.max(...blocks) * bytesPerChar <= 2_000, `${letter}: ${Math.max(...blocks)} characters`);
+    const bytesPerChar = Buffer.byteLength(character) / character.length;
+    t.true(Math.max(...blocks) * bytesPerChar <= 2_000, `${character}: ${Math.max(...blocks)} characters`);
   }
 });
 
-test('a short text is counted at once, and a long one waits for a turn before any of it is', async (t) => {
+test('a short text is counted immediately, and a long one waits for a turn before any of it is counted', async (t) => {
   const listSteps = async (text: string): Promise<string[]> => {
     const steps: string[] = [];
     class Recorder extends CountingTurn {

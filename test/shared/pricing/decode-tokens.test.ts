@@ -9,7 +9,7 @@ import { readThreadMs } from '../../support/thread-clock.ts';
 const asText = { disallowedSpecial: new Set<string>() };
 const tokenNumbers = fc.array(fc.integer({ min: 0, max: maxTokenNumber }), { minLength: 1, maxLength: 200 });
 
-test('the tokens of a text decode to it again, and are as many as are counted for it', (t) => {
+test('the tokens of a text decode to it again, and their number is the counted one', (t) => {
   const texts = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }));
   fc.assert(
     fc.property(
@@ -25,16 +25,16 @@ test('the tokens of a text decode to it again, and are as many as are counted fo
   }
 });
 
-test('every number up to the last is a token of some text, and nothing else is one', (t) => {
+test('every number up to the last is a token of some text, and nothing else is', (t) => {
   const all = Array.from({ length: maxTokenNumber + 1 }, (_, i) => i);
   t.true(all.every((token) => isTokenNumber(token) && decodeTokens([token]).length > 0));
-  // From the first number that has no token on: special tokens, and none.
+  // From the first number without a token: special tokens, then numbers without any token.
   for (const other of [maxTokenNumber + 1, 100_257, 100_276, 1e9, -1, 0.5, NaN, Infinity, '1', null, [1]]) {
     t.false(isTokenNumber(other), String(other));
   }
 });
 
-test('a character that is cut becomes U+FFFD, and its rest says nothing to the next text', (t) => {
+test('a truncated character becomes U+FFFD, and its remainder does not affect the next text', (t) => {
   const text = 'x🚢y';
   const tokens = encode(text, asText);
   const cut = tokens.findIndex((_, i) => !text.startsWith(decodeTokens(tokens.slice(0, i))));
@@ -55,7 +55,7 @@ test('any tokens make well-formed text, which takes no more of a body than was m
   t.is(measureTokens(spaces), 128);
 });
 
-test('decoding takes time in proportion to the text, also of runs that take long to count', (t) => {
+test('decoding time is proportional to the text, even for text that is slow to count', (t) => {
   const [run] = encode('a'.repeat(8), asText);
   const measureMs = (length: number): number => {
     const tokens = Array.from({ length }, () => run!);

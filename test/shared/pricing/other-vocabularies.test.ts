@@ -48,7 +48,7 @@ const prose = {
 };
 
 for (const [name, text] of Object.entries(prose)) {
-  test(`prose (${name}) counts at most 1.3 times what it does by our own count`, (t) => {
+  test(`prose (${name}) is estimated at no more than 1.3 times our own count`, (t) => {
     const own = countTokens(text);
     const estimate = estimateInOtherVocabularies(text);
     t.log(`${own} tokens by our own count, ${estimate} by the estimate`);
@@ -74,7 +74,7 @@ const split = {
 };
 
 for (const [name, text] of Object.entries(split)) {
-  test(`what other vocabularies split (${name}) counts at least half of what it does in any that we have`, (t) => {
+  test(`text that other vocabularies split (${name}) counts at least half of its count in any available one`, (t) => {
     const counts = encodingNames.map((encoding) => countTokens(text, encoding));
     const estimate = estimateInOtherVocabularies(text);
     t.log(`${counts.join(', ')} tokens by encodings, ${estimate} by the estimate`);
@@ -82,7 +82,7 @@ for (const [name, text] of Object.entries(split)) {
   });
 }
 
-test('no text counts more than its bytes, and parts of it count as the whole does', (t) => {
+test('no text counts more than its bytes, and its parts add up to the whole', (t) => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.nat(300), (text, at) => {
       const whole = estimateInOtherVocabularies(text);

@@ -6,7 +6,7 @@ import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { openTestRedis } from '../../support/stores.ts';
 
-test('of many requests those are known whose callers left, in their order, until half an hour after their deadlines', async (t) => {
+test('cancelled requests are reported in the given order, until half an hour after their deadlines', async (t) => {
   const server = await openTestRedis();
   t.teardown(() => server.close());
   const redis = createRedis(server.url, 'commands', pino({ level: 'silent' }));
@@ -21,7 +21,7 @@ test('of many requests those are known whose callers left, in their order, until
   const deadlineAtMs = Date.now() + 24 * 60 * 60_000;
   await cancelled.add(ids[1]!, deadlineAtMs);
   t.deepEqual(await cancelled.check(ids), [false, true, false, true, false]);
-  t.deepEqual(await cancelled.check(['long ago']), [false], 'what is past is dropped as others are added');
+  t.deepEqual(await cancelled.check(['long ago']), [false], 'expired ids are dropped when others are added');
   const untilMs = Number(await redis.zscore(redisKeys.cancelled, ids[1]!));
   t.is(untilMs, deadlineAtMs + 30 * 60_000);
   t.true((await redis.pttl(redisKeys.cancelled)) > untilMs - Date.now() - 60_000);

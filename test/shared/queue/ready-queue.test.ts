@@ -19,7 +19,7 @@ async function startRig(t: ExecutionContext): Promise<Record<'redis' | 'blocking
   return { redis, blocking };
 }
 
-test('chats of accounts with few under way are taken before those of accounts with many, which may be left where they are', async (t) => {
+test('chats of accounts with few chats in flight are taken before those of accounts with many, which a worker may leave in the queue', async (t) => {
   t.deepEqual([1, 16, 17, 1_000].map(chooseLane), ['quick', 'quick', 'bulk', 'bulk']);
   const { redis, blocking } = await startRig(t);
   const queues = { quick: new ReadyQueue(redis, 'quick'), bulk: new ReadyQueue(redis, 'bulk') };
@@ -32,7 +32,7 @@ test('chats of accounts with few under way are taken before those of accounts wi
   t.deepEqual([await queues.quick.countTaken(), await queues.bulk.countTaken()], [1, 2]);
 });
 
-test('items are taken oldest first; a ticket tells what was taken, and a cancelled one leaves the others in place', async (t) => {
+test('items are taken oldest first; a ticket tells whether its item was taken, and a cancelled item leaves the others in place', async (t) => {
   const { redis, blocking } = await startRig(t);
   const queue = new ReadyQueue(redis, 'quick');
   const tickets: number[] = [];

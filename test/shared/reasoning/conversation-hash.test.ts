@@ -9,112 +9,148 @@ import {
 
 const user = (content: unknown): HashedMessage => ({ role: 'user', content });
 const system = (content: unknown): HashedMessage => ({ role: 'system', content });
-const called = (id: string, text = '{"a":1,"b":[2]}', content: unknown = null): HashedMessage => ({
+const callMessage = (id: string, text = '{"a":1,"b":[2]}', content: unknown = null): HashedMessage => ({
   role: 'assistant',
   content,
   tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: text } }],
 });
-const answer = (id: string, content = 'ok'): HashedMessage => ({ role: 'tool', tool_call_id: id, content });
-const hashesOf = (
+const resultMessage = (id: string, content = 'ok'): HashedMessage => ({
+  role: 'tool',
+  tool_call_id: id,
+  content,
+});
+const hashCalls = (
   messages: readonly HashedMessage[],
   model = 'm',
   more: Omit<HashedRequest, 'messages'> = {},
 ): string[] => placeCalls({ ...more, messages }, model).map(({ hash }) => hash);
-/** As this gateway makes them, and Anthropic. */
+/** Ids in this gateway's format and in Anthropic's. */
 const uniqueIds = [
   'call_gw_0123456789abcdef0123456789abcdef',
   'toolu_01A09q90qw90lq917835lq9k',
   'toolu_bdrk_01A09q90qw90lq917835lq9k',
 ];
 
-test('a call is found again by the conversation it was made in', (t) => {
+test('a call is found again by the conversation in which it was made', (t) => {
   const messages = [system('The user is Ann.'), user('go')];
   const more = { user: 'ann', tools: [{ type: 'function', function: { name: 'f' } }] };
   for (const id of ['f:0', ...uniqueIds]) {
     const call = { id, name: 'f', arguments: '{"a":1,"b":[2]}' };
     const saved = hashCall(hashConversation({ ...more, messages }), 'm', call);
-    t.deepEqual(placeCalls({ ...more, messages: [...messages, called(id), answer(id)] }, 'm'), [
+    t.deepEqual(placeCalls({ ...more, messages: [...messages, callMessage(id), resultMessage(id)] }, 'm'), [
       { messageIndex: 2, toolCallId: id, hash: saved },
     ]);
   }
 });
 
-test('an id that a vendor gives again names another turn in another conversation, place, model or call', (t) => {
+test('an id that a vendor reuses identifies another turn in another conversation, position, model or call', (t) => {
   const conversations = [
-    hashesOf([user('go'), called('f:0')]),
-    hashesOf([user('stop'), called('f:0')]),
-    hashesOf([user('go'), called('f:0')], 'other'),
-    hashesOf([user('go'), called('f:0', '{"a":2}')]),
-    hashesOf([user('go'), called('f:0'), answer('f:0'), called('f:0')]).slice(1),
-    hashesOf([user('go'), called('f:0'), answer('f:0', 'no'), called('f:0')]).slice(1),
-    hashesOf([user([{ type: 'image_url', image_url: { url: 'https://a.test/a.png' } }]), called('f:0')]),
-    hashesOf([user([{ type: 'image_url', image_url: { url: 'https://a.test/b.png' } }]), called('f:0')]),
+    hashCalls([user('go'), callMessage('f:0')]),
+    hashCalls([user('stop'), callMessage('f:0')]),
+    hashCalls([user('go'), callMessage('f:0')], 'other'),
+    hashCalls([user('go'), callMessage('f:0', '{"a":2}')]),
+    hashCalls([user('go'), callMessage('f:0'), resultMessage('f:0'), callMessage('f:0')]).slice(1),
+    hashCalls([user('go'), callMessage('f:0'), resultMessage('f:0', 'no'), callMessage('f:0')]).slice(1),
+    hashCalls([
+      user([{ type: 'image_url', image_url: { url: 'https://a.test/a.png' } }]),
+      callMessage('f:0'),
+    ]),
+    hashCalls([
+      user([{ type: 'image_url', image_url: { url: 'https://a.test/b.png' } }]),
+      callMessage('f:0'),
+    ]),
   ].flat();
   t.is(conversations.length, 8);
   t.is(new Set(conversations).size, 8);
 });
 
-test('what clients write differently and mean the same is the same conversation', (t) => {
-  const first = [user('go on'), called('f:0', '{"a":1,"b":[2]}', null), answer('f:0'), called('f:0')];
+test('conversations that clients write differently but with the same meaning have the same hash', (t) => {
+  const first = [
+    user('go on'),
+    callMessage('f:0', '{"a":1,"b":[2]}', null),
+    resultMessage('f:0'),
+    callMessage('f:0'),
+  ];
   const others: HashedMessage[][] = [
     [
       user([{ type: 'text', text: 'go on' }]),
-      called('f:0', '{"a":1,"b":[2]}', ''),
-      answer('f:0'),
-      called('f:0'),
+      callMessage('f:0', '{"a":1,"b":[2]}', ''),
+      resultMessage('f:0'),
+      callMessage('f:0'),
     ],
     [
       user([{ text: 'go ' }, { text: 'on' }]),
-      called('f:0', '{"a":1,"b":[2]}', []),
-      answer('f:0'),
-      called('f:0'),
+      callMessage('f:0', '{"a":1,"b":[2]}', []),
+      resultMessage('f:0'),
+      callMessage('f:0'),
     ],
-    [user('go on'), called('f:0', '{ "b": [2],\n "a": 1.0 }'), answer('f:0'), called('f:0')],
+    [user('go on'), callMessage('f:0', '{ "b": [2],\n "a": 1.0 }'), resultMessage('f:0'), callMessage('f:0')],
   ];
-  for (const other of others) t.deepEqual(hashesOf(other), hashesOf(first));
+  for (const other of others) t.deepEqual(hashCalls(other), hashCalls(first));
 });
 
-test('arguments that are no JSON, or nested without end, are compared as they are written', (t) => {
+test('arguments that are not JSON, or are nested too deeply, are compared as written', (t) => {
   const deep = '['.repeat(200_000);
-  t.is(hashesOf([user('go'), called('a', 'not json')]).length, 1);
-  t.is(hashesOf([user('go'), called('a', deep + ']'.repeat(200_000))]).length, 1);
-  t.not(hashesOf([user('go'), called('a', 'one')])[0], hashesOf([user('go'), called('a', 'two')])[0]);
+  t.is(hashCalls([user('go'), callMessage('a', 'not json')]).length, 1);
+  t.is(hashCalls([user('go'), callMessage('a', deep + ']'.repeat(200_000))]).length, 1);
+  t.not(
+    hashCalls([user('go'), callMessage('a', 'one')])[0],
+    hashCalls([user('go'), callMessage('a', 'two')])[0],
+  );
 });
 
-test('an id that a vendor may give again names another turn for another speaker, setting or thought', (t) => {
-  const asked = [system('The user is Ann.'), user('go')];
+test('a reusable id identifies another turn for another speaker, setting or thinking', (t) => {
+  const question = [system('The user is Ann.'), user('go')];
   const turns = [
-    hashesOf([...asked, called('f:0')]),
-    hashesOf([user('go'), called('f:0')]),
-    hashesOf([system('The user is Bob.'), user('go'), called('f:0')]),
-    hashesOf([{ ...asked[0]!, name: 'bob' }, user('go'), called('f:0')]),
-    hashesOf([asked[0]!, { ...user('go'), name: 'bob' }, called('f:0')]),
-    hashesOf([...asked, { role: 'assistant', refusal: 'no' }, called('f:0')]),
-    hashesOf([...asked, { role: 'assistant', audio: { id: 'said' } }, called('f:0')]),
-    hashesOf([...asked, { role: 'assistant' }, called('f:0')]),
-    hashesOf([...asked, { role: 'assistant', reasoning_content: 'Bob asks.' }, called('f:0')]),
-    hashesOf([...asked, called('f:0')], 'm', { user: 'bob' }),
-    hashesOf([...asked, called('f:0')], 'm', { safety_identifier: 'bob' }),
-    hashesOf([...asked, called('f:0')], 'm', { prompt_cache_key: 'bob' }),
-    hashesOf([...asked, called('f:0')], 'm', { tools: [{ function: { description: 'Pays Bob.' } }] }),
-    hashesOf([...asked, called('f:0')], 'm', { response_format: { title: 'For Bob' } }),
-    hashesOf([...asked, called('f:0')], 'm', { web_search_options: { user_location: 'Oslo' } }),
+    hashCalls([...question, callMessage('f:0')]),
+    hashCalls([user('go'), callMessage('f:0')]),
+    hashCalls([system('The user is Bob.'), user('go'), callMessage('f:0')]),
+    hashCalls([{ ...question[0]!, name: 'bob' }, user('go'), callMessage('f:0')]),
+    hashCalls([question[0]!, { ...user('go'), name: 'bob' }, callMessage('f:0')]),
+    hashCalls([...question, { role: 'assistant', refusal: 'no' }, callMessage('f:0')]),
+    hashCalls([...question, { role: 'assistant', audio: { id: 'said' } }, callMessage('f:0')]),
+    hashCalls([...question, { role: 'assistant' }, callMessage('f:0')]),
+    hashCalls([...question, { role: 'assistant', reasoning_content: 'Bob asks.' }, callMessage('f:0')]),
+    hashCalls([...question, callMessage('f:0')], 'm', { user: 'bob' }),
+    hashCalls([...question, callMessage('f:0')], 'm', { safety_identifier: 'bob' }),
+    hashCalls([...question, callMessage('f:0')], 'm', { prompt_cache_key: 'bob' }),
+    hashCalls([...question, callMessage('f:0')], 'm', {
+      tools: [{ function: { description: 'Pays Bob.' } }],
+    }),
+    hashCalls([...question, callMessage('f:0')], 'm', { response_format: { title: 'For Bob' } }),
+    hashCalls([...question, callMessage('f:0')], 'm', { web_search_options: { user_location: 'Oslo' } }),
   ].flat();
   t.is(new Set(turns).size, 15);
 });
 
-test('a call whose id no other has is found under any instructions, with and without earlier thoughts', (t) => {
+test('a call with a unique id is found under any instructions, with and without earlier thinking', (t) => {
   for (const id of uniqueIds) {
-    const [plain] = hashesOf([user('go'), called('f:0'), answer('f:0'), called(id)]).slice(1);
-    const dated = [system('It is Monday.'), user('go'), called('f:0'), answer('f:0'), called(id)];
-    t.is(hashesOf(dated, 'm', { tools: [] })[1], plain);
-    const thought = { ...called('f:0'), reasoning_content: 'Hm.' };
-    t.is(hashesOf([user('go'), thought, answer('f:0'), called(id)])[1], plain);
-    t.not(hashesOf([{ ...user('go'), name: 'bob' }, called('f:0'), answer('f:0'), called(id)])[1], plain);
+    const [plain] = hashCalls([user('go'), callMessage('f:0'), resultMessage('f:0'), callMessage(id)]).slice(
+      1,
+    );
+    const dated = [
+      system('It is Monday.'),
+      user('go'),
+      callMessage('f:0'),
+      resultMessage('f:0'),
+      callMessage(id),
+    ];
+    t.is(hashCalls(dated, 'm', { tools: [] })[1], plain);
+    const thought = { ...callMessage('f:0'), reasoning_content: 'Hm.' };
+    t.is(hashCalls([user('go'), thought, resultMessage('f:0'), callMessage(id)])[1], plain);
+    t.not(
+      hashCalls([
+        { ...user('go'), name: 'bob' },
+        callMessage('f:0'),
+        resultMessage('f:0'),
+        callMessage(id),
+      ])[1],
+      plain,
+    );
   }
 });
 
-test('an id counts as unique by its whole form alone', (t) => {
+test('an id counts as unique only if its whole format matches', (t) => {
   for (const id of [
     'toolu_0',
     'call_gw_0',
@@ -122,5 +158,5 @@ test('an id counts as unique by its whole form alone', (t) => {
     'toolu_get_balance_of_customer_0',
     'call_00_7wHoE4xFbsPmvQkRlJ9z2dTy',
   ])
-    t.not(hashesOf([system('Ann'), called(id)])[0], hashesOf([system('Bob'), called(id)])[0], id);
+    t.not(hashCalls([system('Ann'), callMessage(id)])[0], hashCalls([system('Bob'), callMessage(id)])[0], id);
 });

@@ -9,7 +9,7 @@ import { useRedis } from '../../support/use-redis.ts';
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 
-test('what was saved with a call is loaded by its hash, for its own account alone', async (t) => {
+test('data saved with a call is loaded by its hash, only for its own account', async (t) => {
   const store = new ReasoningStore(redis(), log);
   const [own, other] = [randomUUID(), randomUUID()];
   const value = { kind: 'test', blocks: [{ text: 'thought', signature: 'x' }] };
@@ -23,7 +23,7 @@ test('what was saved with a call is loaded by its hash, for its own account alon
   t.is((await store.load(own, [])).size, 0);
 });
 
-test('a conversation that goes on keeps what it needs for longer', async (t) => {
+test('a conversation that continues keeps its data for longer', async (t) => {
   const store = new ReasoningStore(redis(), log);
   const account = randomUUID();
   await store.save(account, [{ hash: 'one', value: { kind: 'test' } }]);
@@ -33,7 +33,7 @@ test('a conversation that goes on keeps what it needs for longer', async (t) => 
   t.true((await redis().ttl(key!)) > 3_600);
 });
 
-test('one request loads no more than 4 MB, the latest first, and what is too large is not saved', async (t) => {
+test('one request loads at most 4 MB, newest first, and data that is too large is not saved', async (t) => {
   const store = new ReasoningStore(redis(), log);
   const account = randomUUID();
   const hashes = Array.from({ length: 24 }, (_, index) => `h${index}`);
@@ -48,7 +48,7 @@ test('one request loads no more than 4 MB, the latest first, and what is too lar
   t.is((await store.load(account, ['large'])).size, 0);
 });
 
-test('without Redis nothing is loaded, and nobody fails', async (t) => {
+test('without Redis nothing is loaded, and no request fails', async (t) => {
   const away = createRedis('redis://127.0.0.1:1', 'commands', log);
   t.teardown(() => away.disconnect());
   const store = new ReasoningStore(away, log);

@@ -15,8 +15,17 @@ async function startServer(t: ExecutionContext, ...args: string[]): Promise<numb
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   await writeFile(join(dir, 'redis.conf'), '');
   const port = await findStablePort();
-  const own = [join(dir, 'redis.conf'), ...args, '--port', `${port}`, '--bind', '127.0.0.1', '--dir', dir];
-  const [program, ...rest] = endWithParent(['redis-server', ...own, '--save', '']);
+  const options = [
+    join(dir, 'redis.conf'),
+    ...args,
+    '--port',
+    `${port}`,
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    dir,
+  ];
+  const [program, ...rest] = endWithParent(['redis-server', ...options, '--save', '']);
   const child = spawn(program, rest, { stdio: 'ignore' });
   const exited = once(child, 'exit');
   t.teardown(async () => {
@@ -27,14 +36,14 @@ async function startServer(t: ExecutionContext, ...args: string[]): Promise<numb
   return port;
 }
 
-async function refuse(t: ExecutionContext, port: number, reason: RegExp): Promise<void> {
+async function assertRefused(t: ExecutionContext, port: number, reason: RegExp): Promise<void> {
   const error = await t.throwsAsync(locateRedis(`redis://127.0.0.1:${port}`, 1_000), {
     instanceOf: ConfigError,
   });
   t.regex(error.message, reason);
 }
 
-test('what is no server to work with is refused with a sentence that says why', async (t) => {
+test('a server that cannot be used is refused with a sentence that says why', async (t) => {
   const sentinel = await startServer(t, '--sentinel');
   const replica = await startServer(t, '--replicaof', '127.0.0.1 1');
   const cluster = await startServer(
@@ -44,20 +53,20 @@ test('what is no server to work with is refused with a sentence that says why', 
     '--cluster-port',
     `${await findStablePort()}`,
   );
-  // Resolves once it answers; a server that starts is waited for.
+  // Resolves once the server responds; a server that is starting is waited for.
   t.is(await locateRedis(`redis://127.0.0.1:${sentinel}`).catch((error: Error) => error.name), 'ConfigError');
-  await refuse(t, sentinel, /^REDIS_URL names a Sentinel \(127\.0\.0\.1:\d+\)\. Name the server/);
-  await refuse(
+  await assertRefused(t, sentinel, /^REDIS_URL names a Sentinel \(127\.0\.0\.1:\d+\)\. Name the server/);
+  await assertRefused(
     t,
     replica,
     /^Redis could not be used within 1 s \(it is a replica, which takes no writes\)\./,
   );
-  await refuse(t, cluster, /\(no node of its Cluster has any slots\)/);
+  await assertRefused(t, cluster, /\(no node of its Cluster has any slots\)/);
   const node = new Redis(cluster, '127.0.0.1');
   t.teardown(() => node.disconnect());
   await node.cluster('ADDSLOTSRANGE', 0, 16_383);
-  // Nobody has told it its own address.
-  await refuse(
+  // The node does not know its own address.
+  await assertRefused(
     t,
     cluster,
     /\(its Cluster does not say where its node at port \d+ is; set cluster-announce-ip /,

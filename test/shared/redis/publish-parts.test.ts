@@ -22,14 +22,17 @@ async function connect(t: ExecutionContext): Promise<RedisClient> {
   return client;
 }
 
-interface Wire {
+interface TestChannel {
   readonly redis: RedisClient;
   readonly channel: string;
-  /** The next message that came. */
+  /** The next message received. */
   readonly receive: () => Promise<Buffer>;
 }
 
-async function openWire(t: ExecutionContext, channel = `channel of ${randomUUID()}`): Promise<Wire> {
+async function openTestChannel(
+  t: ExecutionContext,
+  channel = `channel of ${randomUUID()}`,
+): Promise<TestChannel> {
   const redis = await connect(t);
   const { receive } = await listenTo(t, server.url, channel);
   return { redis, channel, receive };
@@ -40,8 +43,8 @@ const bytes = fc.oneof(
   fc.constantFrom('', '\r\n', '$3\r\n', 'ünï').map((text) => Buffer.from(text)),
 );
 
-test('a subscriber receives the bytes of the parts, one after the other, whatever they are', async (t) => {
-  const { redis, channel, receive } = await openWire(t, `chännel ${randomUUID()}`);
+test('a subscriber receives the bytes of the parts, one after another, whatever they are', async (t) => {
+  const { redis, channel, receive } = await openTestChannel(t, `chännel ${randomUUID()}`);
   await fc.assert(
     fc.asyncProperty(fc.array(bytes, { maxLength: 6 }), async (parts) => {
       t.is(await publishParts(redis, channel, parts), 1);
@@ -50,8 +53,8 @@ test('a subscriber receives the bytes of the parts, one after the other, whateve
   );
 });
 
-test('messages that are on their way at once do not mix', async (t) => {
-  const { redis, channel, receive } = await openWire(t);
+test('concurrent messages do not mix', async (t) => {
+  const { redis, channel, receive } = await openTestChannel(t);
   for (let round = 0; round < 3; round++) {
     const messages = Array.from({ length: 24 }, (_, i) => [
       Buffer.from([i]),
@@ -63,8 +66,8 @@ test('messages that are on their way at once do not mix', async (t) => {
   }
 });
 
-test('a message keeps its place among other commands, and their answers theirs', async (t) => {
-  const { redis, channel, receive } = await openWire(t);
+test('a message keeps its position among other commands, and so do their replies', async (t) => {
+  const { redis, channel, receive } = await openTestChannel(t);
   const key = randomUUID();
   const answers = await Promise.all([
     redis.spublish(channel, 'first'),
@@ -78,19 +81,19 @@ test('a message keeps its place among other commands, and their answers theirs',
   for (const text of ['first', 'second', 'third']) t.is((await receive()).toString(), text);
 });
 
-// Serial: Redis holds back what all others publish, too.
+// Serial: Redis delays the messages of all other tests, too.
 test.serial(
-  'a message that a cut connection may have swallowed is an error, and the next ones are whole',
+  'a message that a cut connection may have lost is an error, and the next ones are complete',
   async (t) => {
-    const { redis, channel, receive } = await openWire(t);
+    const { redis, channel, receive } = await openTestChannel(t);
     const other = await connect(t);
     const id = await redis.client('ID');
     const large = [Buffer.alloc(4 * 1024 * 1024, 'lost')];
     const cut = new Promise<void>((resolve) => redis.once('close', () => resolve()));
     await other.client('PAUSE', 60_000, 'WRITE');
-    const swallowed = t.throwsAsync(publishParts(redis, channel, large));
+    const lost = t.throwsAsync(publishParts(redis, channel, large));
     await other.client('KILL', 'ID', id);
-    await Promise.all([swallowed, cut]);
+    await Promise.all([lost, cut]);
     await t.throwsAsync(publishParts(redis, channel, [Buffer.from('while it is away')]));
     await other.client('UNPAUSE');
     await waitUntilReady(redis);

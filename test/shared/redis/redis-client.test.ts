@@ -5,12 +5,12 @@ import test from 'ava';
 import { createRedis } from '../../../shared/redis/redis-client.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 
-test.serial('a command fails without any time passing while Redis is away', async (t) => {
+test.serial('a command fails immediately while Redis is away', async (t) => {
   const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
-  // No timer ends: neither the wait for a reconnect nor the longest time of a command.
+  // No timer fires: neither for the reconnect nor for the command timeout.
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   for (const purpose of ['commands', 'payloads'] as const) {

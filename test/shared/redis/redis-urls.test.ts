@@ -7,14 +7,14 @@ import {
   splitRedisUrls,
 } from '../../../shared/redis/redis-urls.ts';
 
-test('the nodes of a list are found also where a password holds a comma', (t) => {
+test('the nodes of a list are found even if a password contains a comma', (t) => {
   t.deepEqual(splitRedisUrls('redis://:a,b@one:1, rediss://:a,redis@two:2'), [
     'redis://:a,b@one:1',
     'rediss://:a,redis@two:2',
   ]);
 });
 
-test('another node is reached by the same user, password and protocol', (t) => {
+test('another node is reached with the same user, password and protocol', (t) => {
   const url = 'rediss://us%40er:p%2Fw@one.example';
   t.deepEqual(readAccess(url), { username: 'us@er', password: 'p/w', tls: {} });
   t.deepEqual(readNode(url), { host: 'one.example', port: 6379 });
@@ -24,7 +24,7 @@ test('another node is reached by the same user, password and protocol', (t) => {
   t.is(atNode('redis://:p@one:1', { host: 'two', port: 2 }), 'redis://:p@two:2');
 });
 
-test('what is wrong with an address is told without its password', (t) => {
+test('an invalid URL is reported without its password', (t) => {
   const fine = [
     'redis://one',
     'rediss://u:p@one:1/3',

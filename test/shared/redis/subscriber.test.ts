@@ -14,9 +14,9 @@ const redis = useRedis(test);
 
 interface Rig {
   readonly subscriber: Subscriber;
-  /** What came, and what was said of the connection, in order. */
+  /** Messages and changes of the connection, in order. */
   readonly events: readonly string[];
-  /** Errors, as its log has them. */
+  /** Errors as logged. */
   readonly errors: readonly string[];
 }
 
@@ -40,13 +40,13 @@ const subscribed = '>3\r\n$10\r\nssubscribe\r\n$4\r\nnews\r\n:1\r\n';
 
 interface FakeRedis {
   readonly url: string;
-  /** Cuts all connections, of which the first is 1. */
+  /** Cuts all connections, the first of which is number 1. */
   readonly cut: () => void;
 }
 
 /**
- * Says of itself what ioredis asks for, and answers subscriptions as it is told to.
- * @param onSubscribe what it writes, by the number of the connection; null refuses all commands
+ * Answers ioredis's INFO, and replies to subscriptions as specified. @param onSubscribe the reply, by connection
+ * number; null refuses all commands
  */
 async function startFakeRedis(
   t: ExecutionContext,
@@ -61,7 +61,7 @@ async function startFakeRedis(
     const answer = (command: string): string => {
       if (reply === null) return '-ERR max number of clients reached\r\n';
       if (/\binfo\r\n/i.test(command)) return '$21\r\nredis_version:7.4.0\r\n\r\n';
-      // A network that drops packets looks like this.
+      // Looks like a network that drops packets.
       if (isSubscribed) return '';
       isSubscribed = command.includes('subscribe');
       return isSubscribed ? reply : '+OK\r\n';
@@ -89,28 +89,25 @@ function urlOfRedis(): string {
   return `redis://${host}:${port}`;
 }
 
-// Serial: it cuts everybody's, and changes what everybody may do.
-test.serial(
-  'a cut is told of before anything that comes after it, and then that messages come again',
-  async (t) => {
-    const { subscriber, events } = subscribe(t, urlOfRedis(), 'one', 'two');
-    await subscriber.start();
-    t.true(subscriber.isListening('one'));
-    t.is(await redis().spublish('one', 'first'), 1);
-    await redis().client('KILL', 'TYPE', 'PUBSUB');
-    await waitFor('a listener', async () => (await redis().spublish('two', '')) === 1);
-    await redis().spublish('two', 'last');
-    await waitFor('the message', () => events.at(-1) === 'two: last');
-    const told = ['one: first', 'one lost', 'two lost', 'one restored', 'two restored', 'two: last'];
-    t.deepEqual(
-      events.filter((event) => event !== 'two: '),
-      told,
-    );
-  },
-);
+// Serial: it cuts the connections of all tests and changes their permissions.
+test.serial('a cut is reported before any later message, and so is the recovery', async (t) => {
+  const { subscriber, events } = subscribe(t, urlOfRedis(), 'one', 'two');
+  await subscriber.start();
+  t.true(subscriber.isListening('one'));
+  t.is(await redis().spublish('one', 'first'), 1);
+  await redis().client('KILL', 'TYPE', 'PUBSUB');
+  await waitFor('a listener', async () => (await redis().spublish('two', '')) === 1);
+  await redis().spublish('two', 'last');
+  await waitFor('the message', () => events.at(-1) === 'two: last');
+  const expected = ['one: first', 'one lost', 'two lost', 'one restored', 'two restored', 'two: last'];
+  t.deepEqual(
+    events.filter((event) => event !== 'two: '),
+    expected,
+  );
+});
 
 test.serial(
-  'a subscriber that Redis refuses after a cut says so, and asks again until it hears',
+  'a subscriber that Redis refuses after a cut reports it, and retries until it is subscribed',
   async (t) => {
     const { subscriber, events, errors } = subscribe(t, urlOfRedis(), 'news');
     await subscriber.start();
@@ -133,7 +130,7 @@ test.serial('a subscriber that Redis refuses from the start does not start', asy
   await redis().call('ACL', 'SETUSER', 'default', 'allchannels');
 });
 
-test('a server that becomes a replica, and closes nothing, is left by subscribers and by who writes to it', async (t) => {
+test('subscribers and writers disconnect from a server that becomes a replica without closing connections', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
   const client = createRedis(server.url, 'commands', createLogger('test', 'silent'));
@@ -153,7 +150,7 @@ test('a server that becomes a replica, and closes nothing, is left by subscriber
   t.teardown(() => admin.disconnect());
   await waitUntilReady(admin);
   await admin.call('REPLICAOF', '127.0.0.1', '1');
-  await waitFor('the loss to be told', () => events.includes('lost'));
+  await waitFor('the loss to be reported', () => events.includes('lost'));
   const reconnecting = once(client, 'reconnecting');
   await t.throwsAsync(client.set('key', 'value'), { message: /READONLY/ });
   await reconnecting;
@@ -165,7 +162,7 @@ test('a server that becomes a replica, and closes nothing, is left by subscriber
   t.is(await client.set('key', 'value'), 'OK');
 });
 
-test('a subscriber asks again also where the next connections fail before they are ready', async (t) => {
+test('a subscriber retries even if the next connections fail before they are ready', async (t) => {
   const replies = [subscribed, '-NOPERM no channels\r\n', null, null];
   const message = '>3\r\n$8\r\nsmessage\r\n$4\r\nnews\r\n$5\r\nhello\r\n';
   const { url, cut } = await startFakeRedis(t, (connection) => {
@@ -179,14 +176,14 @@ test('a subscriber asks again also where the next connections fail before they a
   t.deepEqual([...events].sort(), ['news lost', 'news restored', 'news: hello'].sort());
 });
 
-test('a listener that fails when it is told of a cut keeps nobody from hearing again', async (t) => {
+test('a listener that throws on a cut does not keep others from receiving messages again', async (t) => {
   const message = '>3\r\n$8\r\nsmessage\r\n$4\r\nnews\r\n$5\r\nhello\r\n';
   const { url, cut } = await startFakeRedis(t, (connection) =>
     connection === 1 ? subscribed : subscribed + message,
   );
   const { subscriber, events, errors } = subscribe(t, url, 'news');
   const fail = (): never => {
-    throw new Error('a fault of ours');
+    throw new Error('a bug of ours');
   };
   subscriber.listen('news', { onMessage: () => undefined, onLost: fail, onRestored: fail });
   await subscriber.start();
@@ -196,27 +193,27 @@ test('a listener that fails when it is told of a cut keeps nobody from hearing a
   t.deepEqual(errors, [failure, failure]);
 });
 
-test('a connection that closes nothing and answers nothing is given up', async (t) => {
+test('a connection that neither closes nor responds is given up', async (t) => {
   let connections = 0;
   const { url } = await startFakeRedis(t, (connection) => {
     connections = connection;
     return subscribed;
   });
   const { subscriber, events } = subscribe(t, url, 'news');
-  const patient = new Subscriber(url, { warn() {}, info() {} } as unknown as Logger, 100);
-  t.teardown(() => patient.close());
+  const probing = new Subscriber(url, { warn() {}, info() {} } as unknown as Logger, 100);
+  t.teardown(() => probing.close());
   let lost = 0;
-  patient.listen('news', { onMessage: () => undefined, onLost: () => (lost += 1) });
-  await Promise.all([subscriber.start(), patient.start()]);
+  probing.listen('news', { onMessage: () => undefined, onLost: () => (lost += 1) });
+  await Promise.all([subscriber.start(), probing.start()]);
   await waitFor('another connection', () => lost > 0 && connections > 2);
   t.deepEqual(events, []);
 });
 
-test('a subscriber may be closed at any moment: nothing is told of it, and no rejection is left to nobody', async (t) => {
+test('a subscriber may be closed at any time: nothing is reported, and no rejection is unhandled', async (t) => {
   const rejections: unknown[] = [];
-  const note = (reason: unknown): unknown => rejections.push(reason);
-  process.on('unhandledRejection', note);
-  t.teardown(() => process.off('unhandledRejection', note));
+  const record = (reason: unknown): unknown => rejections.push(reason);
+  process.on('unhandledRejection', record);
+  t.teardown(() => process.off('unhandledRejection', record));
   const { url, cut } = await startFakeRedis(t, (connection) => (connection === 1 ? subscribed : ''));
   const [running, starting] = [subscribe(t, url, 'news'), subscribe(t, url, 'news')];
   await running.subscriber.start();

@@ -20,9 +20,11 @@ import { forgetAll } from '../../support/all-of-redis.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Claims that a crash left half done: the money arrives, once, and the code is settled when it is at rest. */
+/**
+ * Claims that a crash left half done: the money arrives once, and the code is settled once its entry is settled.
+ */
 
-interface Setting {
+interface Fixture {
   readonly stack: TestStack;
   readonly dependencies: FinishClaimsDeps;
   readonly accountId: string;
@@ -30,16 +32,16 @@ interface Setting {
   startReader(): void;
   /** Whether the account's claim is settled. */
   isSettled(claim: RedemptionClaim): Promise<boolean | undefined>;
-  /** Claims a fresh code of 10 roubles for the account, as if so long ago. */
-  claimAged(ageMs?: number): Promise<RedemptionClaim & { readonly text: string }>;
+  /** Claims a new code of 10 roubles for the account, dated `ageMs` ago. */
+  claimWithAge(ageMs?: number): Promise<RedemptionClaim & { readonly text: string }>;
   readBalance(): Promise<string>;
 }
 
-async function useSetting(
+async function createFixture(
   t: ExecutionContext,
   { balance = '1', readsLedger = true }: { readonly balance?: string; readonly readsLedger?: boolean } = {},
-): Promise<Setting> {
-  // A worker would finish claims by itself every few seconds.
+): Promise<Fixture> {
+  // A worker would finish claims on its own every few seconds.
   const stack = await useStack(t, { workers: [] });
   const { db } = stack.mongo;
   const accounts = new AccountStore(db, stack.config);
@@ -73,7 +75,7 @@ async function useSetting(
     accountId,
     startReader,
     isSettled: async ({ codeId }) => (await documents.findOne({ _id: codeId }))?.redeemed?.settled,
-    async claimAged(ageMs = 60_000) {
+    async claimWithAge(ageMs = 60_000) {
       const code = { balanceNano: parseRub('10')!, freeRequests: 2, expiresAt: null };
       const text = (await codes.create(1, code))[0]!;
       const claim = await codes.claim(text, accountId, randomUUID());
@@ -85,127 +87,127 @@ async function useSetting(
   };
 }
 
-/** An entry leaves its stream last, when all of MongoDB holds it. */
-async function waitUntilAtRest({ stack, accountId }: Setting): Promise<void> {
+/** An entry is removed from its stream last, when MongoDB has all of it. */
+async function waitUntilAtRest({ stack, accountId }: Fixture): Promise<void> {
   const stream = redisKeys.ledgerStream(shardOf(accountId));
-  await waitFor('the ledger to be at rest', async () => (await stack.redis.xlen(stream)) === 0);
+  await waitFor('the ledger to be settled', async () => (await stack.redis.xlen(stream)) === 0);
 }
 
-test('a claim whose redeemer died before crediting is credited, and settled once its entry is at rest', async (t) => {
-  const setting = await useSetting(t);
-  const { dependencies } = setting;
-  const claim = await setting.claimAged();
+test('a claim whose redeemer died before crediting is credited, and settled once its entry is settled', async (t) => {
+  const fixture = await createFixture(t);
+  const { dependencies } = fixture;
+  const claim = await fixture.claimWithAge();
   t.is(await finishClaims(dependencies), 0);
-  t.is(await setting.readBalance(), '11');
-  t.is((await setting.stack.readAccount(setting.accountId)).freeRequests, 2);
-  t.false(await setting.isSettled(claim));
-  await waitUntilAtRest(setting);
+  t.is(await fixture.readBalance(), '11');
+  t.is((await fixture.stack.readAccount(fixture.accountId)).freeRequests, 2);
+  t.false(await fixture.isSettled(claim));
+  await waitUntilAtRest(fixture);
   t.is(await finishClaims(dependencies), 1);
-  t.true(await setting.isSettled(claim));
+  t.true(await fixture.isSettled(claim));
   t.is(await finishClaims(dependencies), 0);
-  t.is(await setting.readBalance(), '11');
+  t.is(await fixture.readBalance(), '11');
   const row = await dependencies.ledger.refillLogs.findOne({ _id: claim.refillId });
   t.like(row, { code: claim.text, at: claim.at, amountNano: parseRub('10')! });
 });
 
-test('claims that are finished by several at once are credited once each and settled once each', async (t) => {
-  const setting = await useSetting(t);
-  const { dependencies } = setting;
-  for (let i = 0; i < 5; i++) await setting.claimAged();
+test('claims that are finished concurrently are credited once each and settled once each', async (t) => {
+  const fixture = await createFixture(t);
+  const { dependencies } = fixture;
+  for (let i = 0; i < 5; i++) await fixture.claimWithAge();
   const finishAll = () => Promise.all(Array.from({ length: 6 }, () => finishClaims(dependencies)));
-  // The entry of a claim that one of them credits may be at rest by the time that another looks.
+  // The entry of a claim that one run credits may be settled before another run checks it.
   const early = await finishAll();
-  t.is(await setting.readBalance(), '51');
-  await waitUntilAtRest(setting);
+  t.is(await fixture.readBalance(), '51');
+  await waitUntilAtRest(fixture);
   const finished = [...early, ...(await finishAll())];
   t.is(
     finished.reduce((sum, one) => sum + one, 0),
     5,
   );
-  await waitUntilAtRest(setting);
-  t.is(await setting.readBalance(), '51');
-  const entries = await dependencies.ledger.entries.countDocuments({ accountId: setting.accountId });
+  await waitUntilAtRest(fixture);
+  t.is(await fixture.readBalance(), '51');
+  const entries = await dependencies.ledger.entries.countDocuments({ accountId: fixture.accountId });
   t.is(entries, 6);
 });
 
-test('a claim that is credited but not yet settled outlives a Redis that lost its memory before the entry was at rest', async (t) => {
-  // Nobody reads the ledger yet, so that the entry is lost with Redis.
-  const setting = await useSetting(t, { balance: '0', readsLedger: false });
-  const { dependencies, stack } = setting;
-  const claim = await setting.claimAged();
+test('a claim that is credited but not settled survives a Redis that lost its data before the entry was settled', async (t) => {
+  // Nothing reads the ledger yet, so that the entry is lost with Redis.
+  const fixture = await createFixture(t, { balance: '0', readsLedger: false });
+  const { dependencies, stack } = fixture;
+  const claim = await fixture.claimWithAge();
   t.not(await creditClaim(dependencies, claim), 'released');
   await forgetAll(stack.redis);
-  t.is(await setting.readBalance(), '0');
+  t.is(await fixture.readBalance(), '0');
   t.is(await finishClaims(dependencies), 0);
-  t.is(await setting.readBalance(), '10');
-  setting.startReader();
-  await waitUntilAtRest(setting);
+  t.is(await fixture.readBalance(), '10');
+  fixture.startReader();
+  await waitUntilAtRest(fixture);
   t.is(await finishClaims(dependencies), 1);
-  t.true(await setting.isSettled(claim));
-  t.is(await setting.readBalance(), '10');
+  t.true(await fixture.isSettled(claim));
+  t.is(await fixture.readBalance(), '10');
 });
 
-test('a refill that is at rest is not credited again where Redis has forgotten it', async (t) => {
-  const setting = await useSetting(t);
-  const { dependencies, stack } = setting;
-  const claim = await setting.claimAged();
+test('a settled refill is not credited again if Redis has lost it', async (t) => {
+  const fixture = await createFixture(t);
+  const { dependencies, stack } = fixture;
+  const claim = await fixture.claimWithAge();
   t.not(await creditClaim(dependencies, claim), 'released');
-  await waitUntilAtRest(setting);
+  await waitUntilAtRest(fixture);
   await forgetAll(stack.redis);
   t.is(await finishClaims(dependencies), 1);
-  t.is(await setting.readBalance(), '11');
+  t.is(await fixture.readBalance(), '11');
 });
 
-test('a young claim is left to the request that made it', async (t) => {
-  const setting = await useSetting(t);
-  // From a clock that is ahead, so that it stays young however slow this test is.
-  const claim = await setting.claimAged(-3_600_000);
-  t.is(await finishClaims(setting.dependencies), 0);
-  t.is(await setting.readBalance(), '1');
-  t.false(await setting.isSettled(claim));
+test('a recent claim is left to the request that made it', async (t) => {
+  const fixture = await createFixture(t);
+  // From a clock that is ahead, so that it stays recent however slow this test is.
+  const claim = await fixture.claimWithAge(-3_600_000);
+  t.is(await finishClaims(fixture.dependencies), 0);
+  t.is(await fixture.readBalance(), '1');
+  t.false(await fixture.isSettled(claim));
 });
 
-test('a claim that the balance cannot hold is released, and can no longer be credited', async (t) => {
-  const setting = await useSetting(t, { balance: '8999995' });
-  const { dependencies } = setting;
-  const claim = await setting.claimAged();
+test('a claim that would exceed the maximum balance is released, and can no longer be credited', async (t) => {
+  const fixture = await createFixture(t, { balance: '8999995' });
+  const { dependencies } = fixture;
+  const claim = await fixture.claimWithAge();
   t.is(await finishClaims(dependencies), 0);
   t.is((await dependencies.codes.find(claim.text))?.redeemed, null);
-  // Whoever still holds the old claim finds it withdrawn, even when there is room again.
-  await setting.stack.redis.hset(redisKeys.account(setting.accountId), 'bal', '0');
+  // A process that still has the old claim finds it withdrawn, even when the balance allows it again.
+  await fixture.stack.redis.hset(redisKeys.account(fixture.accountId), 'bal', '0');
   t.is(await creditClaim(dependencies, claim), 'released');
-  t.is(await setting.readBalance(), '0');
-  t.truthy(await dependencies.codes.claim(claim.text, setting.accountId, randomUUID()));
+  t.is(await fixture.readBalance(), '0');
+  t.truthy(await dependencies.codes.claim(claim.text, fixture.accountId, randomUUID()));
 });
 
-test('a release that a crash cut off is made good, and a refill that was credited cannot be withdrawn', async (t) => {
-  const setting = await useSetting(t);
-  const { dependencies, accountId, stack } = setting;
-  const cut = await setting.claimAged();
-  t.true(await withdrawRefill(stack.redis, accountId, cut.refillId));
+test('a release that a crash interrupted is completed, and a refill that was credited cannot be withdrawn', async (t) => {
+  const fixture = await createFixture(t);
+  const { dependencies, accountId, stack } = fixture;
+  const interrupted = await fixture.claimWithAge();
+  t.true(await withdrawRefill(stack.redis, accountId, interrupted.refillId));
   await finishClaims(dependencies);
-  t.is((await dependencies.codes.find(cut.text))?.redeemed, null);
-  t.is(await setting.readBalance(), '1');
+  t.is((await dependencies.codes.find(interrupted.text))?.redeemed, null);
+  t.is(await fixture.readBalance(), '1');
 
-  const credited = await setting.claimAged();
+  const credited = await fixture.claimWithAge();
   t.not(await creditClaim(dependencies, credited), 'released');
   t.false(await withdrawRefill(stack.redis, accountId, credited.refillId));
 });
 
-test('a claim that cannot be finished does not hold up the others', async (t) => {
-  const setting = await useSetting(t);
-  const { dependencies, stack } = setting;
-  const orphan = await setting.claimAged();
+test('a claim that cannot be finished does not block the others', async (t) => {
+  const fixture = await createFixture(t);
+  const { dependencies, stack } = fixture;
+  const orphan = await fixture.claimWithAge();
   await stack.mongo.db
     .collection<RefillCodeDocument>('refill_codes')
     .updateOne({ _id: orphan.codeId }, { $set: { 'redeemed.accountId': 'nobody' } });
-  await setting.claimAged();
+  await fixture.claimWithAge();
   await finishClaims(dependencies);
-  t.is(await setting.readBalance(), '11');
+  t.is(await fixture.readBalance(), '11');
 });
 
-test('what is looked for is found by its index', async (t) => {
-  const { stack } = await useSetting(t);
+test('unsettled claims are found through their index', async (t) => {
+  const { stack } = await createFixture(t);
   const plan = await stack.mongo.db
     .collection('refill_codes')
     .find({ 'redeemed.settled': false, 'redeemed.at': { $lt: new Date() } })

@@ -4,7 +4,7 @@ import { redeemCode } from '../../../shared/refills/redeem-code.ts';
 import { RefillCodeStore } from '../../../shared/refills/refill-code-store.ts';
 import { openBooks } from '../../support/books.ts';
 
-test('a code whose redeemer was cut off before crediting is credited when it is sent again, once and to its claimer alone', async (t) => {
+test('a code whose redeemer was cut off before crediting is credited when it is sent again, once and only to its claimer', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const codes = new RefillCodeStore(books.mongo.db);

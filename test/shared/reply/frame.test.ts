@@ -22,7 +22,7 @@ const frame = fc.record({
   payload: fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
 });
 
-test('any frames of one message come out as they went in', (t) => {
+test('frames in one message are decoded as they were encoded', (t) => {
   fc.assert(
     fc.property(fc.array(frame, { maxLength: 8 }), (frames: Frame[]) => {
       t.deepEqual(decodeFrames(Buffer.concat(frames.map(encodeFrame))), frames);
@@ -31,7 +31,7 @@ test('any frames of one message come out as they went in', (t) => {
   t.pass();
 });
 
-test('kinds keep the bytes that kept frames of earlier releases have', (t) => {
+test('frame kinds keep the bytes used by stored frames of earlier releases', (t) => {
   const byteOf = (kind: Frame['kind']): number | undefined =>
     encodeFrame({
       requestId: randomUUID(),
@@ -44,7 +44,7 @@ test('kinds keep the bytes that kept frames of earlier releases have', (t) => {
   t.deepEqual(frameKinds.map(byteOf), [0, 1, 3, 4, 5, 6, 7, 8, 9]);
 });
 
-test('a cut or foreign message is an error, never a frame', (t) => {
+test('a truncated or foreign message is an error, never a frame', (t) => {
   const bytes = encodeFrame({
     requestId: randomUUID(),
     attempt: 1,
@@ -58,7 +58,7 @@ test('a cut or foreign message is an error, never a frame', (t) => {
   t.throws(() => decodeFrames(Buffer.alloc(64)), { instanceOf: RangeError });
 });
 
-test('an offer says its length, to the byte', (t) => {
+test('an offer states its exact length in bytes', (t) => {
   fc.assert(
     fc.property(fc.nat(2 ** 32 - 1), (length) => {
       t.is(decodeOffer(encodeOffer(length)), length);
@@ -67,7 +67,7 @@ test('an offer says its length, to the byte', (t) => {
   t.throws(() => encodeOffer(2 ** 32), { instanceOf: RangeError });
 });
 
-test('a frame whose payload follows its header in parts is the same as one in one buffer', (t) => {
+test('a frame whose payload follows its header in parts equals one in a single buffer', (t) => {
   fc.assert(
     fc.property(frame, fc.array(fc.uint8Array({ maxLength: 50 })), (one: Frame, parts) => {
       const payload = Buffer.concat(parts);

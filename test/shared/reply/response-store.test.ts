@@ -5,13 +5,13 @@ import test from 'ava';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { ResponseStore } from '../../../shared/reply/response-store.ts';
-import { StoredFramesStore } from '../../../shared/reply/stored-frames-store.ts';
+import { KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
 import { ObjectStore } from '../../../shared/storage/object-store.ts';
 import {
   createRequest,
   keepStream,
   makeFrame,
-  readStoredBytes,
+  readKeptBytes,
   useObjects,
 } from '../../support/kept-answers.ts';
 import { useRedis } from '../../support/use-redis.ts';
@@ -20,91 +20,91 @@ const redis = useRedis(test);
 
 const makeDeltas = (count: number): Buffer[] => Array.from({ length: count }, () => randomBytes(40_000));
 
-test('frames are in the object store byte for byte after they have moved, and no longer counted', async (t) => {
+test('frames that have moved are in the object store byte for byte, and no longer counted', async (t) => {
   const { objects } = await useObjects(t);
-  const frames = new StoredFramesStore(redis(), redis());
-  const answers = new ResponseStore(frames, objects);
+  const frames = new KeptFramesStore(redis(), redis());
+  const responses = new ResponseStore(frames, objects);
   const request = createRequest();
   const bytes = await keepStream(frames, request, makeDeltas(20));
   const before = await frames.readPart('frames', request, 0, bytes);
-  t.true(await answers.move('frames', request, bytes));
+  t.true(await responses.move('frames', request, bytes));
   const pieces: Buffer[] = [];
   for (let at = 0; at < bytes; at += 100_000)
-    pieces.push(await answers.readMovedFrames(request, bytes, at, 100_000));
+    pieces.push(await responses.readMovedFrames(request, bytes, at, 100_000));
   t.true(Buffer.concat(pieces).equals(before));
-  const { sum } = await readStoredBytes(redis(), request.accountId);
-  t.is(sum, await redis().strlen(redisKeys.storedFrames(request.accountId, request.requestId)));
+  const { sum } = await readKeptBytes(redis(), request.accountId);
+  t.is(sum, await redis().strlen(redisKeys.keptFrames(request.accountId, request.requestId)));
   t.true(sum! < 50);
 });
 
-test('what jobs keep is counted apart from what Idempotency-Keys do, until it has moved', async (t) => {
+test('bytes stored for jobs are counted separately from those for Idempotency-Keys, until they have moved', async (t) => {
   const { objects } = await useObjects(t);
-  const answers = new ResponseStore(new StoredFramesStore(redis(), redis()), objects);
+  const responses = new ResponseStore(new KeptFramesStore(redis(), redis()), objects);
   const request = { ...createRequest(), jobAttempt: 1 };
-  const read = () => readStoredBytes(redis(), request.accountId, 'jobStoredBytes');
-  const kept = await answers.keep(request, randomBytes(20_000));
+  const read = () => readKeptBytes(redis(), request.accountId, 'jobKeptBytes');
+  const kept = await responses.keep(request, randomBytes(20_000));
   if (!('size' in kept)) throw new Error('it is not in Redis');
   t.is((await read())['sum'], kept.size.bytes);
-  t.true(await answers.move('frames', request, kept.size.bytes));
+  t.true(await responses.move('frames', request, kept.size.bytes));
   t.true((await read())['sum']! < 50);
-  t.deepEqual(await readStoredBytes(redis(), request.accountId), {});
+  t.deepEqual(await readKeptBytes(redis(), request.accountId), {});
 });
 
-test('a copy that comes second neither fails nor harms what the first one stored', async (t) => {
+test('a second copy neither fails nor damages what the first one stored', async (t) => {
   const { objects } = await useObjects(t);
-  const frames = new StoredFramesStore(redis(), redis());
-  const answers = new ResponseStore(frames, objects);
+  const frames = new KeptFramesStore(redis(), redis());
+  const responses = new ResponseStore(frames, objects);
   const request = createRequest();
   const bytes = await keepStream(frames, request, makeDeltas(20));
   const before = await frames.readPart('frames', request, 0, bytes);
   const moved = await Promise.all([
-    answers.move('frames', request, bytes),
-    answers.move('frames', request, bytes),
+    responses.move('frames', request, bytes),
+    responses.move('frames', request, bytes),
   ]);
   t.is(moved.filter(Boolean).length, 1);
-  t.false(await answers.move('frames', request, bytes));
-  t.true((await answers.readMovedFrames(request, bytes, 0, bytes)).equals(before));
+  t.false(await responses.move('frames', request, bytes));
+  t.true((await responses.readMovedFrames(request, bytes, 0, bytes)).equals(before));
 });
 
-test('a copy that was begun before a further frame came, and ends last, harms nothing', async (t) => {
+test('a copy that started before a further frame arrived, and finishes last, damages nothing', async (t) => {
   const { objects } = await useObjects(t);
-  const frames = new StoredFramesStore(redis(), redis());
-  const answers = new ResponseStore(frames, objects);
+  const frames = new KeptFramesStore(redis(), redis());
+  const responses = new ResponseStore(frames, objects);
   const request = createRequest();
   const shorter = await keepStream(frames, request, makeDeltas(5));
   const late = makeFrame(request, 'result', 7, 'late');
   const { bytes: longer } = (await frames.append(request, 'result', late))!;
   const before = await frames.readPart('frames', request, 0, longer);
-  t.false(await answers.move('frames', request, shorter), 'it is not whole any more');
-  t.true(await answers.move('frames', request, longer));
-  t.false(await answers.move('frames', request, shorter));
-  t.true((await answers.readMovedFrames(request, longer, 0, longer)).equals(before));
+  t.false(await responses.move('frames', request, shorter), 'it is no longer complete');
+  t.true(await responses.move('frames', request, longer));
+  t.false(await responses.move('frames', request, shorter));
+  t.true((await responses.readMovedFrames(request, longer, 0, longer)).equals(before));
 });
 
-test('while the object store is away everything stays where it is, and moves when it is back', async (t) => {
+test('while the object store is away everything stays in Redis, and moves when it is back', async (t) => {
   const { objects, stop, start } = await useObjects(t);
-  const frames = new StoredFramesStore(redis(), redis());
-  const answers = new ResponseStore(frames, objects);
+  const frames = new KeptFramesStore(redis(), redis());
+  const responses = new ResponseStore(frames, objects);
   const [stream, whole] = [createRequest(), createRequest()];
   const bytes = await keepStream(frames, stream, makeDeltas(5));
   const before = await frames.readPart('frames', stream, 0, bytes);
   await stop();
-  await t.throwsAsync(answers.move('frames', stream, bytes));
+  await t.throwsAsync(responses.move('frames', stream, bytes));
   t.true((await frames.readPart('frames', stream, 0, bytes)).equals(before));
-  const answer = randomBytes(100_000);
-  const stored = await answers.put(whole, answer);
-  t.deepEqual(stored, { in: 'redis', bytes: answer.length });
-  t.true((await answers.read(whole, stored))!.equals(answer));
-  t.is((await readStoredBytes(redis(), whole.accountId))['sum'], answer.length);
+  const response = randomBytes(100_000);
+  const stored = await responses.put(whole, response);
+  t.deepEqual(stored, { in: 'redis', bytes: response.length });
+  t.true((await responses.read(whole, stored))!.equals(response));
+  t.is((await readKeptBytes(redis(), whole.accountId))['sum'], response.length);
   await start();
-  t.true(await answers.move('frames', stream, bytes));
-  t.true(await answers.move('answer', whole, answer.length));
-  t.true((await answers.readMovedFrames(stream, bytes, 0, bytes)).equals(before));
-  t.true((await answers.read(whole, stored))!.equals(answer), 'its reader finds it there');
-  t.deepEqual(await readStoredBytes(redis(), whole.accountId), {});
+  t.true(await responses.move('frames', stream, bytes));
+  t.true(await responses.move('answer', whole, response.length));
+  t.true((await responses.readMovedFrames(stream, bytes, 0, bytes)).equals(before));
+  t.true((await responses.read(whole, stored))!.equals(response), 'its reader finds it there');
+  t.deepEqual(await readKeptBytes(redis(), whole.accountId), {});
 });
 
-test('an object store that is there but does not answer is a 503 in time', async (t) => {
+test('an object store that is reachable but does not respond is a 503 in time', async (t) => {
   const silent = createServer((socket) => socket.unref()).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   t.teardown(() => silent.close());
@@ -120,15 +120,15 @@ test('an object store that is there but does not answer is a 503 in time', async
     ...credentials,
   });
   t.teardown(() => objects.close());
-  const answers = new ResponseStore(new StoredFramesStore(redis(), redis()), objects, 50);
-  const error = await t.throwsAsync(answers.readMovedFrames(createRequest(), 100, 0, 100));
+  const responses = new ResponseStore(new KeptFramesStore(redis(), redis()), objects, 50);
+  const error = await t.throwsAsync(responses.readMovedFrames(createRequest(), 100, 0, 100));
   t.is((error as AppError).code, 'service_unavailable');
 });
 
-test('moved frames that are gone or whose store is away are a 503, not a fault', async (t) => {
+test('moved frames that are gone, or whose store is away, are a 503, not an internal error', async (t) => {
   const { objects, stop } = await useObjects(t);
-  const answers = new ResponseStore(new StoredFramesStore(redis(), redis()), objects);
-  const read = () => answers.readMovedFrames(createRequest(), 100, 0, 100);
+  const responses = new ResponseStore(new KeptFramesStore(redis(), redis()), objects);
+  const read = () => responses.readMovedFrames(createRequest(), 100, 0, 100);
   await t.throwsAsync(read(), { message: /not there any more/ });
   await stop();
   await t.throwsAsync(read(), { message: /is away for the moment/ });

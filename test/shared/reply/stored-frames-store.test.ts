@@ -23,18 +23,18 @@ async function readAll(store: StoredFramesStore, request: HeldRequest): Promise<
   return await store.readPart('frames', request, 0, 2 ** 30);
 }
 
-test('frames that are kept without waiting for one another are kept in order, also where Redis does not know the script yet', async (t) => {
+test('frames that are stored concurrently are stored in order, even if Redis does not know the script yet', async (t) => {
   const store = createStore();
   const request = createRequest();
   await redis().script('FLUSH');
   const sequences = Array.from({ length: 300 }, (_, i) => i);
-  const kept: Promise<unknown>[] = [];
+  const appends: Promise<unknown>[] = [];
   for (const sequence of sequences) {
-    kept.push(store.append(request, 'delta', makeFrame(request, 'delta', sequence, `${sequence}`)));
-    // Some leave in one pipeline, others in one of their own.
+    appends.push(store.append(request, 'delta', makeFrame(request, 'delta', sequence, `${sequence}`)));
+    // Some are sent in one pipeline, others in their own.
     if (sequence % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
   }
-  await Promise.all(kept);
+  await Promise.all(appends);
   const frames = decodeFrames(await readAll(store, request));
   t.deepEqual(
     frames.map(({ sequence }) => sequence),
@@ -42,24 +42,26 @@ test('frames that are kept without waiting for one another are kept in order, al
   );
 });
 
-test('bytes are read from any place on, and nothing that is not there', async (t) => {
+test('bytes are read from any position, and none beyond the end', async (t) => {
   const store = createStore();
   const request = createRequest();
   t.deepEqual(await store.readFrames(request, 0, 100), { bytes: Buffer.alloc(0) });
   const bytes = await keepStream(store, request, [randomBytes(3_000), randomBytes(10)]);
   const whole = await readAll(store, request);
   t.is(whole.length, bytes);
-  for (const [from, most] of [
+  for (const [from, maxBytes] of [
     [0, 1],
     [17, 1_000],
     [bytes - 5, 100],
     [bytes, 100],
   ] as const) {
-    t.deepEqual(await store.readFrames(request, from, most), { bytes: whole.subarray(from, from + most) });
+    t.deepEqual(await store.readFrames(request, from, maxBytes), {
+      bytes: whole.subarray(from, from + maxBytes),
+    });
   }
 });
 
-test('frames that have moved leave a few bytes, which say how many moved to a reader at any place', async (t) => {
+test('frames that have moved leave a few bytes, which report how many moved to a reader at any position', async (t) => {
   const store = createStore();
   const request = createRequest();
   const bytes = await keepStream(store, request, [randomBytes(3_000)]);
@@ -69,13 +71,13 @@ test('frames that have moved leave a few bytes, which say how many moved to a re
     t.deepEqual(await store.readFrames(request, from, 100), { movedBytes: bytes });
   const key = redisKeys.storedFrames(request.accountId, request.requestId);
   t.true((await redis().strlen(key)) < 50);
-  t.true(Math.abs((await redis().ttl(key)) - ttl) <= 2, 'it lives as long as before');
-  // A frame that comes late changes nothing of that.
+  t.true(Math.abs((await redis().ttl(key)) - ttl) <= 2, 'it expires at the same time as before');
+  // A late frame does not change that.
   await store.append(request, 'error', makeFrame(request, 'error', 0, '{}', 9));
   t.deepEqual(await store.readFrames(request, 0, 100), { movedBytes: bytes });
 });
 
-test('frames to which another came while they were copied stay', async (t) => {
+test('frames stay if another was added while they were copied', async (t) => {
   const store = createStore();
   const request = createRequest();
   const bytes = await keepStream(store, request, [randomBytes(3_000)]);
@@ -85,7 +87,7 @@ test('frames to which another came while they were copied stay', async (t) => {
   t.deepEqual(await readAll(store, request), before);
 });
 
-test('a failure is kept for minutes, since nobody is given it again; an answer for longer than its claim', async (t) => {
+test('a failure is stored for minutes, since it is never replayed; a response is stored for longer than its claim', async (t) => {
   const store = createStore();
   const [failed, answered] = [createRequest(), createRequest()];
   for (const request of [failed, answered]) {
@@ -102,11 +104,11 @@ test('a failure is kept for minutes, since nobody is given it again; an answer f
   const { sum, ...buckets } = await readStoredBytes(redis(), failed.accountId);
   t.is(sum, (await readAll(store, failed)).length);
   const [[expiresAt, bytes]] = Object.entries(buckets) as [[string, number]];
-  t.is(sum, bytes, 'all of it is counted where it expires');
+  t.is(sum, bytes, 'all of it is counted at its expiry');
   t.true(Math.abs(Number(expiresAt) - Date.now() / 1_000 - short) < 5);
 });
 
-test('whatever is kept, moved or replaced, what is counted for an account is what Redis holds for it', async (t) => {
+test('whatever is stored, moved or replaced, the bytes counted for an account are those that Redis holds for it', async (t) => {
   const store = createStore();
   const step = fc.record({
     which: fc.nat(3),
@@ -144,7 +146,7 @@ test('whatever is kept, moved or replaced, what is counted for an account is wha
   );
 });
 
-test('a delta past the bound of one answer is not kept; the end of the answer is', async (t) => {
+test('a delta above the limit of one response is not stored; the end of the response is', async (t) => {
   const store = createStore();
   const request = createRequest();
   const key = redisKeys.storedFrames(request.accountId, request.requestId);
@@ -156,7 +158,7 @@ test('a delta past the bound of one answer is not kept; the end of the answer is
   t.truthy(await store.append(request, 'error', makeFrame(request, 'error', 2, '{}')));
 });
 
-test('what one account has under way in Redis is bounded, and so are whole answers that the object store did not take', async (t) => {
+test("an account's in-flight bytes in Redis are limited, and so are whole responses that the object store did not accept", async (t) => {
   const store = createStore();
   const request = createRequest();
   await store.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'worker'));
@@ -167,7 +169,7 @@ test('what one account has under way in Redis is bounded, and so are whole answe
   t.truthy(await store.append(other, 'delta', makeFrame(other, 'delta', 1, Buffer.alloc(200))));
 });
 
-test('what has expired is not counted against an account for ever', async (t) => {
+test('expired bytes do not count against an account forever', async (t) => {
   const store = createStore();
   const request = createRequest();
   await pretendStored(redis(), request.accountId, maxStoredBytesInFlight + 1, -20);

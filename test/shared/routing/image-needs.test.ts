@@ -8,7 +8,7 @@ import {
   type ImageAsk,
 } from '../../../shared/routing/image-needs.ts';
 
-/** Every route that the tests speak of, by the name of its model. */
+/** Every route used in the tests, by the name of its model. */
 const catalog = parseCatalog(
   `
 upstreams:
@@ -37,18 +37,18 @@ models:
 const routes = catalog.find('all')?.routes ?? [];
 const findRoute = (model: string) => routes.find((route) => route.model === model)!;
 
-const words: ImageAsk = { inputs: 0, inputBytes: null, hasMask: false, background: null };
-const serve = (ask: Partial<ImageAsk>, among = routes): string[] =>
-  findServingImageRoutes(among, { ...words, ...ask }).map(({ model }) => model);
+const promptOnly: ImageAsk = { inputs: 0, inputBytes: null, hasMask: false, background: null };
+const findServingModels = (request: Partial<ImageAsk>, candidates = routes): string[] =>
+  findServingImageRoutes(candidates, { ...promptOnly, ...request }).map(({ model }) => model);
 
-test('an image from words alone is made by every model but the one that edits', (t) => {
+test('an image without inputs is made by every model except the one that only edits', (t) => {
   t.deepEqual(
-    serve({}),
+    findServingModels({}),
     routes.map(({ model }) => model).filter((model) => model !== 'demo-image-edit'),
   );
 });
 
-test('images to edit go to the models that take so many', (t) => {
+test('images to edit go to the models that accept that many', (t) => {
   const one = [
     'gemini-image',
     'gemini-lenient',
@@ -58,41 +58,43 @@ test('images to edit go to the models that take so many', (t) => {
     'single',
     'demo-image-edit',
   ];
-  t.deepEqual(serve({ inputs: 1 }), one);
+  t.deepEqual(findServingModels({ inputs: 1 }), one);
   t.deepEqual(
-    serve({ inputs: 2 }),
+    findServingModels({ inputs: 2 }),
     one.filter((model) => model !== 'dall-e-2'),
   );
 });
 
-test('a mask goes to the models that know it; one that drops it serves where no other does', (t) => {
+test('a mask goes to the models that support it; one that drops it serves if no other does', (t) => {
   const masked = { inputs: 1, hasMask: true };
-  t.deepEqual(serve(masked), ['gpt-image-1', 'dall-e-2', 'flux', 'single', 'demo-image-edit']);
-  t.deepEqual(serve(masked, [findRoute('gemini-image'), findRoute('gemini-lenient')]), ['gemini-lenient']);
+  t.deepEqual(findServingModels(masked), ['gpt-image-1', 'dall-e-2', 'flux', 'single', 'demo-image-edit']);
+  t.deepEqual(findServingModels(masked, [findRoute('gemini-image'), findRoute('gemini-lenient')]), [
+    'gemini-lenient',
+  ]);
 });
 
-test('Gemini is left out where the images are over 20 MB in base64', (t) => {
+test('Gemini is excluded if the images are over 20 MB in base64', (t) => {
   const inputs = { inputs: 1, inputBytes: 15_000_000 };
-  t.true(serve(inputs).includes('gemini-image'));
-  t.false(serve({ ...inputs, inputBytes: 15_000_001 }).includes('gemini-image'));
+  t.true(findServingModels(inputs).includes('gemini-image'));
+  t.false(findServingModels({ ...inputs, inputBytes: 15_000_001 }).includes('gemini-image'));
 });
 
-test('a transparent background is asked only of models that make one', (t) => {
-  t.deepEqual(serve({ background: 'transparent' }), ['gpt-image-1', 'flux', 'single']);
-  t.true(serve({ background: 'opaque' }).includes('dall-e-3'));
+test('a transparent background is requested only from models that support it', (t) => {
+  t.deepEqual(findServingModels({ background: 'transparent' }), ['gpt-image-1', 'flux', 'single']);
+  t.true(findServingModels({ background: 'opaque' }).includes('dall-e-3'));
 });
 
-test('what a route cannot do is told by the field and a reason', (t) => {
-  const ask = { ...words, inputs: 1, hasMask: true };
-  t.like(findUnmetImageNeed(findRoute('gemini-image'), ask), {
+test('an unsupported feature of a route is reported with its field and a reason', (t) => {
+  const request = { ...promptOnly, inputs: 1, hasMask: true };
+  t.like(findUnmetImageNeed(findRoute('gemini-image'), request), {
     field: 'mask',
     why: 'takes no mask and edits whole images',
   });
-  t.like(findUnmetImageNeed(findRoute('demo-image-edit'), words), { field: 'image_url' });
-  t.is(findUnmetImageNeed(findRoute('gpt-image-1'), ask), null);
+  t.like(findUnmetImageNeed(findRoute('demo-image-edit'), promptOnly), { field: 'image_url' });
+  t.is(findUnmetImageNeed(findRoute('gpt-image-1'), request), null);
 });
 
-test('several images are as many calls where a model makes one a call, or its server knows no n', (t) => {
+test('several images are as many calls if a model makes one per call or its server does not know n', (t) => {
   const calls = routes.map((route) => [route.model, countImageCalls(route, 3)]);
   t.deepEqual(Object.fromEntries(calls), {
     'gemini-image': 3,

@@ -2,12 +2,16 @@ import test from 'ava';
 import { countSlots } from '../../../shared/routing/route-candidate.ts';
 import { createRoute } from '../../support/routing.ts';
 
-test('routes take as many calls at once as the tightest of their bounds allow, and of several upstreams the sum', (t) => {
+test('routes allow as many concurrent calls as their tightest limit, and several upstreams the sum', (t) => {
   const apiKeys = ['k1', 'k2', 'k3'];
   t.is(countSlots([createRoute('a', { maxConcurrency: 8 })]), 8);
   t.is(countSlots([createRoute('a', { maxConcurrency: 64, maxConcurrencyPerKey: 5, apiKeys })]), 15);
   t.is(countSlots([createRoute('a', { maxConcurrency: 12, maxConcurrencyPerKey: 5, apiKeys })]), 12);
-  t.is(countSlots([createRoute('a', { maxConcurrencyPerKey: 5 })]), 5, 'without a key there is one way');
+  t.is(
+    countSlots([createRoute('a', { maxConcurrencyPerKey: 5 })]),
+    5,
+    'without a key there is one candidate',
+  );
   t.is(countSlots([createRoute('a', { routeConcurrency: 3 })]), 3);
   const shared = { upstream: 'both', maxConcurrency: 10 };
   t.is(countSlots([createRoute('a', shared), createRoute('b', { ...shared, routeConcurrency: 2 })]), 10);

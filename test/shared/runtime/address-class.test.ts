@@ -2,7 +2,9 @@ import test from 'ava';
 import fc from 'fast-check';
 import { isPublicAddress } from '../../../shared/runtime/address-class.ts';
 
-/** First and last addresses of what IANA's two registries of special purposes list, and what else is not for hosts. */
+/**
+ * First and last addresses of the ranges in IANA's two special-purpose registries, and others that are not for hosts.
+ */
 const notPublic: Record<string, readonly string[]> = {
   'this network': ['0.0.0.0', '0.0.0.1', '0.255.255.255'],
   'private use': [
@@ -13,7 +15,7 @@ const notPublic: Record<string, readonly string[]> = {
     '192.168.0.0',
     '192.168.255.255',
   ],
-  'shared by carriers': ['100.64.0.0', '100.100.100.200', '100.127.255.255'],
+  'carrier-grade NAT': ['100.64.0.0', '100.100.100.200', '100.127.255.255'],
   loopback: ['127.0.0.0', '127.0.0.1', '127.255.255.255'],
   'link-local': ['169.254.0.0', '169.254.169.254', '169.254.170.2', '169.254.255.255'],
   'IETF protocols': ['192.0.0.0', '192.0.0.192', '192.0.0.255'],
@@ -24,7 +26,7 @@ const notPublic: Record<string, readonly string[]> = {
   multicast: ['224.0.0.0', '239.255.255.255'],
   reserved: ['240.0.0.0', '255.255.255.254'],
   broadcast: ['255.255.255.255'],
-  'the host agent of Azure': ['168.63.129.16'],
+  "Azure's host agent": ['168.63.129.16'],
   'unspecified and loopback, IPv6': ['::', '::1'],
   'IPv4-compatible': ['::127.0.0.1', '::8.8.8.8', '::a9fe:a9fe'],
   'IPv4-mapped': ['::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:8.8.8.8', '::FFFF:a9fe:a9fe'],
@@ -50,7 +52,7 @@ const notPublic: Record<string, readonly string[]> = {
   'link-local, IPv6': ['fe80::', 'fe80::1', 'febf:ffff::1'],
   'site-local': ['fec0::', 'fec0::1', 'feff:ffff::1'],
   'multicast, IPv6': ['ff00::', 'ff02::1', 'ff0e::1'],
-  'not given out': ['4000::1', '8000::1', 'e000::1', '1::1', '200::1', '400::1'],
+  'not assigned': ['4000::1', '8000::1', 'e000::1', '1::1', '200::1', '400::1'],
 };
 
 const isPublic: readonly string[] = [
@@ -89,7 +91,7 @@ test('public addresses are public, right up to the bounds of the special ranges'
   for (const address of isPublic) t.true(isPublicAddress(address), address);
 });
 
-test('an address within an interface is not public, and nothing that is no address is', (t) => {
+test('an address with a zone index is not public, nor is text that is not an address', (t) => {
   const texts = [
     '',
     'localhost',
@@ -105,7 +107,7 @@ test('an address within an interface is not public, and nothing that is no addre
   for (const text of [...texts, '2606:4700::1%eth0', 'fe80::1%1']) t.false(isPublicAddress(text), text);
 });
 
-test('no IPv6 address that carries an IPv4 address is public, whatever it carries', (t) => {
+test('an IPv6 address that embeds an IPv4 address is never public, whatever it embeds', (t) => {
   const octet = fc.integer({ min: 0, max: 255 });
   fc.assert(
     fc.property(fc.tuple(octet, octet, octet, octet), (octets) => {

@@ -6,7 +6,7 @@ const kB = 1024;
 
 const memoryOf = ({ bytes }: PooledBuffer): ArrayBufferLike => bytes.buffer;
 
-test('a buffer is as long as was asked for', (t) => {
+test('a buffer has the requested length', (t) => {
   const pool = new BufferPool(1024 * kB);
   fc.assert(
     fc.property(fc.nat(300 * kB), (length) => {
@@ -17,7 +17,7 @@ test('a buffer is as long as was asked for', (t) => {
   );
 });
 
-test('a buffer that was given back is lent again to who needs as much, or not very much less', (t) => {
+test('a returned buffer is lent again for a similar or slightly smaller length', (t) => {
   const pool = new BufferPool(8 * 1024 * kB);
   const large = pool.lend(4 * 1024 * kB);
   const medium = pool.lend(512 * kB);
@@ -26,11 +26,11 @@ test('a buffer that was given back is lent again to who needs as much, or not ve
   const small = pool.lend(100 * kB);
   t.is(memoryOf(small), memoryOf(medium), 'the smaller of those that are large enough');
   const tiny = pool.lend(64 * kB);
-  t.not(memoryOf(tiny), memoryOf(large), 'one that is far larger is left');
+  t.not(memoryOf(tiny), memoryOf(large), 'one that is far larger is not used');
   t.is(memoryOf(pool.lend(600 * kB)), memoryOf(large));
 });
 
-test('what is given back twice is lent once', (t) => {
+test('a buffer that is returned twice is lent once', (t) => {
   const pool = new BufferPool(1024 * kB);
   const first = pool.lend(100 * kB);
   first.release();
@@ -40,13 +40,13 @@ test('what is given back twice is lent once', (t) => {
   t.not(memoryOf(pool.lend(100 * kB)), memoryOf(second));
 });
 
-test('what was not lent may be given back', (t) => {
+test('a buffer that was not lent may be returned', (t) => {
   const own = ownBuffer(Buffer.from('abc'));
   own.release();
   t.is(own.bytes.toString(), 'abc');
 });
 
-test('what the work returns is returned, and its error is thrown', async (t) => {
+test('the result of the work is returned, and its error is thrown', async (t) => {
   const pool = new BufferPool(1024 * kB);
   t.is(await pool.use(3, (buffer) => buffer.write('abc')), 3);
   await t.throwsAsync(
@@ -57,7 +57,7 @@ test('what the work returns is returned, and its error is thrown', async (t) => 
   );
 });
 
-test('no more is kept than was allowed: what was given back first makes room', (t) => {
+test('no more than the maximum is kept: the buffer returned first is dropped', (t) => {
   const pool = new BufferPool(300 * kB);
   const lent = [1, 2, 3].map(() => pool.lend(128 * kB));
   const tooLarge = pool.lend(512 * kB);
@@ -70,7 +70,7 @@ test('no more is kept than was allowed: what was given back first makes room', (
   t.not(memoryOf(pool.lend(512 * kB)), memoryOf(tooLarge));
 });
 
-test('a buffer is lent to one at a time, and never again once its work failed', async (t) => {
+test('a buffer is lent once at a time, and never again after its work failed', async (t) => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('borrow' as const), length: fc.integer({ min: 0, max: 600 * kB }) }),
     fc.record({ kind: fc.constantFrom('give' as const, 'fail' as const), which: fc.nat() }),

@@ -10,7 +10,7 @@ import test, { type ExecutionContext } from 'ava';
 const program = fileURLToPath(new URL('log-lines.js', import.meta.url));
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
-onLinux('a process whose stdout is on a full disk goes on, and ends when it is to', async (t) => {
+onLinux('a process whose stdout is on a full disk keeps running, and exits when asked to', async (t) => {
   const child = spawn(process.execPath, [program, '20'], {
     stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe', 'ipc'],
   });
@@ -19,19 +19,19 @@ onLinux('a process whose stdout is on a full disk goes on, and ends when it is t
   t.deepEqual([code, stderr], [0, '']);
 });
 
-test('a process whose output nobody reads goes on with bounded memory; once it is read, lost lines are counted', async (t) => {
+test('a process whose output is not read continues with bounded memory; once it is read, lost lines are counted', async (t) => {
   const lines = 60_000;
   const child = spawn(process.execPath, [program, String(lines)], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   t.teardown(() => child.kill('SIGKILL'));
-  // All are logged, and it still answers, before any is read.
+  // All lines are logged, and the process still responds, before any is read.
   const [{ grownBytes }] = (await once(child, 'message')) as [{ grownBytes: number }];
   t.true(grownBytes < 40_000_000, `grew by ${grownBytes}`);
   const output = (await text(child.stdout!)).trimEnd().split('\n');
   const entries = output.map((line) => JSON.parse(line) as { n?: number; msg: string; lines?: number });
   const kept = entries.flatMap(({ n }) => (n === undefined ? [] : [n]));
-  // The pipe takes some before it is read, which makes room for some of the later ones.
+  // The pipe takes some before it is read, which leaves space for some of the later ones.
   t.deepEqual(
     kept.slice(0, 1_000),
     Array.from({ length: 1_000 }, (_, n) => n),
@@ -49,7 +49,7 @@ test('a process whose output nobody reads goes on with bounded memory; once it i
 const runtime = (file: string): string =>
   JSON.stringify(new URL(`../../../shared/runtime/${file}.js`, import.meta.url));
 
-/** Logs far more than its reader, which reads nothing, leaves room for, and is ready. */
+/** Logs far more than fits while its reader reads nothing, and is then ready. */
 const loudProgram = `
   import { runProcess } from ${runtime('lifecycle')};
   import { createLogger } from ${runtime('logger')};
@@ -57,20 +57,20 @@ const loudProgram = `
     const log = createLogger('test', 'info');
     for (let n = 0; n < 500; n += 1) log.info({ text: 'x'.repeat(2_000) }, 'a line');
     setInterval(() => undefined, 60_000);
-    // By then some was written, and the rest was refused or waits in a thread.
+    // By then some lines are written, and the others are refused or wait in a thread.
     setTimeout(() => process.send('ready'), 100);
     process.on('message', () => { throw new Error('out of nowhere'); });
     return { running: { stop: async () => undefined }, log };
   });`;
 
-/** What its stdout leads to: `npm start` gives its parts sockets, shells give pipes. */
+/** The kinds of stdout: `npm start` gives its parts sockets, shells give pipes. */
 const outputs = {
   socket: () => 'pipe' as const,
   pipe: (t: ExecutionContext) => {
     const folder = mkdtempSync(join(tmpdir(), 'mg-test-'));
     t.teardown(() => rmSync(folder, { recursive: true, force: true }));
     spawnSync('mkfifo', [join(folder, 'log')]);
-    // Both ends: nobody reads, and yet there is a reader.
+    // Both ends: nothing is read, and yet there is a reader.
     const fd = openSync(join(folder, 'log'), 'r+');
     t.teardown(() => closeSync(fd));
     return fd;
@@ -80,9 +80,9 @@ const outputs = {
 for (const [kind, open] of Object.entries(outputs)) {
   for (const [how, end, code] of [
     ['SIGTERM', (child: ChildProcess) => child.kill('SIGTERM'), 0],
-    ['an error that nothing handles', (child: ChildProcess) => child.send('throw'), 1],
+    ['an unhandled error', (child: ChildProcess) => child.send('throw'), 1],
   ] as const) {
-    test(`a process whose log is a ${kind} that nobody reads ends at ${how}`, async (t) => {
+    test(`a process whose log is a ${kind} that is not read exits on ${how}`, async (t) => {
       const child = spawn(process.execPath, ['--input-type=module', '--eval', loudProgram], {
         stdio: ['ignore', open(t), 'inherit', 'ipc'],
       });

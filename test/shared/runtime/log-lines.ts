@@ -1,5 +1,5 @@
-// For tests of what becomes of log lines: `node log-lines.js <lines>` logs so many of 500 bytes, tells its parent, and ends
-// when nothing is left to write.
+// For tests of log lines: `node log-lines.js <lines>` logs this many lines of 500 bytes, notifies its parent, and exits
+// when everything is written.
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 

@@ -6,7 +6,7 @@ import test from 'ava';
 
 const logger = new URL('../../../shared/runtime/logger.js', import.meta.url).href;
 
-test('a command that Redis refused is logged without what it was given', (t) => {
+test('a command that Redis refused is logged without its arguments', (t) => {
   const program = `
     import { createLogger } from '${logger}';
     const command = { name: 'evalsha', args: ['the-secret'] };
@@ -31,7 +31,7 @@ test('a Cluster that refused the password is logged without the password', (t) =
   t.notRegex(stdout, /the-secret/);
 });
 
-test('a full disk under the log ends no process, and does not keep it from ending', async (t) => {
+test('a full log disk neither ends the process nor keeps it from exiting', async (t) => {
   const full = openSync('/dev/full', 'w');
   t.teardown(() => closeSync(full));
   const program = `
@@ -54,7 +54,7 @@ test('a full disk under the log ends no process, and does not keep it from endin
   t.deepEqual(await exited, [7, null]);
 });
 
-test('of lines that nobody reads a bounded part is kept, and the log says how many were lost', async (t) => {
+test('a limited number of unread lines is kept, and the log says how many were lost', async (t) => {
   const program = `
     import { createLogger } from '${logger}';
     const log = createLogger('test', 'info');
@@ -68,7 +68,7 @@ test('of lines that nobody reads a bounded part is kept, and the log says how ma
   const entries = lines.map((line) => JSON.parse(line) as { level: string; msg: string; lines?: number });
   const kept = entries.filter(({ msg }) => msg === 'much').length;
   const lost = entries.filter(({ msg }) => msg === 'log lines were lost');
-  // 4 MB in 10 KB each, and what the pipe itself holds.
+  // 4 MB in 10 KB each, and the capacity of the pipe itself.
   t.true(kept >= 390 && kept < 450, `${kept} lines`);
   t.is(
     lost.reduce((sum, { lines: count }) => sum + count!, 0),

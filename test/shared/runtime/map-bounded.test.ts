@@ -3,28 +3,28 @@ import { mapBounded } from '../../../shared/runtime/map-bounded.ts';
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-test('no more are under way than the bound, and the results are in the order of the items', async (t) => {
+test('concurrency stays within the limit, and the results are in the order of the items', async (t) => {
   for (const count of [0, 1, 3, 10]) {
-    let inFlight = 0;
-    let most = 0;
+    let running = 0;
+    let maxRunning = 0;
     const items = Array.from({ length: count }, (_, i) => i);
     const results = await mapBounded(items, 3, async (item) => {
-      inFlight += 1;
-      most = Math.max(most, inFlight);
-      // The later ones are the first to end.
+      running += 1;
+      maxRunning = Math.max(maxRunning, running);
+      // The later ones finish first.
       for (let i = item; i < count; i++) await settle();
-      inFlight -= 1;
+      running -= 1;
       return item * 2;
     });
     t.deepEqual(
       results,
       items.map((item) => item * 2),
     );
-    t.is(most, Math.min(3, count));
+    t.is(maxRunning, Math.min(3, count));
   }
 });
 
-test('after a failure no more are started', async (t) => {
+test('nothing more is started after a failure', async (t) => {
   const started: number[] = [];
   const failing = mapBounded([1, 2, 3, 4, 5], 2, async (item) => {
     started.push(item);

@@ -3,7 +3,7 @@ import test from 'ava';
 import type { Logger } from '../../../shared/runtime/logger.ts';
 import { runInBackground } from '../../../shared/runtime/run-in-background.ts';
 
-test('work in the background that fails is logged with what it was, and ends nothing', async (t) => {
+test('failed background work is logged with its name and does not end the process', async (t) => {
   const logged: unknown[] = [];
   const log = {
     error: (fields: object, text: string) => logged.push([fields, text]),

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { shorten } from '../../../shared/runtime/shorten.ts';
 
-test('a long text is shown by its first 200 characters, and none of them is halved', (t) => {
+test('a long text is shortened to its first 200 characters without splitting one', (t) => {
   t.is(shorten('short'), 'short');
   t.is(shorten('a'.repeat(200)), 'a'.repeat(200));
   t.is(shorten('a'.repeat(201)), `${'a'.repeat(200)}…`);

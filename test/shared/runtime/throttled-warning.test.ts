@@ -1,7 +1,7 @@
 import test from 'ava';
 import { createThrottledWarning } from '../../../shared/runtime/throttled-warning.ts';
 
-test('one warning per interval is passed on, and the next one says how many were left out', (t) => {
+test('one warning per interval is logged, and the next one reports how many were suppressed', (t) => {
   const warned: [string, object][] = [];
   let nowMs = 5;
   const warn = createThrottledWarning((line, fields: object) => warned.push([line, fields]), {

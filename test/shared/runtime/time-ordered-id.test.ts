@@ -2,15 +2,15 @@ import test from 'ava';
 import { validate, version } from 'uuid';
 import { createTimeOrderedId } from '../../../shared/runtime/time-ordered-id.ts';
 
-test('ids are UUIDs of version 7, never one twice, and each sorts after those before it', (t) => {
-  // Many more than come in a millisecond, and than randomness is asked for at once.
+test('ids are UUIDs of version 7, never repeated, and each sorts after those before it', (t) => {
+  // Many more than are created in a millisecond, and than one batch of randomness covers.
   const ids = Array.from({ length: 20_000 }, createTimeOrderedId);
   t.true(ids.every((id) => validate(id) && version(id) === 7));
   t.is(new Set(ids).size, ids.length);
   t.deepEqual(ids.toSorted(), ids);
 });
 
-test('an id tells the millisecond in which it was made', (t) => {
+test('an id contains the millisecond in which it was created', (t) => {
   const before = Date.now();
   const id = createTimeOrderedId();
   const ms = Number.parseInt(id.replace('-', '').slice(0, 12), 16);

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { dist } from '../../../scripts/start/paths.ts';
 
-/** Every program ends with one `fatal` line at the first error that nothing handles. */
+/** Every program exits with one `fatal` line at the first unhandled error. */
 
 interface Ended {
   readonly code: number | null;
@@ -23,7 +23,10 @@ interface FatalLine {
   readonly err: { readonly message: string; readonly stack: string };
 }
 
-/** Runs in the program before its own code: as soon as that has begun, an error comes out of nowhere. */
+/**
+ * Runs in the program before its own code: throws an unrelated error as soon as the program handles uncaught
+ * exceptions.
+ */
 const plant = (fault: string): string => {
   const wait = `const wait = () => process.listenerCount('uncaughtException') > 0 ? strike() : setImmediate(wait); wait();`;
   return `data:text/javascript,${encodeURIComponent(`function strike() { ${fault} } ${wait}`)}`;
@@ -39,7 +42,7 @@ async function run(
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
   const child = spawn(process.execPath, args, {
-    // Nothing answers there: a program that went on would wait.
+    // Nothing responds there: a program that continued would wait.
     env: {
       PATH: process.env['PATH'],
       DATA_DIR: dir,
@@ -103,18 +106,18 @@ for (const { role, entry, args = [], log = 'stderr' } of programs) {
 const runtime = (file: string): string =>
   JSON.stringify(new URL(`../../../shared/runtime/${file}.js`, import.meta.url));
 
-test('the line is written although the reader of the log is behind', async (t) => {
+test('the line is written even if the reader of the log is behind', async (t) => {
   const program = `
     import { logUncaught } from ${runtime('log-uncaught')};
     import { createLogger } from ${runtime('logger')};
-    // Longer than a busy machine keeps the reader from reading.
+    // Longer than a busy machine delays the reader.
     logUncaught('test', 1, 60_000);
     const log = createLogger('test', 'info');
     for (let i = 0; i < 100; i++) log.info({ text: 'x'.repeat(10_000) }, 'much');
     setImmediate(() => { process.stderr.write('thrown'); throw new Error('out of nowhere'); });`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'pipe' });
   const exited = once(child, 'exit');
-  // Nothing of its log is read until it has thrown.
+  // Its log is not read until it has thrown.
   await once(child.stderr, 'data');
   const output = await text(child.stdout);
   t.deepEqual(await exited, [1, null]);
@@ -122,18 +125,18 @@ test('the line is written although the reader of the log is behind', async (t) =
   t.is(output.split('\n').filter((line) => line.includes('"msg":"much"')).length, 100);
 });
 
-test('what was thrown is logged where it is no error, and a report that fails ends the process all the same', async (t) => {
+test('a thrown value that is not an error is logged, and a failed report still ends the process', async (t) => {
   const program = (report: string, fault: string): string[] => [
     '--input-type=module',
     '--eval',
     `import { exitOnUncaught } from ${runtime('exit-on-uncaught')};
      exitOnUncaught(${report}); setInterval(() => undefined, 1_000); setImmediate(() => { ${fault} });`,
   ];
-  const told = await run(
+  const result = await run(
     t,
     program('({ message }, what) => console.log(what, message)', `throw { answer: 42 };`),
   );
-  t.like(told, { code: 1, stdout: 'uncaught exception thrown: { answer: 42 }\n' });
+  t.like(result, { code: 1, stdout: 'uncaught exception thrown: { answer: 42 }\n' });
   t.is((await run(t, program(`() => { throw new Error('full'); }`, 'throw new Error();'))).code, 1);
   t.is((await run(t, program(`() => Promise.reject(new Error('full'))`, 'throw new Error();'))).code, 1);
 });

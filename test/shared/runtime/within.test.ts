@@ -6,13 +6,13 @@ import { within } from '../../../shared/runtime/within.ts';
 const never = new Promise<string>(() => undefined);
 const longMs = 600_000;
 
-test('work that ends in time is its result, or its failure', async (t) => {
+test('work that finishes in time returns its result or its error', async (t) => {
   const late = (): never => t.fail();
   t.is(await within(longMs, Promise.resolve('done'), late), 'done');
   await t.throwsAsync(within(longMs, Promise.reject(new Error('broken')), late), { message: 'broken' });
 });
 
-test('of work that is late, what stands in for it is returned or thrown', async (t) => {
+test('for work that is late, the fallback is returned or thrown', async (t) => {
   t.is(await within(1, never, () => 'instead'), 'instead');
   const fail = (): never => {
     throw new Error('too late');
@@ -23,7 +23,7 @@ test('of work that is late, what stands in for it is returned or thrown', async 
   t.is(error.message, 'the look-up took longer than 1 ms');
 });
 
-test('work that fails after nobody waits for it any more harms nothing', async (t) => {
+test('work that fails after it is no longer awaited has no effect', async (t) => {
   let fail!: (error: Error) => void;
   const work = new Promise<string>((_, reject) => {
     fail = reject;

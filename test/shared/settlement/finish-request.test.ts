@@ -23,9 +23,9 @@ async function admitRequest(
   fixedNano = 0n,
 ): Promise<AdmittedRequest> {
   const keyHash = (await redis.hget(redisKeys.account(accountId), 'key'))!;
-  const asked = admission(accountId, { keyHash, fixedNano });
-  const { requestId } = asked;
-  const { outcome } = await runAdmission(redis, asked);
+  const admissionRequest = admission(accountId, { keyHash, fixedNano });
+  const { requestId } = admissionRequest;
+  const { outcome } = await runAdmission(redis, admissionRequest);
   if (outcome !== 'ok') throw new Error(`not admitted: ${outcome}`);
   return {
     requestId,
@@ -50,9 +50,9 @@ const outcome: RequestOutcome = {
   reachedModel: true,
 };
 
-function createDependencies({ redis, mongo, config, log }: TestStack, noted: TotalSums[] = []) {
+function createDependencies({ redis, mongo, config, log }: TestStack, recorded: TotalSums[] = []) {
   const record = async (sums: TrafficSums): Promise<void> => {
-    noted.push(sums.totals);
+    recorded.push(sums.totals);
   };
   const ledger = new LedgerStore(mongo.db);
   return {
@@ -64,26 +64,26 @@ function createDependencies({ redis, mongo, config, log }: TestStack, noted: Tot
   };
 }
 
-test('traffic notes a request once, when it is settled, and only if it reached a model', async (t) => {
+test('a request is counted in the traffic once, when it is settled, and only if it reached a model', async (t) => {
   const stack = await useStack(t);
   const { id } = await stack.createAccount();
-  const noted: TotalSums[] = [];
-  const dependencies = createDependencies(stack, noted);
+  const recorded: TotalSums[] = [];
+  const dependencies = createDependencies(stack, recorded);
   const request = await admitRequest(stack, id);
   await settleRequest(dependencies, request, outcome);
   await settleRequest(dependencies, request, outcome);
   await settleRequest(dependencies, await admitRequest(stack, id), { ...outcome, reachedModel: false });
   await dependencies.traffic.stop();
-  // The price it was settled by is kept, whatever any catalog says of it by then.
+  // The price at settlement is stored, even if the catalog has changed since.
   await waitFor('the price', () => dependencies.prices.find(request.model, request.priceVersion));
   t.deepEqual(
-    noted.map((totals) => totals.requests),
+    recorded.map((totals) => totals.requests),
     [1],
   );
-  t.deepEqual(noted[0], { requests: 1, succeeded: 1, failed: 0, tokens: 7 });
+  t.deepEqual(recorded[0], { requests: 1, succeeded: 1, failed: 0, tokens: 7 });
 });
 
-/** The same connection, with each try of a script told. */
+/** The same connection, with a callback for each attempt to run a script. */
 function watchScripts(redis: RedisClient, onRun: () => void): RedisClient {
   return new Proxy(redis, {
     get(target, name) {
@@ -94,44 +94,37 @@ function watchScripts(redis: RedisClient, onRun: () => void): RedisClient {
   });
 }
 
-testWithOwn('Redis')(
-  'an outage of Redis is outlasted however long it is, and the charge is taken once',
-  async (t) => {
-    const stack = await useStack(t, { durableRedis: true, workers: [] });
-    const { id } = await stack.createAccount();
-    const request: AdmittedRequest = {
-      ...(await admitRequest(stack, id, 900n)),
-      pricing: {
-        date_of_use: '2026-01-01',
-        type: 'tokens',
-        prompt: 0.1,
-        completion: 0.1,
-        free_requests: false,
-      },
-    };
-    const { balanceNano } = await stack.readAccount(id);
-    await stack.killRedis();
-    let tries = 0;
-    const redis = watchScripts(stack.redis, () => {
-      tries += 1;
-    });
-    const finished = settleRequest(
-      { ...createDependencies(stack), redis, retryPauseMs: 2 },
-      request,
-      outcome,
-    );
-    // Sixty once were all.
-    await waitFor('many tries', () => tries > 200);
-    t.not(stack.redis.status, 'ready');
-    await stack.restartRedis();
-    t.is((await finished).costNano, 700n);
-    t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
-    await settleRequest(createDependencies(stack), request, outcome);
-    t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
-  },
-);
+testWithOwn('Redis')('settling outlasts a Redis outage of any length, and charges once', async (t) => {
+  const stack = await useStack(t, { durableRedis: true, workers: [] });
+  const { id } = await stack.createAccount();
+  const request: AdmittedRequest = {
+    ...(await admitRequest(stack, id, 900n)),
+    pricing: {
+      date_of_use: '2026-01-01',
+      type: 'tokens',
+      prompt: 0.1,
+      completion: 0.1,
+      free_requests: false,
+    },
+  };
+  const { balanceNano } = await stack.readAccount(id);
+  await stack.killRedis();
+  let tries = 0;
+  const redis = watchScripts(stack.redis, () => {
+    tries += 1;
+  });
+  const finished = settleRequest({ ...createDependencies(stack), redis, retryPauseMs: 2 }, request, outcome);
+  // Sixty attempts used to be the limit.
+  await waitFor('many tries', () => tries > 200);
+  t.not(stack.redis.status, 'ready');
+  await stack.restartRedis();
+  t.is((await finished).costNano, 700n);
+  t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
+  await settleRequest(createDependencies(stack), request, outcome);
+  t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
+});
 
-test('a process that ends does not go on trying to settle', async (t) => {
+test('a process that is shutting down stops retrying a settlement', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const request = await admitRequest(stack, (await stack.createAccount()).id);
   const redis = createRedis(stack.config.redisUrl, 'commands', stack.log);

@@ -15,11 +15,11 @@ import {
 } from '../../support/billing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** Settlements of reservations that are not there any more, or whose account is not. */
+/** Settlements whose reservation or account is no longer in Redis. */
 
 const redis = useRedis(test);
 
-/** Admits a request whose reservation is then taken for an orphan. */
+/** Admits a request whose reservation is then released as an orphan. */
 async function orphan(id: string, more: Partial<AdmissionRequest>): Promise<string> {
   const request = admission(id, more);
   const { outcome } = await runAdmission(redis(), request);
@@ -45,7 +45,7 @@ test('an orphan that is settled late is charged once, exactly', async (t) => {
   t.like(entries[0], { kind: 'charge', costNano: 70n, shortfallNano: 0n, free: false, ordinal: 1 });
 });
 
-test('a late settlement takes what is spendable, and the rest is a shortfall', async (t) => {
+test('a late settlement debits the spendable balance, and the remainder is a shortfall', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
   const requestId = await orphan(id, { fixedNano: 600n });
   const other = admission(id, { fixedNano: 900n });
@@ -66,7 +66,7 @@ test('a late settlement takes at most twice what had been reserved', async (t) =
   t.like(await readBalance(redis(), id), { balance: 800n, reserved: 0n });
 });
 
-test('a late settlement of an open-ended request takes no more than one in time, also where an earlier version reserved', async (t) => {
+test('a late settlement of an open-ended request takes no more than one in time, even if an earlier version reserved it', async (t) => {
   const openEnded = { fixedNano: 100n, nanoPerUnit: 1n, wantedUnits: 400, sharePermille: 500 };
   const id = await createHotAccount(redis(), 1_000n);
   const requestId = await orphan(id, openEnded);
@@ -77,7 +77,7 @@ test('a late settlement of an open-ended request takes no more than one in time,
   t.is((await runSettlement(redis(), usageEvent(id, earlier), 900n)).costNano, 200n);
 });
 
-test('a late settlement on an account with nothing left is all shortfall', async (t) => {
+test('a late settlement on an account with nothing left is entirely a shortfall', async (t) => {
   const id = await createHotAccount(redis(), 100n);
   const requestId = await orphan(id, { fixedNano: 100n });
   await runAdmission(redis(), admission(id, { fixedNano: 100n }));
@@ -85,7 +85,7 @@ test('a late settlement on an account with nothing left is all shortfall', async
   t.like((await readEntries(redis(), id))[0], { costNano: 0n, shortfallNano: 80n, ordinal: 1 });
 });
 
-test('a late free request uses a free one that is left, and money where none is', async (t) => {
+test('a late free request uses a remaining free request, otherwise money', async (t) => {
   const id = await createHotAccount(redis(), 1_000n, { free: 2 });
   const one = await orphan(id, { fixedNano: 100n, freeAllowed: true });
   t.like(await readBalance(redis(), id), { free: 2, freeHeld: 0 });
@@ -120,7 +120,7 @@ test('an orphan that is released late stays as it is', async (t) => {
   t.like(await readBalance(redis(), id), { balance: 1_000n, reserved: 0n });
 });
 
-test('a settlement of an account that Redis does not hold changes nothing', async (t) => {
+test('a settlement of an account that is not in Redis changes nothing', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
   const [request, late] = [admission(id, { fixedNano: 100n }), await orphan(id, { fixedNano: 50n })];
   await runAdmission(redis(), request);
@@ -141,12 +141,12 @@ test('a settlement of an account that Redis does not hold changes nothing', asyn
   t.deepEqual(await read(), before);
 });
 
-test('a release of an account that Redis does not hold ends the reservation', async (t) => {
+test('a release on an account that is not in Redis ends the reservation', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
   const request = admission(id, { fixedNano: 100n });
   await runAdmission(redis(), request);
   await redis().del(redisKeys.account(id));
   await releaseReservation(redis(), { accountId: id, requestId: request.requestId, claimHash: null });
   t.is(await redis().hexists(redisKeys.reservations(shardOf(id)), request.requestId), 0);
-  t.is(await redis().exists(redisKeys.account(id)), 0, 'no half of an account is left behind');
+  t.is(await redis().exists(redisKeys.account(id)), 0, 'no partial account is left behind');
 });

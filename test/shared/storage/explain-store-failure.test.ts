@@ -11,19 +11,19 @@ test('a login that MongoDB refuses names the variable to change', (t) => {
   t.regex(explainStoreFailure(refused), /MONGODB_URL: Authentication failed\. .*authSource/);
 });
 
-test('a right that MongoDB refuses is told without the command that asked for it', (t) => {
+test('a missing MongoDB permission is reported without the command that required it', (t) => {
   const message = 'not authorized on books to execute command { find: "prices", signature: { hash: 1 } }';
   const reason = explainStoreFailure(new MongoServerError({ message, code: 13 }));
   t.regex(reason, /MONGODB_URL needs the role readWrite .*: not authorized on books to execute command\.$/);
 });
 
-test('a replica set without a primary that is found is told by its variable, also behind what callers are told', (t) => {
+test('a replica set without a primary is reported with its variable, even behind the error for callers', (t) => {
   const cause = new MongoTopologyClosedError('Topology is closed');
   const reason = explainStoreFailure(new AppError('service_unavailable', { cause }));
   t.regex(reason, /No primary is found by MONGODB_URL \(Topology is closed\).*replicaSet/);
 });
 
-test('a 403 of S3 names its credentials, and every other failure says what it says itself', (t) => {
+test('a 403 from S3 names its credentials, and every other failure keeps its own message', (t) => {
   const answer = (httpStatusCode: number) =>
     new S3ServiceException({
       name: 'UnknownError',

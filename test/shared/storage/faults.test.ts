@@ -9,7 +9,7 @@ const { MongoNetworkError, MongoServerError } = mongoose.mongo;
 
 const redisReply = (message: string): Error => new ReplyError(message);
 
-test('a store that is away passes by itself, whichever and however it is told', (t) => {
+test('a store that is away recovers on its own, whichever store and whatever the error', (t) => {
   for (const error of [
     new Error('Connection is closed.'),
     new Error('connect ECONNREFUSED 127.0.0.1:6379'),
@@ -17,7 +17,7 @@ test('a store that is away passes by itself, whichever and however it is told', 
     redisReply('MISCONF Errors writing to the AOF file'),
     new MongoNetworkError('connection 1 closed'),
     new MongoServerError({ message: 'not primary', code: 10_107 }),
-    // Two workers wrote the same; one was quicker.
+    // Two workers wrote the same document; one was faster.
     new MongoServerError({ message: 'E11000 duplicate key error', code: 11_000 }),
     new AppError('service_unavailable', { cause: new Error('Connection is closed.') }),
     new AppError('service_unavailable'),
@@ -25,7 +25,7 @@ test('a store that is away passes by itself, whichever and however it is told', 
     t.true(passesByItself(error), error.message);
 });
 
-test('a missing right, an unknown command and an error in the program do not', (t) => {
+test('a missing permission, an unknown command and a bug in the program do not recover on their own', (t) => {
   for (const error of [
     redisReply("NOPERM User gateway has no permissions to run the 'blmpop' command"),
     redisReply("ERR unknown command 'BLMPOP', with args beginning with: "),
@@ -37,7 +37,7 @@ test('a missing right, an unknown command and an error in the program do not', (
     t.false(passesByItself(error), error.message);
 });
 
-test('a fault is logged once until it has passed, with what to do, and an outage is none', (t) => {
+test('a failure is logged once until it is resolved, with what to do, and an outage is not logged', (t) => {
   const { log, lines } = captureLog();
   const faults = new Faults(log);
   const messages = (): unknown[] => lines.map(({ level, msg }) => [level, msg]);

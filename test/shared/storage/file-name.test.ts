@@ -10,7 +10,7 @@ import {
 const day = 24 * 60 * 60 * 1_000;
 const now = Date.UTC(2026, 10, 23, 12, 0, 0, 1);
 
-test('a name tells when its file was made, its type and when it is due, to the millisecond', (t) => {
+test('a name contains the creation time, the type and the expiry of its file, to the millisecond', (t) => {
   t.is(fileLifetimeMs, day);
   for (const [type, extension] of [
     ['image/png', 'png'],
@@ -26,14 +26,14 @@ test('a name tells when its file was made, its type and when it is due, to the m
   }
 });
 
-test('names sort by time, and no two are alike', (t) => {
+test('names sort by time, and no two are equal', (t) => {
   const times = [0, 1, now - 1, now, now + day, Date.UTC(2500, 0)];
   const keys = times.map((at) => createFileKey('image/png', at));
   t.deepEqual([...keys].sort(), keys);
   t.is(new Set(Array.from({ length: 100 }, () => createFileKey('image/png', now))).size, 100);
 });
 
-test('a file that is named as before, without a time, is found at the root of the bucket and is never due', (t) => {
+test('a file with a name of the former format, without a time, is found at the root of the bucket and never expires', (t) => {
   const former = `${'a'.repeat(43)}.png`;
   t.like(parseFileName(former), { key: former, createdAtMs: null, contentType: 'image/png' });
   t.is(fileNameOf(former), former);
@@ -41,7 +41,7 @@ test('a file that is named as before, without a time, is found at the root of th
     t.is(findDueTime(key), null, key);
 });
 
-test('what is not a name of a file is none', (t) => {
+test('text that is not a file name is rejected', (t) => {
   const name = fileNameOf(createFileKey('image/png', now));
   const others = ['', 'x', `../${name}`, `files/${name}`, `${name}.png`, name.toUpperCase(), `${name}\n`];
   for (const other of others) t.is(parseFileName(other), null, other);

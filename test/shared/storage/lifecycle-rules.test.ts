@@ -23,25 +23,25 @@ const ours = [
   ['model-gateway-answers', 'answers/', 1],
 ];
 
-test('our rules are for our own folders, and stand beside those of others', (t) => {
+test('our rules apply to our own folders, and are added to the rules of others', (t) => {
   t.deepEqual(describe(mergeRules([], false)), ours);
   const merged = mergeRules([theirs], false)!;
   t.deepEqual(merged[0], theirs);
   t.deepEqual(describe(merged.slice(1)), ours);
 });
 
-test('rules that are there already are not written again, and one that was changed is', (t) => {
+test('existing rules are not written again, and a changed one is', (t) => {
   const merged = mergeRules([theirs], false)!;
   t.is(mergeRules(merged, false), null);
   const changed = merged.map((rule) =>
     rule.ID === 'model-gateway-files' ? { ...rule, Status: 'Disabled' as const } : rule,
   );
-  const mended = mergeRules(changed, false)!;
-  t.is(mended.length, 3);
-  t.true(mended.every(({ Status }) => Status === 'Enabled'));
+  const repaired = mergeRules(changed, false)!;
+  t.is(repaired.length, 3);
+  t.true(repaired.every(({ Status }) => Status === 'Enabled'));
 });
 
-test('the former rule for the whole bucket goes, once no image needs it', (t) => {
+test('our former rule for the whole bucket is removed once no image needs it', (t) => {
   t.deepEqual(describe(mergeRules([former], false)), ours);
   const kept = mergeRules([former], true)!;
   t.deepEqual(kept[0], former);
@@ -49,7 +49,7 @@ test('the former rule for the whole bucket goes, once no image needs it', (t) =>
   t.deepEqual(describe(mergeRules(kept, false)), ours);
 });
 
-test('a rule of an owner that is called as our former one is neither ours nor deleted, unless it says the same', (t) => {
+test("an owner's rule with the name of our former one is neither ours nor deleted, unless it is identical", (t) => {
   const { Filter: _, ...unfiltered } = former;
   for (const same of [former, unfiltered, { ...unfiltered, Prefix: '' }, { ...former, Filter: {} }])
     t.true(isOurRule(same), JSON.stringify(same));

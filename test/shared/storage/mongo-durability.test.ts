@@ -25,14 +25,14 @@ for (const option of [
   });
 }
 
-test('a MONGODB_URL that asks for what is needed anyway is taken', (t) => {
+test('a MONGODB_URL that requests required options is accepted', (t) => {
   t.notThrows(() => checkDurability(base));
   t.notThrows(() =>
     checkDurability(`${base}?retryWrites=true&w=majority&journal=true&readPreference=primary`),
   );
 });
 
-test('every write asks for a majority within a bound, and every read for what a majority has', async (t) => {
+test('every write requests a majority with a time limit, and every read reads what a majority has', async (t) => {
   const mongo = openMongo(`${base}?w=majority&wtimeoutMS=0`, createLogger('test', 'silent'));
   t.teardown(() => mongo.close());
   const { writeConcern, readConcern } = mongo.db.collection('ledger');
@@ -40,7 +40,7 @@ test('every write asks for a majority within a bound, and every read for what a 
   t.is(readConcern?.level, 'majority');
 });
 
-test('a MONGODB_URL with the old name of the bound of writes is refused, as the driver would take it for ours', (t) => {
+test('a MONGODB_URL with the old name of the write timeout is refused, as the driver would mistake it for ours', (t) => {
   t.throws(() => checkDurability(`${base}?w=majority&wtimeout=1000`), {
     instanceOf: ConfigError,
     message: /wtimeout=1000.*15 s.*leave it out/,

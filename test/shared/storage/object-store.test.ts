@@ -31,7 +31,7 @@ const rule = (id: string, prefix: string, days: number): LifecycleRule => ({
   Expiration: { Days: days },
 });
 
-test('a bucket keeps the rules of others, and loses the former rule of ours with the last image that needs it', async (t) => {
+test('a bucket keeps the rules of others, and loses our former rule with the last image that needs it', async (t) => {
   const { objects, config } = await useObjects(t);
   const client = createClient(t, config);
   const Bucket = config.bucket;
@@ -60,7 +60,7 @@ test('a bucket keeps the rules of others, and loses the former rule of ours with
   t.deepEqual(await readRules(), [['reports', 'reports/', 365], files, answers]);
 });
 
-test('a bucket that was there before keeps its rules as they are, unless it is to be managed', async (t) => {
+test('an existing bucket keeps its rules as they are, unless it is to be managed', async (t) => {
   const { config } = await useObjects(t);
   const client = createClient(t, config);
   const Bucket = 'theirs';
@@ -71,7 +71,7 @@ test('a bucket that was there before keeps its rules as they are, unless it is t
   };
   const countRules = async (bucket: string): Promise<number> => {
     const command = new GetBucketLifecycleConfigurationCommand({ Bucket: bucket });
-    // S3 answers 404 for a bucket without rules.
+    // S3 returns 404 for a bucket without rules.
     const { Rules = [] } = await client.send(command).catch(() => ({ Rules: [] }));
     return Rules.length;
   };
@@ -81,7 +81,7 @@ test('a bucket that was there before keeps its rules as they are, unless it is t
   t.is(await countRules(Bucket), 0);
   t.true(await open('on').prepareBucket());
   t.is(await countRules(Bucket), 2);
-  // What was managed once has our rules, which may change with a version.
+  // A bucket that was managed once has our rules, which may change with a version.
   t.true(await open('auto').prepareBucket());
 
   t.false(await open('off', 'made-by-us').prepareBucket());
@@ -90,7 +90,7 @@ test('a bucket that was there before keeps its rules as they are, unless it is t
   t.is(await countRules('made-by-us-too'), 2);
 });
 
-test('a store that has no lifecycle rules, or keeps them from us, is told apart from one that is away', async (t) => {
+test('a store that has no lifecycle rules, or denies access to them, is distinguished from one that is away', async (t) => {
   let status = 501;
   const server = createServer((request, response) => {
     const isOfRules = request.url?.includes('lifecycle') === true;
@@ -118,13 +118,13 @@ test('a store that has no lifecycle rules, or keeps them from us, is told apart 
   status = 403;
   t.false(await prepare('auto'));
   t.false(await prepare('off'));
-  // It was asked for, so it is told until it is possible.
+  // They were requested, so the failure is reported until it is resolved.
   await t.throwsAsync(prepare('on'));
   status = 503;
   await t.throwsAsync(prepare('auto'));
 });
 
-test('a store that accepts requests and says nothing fails them, and serves them again once it speaks', async (t) => {
+test('requests to a store that accepts them but does not respond fail, and succeed once it responds', async (t) => {
   const { config } = await useObjects(t);
   const proxy = await startTcpProxy(Number(new URL(config.endpoint).port));
   t.teardown(() => proxy.close());
@@ -155,18 +155,18 @@ test('a store that accepts requests and says nothing fails them, and serves them
   t.is((await objects.describe(key, signal))!.objectBytes, 1);
 });
 
-test('a link that leads to the bucket itself has a safe name to save by, and no cache keeps it past its day', async (t) => {
+test('a direct link to the bucket has a safe file name, and is not cached beyond its expiry', async (t) => {
   const { objects, config } = await useObjects(t);
   const client = createClient(t, config);
   const key = createFileKey('image/png', 1_000);
   await objects.put(key, Buffer.from('x'), 'image/png');
-  const told = await client.send(new HeadObjectCommand({ Bucket: config.bucket, Key: key }));
-  t.is(told.ContentType, 'image/png');
-  t.regex(told.ContentDisposition ?? '', /^inline; filename="image-[\w-]{8}\.png"$/);
-  t.is(told.ExpiresString, 'Fri, 02 Jan 1970 00:00:01 GMT');
+  const head = await client.send(new HeadObjectCommand({ Bucket: config.bucket, Key: key }));
+  t.is(head.ContentType, 'image/png');
+  t.regex(head.ContentDisposition ?? '', /^inline; filename="image-[\w-]{8}\.png"$/);
+  t.is(head.ExpiresString, 'Fri, 02 Jan 1970 00:00:01 GMT');
 });
 
-test('a listing goes on behind a key, and what is deleted together is gone, whether it was there or not', async (t) => {
+test('a listing continues after a key, and deleted objects are gone, whether or not they existed', async (t) => {
   const { objects } = await useObjects(t);
   const keys = [1, 2, 3].map((atMs) => createFileKey('image/webp', atMs));
   for (const key of keys) await objects.put(key, Buffer.from('x'), 'image/webp');

@@ -30,7 +30,7 @@ for (const [succeeded, failed, rate, message] of [
   });
 }
 
-test('tokens a second are those generated, or those embedded, over the vendor’s time', (t) => {
+test("tokens per second are those generated, or those embedded, over the vendor's time", (t) => {
   const sums = { ...noModelSums, succeeded: 2, vendorMs: 3_000, promptTokens: 700, completionTokens: 100 };
   t.is(toTokensPerSecond('chat', sums), 33.33);
   t.is(toTokensPerSecond('vision', sums), 33.33);
@@ -38,7 +38,7 @@ test('tokens a second are those generated, or those embedded, over the vendor’
   t.is(toTokensPerSecond('chat', noModelSums), null);
 });
 
-test('the average time has milliseconds and no more', (t) => {
+test('the average time has millisecond precision', (t) => {
   t.is(toAverageSeconds({ ...noModelSums, succeeded: 3, durationMs: 1_000 }), 0.333);
   t.is(toAverageSeconds(noModelSums), null);
 });

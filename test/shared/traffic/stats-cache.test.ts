@@ -2,7 +2,7 @@ import test from 'ava';
 import { StatsCache } from '../../../shared/traffic/stats-cache.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 
-/** A cache whose clock and whose source the test moves by hand. */
+/** A cache whose clock and source are controlled by the test. */
 function makeCache() {
   const source = { nowMs: 1_000, reads: 0, fails: false };
   const cache = new StatsCache({
@@ -18,7 +18,7 @@ function makeCache() {
   return { source, cache };
 }
 
-test('callers who come together share one reading, and those after them are served from memory', async (t) => {
+test('concurrent callers share one read, and later ones are served from memory', async (t) => {
   const { source, cache } = makeCache();
   const together = await Promise.all([cache.get(), cache.get(), cache.get()]);
   t.deepEqual(
@@ -32,7 +32,7 @@ test('callers who come together share one reading, and those after them are serv
   t.is((await cache.get()).value, 2);
 });
 
-test('a reading that fails leaves the last known figures, and is tried again soon', async (t) => {
+test('a failed read keeps the last known stats, and is retried soon', async (t) => {
   const { source, cache } = makeCache();
   await cache.get();
   source.fails = true;
@@ -46,7 +46,7 @@ test('a reading that fails leaves the last known figures, and is tried again soo
   t.deepEqual(await cache.get(), { value: 3, validForMs: 30_000 });
 });
 
-test('where nothing is known yet the failure is the answer, and the next caller tries again', async (t) => {
+test('if nothing is known yet the failure is returned, and the next caller tries again', async (t) => {
   const { source, cache } = makeCache();
   source.fails = true;
   await t.throwsAsync(cache.get(), { message: 'away' });

@@ -34,7 +34,7 @@ test.afterEach.always(async () => {
 
 const readSeconds = async (): Promise<number> => (await redis.time())[0]!;
 
-test.serial('what is recorded lies in the bucket of Redis’s own time, and expires', async (t) => {
+test.serial("recorded sums go into the bucket of Redis's own time, and expire", async (t) => {
   const sums = new TrafficSums();
   sums.add(request);
   const before = await readSeconds();
@@ -53,7 +53,7 @@ test.serial('what is recorded lies in the bucket of Redis’s own time, and expi
   }
 });
 
-test.serial('buckets of the window are summed, those before and after it are not', async (t) => {
+test.serial('buckets within the window are summed, and those before and after it are not', async (t) => {
   const current = 1_000_000;
   for (const [bucket, count] of [
     [current + 1, 1],
@@ -78,7 +78,7 @@ test.serial('buckets of the window are summed, those before and after it are not
 });
 
 test.serial(
-  'figures of one step are the same for all, whoever asks when; the next step has new ones',
+  'stats within one step are the same for everyone at any time; the next step has new ones',
   async (t) => {
     let nowMs = Date.now();
     nowMs -= nowMs % 30_000;
@@ -96,15 +96,15 @@ test.serial(
     await add(1);
     const next = await other.readTotals();
     t.is(next.validForMs, 30_000);
-    // Where the step begins a bucket too, the count that came before lies in the bucket before.
+    // If the step also starts a bucket, the earlier count is in the bucket before.
     t.is(next.value.requests, 7);
-    // Who asked a moment before the step, and came a moment after the others, is shown the newer figures.
+    // A reader that asked just before the step, but arrived after the others, gets the newer stats.
     nowMs -= 1;
     t.deepEqual((await one.readTotals()).value, next.value);
   },
 );
 
-test.serial('sums beyond what a double writes in short are exact', async (t) => {
+test.serial('sums beyond the shortest exact notation of a double are exact', async (t) => {
   const store = new TrafficStore(redis);
   const sums = new TrafficSums();
   sums.add({ ...request, promptTokens: 4_503_599_627_370_496, completionTokens: 1 });
@@ -132,7 +132,7 @@ test.serial('while Redis is away sums grow in memory, and are written when it is
   t.is((await store.readTotals()).value.requests, 3);
 });
 
-test.serial('what is noted while a write is under way is written by the stop', async (t) => {
+test.serial('sums added during a write are written by the stop', async (t) => {
   const written: number[] = [];
   let finish = (): void => undefined;
   const recorder = new TrafficRecorder(
@@ -154,7 +154,7 @@ test.serial('what is noted while a write is under way is written by the stop', a
   t.deepEqual(written, [1, 2]);
 });
 
-test.serial('sums that Redis refuses are dropped, so that those after them are written', async (t) => {
+test.serial('sums that Redis refuses are dropped, so that later ones are written', async (t) => {
   const store = new TrafficStore(redis);
   const recorder = new TrafficRecorder(store, log);
   recorder.note({ ...request, promptTokens: 0.5 });

@@ -18,7 +18,7 @@ const success: SettledRequest = {
 };
 const fail = (responseCode: number): SettledRequest => ({ ...success, success: false, responseCode });
 
-test('a status of 500 or more counts against the model; a refusal and a caller who left are not judged', (t) => {
+test('a status of 500 or more counts against the model; a refusal or a disconnected caller does not', (t) => {
   const sums = new TrafficSums();
   t.true(sums.isEmpty);
   for (const request of [success, fail(500), fail(502), fail(504), fail(422), fail(499)]) sums.add(request);
@@ -35,13 +35,13 @@ test('a status of 500 or more counts against the model; a refusal and a caller w
   });
 });
 
-test('a clock that was set back takes no time away', (t) => {
+test('a clock that was set back does not subtract time', (t) => {
   const sums = new TrafficSums();
   sums.add({ ...success, durationMs: -5, billedMs: -3 });
   t.like(sums.models.get('a'), { succeeded: 1, durationMs: 0, vendorMs: 0 });
 });
 
-test('sums of sums are the sums of all', (t) => {
+test('sums of sums are the sums of everything', (t) => {
   const [all, some, others] = [new TrafficSums(), new TrafficSums(), new TrafficSums()];
   for (const request of [success, { ...success, model: 'b' }]) {
     some.add(request);
@@ -56,7 +56,7 @@ test('sums of sums are the sums of all', (t) => {
   t.deepEqual(some.totals, all.totals);
 });
 
-test('fields of Redis bring back the sums they were made of, whatever a model is called', (t) => {
+test('sums are restored from their Redis fields, whatever a model is called', (t) => {
   const sums = new TrafficSums();
   for (const model of ['lab/deep.thought:42', 'failed:x', '__proto__', ' ', 'a\nb'])
     for (const request of [success, fail(500)]) sums.add({ ...request, model });

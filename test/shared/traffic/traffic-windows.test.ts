@@ -9,7 +9,7 @@ for (const [what, window, periodMs] of [
 ] as const) {
   const bucketMs = window.bucketSeconds * 1_000;
 
-  test(`${what}: the window covers its whole period at any time, and less than a bucket more`, (t) => {
+  test(`${what}: the window always covers its whole period, and less than one bucket more`, (t) => {
     for (const nowMs of [0, 1, bucketMs / 2, bucketMs - 1].map((ms) => 10_000 * bucketMs + ms)) {
       const buckets = findBuckets(window, nowMs);
       t.is(buckets[0], 10_000);
@@ -27,7 +27,7 @@ for (const [what, window, periodMs] of [
   });
 }
 
-test('a step of the clock begins at a multiple of its length and lasts until the next', (t) => {
+test('a step starts at a multiple of its length and lasts until the next', (t) => {
   t.deepEqual(findStep(30_000, 90_000), { startMs: 90_000, leftMs: 30_000 });
   t.deepEqual(findStep(30_000, 119_999), { startMs: 90_000, leftMs: 1 });
 });

@@ -7,7 +7,7 @@ import { countCachedVectors, runCacheVectors } from '../../../shared/vector-cach
 import { startTestRedis } from '../../support/redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** What is counted, held against what Redis says that it uses. */
+/** Compares the counted memory with the memory that Redis reports. */
 
 const log = createLogger('test', 'silent');
 const modelId = 'text-embedding-3-small';
@@ -26,7 +26,7 @@ async function readMemory(url: string): Promise<number> {
   return Number(/used_memory:(\d+)/.exec(info)![1]);
 }
 
-/** Keeps entries of these lengths in turn until they come to so many bytes. @returns the first one's hash */
+/** Adds entries of these lengths in turn up to this many bytes. @returns the hash of the first one */
 async function fill(
   writer: RedisClient,
   lengths: readonly number[],
@@ -47,15 +47,15 @@ async function fill(
   return hashes[0]!;
 }
 
-function isWithin(t: ExecutionContext, taken: number, counted: number): void {
-  t.log(`${((100 * taken) / counted).toFixed(1)} % of what is counted`);
-  // The script itself and Redis's own buffers take a third of a megabyte, however much is kept.
-  t.true(taken < 1.02 * counted + 500_000, `${taken} bytes are taken where ${counted} are counted`);
-  t.true(taken > 0.85 * counted, `${taken} bytes are taken where ${counted} are counted`);
+function assertWithin(t: ExecutionContext, used: number, counted: number): void {
+  t.log(`${((100 * used) / counted).toFixed(1)} % of the counted bytes`);
+  // The script itself and Redis's own buffers take a third of a megabyte, however much is stored.
+  t.true(used < 1.02 * counted + 500_000, `${used} bytes are used where ${counted} are counted`);
+  t.true(used > 0.85 * counted, `${used} bytes are used where ${counted} are counted`);
 }
 
 for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4, 768 * 4, 1024 * 4]]) {
-  test(`Redis takes no more than is counted for vectors of ${lengths.join(', ')} bytes, however often they change`, async (t) => {
+  test(`Redis uses no more memory than is counted for vectors of ${lengths.join(', ')} bytes, however often they change`, async (t) => {
     const server = await startTestRedis();
     t.teardown(() => server.stop());
     const before = await readMemory(server.url);
@@ -64,19 +64,19 @@ for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4
     await fill(writer, lengths, 2 * maxBytes, 1_000);
     const { bytes } = await countCachedVectors(writer, modelId);
     t.true(bytes > 0.99 * maxBytes && bytes <= maxBytes);
-    // Its buffers go with it.
+    // Its buffers are freed with it.
     writer.disconnect();
-    isWithin(t, (await readMemory(server.url)) - before, bytes);
+    assertWithin(t, (await readMemory(server.url)) - before, bytes);
   });
 }
 
-test('what expired, freed or not, leaves no room for more than the bound', async (t) => {
+test('expired entries, freed or not, do not let the cache exceed its limit', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
   const before = await readMemory(server.url);
   const writer = await connect(server.url);
   t.teardown(() => writer.disconnect());
-  // What expired is freed as seldom as can be.
+  // Expired entries are freed as rarely as possible.
   await writer.config('SET', 'hz', '1');
   const first = await fill(writer, [1024], 0.9 * maxBytes, 2);
   const key = redisKeys.cachedVector(modelId, first);
@@ -89,5 +89,5 @@ test('what expired, freed or not, leaves no room for more than the bound', async
   const { bytes } = await countCachedVectors(writer, modelId);
   t.true(bytes > 0.99 * maxBytes && bytes <= maxBytes);
   writer.disconnect();
-  isWithin(t, (await readMemory(server.url)) - before, bytes);
+  assertWithin(t, (await readMemory(server.url)) - before, bytes);
 });

@@ -5,7 +5,7 @@ import { useWebStores } from '../../support/use-web-stores.ts';
 const openStores = useWebStores(test);
 const future = (): Date => new Date(Date.now() + 60_000);
 
-test('an event is written before its action, and afterwards tells how that ended', async (t) => {
+test('an event is written before its action, and completed with the outcome afterwards', async (t) => {
   const { audit } = await openStores(t);
   const userId = randomUUID();
   const origin = {
@@ -31,7 +31,7 @@ test('an event that needs no notice is written once', async (t) => {
   t.like((await audit.list(userId, 1))[0], { outcome: 'done', notice: 'none', address: null, linkId: null });
 });
 
-test('notices that are pending are found once they are older than asked, oldest first, and no others', async (t) => {
+test('pending notices are found once they are older than requested, oldest first, and no others', async (t) => {
   const { audit } = await openStores(t);
   const begun = new Date();
   const userId = randomUUID();
@@ -47,7 +47,7 @@ test('notices that are pending are found once they are older than asked, oldest 
   t.deepEqual(await idsOf(2), [ids[0]!, ids[2]!]);
 });
 
-test('the events of a user are listed newest first, as many as are asked for', async (t) => {
+test("a user's events are listed newest first, up to the requested number", async (t) => {
   const { audit } = await openStores(t);
   const userId = randomUUID();
   const ids = [];

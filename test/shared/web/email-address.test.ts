@@ -44,11 +44,11 @@ const refused: [what: string, texts: string[]][] = [
     ['a@[127.0.0.1]', 'a@[IPv6:::1]', 'a@127.0.0.1', 'a@0x7f.1', 'a@2130706433', 'a@1.1'],
   ],
   [
-    'what is no domain',
+    'invalid domains',
     ['a@', 'a@example', 'a@.com', 'a@example..com', 'a@example.com.', 'a@-a.com', 'a@a-.com', 'a@a_b.com'],
   ],
   [
-    'what only a URL may hold',
+    'characters valid only in a URL',
     ['a@ex%41mple.com', 'a@example.com/x', 'a@example.com:25', 'a@example.com?x', 'a@example.com#x'],
   ],
   ['broken or empty IDNA', ['a@xn--a.com', 'a@\u00ad.com', 'a@exa\u200bmple.com', 'a@\ud800.com']],
@@ -67,7 +67,7 @@ for (const [what, texts] of refused) {
   });
 }
 
-test('64 characters before the @ and 254 in all are the most', (t) => {
+test('the maximum is 64 characters before the @ and 254 in total', (t) => {
   const local = 'a'.repeat(64);
   t.true('email' in normalizeEmail(`${local}@example.com`));
   const labels = Array.from({ length: 3 }, () => 'b'.repeat(60)).join('.');
@@ -78,13 +78,13 @@ test('64 characters before the @ and 254 in all are the most', (t) => {
   t.true('fault' in normalizeEmail(`${longest}c`));
 });
 
-test('a domain of another script is measured in its ASCII form', (t) => {
+test('the length of a domain in another script is that of its ASCII form', (t) => {
   const domain = Array.from({ length: 8 }, () => '日本語例漢中網国東京都市').join('.');
   t.true(domain.length < 200);
   t.like(normalizeEmail(`a@${domain}.рф`), { fault: 'must have at most 254 characters' });
 });
 
-test('each fault says what to correct', (t) => {
+test('each error says what to correct', (t) => {
   for (const [text, fault] of [
     ['a b@example.com', /spaces/],
     ['a@example.com,b@example.com', /list/],
@@ -112,7 +112,7 @@ const text = fc.oneof(
   fc.emailAddress().map((email) => ` ${email.toUpperCase()} `),
 );
 
-test('whatever is given, the result is a plain ASCII address that stays the same, or a fault', (t) => {
+test('for any input, the result is a plain ASCII address that stays the same, or an error', (t) => {
   fc.assert(
     fc.property(text, (text) => {
       const result = normalizeEmail(text);
@@ -132,7 +132,7 @@ test('whatever is given, the result is a plain ASCII address that stays the same
   t.pass();
 });
 
-test('an address that people have is let through in any case', (t) => {
+test('an ordinary address is accepted in upper or lower case', (t) => {
   const part = fc.stringMatching(/^[a-z0-9]{1,20}$/);
   const label = fc.stringMatching(/^[a-z][a-z0-9]{0,20}$/);
   fc.assert(

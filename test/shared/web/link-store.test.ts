@@ -9,7 +9,7 @@ import { useWebStores } from '../../support/use-web-stores.ts';
 const openStores = useWebStores(test);
 const label = 'Основной';
 
-test('of 20 parallel links of one account, by different users, one is made', async (t) => {
+test('of 20 parallel links of one account by different users, one is created', async (t) => {
   const { links, mongo } = await openStores(t);
   const accountId = randomUUID();
   const results = await Promise.allSettled(
@@ -24,20 +24,20 @@ test('of 20 parallel links of one account, by different users, one is made', asy
   t.is(await mongo.db.collection('web_links').countDocuments(), 1);
 });
 
-test('a link is seen and changed by its own user alone', async (t) => {
+test('a link is visible and changeable only for its own user', async (t) => {
   const { links } = await openStores(t);
-  const [userId, stranger] = [randomUUID(), randomUUID()];
+  const [userId, otherUserId] = [randomUUID(), randomUUID()];
   const link = await links.create({ userId, accountId: randomUUID(), label });
   t.true(Number.isInteger(link._id) && link._id >= 1 && link._id <= maxLinkId);
-  t.is(await links.find(stranger, link._id), null);
-  t.is(await links.setLabel(stranger, link._id, 'mine'), null);
-  t.is(await links.delete(stranger, link._id), null);
-  t.deepEqual(await links.list(stranger), []);
+  t.is(await links.find(otherUserId, link._id), null);
+  t.is(await links.setLabel(otherUserId, link._id, 'mine'), null);
+  t.is(await links.delete(otherUserId, link._id), null);
+  t.deepEqual(await links.list(otherUserId), []);
   t.deepEqual(await links.find(userId, link._id), link);
   t.deepEqual(await links.setLabel(userId, link._id, 'work'), { ...link, label: 'work' });
 });
 
-test('links are listed from the oldest on', async (t) => {
+test('links are listed oldest first', async (t) => {
   const { links, mongo } = await openStores(t);
   const userId = randomUUID();
   const made = [];
@@ -59,7 +59,7 @@ test('a link is deleted once, and its account can be linked again', async (t) =>
   t.is((await links.create({ userId: randomUUID(), accountId, label })).accountId, accountId);
 });
 
-test('a link whose ID is taken is given another', async (t) => {
+test('a link whose id is taken gets another', async (t) => {
   const { mongo } = await openStores(t);
   const ids = [7, 7, 7, maxLinkId];
   const links = new LinkStore(openWebDatabase(mongo), { createId: () => ids.shift()! });
@@ -68,7 +68,7 @@ test('a link whose ID is taken is given another', async (t) => {
   t.is((await create())._id, maxLinkId);
 });
 
-test('a user has 100 links at most, however many are made at once', async (t) => {
+test('a user has at most 100 links, however many are created simultaneously', async (t) => {
   const { links, mongo } = await openStores(t);
   const userId = randomUUID();
   const createdAt = new Date();

@@ -21,7 +21,7 @@ interface Rig {
   readonly bull: Queue<SealedMail>;
 }
 
-/** An empty queue: the tests of this file run one after another. */
+/** An empty queue: the tests in this file run one after another. */
 async function createRig(t: ExecutionContext, maxWaiting?: number): Promise<Rig> {
   await redis().flushdb();
   const queue = new MailQueue(redis(), {
@@ -35,34 +35,37 @@ async function createRig(t: ExecutionContext, maxWaiting?: number): Promise<Rig>
   return { queue, bull };
 }
 
-test.serial('a mail that waits tells nobody its code, address or label without the master key', async (t) => {
-  const { queue, bull } = await createRig(t);
-  const sent = createConfirmationMail({ accountLabel: 'Secret label' });
-  await queue.add(sent, { id: 'one' });
-  await queue.add(createSignInMail());
-  await queue.add(createNotice({ accountLabel: 'Secret label' }));
-  const stored = await readAllOfRedis(redis());
-  t.true(stored.includes('one'));
-  for (const secret of ['493021', 'example.com', 'Secret label', '203.0.113.7'])
-    t.false(stored.includes(secret));
-  const { data } = (await bull.getJob('one'))!;
-  t.deepEqual(JSON.parse(decryptSecret(data.sealed, testMasterKey)), sent);
-  t.is(data.expiresAt, sent.expiresAt);
-});
+test.serial(
+  'a waiting mail reveals its code, address and label to nobody without the master key',
+  async (t) => {
+    const { queue, bull } = await createRig(t);
+    const sent = createConfirmationMail({ accountLabel: 'Secret label' });
+    await queue.add(sent, { id: 'one' });
+    await queue.add(createSignInMail());
+    await queue.add(createNotice({ accountLabel: 'Secret label' }));
+    const stored = await readAllOfRedis(redis());
+    t.true(stored.includes('one'));
+    for (const secret of ['493021', 'example.com', 'Secret label', '203.0.113.7'])
+      t.false(stored.includes(secret));
+    const { data } = (await bull.getJob('one'))!;
+    t.deepEqual(JSON.parse(decryptSecret(data.sealed, testMasterKey)), sent);
+    t.is(data.expiresAt, sent.expiresAt);
+  },
+);
 
-test.serial('a mail that is added again under its id while it waits is sent once', async (t) => {
+test.serial('a mail that is added again with the same id while it waits is sent once', async (t) => {
   const { queue, bull } = await createRig(t);
   await Promise.all([1, 2, 3].map(() => queue.add(createNotice(), { id: 'event-1' })));
   t.is(await bull.getWaitingCount(), 1);
 });
 
-test.serial('an id that BullMQ would refuse or read in another way is an error', async (t) => {
+test.serial('an id that BullMQ would refuse or misread is an error', async (t) => {
   const { queue } = await createRig(t);
   for (const id of ['a:b', '123', '', 'a b', 'a\r\nb', 'x'.repeat(101)])
     await t.throwsAsync(queue.add(createNotice(), { id }), { message: /cannot be the id/ });
 });
 
-test.serial('too many mails that wait are service_unavailable, until some of them are gone', async (t) => {
+test.serial('too many waiting mails are service_unavailable, until some of them are sent', async (t) => {
   const { queue, bull } = await createRig(t, 3);
   for (let i = 0; i < 3; i++) await queue.add(i === 0 ? createNotice() : createSignInMail());
   const refusal = await t.throwsAsync(queue.add(createSignInMail()), { instanceOf: AppError });
@@ -75,19 +78,16 @@ test.serial('too many mails that wait are service_unavailable, until some of the
   t.is(await bull.getWaitingCount(), 3);
 });
 
-test.serial(
-  'mails are sent in the order they came: codes that are asked for later do not hold up a notice',
-  async (t) => {
-    const { queue, bull } = await createRig(t);
-    await queue.add(createSignInMail(), { id: 'earlier-code' });
-    await queue.add(createNotice(), { id: 'notice' });
-    await queue.add(createSignInMail(), { id: 'later-code' });
-    t.deepEqual(
-      (await bull.getWaiting()).map(({ id }) => id),
-      ['earlier-code', 'notice', 'later-code'],
-    );
-  },
-);
+test.serial('mails are sent in order: codes requested later do not delay a notice', async (t) => {
+  const { queue, bull } = await createRig(t);
+  await queue.add(createSignInMail(), { id: 'earlier-code' });
+  await queue.add(createNotice(), { id: 'notice' });
+  await queue.add(createSignInMail(), { id: 'later-code' });
+  t.deepEqual(
+    (await bull.getWaiting()).map(({ id }) => id),
+    ['earlier-code', 'notice', 'later-code'],
+  );
+});
 
 test.serial('adding a mail takes one round trip', async (t) => {
   const { queue } = await createRig(t);

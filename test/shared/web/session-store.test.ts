@@ -37,7 +37,7 @@ test('a session is found by its access token, as it was started', async (t) => {
   t.deepEqual(await sessions.list(options.userId), [session]);
 });
 
-test('a session lives for 24 hours, or for 30 days where it is to be remembered, and its access token for 15 minutes', async (t) => {
+test('a session lasts 24 hours, or 30 days if it is to be remembered, and its access token 15 minutes', async (t) => {
   const { sessions } = await openStores(t);
   const short = await sessions.start(newSession());
   const long = await sessions.start(newSession({ rememberMe: true }));
@@ -48,7 +48,7 @@ test('a session lives for 24 hours, or for 30 days where it is to be remembered,
   }
 });
 
-test('an access token opens nothing once it has expired, and its session can still be refreshed', async (t) => {
+test('an expired access token grants no access, but its session can still be refreshed', async (t) => {
   const { sessions } = await openStores(t);
   const { session, accessToken, refreshToken } = await sessions.start(
     newSession({ now: ago(16 * minuteMs) }),
@@ -60,7 +60,7 @@ test('an access token opens nothing once it has expired, and its session can sti
   t.is((await sessions.find(refreshed.accessToken))?._id, session._id);
 });
 
-test('a session that has expired opens nothing, is not listed, cannot be refreshed or revoked, and is no replay', async (t) => {
+test('an expired session grants no access, is not listed, cannot be refreshed or revoked, and is not reported as a replay', async (t) => {
   const { sessions } = await openStores(t);
   const { session, accessToken, refreshToken } = await sessions.start(newSession({ now: ago(25 * hourMs) }));
   t.is(await sessions.find(accessToken), null);
@@ -69,7 +69,7 @@ test('a session that has expired opens nothing, is not listed, cannot be refresh
   for (let i = 0; i < 2; i++) t.deepEqual(await sessions.refresh(refreshToken, address), { kind: 'unknown' });
 });
 
-test('a refresh replaces all three tokens, keeps the session, and moves its end on by the same time', async (t) => {
+test('a refresh replaces all three tokens, keeps the session, and extends it by the same time', async (t) => {
   const { sessions } = await openStores(t);
   for (const rememberMe of [false, true]) {
     const started = await sessions.start(newSession({ rememberMe, now: ago(hourMs) }));
@@ -89,7 +89,7 @@ test('a refresh replaces all three tokens, keeps the session, and moves its end 
   }
 });
 
-test('a refresh of a session that was found asks MongoDB once more, and ends nothing that was ended meanwhile', async (t) => {
+test('refreshing a session that was found queries MongoDB once more, and does not revive a session that ended in between', async (t) => {
   const { mongo } = await openStores(t);
   const database = openWebDatabase(mongo);
   let calls = 0;
@@ -108,7 +108,7 @@ test('a refresh of a session that was found asks MongoDB once more, and ends not
   t.deepEqual(await sessions.refresh(refreshToken, address, found), { kind: 'unknown' });
 });
 
-test('a refresh whose caller was told to try again leaves the token good, whenever the caller was told', async (t) => {
+test('a refresh whose caller was asked to try again leaves the token valid, whenever that happened', async (t) => {
   const stores = await openStores(t);
   const database = openWebDatabase(stores.mongo);
   const { session, accessToken, refreshToken } = await stores.sessions.start(newSession());
@@ -129,7 +129,7 @@ test('a refresh whose caller was told to try again leaves the token good, whenev
   t.is((await stores.sessions.refresh(refreshToken, address)).kind, 'refreshed');
 });
 
-test('of 20 parallel refreshes with one token one is given new tokens, and the session is gone', async (t) => {
+test('of 20 parallel refreshes with one token, one gets new tokens, and the session is ended', async (t) => {
   const { sessions } = await openStores(t);
   const { session, refreshToken } = await sessions.start(newSession());
   // All of them have found the session before one replaces its tokens.
@@ -139,14 +139,14 @@ test('of 20 parallel refreshes with one token one is given new tokens, and the s
   );
   const refreshed = results.filter((result) => result.kind === 'refreshed');
   t.is(refreshed.length, 1);
-  // The log of the user names the replay once.
+  // The user's log has the replay once.
   t.is(results.filter(({ kind }) => kind === 'replayed').length, 1);
   t.is(await sessions.find(refreshed[0]!.accessToken), null);
   t.deepEqual(await sessions.refresh(refreshed[0]!.refreshToken, address), { kind: 'unknown' });
   t.deepEqual(await sessions.list(session.userId), []);
 });
 
-test('a replayed refresh token ends its session, whoever has the current one, and no other session', async (t) => {
+test('a replayed refresh token ends its session, whoever has the current token, and no other session', async (t) => {
   const { sessions } = await openStores(t);
   const options = newSession();
   const other = await sessions.start(options);
@@ -165,7 +165,7 @@ test('a replayed refresh token ends its session, whoever has the current one, an
   );
 });
 
-test('a made-up token asks MongoDB nothing', async (t) => {
+test('a made-up token does not query MongoDB', async (t) => {
   const refuse = (): never => {
     throw new Error('MongoDB was asked');
   };
@@ -188,7 +188,7 @@ test('a made-up token asks MongoDB nothing', async (t) => {
   await t.throwsAsync(sessions.find(own.accessToken), { message: 'MongoDB was asked' });
 });
 
-test('what is stored of a session holds none of its tokens', async (t) => {
+test('the stored session contains none of its tokens', async (t) => {
   const { sessions, mongo } = await openStores(t);
   const started = await sessions.start(newSession());
   const refreshed = await sessions.refresh(started.refreshToken, address);
@@ -197,14 +197,14 @@ test('what is stored of a session holds none of its tokens', async (t) => {
   const stored = JSON.stringify(await mongo.db.collection('web_sessions').find({}).toArray());
   for (const { accessToken, refreshToken, csrfToken } of [started, refreshed]) {
     for (const token of [accessToken, refreshToken, csrfToken]) {
-      // Neither a whole one nor the random part of one.
+      // Neither a whole token nor its random part.
       t.false(stored.includes(token.slice(0, 40)));
       t.false(stored.includes(token.slice(22, 60)));
     }
   }
 });
 
-test('a session is revoked at once, by its user alone', async (t) => {
+test('a session is revoked immediately, and only by its user', async (t) => {
   const { sessions } = await openStores(t);
   const { session, accessToken, refreshToken } = await sessions.start(newSession());
   t.false(await sessions.revoke(randomUUID(), session._id));
@@ -215,7 +215,7 @@ test('a session is revoked at once, by its user alone', async (t) => {
   t.false(await sessions.revoke(session.userId, session._id));
 });
 
-test('a session is found by its refresh token, also by one that was replaced, which is then not its last, and by no other text', async (t) => {
+test('a session is found by its current refresh token or a replaced one, which is then not its last, and by no other text', async (t) => {
   const { sessions } = await openStores(t);
   const { session, accessToken, refreshToken } = await sessions.start(newSession());
   for (const token of ['', 'x', accessToken, `${refreshToken}x`])
@@ -226,48 +226,52 @@ test('a session is found by its refresh token, also by one that was replaced, wh
   t.false(isLastRefreshToken((await sessions.findByRefreshToken(refreshToken))!, refreshToken));
 });
 
-test('all sessions of a user are revoked, or those that are named, and none of another user', async (t) => {
+test('all sessions of a user or the listed ones are revoked, and none of another user', async (t) => {
   const { sessions } = await openStores(t);
-  const stranger = await sessions.start(newSession());
+  const foreignSession = await sessions.start(newSession());
   const options = newSession();
   const [kept] = await Promise.all(Array.from({ length: 3 }, () => sessions.start(options)));
   const ids = (await sessions.listIdsWhileOpen(kept!.session))!;
   t.is(ids.length, 3);
   const others = ids.filter((id) => id !== kept!.session._id);
-  t.is(await sessions.revokeThese(options.userId, [...others, stranger.session._id]), 2);
+  t.is(await sessions.revokeThese(options.userId, [...others, foreignSession.session._id]), 2);
   t.deepEqual(await sessions.list(options.userId), [kept!.session]);
   t.is(await sessions.revokeAll(options.userId), 1);
   t.deepEqual(await sessions.list(options.userId), []);
-  t.truthy(await sessions.find(stranger.accessToken));
+  t.truthy(await sessions.find(foreignSession.accessToken));
 });
 
-test('a session that has ended lists none: those that are started later are not its to end', async (t) => {
+test('a session that has ended lists none: it may not end sessions started later', async (t) => {
   const { sessions } = await openStores(t);
   const options = newSession();
   const [own, expired] = [
     await sessions.start(options),
     await sessions.start({ ...options, now: ago(25 * hourMs) }),
   ];
-  t.deepEqual(await sessions.listIdsWhileOpen(own.session), [own.session._id], 'nor what has expired');
+  t.deepEqual(
+    await sessions.listIdsWhileOpen(own.session),
+    [own.session._id],
+    'expired sessions are not listed',
+  );
   t.is(await sessions.listIdsWhileOpen(expired.session), null);
   await sessions.revokeAll(options.userId);
   await sessions.start(options);
   t.is(await sessions.listIdsWhileOpen(own.session), null);
 });
 
-test('the last use of a session is noted once a minute at most', async (t) => {
+test('the last use of a session is recorded at most once per minute', async (t) => {
   const { sessions } = await openStores(t);
   const { session, accessToken } = await sessions.start(newSession({ now: ago(2 * minuteMs) }));
   await sessions.touch(session, '203.0.113.8');
   const touched = await sessions.find(accessToken);
   t.is(touched?.ipLastUsed, '203.0.113.8');
   t.true(touched!.lastUsedAt > session.lastUsedAt);
-  // Also where a process read the session before another noted its use.
+  // Even if a process read the session before another recorded its use.
   for (const read of [session, touched!]) await sessions.touch(read, '203.0.113.9');
   t.deepEqual(await sessions.find(accessToken), touched);
 });
 
-test('sessions are listed from the most recently used one on', async (t) => {
+test('sessions are listed most recently used first', async (t) => {
   const { sessions } = await openStores(t);
   const options = newSession();
   const ids: string[] = [];
@@ -279,7 +283,7 @@ test('sessions are listed from the most recently used one on', async (t) => {
   t.deepEqual(listed, [ids[1]!, ids[2]!, ids[0]!]);
 });
 
-test('a user has 50 sessions at most: the least recently used one makes room', async (t) => {
+test('a user has at most 50 sessions: a new one replaces the least recently used', async (t) => {
   const { sessions } = await openStores(t);
   const options = newSession();
   const started = [];

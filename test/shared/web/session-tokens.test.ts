@@ -10,7 +10,7 @@ import { testMasterKey } from '../../support/use-web-stores.ts';
 
 const keys = deriveKeys(testMasterKey);
 
-test('a token tells its session, and the hash that is stored in its place', (t) => {
+test('a token yields its session id and the hash that is stored instead of it', (t) => {
   const id = randomUUID();
   const tokens = createSessionTokens(id, keys);
   const { accessHash, refreshHash, csrfHash } = hashTokens(tokens);
@@ -19,18 +19,18 @@ test('a token tells its session, and the hash that is stored in its place', (t) 
   t.is(new Set([...Object.values(tokens), accessHash, refreshHash, csrfHash]).size, 6);
 });
 
-test('a token of one kind is none of the other', (t) => {
+test('a token of one kind is not valid as the other', (t) => {
   const { accessToken, refreshToken } = createSessionTokens(randomUUID(), keys);
   t.is(readToken('refresh', accessToken, keys), null);
   t.is(readToken('access', refreshToken, keys), null);
 });
 
-test('a token that was issued under another master key is refused', (t) => {
+test('a token issued under another master key is refused', (t) => {
   const { accessToken } = createSessionTokens(randomUUID(), deriveKeys(`${testMasterKey}-of-another`));
   t.is(readToken('access', accessToken, keys), null);
 });
 
-test('a token in which any bit was changed is refused', (t) => {
+test('a token with any bit changed is refused', (t) => {
   const bytes = Buffer.from(createSessionTokens(randomUUID(), keys).accessToken, 'base64url');
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const changed = Buffer.from(bytes);
@@ -39,7 +39,7 @@ test('a token in which any bit was changed is refused', (t) => {
   }
 });
 
-test('what has not the exact form of a token is refused, also where it decodes to the bytes of one', (t) => {
+test('text without the exact form of a token is refused, even if it decodes to the bytes of one', (t) => {
   const { accessToken } = createSessionTokens(randomUUID(), keys);
   const last = accessToken.at(-1)!;
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';

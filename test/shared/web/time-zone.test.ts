@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { normalizeTimeZone, timeZones } from '../../../shared/web/time-zone.ts';
 
-test('names of zones are taken as IANA writes them, aliases included', (t) => {
+test("zone names are normalized to IANA's spelling, including aliases", (t) => {
   for (const name of [
     'UTC',
     'Etc/UTC',
@@ -25,7 +25,7 @@ test('names of zones are taken as IANA writes them, aliases included', (t) => {
   }
 });
 
-test('offsets, abbreviations and anything else are no time zones', (t) => {
+test('offsets, abbreviations and anything else are not time zones', (t) => {
   for (const text of [
     '',
     ' ',
@@ -50,18 +50,18 @@ test('offsets, abbreviations and anything else are no time zones', (t) => {
   }
 });
 
-test('every zone that this Node.js lists is taken, and every name in the table can be used with it', (t) => {
+test('every zone listed by this Node.js is accepted, and every name in the table works with it', (t) => {
   for (const name of Intl.supportedValuesOf('timeZone')) t.is(normalizeTimeZone(name), name);
   for (const name of timeZones) t.notThrows(() => new Intl.DateTimeFormat('en', { timeZone: name }), name);
 });
 
-test('the table names each zone once, in at most 64 characters', (t) => {
+test('the table has each zone once, in at most 64 characters', (t) => {
   t.true(timeZones.length > 590);
   t.is(new Set(timeZones.map((name) => name.toLowerCase())).size, timeZones.length);
   t.true(timeZones.every((name) => /^[A-Za-z][\w+/-]{1,63}$/.test(name)));
 });
 
-test('whatever is given, the result is a name of the table or null', (t) => {
+test('for any input, the result is a name in the table or null', (t) => {
   const names = new Set(timeZones);
   fc.assert(
     fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...timeZones)), (text) => {

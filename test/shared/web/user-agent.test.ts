@@ -3,7 +3,7 @@ import { describeUserAgent, deviceTypes, nameDevice } from '../../../shared/web/
 
 const unknown = { osName: 'unknown', browserName: 'unknown', deviceType: 'unknown' };
 
-test('a device is described by the names that its owner knows', (t) => {
+test('a device is described by names that its owner knows', (t) => {
   const chrome =
     'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36';
   t.deepEqual(describeUserAgent(chrome), {
@@ -19,18 +19,18 @@ test('a device is described by the names that its owner knows', (t) => {
   t.is(describeUserAgent(ipad).deviceType, 'tablet');
 });
 
-test('what a header does not tell is unknown', (t) => {
+test('anything not in the header is unknown', (t) => {
   for (const header of [undefined, '', '   ']) t.deepEqual(describeUserAgent(header), unknown);
   t.is(describeUserAgent('-').osName, 'unknown');
 });
 
-test('the name of a device leaves out what is unknown, and is null where nothing is known', (t) => {
+test('a device name omits unknown parts, and is null if nothing is known', (t) => {
   t.is(nameDevice({ browserName: 'Firefox', osName: 'Linux' }), 'Firefox, Linux');
   t.is(nameDevice({ browserName: 'unknown', osName: 'Windows' }), 'Windows');
   t.is(nameDevice(describeUserAgent(undefined)), null);
 });
 
-test('a bot is no device of anybody', (t) => {
+test("a bot is not anyone's device", (t) => {
   const bot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
   t.deepEqual(describeUserAgent(bot), unknown);
 });
@@ -49,7 +49,7 @@ test('no text of a header becomes a name, as mails repeat names to strangers', (
   }
 });
 
-test('no header, however strange or long, fails or makes a long name', (t) => {
+test('a header of any content and length neither fails nor makes a long name', (t) => {
   const strange = [
     '\u0000',
     '(',
@@ -64,7 +64,7 @@ test('no header, however strange or long, fails or makes a long name', (t) => {
   }
 });
 
-test('what follows the first 512 characters of a header is not read', (t) => {
+test('only the first 512 characters of a header are read', (t) => {
   t.deepEqual(
     describeUserAgent(`${'x'.repeat(512)} Windows NT 10.0 Chrome/138`),
     describeUserAgent('x'.repeat(512)),

@@ -5,7 +5,7 @@ import { useWebStores } from '../../support/use-web-stores.ts';
 const openStores = useWebStores(test);
 const language = 'ru';
 
-test('of 20 parallel sign-ups of one address one makes the user, and all are given the same', async (t) => {
+test('of 20 parallel sign-ups with one address, one creates the user, and all get the same user', async (t) => {
   const { users, mongo } = await openStores(t);
   const results = await Promise.all(
     Array.from({ length: 20 }, () => users.findOrCreate('ann@example.com', { language })),
@@ -15,7 +15,7 @@ test('of 20 parallel sign-ups of one address one makes the user, and all are giv
   t.is(await mongo.db.collection('web_users').countDocuments(), 1);
 });
 
-test('a user is found by ID and address, and an unknown one is not', async (t) => {
+test('a user is found by id and address, and an unknown one is not', async (t) => {
   const { users } = await openStores(t);
   const { user, isNew } = await users.findOrCreate('ann@example.com', {
     language: 'en',
@@ -31,7 +31,7 @@ test('a user is found by ID and address, and an unknown one is not', async (t) =
   t.is(await users.findById(randomUUID()), null);
 });
 
-test('a known user keeps what was set when it signs in anew', async (t) => {
+test('a known user keeps its settings when it signs in again', async (t) => {
   const { users } = await openStores(t);
   const { user } = await users.findOrCreate('ann@example.com', { language });
   t.is(user.timezone, 'UTC');
@@ -54,7 +54,7 @@ test('a ban keeps its time and reason until it is lifted', async (t) => {
   t.is(await users.ban(randomUUID(), null), null);
 });
 
-test('users are listed from the oldest on', async (t) => {
+test('users are listed oldest first', async (t) => {
   const { users, mongo } = await openStores(t);
   const made = [];
   for (const name of ['ann', 'bob', 'cyd']) {
@@ -71,7 +71,7 @@ test('users are listed from the oldest on', async (t) => {
   t.deepEqual(listed.at(-1), { ...first!, createdAt: latest });
 });
 
-test('of two replacements of one reserved account ID one is made', async (t) => {
+test('of two replacements of one reserved account id, one is made', async (t) => {
   const { users } = await openStores(t);
   const { user } = await users.findOrCreate('ann@example.com', { language });
   const replace = () => users.replaceReservedAccountId(user._id, user.reservedAccountId);

@@ -13,7 +13,7 @@ const openStores = async (t: ExecutionContext) => {
   return stores;
 };
 
-test('the models have the indexes that decide races, end sessions and find what is asked for', async (t) => {
+test('the models have the indexes that decide races, end sessions and find documents', async (t) => {
   const { mongo, createIndexes } = await openStores(t);
   await createIndexes();
   const read = async (collection: string) =>
@@ -32,7 +32,7 @@ test('the models have the indexes that decide races, end sessions and find what 
     { key: { userId: 1 } },
     { key: { expiresAt: 1 }, expireAfterSeconds: 0 },
   ]);
-  // The unique ones are made first of all.
+  // The unique indexes are created first.
   t.deepEqual(await read('web_links'), [
     { key: { accountId: 1 }, unique: true },
     { key: { userId: 1, createdAt: 1 } },
@@ -44,9 +44,9 @@ test('the models have the indexes that decide races, end sessions and find what 
   ]);
 });
 
-test('an index that is not unique and cannot be made keeps nobody out', async (t) => {
+test('a non-unique index that cannot be created does not block anyone', async (t) => {
   const { mongo, users } = openUnprepared(t);
-  // As a release left it that kept the log for another time.
+  // As left by a release that kept the log for a different time.
   await mongo.db.collection('web_audit').createIndex({ at: 1 }, { expireAfterSeconds: 60 });
   await Promise.all([1, 2, 3].map(() => users.findByEmail('ann@example.com')));
   const unique = (await mongo.db.collection('web_users').indexes()).filter((index) => index.unique === true);
@@ -60,13 +60,13 @@ test('a worker creates the indexes', async (t) => {
     return indexes.some(({ unique }) => unique === true);
   };
   for (const collection of ['web_users', 'web_links']) {
-    // A collection that is not there yet has no indexes to read.
+    // A collection that does not exist yet has no indexes to read.
     await waitFor(`the index of ${collection}`, () => isUnique(collection).catch(() => false));
   }
   t.pass();
 });
 
-test('the models are in the database of all others, over the same client', async (t) => {
+test('the models use the same database as all others, over the same client', async (t) => {
   const { mongo, users } = await openStores(t);
   const { user } = await users.findOrCreate('ann@example.com', { language: 'en' });
   const stored = await mongo.db.collection<{ _id: string }>('web_users').findOne({ _id: user._id });
@@ -75,7 +75,7 @@ test('the models are in the database of all others, over the same client', async
   t.is(models.users.db.getClient(), mongo.client);
 });
 
-test('a field that no model has is refused, where it is written and where it is asked for', async (t) => {
+test('an unknown field is refused in writes and in queries', async (t) => {
   const { mongo } = await openStores(t);
   const { users } = await openWebDatabase(mongo).models();
   const strange = { isAdmin: true } as object;
@@ -83,14 +83,14 @@ test('a field that no model has is refused, where it is written and where it is 
   await t.throwsAsync(users.findOne(strange).exec(), { name: 'StrictModeError' });
 });
 
-test('while MongoDB is away every call fails with service_unavailable, at first use as later, and works once it is back', async (t) => {
+test('while MongoDB is away every call fails with service_unavailable, on first use and later, and works once it is back', async (t) => {
   const { mongo, start } = await openAbsentMongo(t);
   const { users } = openWebStores(mongo, { masterKey: testMasterKey });
   const find = () => users.isKnown('ann@example.com');
   const untilBack = () =>
     waitFor('MongoDB to be found', async () => (await find().catch(() => null)) !== null);
 
-  // Two at once, as a process may be asked: both wait for the one attempt to connect.
+  // Two concurrent calls, as in a process: both wait for the one attempt to connect.
   await Promise.all([find(), find()].map((call) => t.throwsAsync(call, { code: 'service_unavailable' })));
   const server = await start();
   await untilBack();

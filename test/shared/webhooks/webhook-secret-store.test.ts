@@ -30,14 +30,14 @@ test.after.always(async () => {
 const openStore = (masterKey = config.masterKey): WebhookSecretStore =>
   new WebhookSecretStore(mongo.db, { masterKey }, () => nowMs);
 
-test('an account has one secret, whichever processes ask for it first, and no other account has it', async (t) => {
+test('an account has one secret, whichever processes request it first, and no other account has it', async (t) => {
   const [ann, bob] = [randomUUID(), randomUUID()];
   const secrets = await Promise.all([1, 2, 3, 4].map(() => openStore().getOrCreate(ann)));
   t.is(new Set(secrets).size, 1);
   t.not(await openStore().getOrCreate(bob), secrets[0]!);
 });
 
-test('a secret is 32 random bytes, and MongoDB does not hold it in clear', async (t) => {
+test('a secret is 32 random bytes, and MongoDB does not store it in plain text', async (t) => {
   const id = randomUUID();
   const secret = await openStore().getOrCreate(id);
   t.is(Buffer.from(secret!.slice('whsec_'.length), 'base64').length, 32);
@@ -59,7 +59,7 @@ test.serial('for 24 hours after a rotation the former secret signs as well, afte
   t.deepEqual(await store.listSigning(id), [second]);
 });
 
-test('a second rotation ends the first secret at once, and of rotations at the same time none is lost', async (t) => {
+test('a second rotation ends the first secret immediately, and no concurrent rotation is lost', async (t) => {
   const id = randomUUID();
   const store = openStore();
   const first = await store.getOrCreate(id);
@@ -69,7 +69,7 @@ test('a second rotation ends the first secret at once, and of rotations at the s
   t.false(signing.includes(first!));
 });
 
-test('a secret under another MASTER_KEY is not used, and a rotation replaces it', async (t) => {
+test('a secret encrypted with another MASTER_KEY is not used, and a rotation replaces it', async (t) => {
   const id = randomUUID();
   await openStore().getOrCreate(id);
   const other = openStore('another-master-key-0123456789abcdef01234');

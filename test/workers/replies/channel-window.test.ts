@@ -4,7 +4,7 @@ import { ChannelWindow } from '../../../workers/replies/channel-window.ts';
 
 const KB = 1024;
 
-test('no more than 2 MB are on their way: what is beyond waits until enough of it has been received', async (t) => {
+test('at most 2 MB are in flight: the rest waits until enough of it has been acknowledged', async (t) => {
   const window = new ChannelWindow();
   const marks: number[] = [];
   let sent = 0;
@@ -22,7 +22,7 @@ test('no more than 2 MB are on their way: what is beyond waits until enough of i
   t.is(window.whenRoom(), null);
 });
 
-test('what waits for the end of the turn counts as well', async (t) => {
+test('bytes queued until the end of the turn count as well', async (t) => {
   const window = new ChannelWindow();
   window.queue(1024 * KB);
   t.is(window.whenRoom(), null);
@@ -33,7 +33,7 @@ test('what waits for the end of the turn counts as well', async (t) => {
   t.is(window.whenRoom(), null);
 });
 
-test.serial('an acknowledgement that is lost holds nobody up for longer than two seconds', async (t) => {
+test.serial('a lost acknowledgement blocks nobody for longer than two seconds', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   const window = new ChannelWindow();

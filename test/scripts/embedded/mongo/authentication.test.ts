@@ -10,15 +10,15 @@ const { MongoClient } = mongoose.mongo;
 const password = 'test-mongo-password';
 const user = { username: embeddedUser, password };
 
-async function connectStranger(t: ExecutionContext, url: string): Promise<MongoWireClient> {
+async function connectUnauthenticated(t: ExecutionContext, url: string): Promise<MongoWireClient> {
   const client = await MongoWireClient.connect(url);
   t.teardown(() => client.socket.destroy());
   return client;
 }
 
-test('without a password there is no answer but those that a driver needs before it has shown one', async (t) => {
+test('without authentication the server responds only to commands that a driver needs before it authenticates', async (t) => {
   const { url } = await startMongo(t);
-  const client = await connectStranger(t, url);
+  const client = await connectUnauthenticated(t, url);
   for (const name of ['hello', 'isMaster', 'ping']) t.is((await client.command({ [name]: 1 })).ok, 1, name);
   const things = { documents: [{}], cursor: {}, pipeline: [], updates: [], deletes: [], indexes: [] };
   const names = ['find', 'insert', 'update', 'delete', 'aggregate', 'dropDatabase', 'listIndexes'];
@@ -33,24 +33,24 @@ test('without a password there is no answer but those that a driver needs before
   t.is((await client.command({ nonsense: 1 })).code, 13);
 });
 
-test('a connection is the user of its password, and no other connection with it', async (t) => {
+test('a connection is authenticated as its own user, and no other connection is', async (t) => {
   const { url } = await startMongo(t, { password });
-  const [client, stranger] = [await connectStranger(t, url), await connectStranger(t, url)];
+  const [client, otherClient] = [await connectUnauthenticated(t, url), await connectUnauthenticated(t, url)];
   t.like(await client.authenticate(user), { ok: 1, done: true });
   t.is((await client.command({ insert: 'c', documents: [{ _id: 1 }] })).ok, 1);
-  t.is((await stranger.command({ find: 'c' })).code, 13);
+  t.is((await otherClient.command({ find: 'c' })).code, 13);
   t.like(await client.authenticate({ ...user, password: 'another' }), { code: 18 });
   t.is(
     (await client.command({ find: 'c' })).cursor.firstBatch.length,
     1,
-    'a failure takes nothing from whom is known',
+    'a failed attempt does not sign out an authenticated connection',
   );
 });
 
-test('a wrong password, user or database fails as it does with MongoDB, and tells nothing', async (t) => {
+test('a wrong password, user or database fails as it does with MongoDB and reveals nothing', async (t) => {
   const { url } = await startMongo(t, { password });
   const failed = { ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: 'Authentication failed.' };
-  const client = await connectStranger(t, url);
+  const client = await connectUnauthenticated(t, url);
   t.like(await client.authenticate({ ...user, password: `${password}x` }), failed);
   t.like(await client.authenticate({ ...user, password: '' }), failed);
   t.like(await client.authenticate({ ...user, username: 'admin' }), failed);
@@ -61,9 +61,9 @@ test('a wrong password, user or database fails as it does with MongoDB, and tell
   t.is((await client.command({ find: 'c' })).ok, 1);
 });
 
-test('an exchange that does not follow the rules fails, and opens nothing', async (t) => {
+test('an exchange that does not follow the rules fails and grants no access', async (t) => {
   const { url } = await startMongo(t, { password });
-  const client = await connectStranger(t, url);
+  const client = await connectUnauthenticated(t, url);
   const start = (payload: unknown, mechanism = 'SCRAM-SHA-256') =>
     client.command({ saslStart: 1, mechanism, payload }, { db: 'admin' });
   const next = (payload: string, conversationId = 1) =>
@@ -71,7 +71,7 @@ test('an exchange that does not follow the rules fails, and opens nothing', asyn
       { saslContinue: 1, conversationId, payload: new Binary(Buffer.from(payload)) },
       { db: 'admin' },
     );
-  t.is((await next('')).code, 17, 'nothing was begun');
+  t.is((await next('')).code, 17, 'no conversation was started');
   t.is((await start('n,,n=a,r=b', 'PLAIN')).code, 334);
   t.is((await start('n,,n=a,r=b', 'SCRAM-SHA-1')).code, 334);
   const noExchange = ['', 'n', 'p=tls-unique,,n=model-gateway,r=x', 'n,a=other,n=model-gateway,r=x'];
@@ -82,16 +82,16 @@ test('an exchange that does not follow the rules fails, and opens nothing', asyn
     'n,,m=x,n=model-gateway,r=x',
   ])
     t.is((await start(new Binary(Buffer.from(text)))).code, 18, text);
-  t.is((await start('n,,n=model-gateway,r=x')).code, 18, 'a text is no payload');
+  t.is((await start('n,,n=model-gateway,r=x')).code, 18, 'a string is not a payload');
 
   const begin = async (): Promise<string> => {
     const { payload } = await start(new Binary(Buffer.from(`n,,n=${embeddedUser},r=abc`)));
     return /^r=([^,]*)/.exec(Buffer.from((payload as Binary).value()).toString())![1]!;
   };
   const proof = Buffer.alloc(32).toString('base64');
-  t.regex(await begin(), /^abc.{20,}$/, 'the nonce begins with that of the client');
-  t.is((await next(`c=biws,r=abc,p=${proof}`)).code, 18, 'a nonce of the client alone');
-  t.is((await next(`c=biws,r=abc,p=${proof}`)).code, 17, 'one try an exchange');
+  t.regex(await begin(), /^abc.{20,}$/, "the nonce starts with the client's nonce");
+  t.is((await next(`c=biws,r=abc,p=${proof}`)).code, 18, "only the client's nonce");
+  t.is((await next(`c=biws,r=abc,p=${proof}`)).code, 17, 'one try per exchange');
   for (const final of [
     'c=eSws,r=NONCE,p=PROOF',
     'c=biws,r=NONCE',
@@ -107,7 +107,7 @@ test('an exchange that does not follow the rules fails, and opens nothing', asyn
   t.is((await client.command({ find: 'c' })).code, 13);
 });
 
-test('the unmodified driver authenticates, in its first words or after them', async (t) => {
+test('the unmodified driver authenticates in its first message or later', async (t) => {
   const dir = await makeTempDir(t);
   const server = await startMongo(t, { dir, password });
   t.is(new URL(server.url).username, embeddedUser);
@@ -127,7 +127,7 @@ test('the unmodified driver authenticates, in its first words or after them', as
   await t.throwsAsync(nobody.db('test').collection('c').findOne(), { message: /requires authentication/ });
 });
 
-test('data is opened by the password of the day, and has none of its own', async (t) => {
+test('data opens with the password of the current start and stores none itself', async (t) => {
   const first = await startMongo(t, { password: 'one' });
   const before = await MongoClient.connect(first.url);
   await before.db('test').collection<{ _id: number }>('c').insertOne({ _id: 1 });
@@ -142,7 +142,7 @@ test('data is opened by the password of the day, and has none of its own', async
   });
 });
 
-test('a password that SASLprep would change is refused at the start', async (t) => {
+test('a password that SASLprep would change is refused at startup', async (t) => {
   await t.throwsAsync(startMongo(t, { password: '' }), { message: /visible ASCII/ });
   await t.throwsAsync(startMongo(t, { password: 'ра' }), { message: /visible ASCII/ });
 });

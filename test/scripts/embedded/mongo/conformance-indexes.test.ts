@@ -15,7 +15,7 @@ async function explainStages(cursor: mongo.FindCursor): Promise<string[]> {
 
 type Stage = { stage: string; inputStage?: Stage };
 
-test('a unique index refuses a second key with 11000, and says which', async (t) => {
+test('a unique index refuses a duplicate key with 11000 and identifies it', async (t) => {
   const accounts = collectionOf(t);
   await accounts.createIndex({ email: 1 }, { unique: true });
   await accounts.insertOne({ email: 'a' });
@@ -26,10 +26,14 @@ test('a unique index refuses a second key with 11000, and says which', async (t)
   t.is(codeOf(await t.throwsAsync(accounts.updateOne({ email: 'b' }, { $set: { email: 'a' } }))), 11000);
   t.is(codeOf(await t.throwsAsync(accounts.insertOne({ _id: (await accounts.findOne())!['_id'] }))), 11000);
   await accounts.insertOne({ other: 1 });
-  t.is(codeOf(await t.throwsAsync(accounts.insertOne({ other: 2 }))), 11000, 'missing counts as null');
+  t.is(
+    codeOf(await t.throwsAsync(accounts.insertOne({ other: 2 }))),
+    11000,
+    'a missing field counts as null',
+  );
 });
 
-test('a value longer than any key of an index is looked for like any other', async (t) => {
+test('a value longer than any index key is found like any other', async (t) => {
   const texts = collectionOf(t);
   await texts.insertMany([{ _id: 'a' }, { _id: 'x' }, { _id: 'y' }]);
   const long = 'x'.repeat(100_000);
@@ -67,14 +71,14 @@ test('unique indexes may be compound and partial', async (t) => {
   t.is((await revive()).modifiedCount, 1);
 });
 
-test('int64 keys beyond 2^53 are different keys', async (t) => {
+test('int64 keys beyond 2^53 are distinct keys', async (t) => {
   const numbers = collectionOf(t);
   await numbers.createIndex({ n: 1 }, { unique: true });
   await numbers.insertMany(['9007199254740992', '9007199254740993'].map((n) => ({ n: Long.fromString(n) })));
   t.is(codeOf(await t.throwsAsync(numbers.insertOne({ n: 9007199254740992 }))), 11000);
 });
 
-test('indexes are listed with their options, are made once and conflict', async (t) => {
+test('indexes are listed with their options, are created once, and conflict if the options differ', async (t) => {
   const events = collectionOf(t);
   const makeTtl = (expireAfterSeconds: number) =>
     events.createIndex({ at: 1 }, { expireAfterSeconds, name: 'ttl' });
@@ -91,7 +95,7 @@ test('indexes are listed with their options, are made once and conflict', async 
   t.is((await events.indexes()).length, 2);
 });
 
-test('equality, a range and a sort on a compound index read what they return and nothing else', async (t) => {
+test('equality, a range and a sort on a compound index read only the documents they return', async (t) => {
   const logs = collectionOf(t);
   await logs.createIndex({ account: 1, ordinal: 1 });
   const documents = Array.from({ length: 2000 }, (_, i) => ({

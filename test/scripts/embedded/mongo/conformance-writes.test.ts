@@ -4,7 +4,7 @@ import { codeOf, collectionOf, test } from './conformance-context.ts';
 
 const { Double, Long, ObjectId } = mongoose.mongo.BSON;
 
-test('insertMany without order goes on behind a duplicate and names each one', async (t) => {
+test('unordered insertMany continues after a duplicate and reports each one', async (t) => {
   const numbers = collectionOf(t);
   await numbers.createIndex({ u: 1 }, { unique: true });
   await numbers.insertOne({ u: 2 });
@@ -25,13 +25,13 @@ test('insertMany without order goes on behind a duplicate and names each one', a
   t.is(await numbers.countDocuments(), 4);
 });
 
-test('insertMany in order stops at the first duplicate', async (t) => {
+test('ordered insertMany stops at the first duplicate', async (t) => {
   const numbers = collectionOf(t);
   t.is(codeOf(await t.throwsAsync(numbers.insertMany([{ _id: 1 }, { _id: 1 }, { _id: 2 }]))), 11000);
   t.is(await numbers.countDocuments(), 1);
 });
 
-test('update operators change nested fields and count what they changed', async (t) => {
+test('update operators change nested fields and count the changed documents', async (t) => {
   const things = collectionOf(t);
   await things.insertOne({ _id: 1, n: 1, o: { p: 1 }, low: 5, high: 5, gone: 1 });
   const change = {
@@ -56,7 +56,7 @@ test('update operators change nested fields and count what they changed', async 
   t.is((await things.updateOne({ _id: 99 }, { $set: { s: 'x' } })).matchedCount, 0);
 });
 
-test('$addToSet adds what is not there yet, and numbers of any type are one', async (t) => {
+test('$addToSet adds only missing values, and equal numbers of any type are the same value', async (t) => {
   const things = collectionOf(t);
   await things.insertOne({ _id: 1, list: [3, 1] });
   const add = (values: mongo.Document) => things.updateOne({ _id: 1 }, { $addToSet: values });
@@ -77,7 +77,7 @@ test('updateMany and deletes', async (t) => {
   t.is((await things.deleteMany({ g: { $lt: 5 } })).deletedCount, 2);
 });
 
-test('an upsert starts from what the filter demands, and $setOnInsert holds for it alone', async (t) => {
+test('an upsert starts from the equality conditions of the filter, and $setOnInsert applies only to it', async (t) => {
   const things = collectionOf(t);
   const upsert = (v: number) =>
     things.updateOne(
@@ -93,7 +93,7 @@ test('an upsert starts from what the filter demands, and $setOnInsert holds for 
   t.is((await things.updateOne({ _id: 'own' }, { $set: { q: 1 } }, { upsert: true })).upsertedId, 'own');
 });
 
-test('wrong updates and filters fail with the codes of MongoDB', async (t) => {
+test('invalid updates and filters fail with the error codes of MongoDB', async (t) => {
   const things = collectionOf(t);
   await things.insertOne({ _id: 1, s: 'x' });
   const failing: [number, Promise<unknown>][] = [
@@ -124,7 +124,7 @@ test('findOneAndUpdate returns the old or the new document, projected', async (t
   t.deepEqual(await things.findOneAndDelete({ _id: 2 }), { _id: 2, b: 7, m: 1 });
 });
 
-test('of 200 concurrent conditional debits none is lost and none goes below zero', async (t) => {
+test('of 200 concurrent conditional debits, none is lost and none goes below zero', async (t) => {
   const accounts = collectionOf(t);
   await accounts.insertOne({ _id: 1, balance: Long.fromNumber(1000), n: 0 });
   const debit = () =>
@@ -139,7 +139,7 @@ test('of 200 concurrent conditional debits none is lost and none goes below zero
   t.deepEqual(await accounts.findOne(), { _id: 1, balance: 1000 - 142 * 7, n: 142 });
 });
 
-test('of 100 concurrent upserts on a unique key one makes the document', async (t) => {
+test('of 100 concurrent upserts on a unique key, exactly one creates the document', async (t) => {
   const things = collectionOf(t);
   await things.createIndex({ k: 1 }, { unique: true });
   const upserts = Array.from({ length: 100 }, () =>
@@ -150,7 +150,7 @@ test('of 100 concurrent upserts on a unique key one makes the document', async (
   t.is((await things.findOne())!.n, done);
 });
 
-test('bulkWrite adds up int64 exactly and tells of upserts and errors by their place', async (t) => {
+test('bulkWrite adds int64 exactly and reports upserts and errors by index', async (t) => {
   const stats = collectionOf(t);
   await stats.createIndex({ day: 1 }, { unique: true });
   const cost = Long.fromString('9007199254740993');

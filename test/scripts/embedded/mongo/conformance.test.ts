@@ -57,7 +57,7 @@ test('sort, skip, limit and projection', async (t) => {
   t.deepEqual(await project({ _id: 1 }), { _id: 1 });
 });
 
-test('values of all types sort in one order, numbers of all types by their exact value', async (t) => {
+test('values of all types sort in one order, and numbers of all types by their exact value', async (t) => {
   const values = collectionOf(t);
   await values.insertMany([
     { _id: 'string', v: 'a' },
@@ -89,7 +89,7 @@ test('values of all types sort in one order, numbers of all types by their exact
   t.deepEqual(await idsWhere(values, { v: { $gt: 9007199254740992 } }), ['long']);
 });
 
-test('a cursor gives every document once, in batches, and can be closed early', async (t) => {
+test('a cursor returns every document once, in batches, and can be closed early', async (t) => {
   const numbers = collectionOf(t);
   await numbers.insertMany(Array.from({ length: 1000 }, (_, i) => ({ _id: i })));
   t.is((await numbers.find().toArray()).length, 1000);
@@ -107,7 +107,7 @@ test('a cursor gives every document once, in batches, and can be closed early', 
   t.is(codeOf(await t.throwsAsync(more)), 43);
 });
 
-test('countDocuments counts what a filter selects', async (t) => {
+test('countDocuments counts the documents that a filter selects', async (t) => {
   const people = collectionOf(t);
   await seedPeople(people);
   t.is(await people.countDocuments({ age: { $gte: 5 } }), 2);

@@ -17,7 +17,7 @@ const password = 'test-mongo-password';
 function startProcess(t: ExecutionContext, dir: string, env: NodeJS.ProcessEnv = {}): ChildProcess {
   const child = fork(main, ['--dir', dir], { silent: true, execArgv: [], env: { ...process.env, ...env } });
   t.teardown(() => child.kill('SIGKILL'));
-  child.stdin!.on('error', () => undefined); // One that refuses to start does not read it.
+  child.stdin!.on('error', () => undefined); // A process that refuses to start does not read it.
   child.stdin!.end(password);
   return child;
 }
@@ -27,7 +27,7 @@ async function readUrl(child: ChildProcess): Promise<string> {
   return addCredentials((JSON.parse(line) as { endpoint: string }).endpoint, password);
 }
 
-test('kill -9 during writes loses none that was acknowledged and leaves indexes in step', async (t) => {
+test('kill -9 during writes loses no acknowledged write and leaves indexes consistent', async (t) => {
   const dir = await makeTempDir(t);
   let acknowledged = 0;
   let sent = 0;
@@ -45,7 +45,7 @@ test('kill -9 during writes loses none that was acknowledged and leaves indexes 
 
     const exited = once(child, 'exit');
     const write = async (writer: number) => {
-      // Until the server is gone: a write that is under way then may or may not have happened.
+      // Until the server is gone: a write in flight at that moment may or may not have happened.
       for (let n = round * 1_000_000; ; n += 1) {
         sent += 1;
         await rows.insertOne({ _id: `${writer}-${n}`, writer, n });
@@ -72,7 +72,7 @@ test('kill -9 during writes loses none that was acknowledged and leaves indexes 
   t.is((await rows.find().sort({ _id: 1 }).toArray()).length, count);
 });
 
-test('a restart finds collections, indexes and documents as they were', async (t) => {
+test('a restart finds collections, indexes and documents unchanged', async (t) => {
   const dir = await makeTempDir(t);
   const first = await startMongo(t, { dir, sync: true });
   const client = await mongoose.mongo.MongoClient.connect(first.url);
@@ -96,7 +96,7 @@ test('a restart finds collections, indexes and documents as they were', async (t
   t.is(await found.countDocuments({ k: { $gte: 2 } }), 2);
 });
 
-test('a second process on the same directory is refused and told who holds it', async (t) => {
+test('a second process on the same directory is refused, and the error identifies the holder', async (t) => {
   const dir = await makeTempDir(t);
   const holder = startProcess(t, dir);
   await readUrl(holder);
@@ -112,7 +112,7 @@ test('a second process on the same directory is refused and told who holds it', 
   await t.notThrowsAsync(startMongo(t, { dir }));
 });
 
-test('the lock of a process that is gone does not hold', async (t) => {
+test('the lock of a process that no longer exists is ignored', async (t) => {
   const dir = await makeTempDir(t);
   await writeFile(join(dir, 'lock'), JSON.stringify({ pid: process.pid, startedAt: 'long ago' }));
   await t.notThrowsAsync(startMongo(t, { dir }));
@@ -125,7 +125,7 @@ test('with NODE_ENV=production it refuses to start, in one sentence', async (t) 
   t.is(stderr.trim(), 'The embedded MongoDB does not run with NODE_ENV=production; set MONGODB_URL.');
 });
 
-test('SIGTERM answers the writes under way and exits 0', async (t) => {
+test('SIGTERM answers the writes in flight and exits with 0', async (t) => {
   const dir = await makeTempDir(t);
   const child = startProcess(t, dir);
   const url = await readUrl(child);
@@ -150,7 +150,7 @@ test('SIGTERM answers the writes under way and exits 0', async (t) => {
   t.true((await again.db('test').collection('rows').countDocuments()) >= acknowledged);
 });
 
-test('TTL indexes expire documents, by themselves and on demand', async (t) => {
+test('TTL indexes expire documents, automatically and on demand', async (t) => {
   const mongo = await startMongo(t, { ttlIntervalMs: 50 });
   const connection = await connect(t, mongo.url);
   const things = makeCollection(connection);

@@ -6,7 +6,7 @@ import { Collection } from '../../../../scripts/embedded/mongo/storage/collectio
 import { Store } from '../../../../scripts/embedded/mongo/storage/store.ts';
 import { makeTempDir } from './mongo-fixture.ts';
 
-/** More than are removed at once. */
+/** More than one batch of deletions. */
 const documents = 501;
 
 /** A store of expired documents; `between` is called once, after the first of them were removed. */
@@ -31,7 +31,7 @@ async function openStore(dir: string, between: (store: Store, rows: Collection) 
   return store;
 }
 
-test('documents expire in the collection as it is, where a failed commit had it read again', async (t) => {
+test('documents expire correctly from a collection that was reloaded after a failed commit', async (t) => {
   const store = await openStore(await makeTempDir(t), (opened, rows) => {
     const { id, db, name } = rows;
     const indexes = rows.describe()['indexes'] as NonNullable<
@@ -39,7 +39,7 @@ test('documents expire in the collection as it is, where a failed commit had it 
     >;
     const again = new Collection(opened, { id, db, name, indexes });
     opened.collections.set(again.namespace, again);
-    // From here on it counts by itself.
+    // From here on, it counts on its own.
     again.countDocuments();
   });
   t.is(await expireDocuments(store), documents);
@@ -47,7 +47,7 @@ test('documents expire in the collection as it is, where a failed commit had it 
   await store.close();
 });
 
-test('nothing expires in a collection that is gone', async (t) => {
+test('nothing expires in a collection that no longer exists', async (t) => {
   const store = await openStore(await makeTempDir(t), (opened, rows) => {
     opened.collections.delete(rows.namespace);
   });

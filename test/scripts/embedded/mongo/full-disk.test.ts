@@ -12,7 +12,7 @@ const main = new URL('../../../../scripts/embedded/mongo/main.js', import.meta.u
 
 const password = 'test-mongo-password';
 
-/** A bound of the size of files stands in for a full disk: the same calls fail, and it can be lifted. */
+/** A limit on file size stands in for a full disk: the same calls fail, and it can be lifted. */
 const limitFiles = (pid: number, bytes: number | 'unlimited'): boolean =>
   spawnSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]).status === 0;
 const canLimit = process.platform === 'linux' && spawnSync('prlimit', ['--version']).status === 0;
@@ -29,13 +29,13 @@ async function startProcess(t: ExecutionContext, dir: string) {
 }
 
 onLinux(
-  'what a full disk does not take is refused and not there; what was acknowledged is, and it goes on by itself',
+  'writes that fail on a full disk leave nothing behind; acknowledged ones are kept, and writing resumes on its own',
   async (t) => {
     const dir = await makeTempDir(t);
     const { child, url } = await startProcess(t, dir);
     const exited = once(child, 'exit');
-    // lmdb 3.5.6 describes a failed write in a buffer that some descriptions overflow (`last_error` in mdb.c), which may
-    // end the process. `npm start` starts it again. What is on the disk must be right in either case.
+    // lmdb 3.5.6 formats the message of a failed write in a buffer that some messages overflow (`last_error` in mdb.c),
+    // which may kill the process. `npm start` restarts it. Either way, the data on disk must be correct.
     const hasDied = (): boolean => child.exitCode !== null || child.signalCode !== null;
     const options = { retryWrites: false, serverSelectionTimeoutMS: 2_000 };
     const client = await mongoose.mongo.MongoClient.connect(url, options);
@@ -44,7 +44,7 @@ onLinux(
     await rows.createIndex({ n: 1 }, { unique: true });
 
     const acknowledged = new Set<string>();
-    /** Without an answer. */
+    /** Writes without a response. */
     const unknown = new Set<string>();
     const codes = new Set<unknown>();
     let n = 0;
@@ -66,17 +66,17 @@ onLinux(
     t.is(acknowledged.size, 24);
     t.true(limitFiles(child.pid!, statSync(join(dir, 'data.mdb')).size));
     for (let round = 0; round < 4 && !hasDied(); round += 1) await writeMany('rows');
-    // A collection that could not be made is none, also in memory.
+    // A collection that could not be created does not exist, not even in memory.
     await write('never made', 5_000_000);
     if (hasDied()) t.log('the process died of its message about the full disk');
-    else await goOn();
+    else await checkRecovery();
     await client.close();
     child.kill('SIGKILL');
     await exited;
     t.true([...codes].every((code) => code === 14_031));
     if (unknown.size > 0) t.true(hasDied());
 
-    // Nor is anything of what was refused on the disk.
+    // Refused writes are not on disk either.
     const again = await mongoose.mongo.MongoClient.connect((await startMongo(t, { dir })).url);
     t.teardown(() => again.close());
     const found = await again.db('test').collection<{ _id: string }>('rows').find().toArray();
@@ -98,7 +98,7 @@ onLinux(
     );
     t.true(found.every((row) => [10, 300_000].includes((row as unknown as { text: string }).text.length)));
 
-    async function goOn(): Promise<void> {
+    async function checkRecovery(): Promise<void> {
       t.deepEqual([...codes], [14_031]);
       t.false((await db.listCollections().toArray()).some(({ name }) => name === 'never made'));
       t.is(await rows.countDocuments(), acknowledged.size);
@@ -108,12 +108,12 @@ onLinux(
 
       t.true(limitFiles(child.pid!, 'unlimited'));
       await writeMany('rows');
-      t.is(n - acknowledged.size, refused, 'all are taken again');
+      t.is(n - acknowledged.size, refused, 'all are accepted again');
     }
   },
 );
 
-onLinux('a start that its disk takes nothing of fails in one line and leaves nothing behind', async (t) => {
+onLinux('a start that cannot write to its disk fails in one line and leaves nothing behind', async (t) => {
   const dir = await makeTempDir(t);
   const script = 'ulimit -f 0; exec "$0" "$@"';
   const { status, stderr } = spawnSync('sh', ['-c', script, process.execPath, main, '--dir', dir], {

@@ -8,7 +8,7 @@ import mongoose from 'mongoose';
 import type { EmbeddedMongo, EmbeddedMongoOptions } from '../../../../scripts/embedded/mongo/server.ts';
 import { startEmbeddedMongo } from '../../../../scripts/embedded/mongo/server.ts';
 
-/** What of an ava test (or hook) these helpers need. */
+/** The part of an ava test (or hook) that these helpers need. */
 export type Teardown = Pick<ExecutionContext, 'teardown'>;
 
 export async function makeTempDir(t: Teardown): Promise<string> {
@@ -43,7 +43,9 @@ export async function connect(t: Teardown, url: string): Promise<Connection> {
   return connection;
 }
 
-/** A connection to the server under test: the one that MONGODB_URL names, else an embedded one of the test's own. */
+/**
+ * A connection to the server under test: the one in MONGODB_URL, otherwise an embedded one owned by the test.
+ */
 export async function connectToAny(t: Teardown): Promise<Connection> {
   const url = process.env.MONGODB_URL ?? (await startMongo(t)).url;
   return connect(t, url);
@@ -51,7 +53,7 @@ export async function connectToAny(t: Teardown): Promise<Connection> {
 
 let collections = 0;
 
-/** What tests store: `_id` as they like, and any other fields. */
+/** What tests store: any `_id`, and any other fields. */
 export interface TestDocument extends mongoose.mongo.Document {
   _id?: string | number | mongoose.mongo.ObjectId;
 }

@@ -22,7 +22,7 @@ const ordered = fc.oneof(
 const scalar = fc.oneof(ordered, fc.constantFrom<unknown>({}, { x: new Int32(1) }));
 const array = fc.array(scalar, { maxLength: 3 });
 const field = fc.constantFrom('a', 'b', 'c.d');
-/** By field; with the prototype that decoded documents have. */
+/** Maps by field name, with the prototype of decoded documents. */
 const dictionary = <T>(values: fc.Arbitrary<T>, minKeys: number, maxKeys: number) =>
   fc.dictionary(field, values, { minKeys, maxKeys, noNullPrototype: true });
 
@@ -49,7 +49,7 @@ const documents = fc.array(
   { maxLength: 25 },
 );
 
-test('an index never changes what a query finds', async (t) => {
+test('an index never changes the result of a query', async (t) => {
   const store = new Store(await makeTempDir(t), false, () => undefined);
   t.teardown(() => store.close());
   let number = 0;
@@ -81,7 +81,7 @@ test('an index never changes what a query finds', async (t) => {
           const shown = JSON.stringify({ query, keys });
           t.deepEqual(idsOf(found), idsOf(expected), shown);
           t.is(countMatching(indexed, { filter: query.filter }), expected.length, shown);
-          // A stable sort leaves alone what is in order; documents that tie may come in any.
+          // A stable sort does not reorder sorted documents; ties may come in any order.
           t.deepEqual(
             found,
             sortDocuments(found, parseSort(query.sort), ({ document }) => document),
@@ -108,7 +108,7 @@ function runQuery(collection: Collection, query: Query): { id: number; document:
 
 const idsOf = (found: { id: number }[]) => found.map(({ id }) => id).toSorted((a, b) => a - b);
 
-test('a range of numbers is found by the index alone, unless NaN could be in it', async (t) => {
+test('a numeric range is answered by the index alone, unless NaN could be in it', async (t) => {
   const store = new Store(await makeTempDir(t), false, () => undefined);
   t.teardown(() => store.close());
   const collection = await store.write(() => {

@@ -9,15 +9,15 @@ const refusal = /not supported by the embedded MongoDB; set MONGODB_URL/;
 
 type Things = mongo.Collection;
 
-/** What MongoDB can do and this server cannot, by the code with which it says so. */
+/** Features of MongoDB that this server lacks, by the error code of the refusal. */
 const refused: Record<string, [code: number, (things: Things) => Promise<unknown>]> = {
   'an unknown command': [59, ({ db }) => db.command({ mapReduce: 'things' })],
-  'collation of a find': [
+  'a find with collation': [
     40415,
     (things) => things.find({}, { collation: { locale: 'en', strength: 2 } }).toArray(),
   ],
   'an unknown option': [40415, ({ db }) => db.command({ find: 'things', tailable: true })],
-  'variables of a find': [40415, (things) => things.find({}, { let: { a: 1 } }).toArray()],
+  'a find with variables': [40415, (things) => things.find({}, { let: { a: 1 } }).toArray()],
   'a hint': [40415, (things) => things.find({}, { hint: '_id_' }).toArray()],
   'an explained command with an inherited name': [
     238,
@@ -27,7 +27,7 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
     238,
     ({ db }) => db.command({ explain: { update: 'things', updates: [{ q: {}, u: { $set: { a: 1 } } }] } }),
   ],
-  'collation of an explained find': [
+  'an explained find with collation': [
     40415,
     (things) => things.find({}, { collation: { locale: 'en' } }).explain('queryPlanner'),
   ],
@@ -43,8 +43,8 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
   $type: [2, (things) => things.findOne({ n: { $type: 'int' } })],
   $elemMatch: [2, (things) => things.findOne({ list: { $elemMatch: { $gt: 1 } } })],
   'an unknown operator inside $or': [2, (things) => things.findOne({ $or: [{ n: { $bits: 1 } }] })],
-  'an element of an array by its number': [2, (things) => things.findOne({ 'list.0': 1 })],
-  'the order of objects': [2, (things) => things.findOne({ n: { $gt: { a: 1 } } })],
+  'an array element by its index': [2, (things) => things.findOne({ 'list.0': 1 })],
+  'comparing objects by order': [2, (things) => things.findOne({ n: { $gt: { a: 1 } } })],
   'a Decimal128 in a filter': [2, (things) => things.findOne({ n: Decimal128.fromString('1') })],
   'a Decimal128 in a document': [2, (things) => things.insertOne({ a: [Decimal128.fromString('1')] })],
   'a Timestamp in a document': [2, (things) => things.insertOne({ a: new Timestamp({ t: 0, i: 0 }) })],
@@ -62,7 +62,7 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
   'sorting by an array': [2, (things) => things.find().sort({ list: 1 }).toArray()],
   'a positional projection': [2, (things) => things.findOne({ list: 1 }, { projection: { 'list.$': 1 } })],
   'a computed projection': [2, (things) => things.findOne({}, { projection: { a: '$b' } })],
-  'a projection that leaves out': [2, (things) => things.findOne({}, { projection: { a: 0 } })],
+  'an exclusion projection': [2, (things) => things.findOne({}, { projection: { a: 0 } })],
   'a find without _id': [2, (things) => things.findOne({}, { projection: { _id: 0, a: 1 } })],
   'a nested projection': [2, (things) => things.findOne({}, { projection: { 'a.b': 1 } })],
   'sorting by text score': [
@@ -86,7 +86,7 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
   $pull: [9, (things) => things.updateOne({}, { $pull: { list: 1 } as mongo.Document })],
   $mul: [9, (things) => things.updateOne({}, { $mul: { n: 2 } })],
   $currentDate: [9, (things) => things.updateOne({}, { $currentDate: { at: true } })],
-  'an upsert by anything but equality': [
+  'an upsert with a filter other than equality': [
     2,
     (things) => things.updateOne({ n: { $in: [7] } }, { $set: { a: 1 } }, { upsert: true }),
   ],
@@ -98,7 +98,7 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
     40415,
     (things) => things.findOneAndUpdate({}, { $set: { a: 1 } }, { sort: { n: 1 } }),
   ],
-  'collation of an update': [
+  'an update with collation': [
     40415,
     (things) => things.updateOne({}, { $set: { a: 1 } }, { collation: { locale: 'en' } }),
   ],
@@ -118,7 +118,7 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
   'a hidden index': [67, (things) => things.createIndex({ s: 1 }, { hidden: true })],
   'an index with collation': [67, (things) => things.createIndex({ s: 1 }, { collation: { locale: 'en' } })],
   'a sparse index': [67, (things) => things.createIndex({ s: 1 }, { sparse: true })],
-  'a partial index by anything but equality': [
+  'a partial index with a condition other than equality': [
     67,
     (things) => things.createIndex({ s: 1 }, { partialFilterExpression: { s: { $exists: true } } }),
   ],
@@ -126,7 +126,10 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
     67,
     (things) => things.createIndex({ s: 1 }, { expireAfterSeconds: 1, partialFilterExpression: { n: 1 } }),
   ],
-  'several indexes at once': [238, (things) => things.createIndexes([{ key: { s: 1 } }, { key: { n: 1 } }])],
+  'several indexes in one command': [
+    238,
+    (things) => things.createIndexes([{ key: { s: 1 } }, { key: { n: 1 } }]),
+  ],
   'an index on an array': [2, (things) => things.createIndex({ list: 1 })],
   'an array in an index': [
     2,
@@ -135,7 +138,7 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
       await things.insertOne({ a: [1, 2] });
     },
   ],
-  'an index key beyond the limit of LMDB': [
+  "an index key over LMDB's limit": [
     17280,
     async (things) => {
       await things.createIndex({ s: 1 });
@@ -147,7 +150,7 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
   'snapshot reads': [238, (things) => things.find({}, { readConcern: { level: 'snapshot' } }).toArray()],
 };
 
-test('what is outside the subset is refused with a code of MongoDB, and not answered', async (t) => {
+test('features outside the subset are refused with an error code of MongoDB', async (t) => {
   const { url } = await startMongo(t);
   const connection = await connect(t, url);
   for (const [what, [code, attempt]] of Object.entries(refused)) {
@@ -160,7 +163,7 @@ test('what is outside the subset is refused with a code of MongoDB, and not answ
   }
 });
 
-test('what is unknown is refused on a collection that does not exist too', async (t) => {
+test('unknown features are refused on a collection that does not exist, too', async (t) => {
   const { url } = await startMongo(t);
   const connection = await connect(t, url);
   const things = makeCollection(connection);

@@ -7,7 +7,7 @@ import test from 'ava';
 import { MongoWireClient } from '../../../support/mongo-wire-client.ts';
 import { makeTempDir, startMongo } from './mongo-fixture.ts';
 
-/** A client with the password of the server. */
+/** A client with the server's password. */
 async function connectRaw(t: ExecutionContext, url: string): Promise<MongoWireClient> {
   const client = await MongoWireClient.connect(url);
   t.teardown(() => client.socket.destroy());
@@ -17,14 +17,14 @@ async function connectRaw(t: ExecutionContext, url: string): Promise<MongoWireCl
   return client;
 }
 
-test('the first hello of a driver is answered in the form it came', async (t) => {
+test("a driver's first hello is answered in the form in which it was sent", async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
   const hello = await client.legacyHello();
   t.true(hello.helloOk);
   t.true(hello.maxWireVersion >= 21);
 });
 
-test('a message may come in pieces, and its documents beside its body', async (t) => {
+test('a message may arrive in pieces, and its documents outside its body', async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
   const sequence: [string, object[]] = ['documents', [{ _id: 1 }, { a: 1, _id: 2 }]];
   const reply = await client.command({ insert: 'c' }, { sequence, chunkBytes: 7 });
@@ -34,7 +34,7 @@ test('a message may come in pieces, and its documents beside its body', async (t
   t.deepEqual(Object.keys(cursor.firstBatch[1]), ['_id', 'a'], '_id comes first');
 });
 
-test('what is no message ends its own connection and no other', async (t) => {
+test('an invalid message closes its own connection and no other', async (t) => {
   const { url } = await startMongo(t);
   const client = await connectRaw(t, url);
   const noise = connectSocket(Number(new URL(url).port), '127.0.0.1');
@@ -43,7 +43,7 @@ test('what is no message ends its own connection and no other', async (t) => {
   t.is((await client.command({ ping: 1 })).ok, 1);
 });
 
-test('a write told again is answered again and not done again, also after a restart', async (t) => {
+test('a retried write gets the same response and is not repeated, even after a restart', async (t) => {
   const dir = await makeTempDir(t);
   const lsid = { id: new Binary(randomBytes(16), 4) };
   const increment = (txnNumber: number) => ({
@@ -72,7 +72,7 @@ test('a write told again is answered again and not done again, also after a rest
   t.deepEqual(cursor.firstBatch, [{ _id: 1, n: 3 }]);
 });
 
-test('a field named like a part of JavaScript objects changes only the document', async (t) => {
+test('a field named like a built-in JavaScript property changes only the document', async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
   await client.command({ insert: 'c', documents: [{ _id: 1 }] });
   const update = { q: { _id: 1 }, u: { $set: { '__proto__.polluted': 1 } } };
@@ -91,7 +91,7 @@ test('serverStatus counts commands and connections', async (t) => {
   t.true(uptime > 0);
 });
 
-test('a document that JavaScript would change is refused, and one that it would not is stored', async (t) => {
+test('a document that JavaScript would alter is refused, and one that it would not is stored', async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
   const insert = (document: Map<string, unknown>) =>
     client.command({ insert: 'c' }, { sequence: ['documents', [document]] });
@@ -107,7 +107,7 @@ test('a document that JavaScript would change is refused, and one that it would 
   t.is((await client.command(nested)).code, 2);
 });
 
-test('a write that is not to be acknowledged is refused, also where its answer is asked for', async (t) => {
+test('an unacknowledged write is refused, even if its response is requested', async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
   const write = { insert: 'c', documents: [{ _id: 1 }], writeConcern: { w: 0 } };
   t.is((await client.command(write)).code, 238);

@@ -13,14 +13,14 @@ const checkValues: Partial<Record<ChecksumAlgorithm, string>> = {
 };
 
 for (const [algorithm, expected] of Object.entries(checkValues)) {
-  test(`${algorithm} gives the published check value, however the bytes are cut`, (t) => {
+  test(`${algorithm} gives the published check value, wherever the bytes are split`, (t) => {
     const checksum = createChecksum(algorithm as ChecksumAlgorithm);
     for (const part of ['1', '2345', '', '6789']) checksum.update(Buffer.from(part));
     t.is(Buffer.from(checksum.digest(), 'base64').toString('hex'), expected);
   });
 }
 
-test('only canonical base64 of the right length passes as a checksum value', (t) => {
+test('only canonical base64 of the right length is accepted as a checksum value', (t) => {
   t.true(isChecksumValue('crc32', 'AAAAAA=='));
   for (const value of ['', 'AAAAAA', 'AAAAAAA=', 'AAAAAB==', '0', 'cbf43926']) {
     t.false(isChecksumValue('crc32', value), value);

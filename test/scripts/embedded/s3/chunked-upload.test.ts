@@ -115,7 +115,7 @@ const refused: Record<string, [Upload, code: string]> = {
     { ...unsigned, encode: () => encodeUnsigned(`${wrongLine}\r\n`) },
     'BadDigest',
   ],
-  'a byte changed on the way': [
+  'a byte changed in transit': [
     { ...unsigned, encode: () => corrupt(encodeUnsigned(`${trailerLine}\r\n`), 1000) },
     'BadDigest',
   ],
@@ -151,7 +151,7 @@ const refused: Record<string, [Upload, code: string]> = {
     },
     'SignatureDoesNotMatch',
   ],
-  'a rightly signed trailer of a wrong checksum': [
+  'a correctly signed trailer with a wrong checksum': [
     { ...signedTrailer, encode: (s) => encodeSigned(s, [wrongLine]) },
     'BadDigest',
   ],
@@ -163,22 +163,22 @@ const refused: Record<string, [Upload, code: string]> = {
     { ...signed, decodedLength: body.length + 1, encode: (s) => encodeSigned(s, []) },
     'IncompleteBody',
   ],
-  'a chunk size that is no number': [
+  'a chunk size that is not a number': [
     { ...unsigned, encode: () => Buffer.from('zz\r\n') },
     'InvalidChunkSizeError',
   ],
-  'a chunk header without end': [
+  'a chunk header without an end': [
     { ...unsigned, encode: () => Buffer.alloc(100_000, '0') },
     'InvalidChunkSizeError',
   ],
-  'a checksum nobody knows': [
+  'an unknown checksum': [
     { ...unsigned, trailer: 'x-amz-checksum-md4', encode: () => encodeUnsigned('') },
     'NotImplemented',
   ],
 };
 
 for (const [name, [options, code]] of Object.entries(refused)) {
-  test(`a chunked upload is refused and leaves nothing: ${name}`, async (t) => {
+  test(`a chunked upload is refused and leaves nothing behind: ${name}`, async (t) => {
     const { endpoint, client } = await startTestServer(t);
     t.is((await upload(endpoint, options)).code, code);
     t.is((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 0);

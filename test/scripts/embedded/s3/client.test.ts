@@ -24,7 +24,7 @@ import {
   startTestServer,
 } from './support.ts';
 
-test('an object comes back with its bytes, type, metadata, entity tag and time', async (t) => {
+test('an object is returned with its bytes, type, metadata, entity tag and time', async (t) => {
   const { client } = await startTestServer(t);
   const body = makeBytes(70_000);
   const put = await client.send(
@@ -53,7 +53,7 @@ test('an object comes back with its bytes, type, metadata, entity tag and time',
   t.is(head.ETag, put.ETag);
 });
 
-test('an empty object and an overwritten one are whole', async (t) => {
+test('an empty object and an overwritten one are complete', async (t) => {
   const { client } = await startTestServer(t);
   const read = async () => {
     const got = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
@@ -83,7 +83,7 @@ for (const algorithm of ['CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256'] satis
   });
 }
 
-test('a client that computes no checksums of its own works', async (t) => {
+test('a client that does not compute checksums works', async (t) => {
   const { endpoint } = await startTestServer(t);
   const client = createClient(t, endpoint, {
     requestChecksumCalculation: 'WHEN_REQUIRED',
@@ -94,14 +94,14 @@ test('a client that computes no checksums of its own works', async (t) => {
   t.is(await got.Body?.transformToString(), 'plain');
 });
 
-test('a client whose clock is wrong corrects it by the date of the refusal', async (t) => {
+test('a client whose clock is wrong corrects it from the date of the refusal', async (t) => {
   const now = () => Date.now() + 3 * 3_600_000;
   const { endpoint } = await startTestServer(t, { dir: await makeTempDir(t), now });
   const client = createClient(t, endpoint, { maxAttempts: 3 });
   await t.notThrowsAsync(client.send(new CreateBucketCommand({ Bucket })));
 });
 
-test('ranges are exact: from the start, open, of the end, past the end, and none at all', async (t) => {
+test('ranges are exact: from the start, open-ended, suffix, past the end, and invalid', async (t) => {
   const { client } = await startTestServer(t);
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: '0123456789' }));
   const read = async (Range: string) => {
@@ -120,7 +120,7 @@ test('ranges are exact: from the start, open, of the end, past the end, and none
   }
 });
 
-test('conditional reads answer 304 or 412 as HTTP says', async (t) => {
+test('conditional reads return 304 or 412 as HTTP specifies', async (t) => {
   const { client } = await startTestServer(t);
   const { ETag = '' } = await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'x' }));
   const read = async (condition: object): Promise<number | undefined> => {
@@ -139,7 +139,7 @@ test('conditional reads answer 304 or 412 as HTTP says', async (t) => {
   t.is(await read({ IfUnmodifiedSince: new Date(Date.now() - 60_000) }), 412);
 });
 
-test('If-None-Match: * lets exactly one of many concurrent creations through', async (t) => {
+test('If-None-Match: * lets exactly one of many concurrent uploads succeed', async (t) => {
   const { client } = await startTestServer(t);
   const attempts = await Promise.allSettled(
     Array.from({ length: 8 }, (_, index) =>
@@ -149,7 +149,7 @@ test('If-None-Match: * lets exactly one of many concurrent creations through', a
   t.is(attempts.filter(({ status }) => status === 'fulfilled').length, 1);
 });
 
-test('concurrent uploads of one key leave one of them whole', async (t) => {
+test('concurrent uploads to one key leave one of them complete', async (t) => {
   const { client } = await startTestServer(t);
   const bodies = Array.from({ length: 12 }, () => makeBytes(100_000));
   await Promise.all(
@@ -167,7 +167,7 @@ test('concurrent uploads of one key leave one of them whole', async (t) => {
   );
 });
 
-test('a reader keeps the object it began to read while that is overwritten and deleted', async (t) => {
+test('a reader keeps reading the same object while it is overwritten and deleted', async (t) => {
   const { client } = await startTestServer(t);
   const body = makeBytes(4_000_000);
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: body }));
@@ -177,7 +177,7 @@ test('a reader keeps the object it began to read while that is overwritten and d
   t.true(body.equals((await got.Body?.transformToByteArray()) ?? Buffer.alloc(0)));
 });
 
-test('deleted objects are gone, and deleting what is not there is no error', async (t) => {
+test('deleted objects are gone, and deleting a missing object is not an error', async (t) => {
   const { client } = await startTestServer(t);
   for (const Key of ['a', 'b', 'c & <d>'])
     await client.send(new PutObjectCommand({ Bucket, Key, Body: 'x' }));
@@ -228,7 +228,7 @@ test('a listing pages through prefixes and common prefixes without loss or repet
   t.is(await getErrorName(t, bad), 'InvalidArgument');
 });
 
-test('buckets are made once, told apart from missing ones, and deleted only when empty', async (t) => {
+test('buckets are created once, distinguished from missing ones, and deleted only when empty', async (t) => {
   const { client } = await startTestServer(t);
   await client.send(new HeadBucketCommand({ Bucket }));
   const missing = { Bucket: 'nowhere' };
@@ -244,7 +244,7 @@ test('buckets are made once, told apart from missing ones, and deleted only when
   await t.notThrowsAsync(client.send(new CreateBucketCommand({ Bucket })));
 });
 
-test('what the server does not do, it says it does not do', async (t) => {
+test('unsupported operations are reported as not implemented', async (t) => {
   const { client } = await startTestServer(t);
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'x' }));
   const refused = [
@@ -257,7 +257,7 @@ test('what the server does not do, it says it does not do', async (t) => {
   for (const request of refused) t.is(await getErrorName(t, request()), 'NotImplemented');
 });
 
-test('objects over the limit are refused, whether their length is said or not', async (t) => {
+test('objects over the limit are refused, whether or not their length is declared', async (t) => {
   const { client } = await startTestServer(t, { maxObjectBytes: 1000 });
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: makeBytes(1000) }));
   for (const Body of [makeBytes(1001), makeBytes(30_000_000)]) {
@@ -267,7 +267,7 @@ test('objects over the limit are refused, whether their length is said or not', 
   t.is((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 1);
 });
 
-test('after a restart the objects and their metadata are found again, listings included', async (t) => {
+test('after a restart, objects, metadata and listings are unchanged', async (t) => {
   const first = await startTestServer(t);
   for (const Key of ['a', '../b', 'c/d']) {
     await first.client.send(

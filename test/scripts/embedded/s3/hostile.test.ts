@@ -19,7 +19,7 @@ import {
 
 const target = `/${Bucket}/k`;
 
-test('without a signature nothing is told', async (t) => {
+test('without a signature nothing is revealed', async (t) => {
   const { endpoint } = await startTestServer(t);
   for (const path of ['/', target, '/nowhere/k', `/${Bucket}?list-type=2`]) {
     const response = await sendRaw(endpoint, { target: path });
@@ -44,7 +44,7 @@ test('a wrong secret, an unknown key and a changed signature are refused', async
   t.false(response.body.includes(credentials.secretAccessKey));
 });
 
-test('a changed method, path, query or signed header breaks the signature', async (t) => {
+test('a changed method, path, query or signed header invalidates the signature', async (t) => {
   const { endpoint } = await startTestServer(t);
   const signed = signRequest(endpoint, { target, headers: { 'x-amz-meta-a': '1', range: 'bytes=0-1' } });
   const changes = [
@@ -64,14 +64,14 @@ test('a changed method, path, query or signed header breaks the signature', asyn
   }
 });
 
-test('an x-amz header that nobody signed is refused', async (t) => {
+test('an unsigned x-amz header is refused', async (t) => {
   const { endpoint } = await startTestServer(t);
   const { headers } = signRequest(endpoint, { target });
   const response = await sendRaw(endpoint, { target, headers: { ...headers, 'x-amz-meta-a': '1' } });
   t.is(response.code, 'AccessDenied');
 });
 
-test('a malformed authorization is refused with an S3 error and not a crash', async (t) => {
+test('a malformed authorization is refused with an S3 error and does not crash the server', async (t) => {
   const { endpoint } = await startTestServer(t);
   const { headers } = signRequest(endpoint, { target });
   const good = headers['authorization'] ?? '';
@@ -92,13 +92,13 @@ test('a malformed authorization is refused with an S3 error and not a crash', as
   }
 });
 
-test('where a region is set, no other is served', async (t) => {
+test('if a region is set, no other is served', async (t) => {
   const { endpoint } = await startTestServer(t, { region: 'us-east-1' });
   const response = await sendSigned(endpoint, { target, region: 'eu-west-1' });
   t.is(response.code, 'AuthorizationHeaderMalformed');
 });
 
-test('a request more than 15 minutes off the clock is too skewed, either way', async (t) => {
+test('a request more than 15 minutes off the clock is too skewed, in either direction', async (t) => {
   const { endpoint } = await startTestServer(t);
   for (const [offsetMs, code] of [
     [-16 * 60_000, 'RequestTimeTooSkewed'],
@@ -110,7 +110,7 @@ test('a request more than 15 minutes off the clock is too skewed, either way', a
   }
 });
 
-test('a body that differs from its signed digest, MD5 or checksum is not stored', async (t) => {
+test('a body that does not match its signed digest, MD5 or checksum is not stored', async (t) => {
   const { endpoint, client } = await startTestServer(t);
   const cases: [Record<string, string>, string][] = [
     [{ 'content-md5': 'AAAAAAAAAAAAAAAAAAAAAA==' }, 'BadDigest'],
@@ -138,7 +138,7 @@ test('a body that differs from its signed digest, MD5 or checksum is not stored'
   t.is((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 0);
 });
 
-test('an upload without a length is refused, one that is cut off is not stored', async (t) => {
+test('an upload without a length is refused, and one that is cut off is not stored', async (t) => {
   const { endpoint, client, dir } = await startTestServer(t);
   const { headers } = signRequest(endpoint, { method: 'PUT', target, payloadHash: 'UNSIGNED-PAYLOAD' });
   const chunked = { ...headers, 'transfer-encoding': 'chunked' };
@@ -152,13 +152,16 @@ test('an upload without a length is refused, one that is cut off is not stored',
     ([name, value]) => `${name}: ${value}`,
   );
   socket.write(`PUT ${target} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${'x'.repeat(5000)}`);
-  await waitFor('the upload’s file', async () => (await readdir(join(dir, 'temp'))).length === 1);
+  await waitFor("the upload's file to appear", async () => (await readdir(join(dir, 'temp'))).length === 1);
   socket.destroy();
-  await waitFor('the upload’s file', async () => (await readdir(join(dir, 'temp'))).length === 0);
+  await waitFor(
+    "the upload's file to disappear",
+    async () => (await readdir(join(dir, 'temp'))).length === 0,
+  );
   t.is((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 0);
 });
 
-test('a refused upload still gets its answer, and one that waits to be asked for is never sent', async (t) => {
+test('a refused upload still gets its response, and one that waits for 100 Continue is never sent', async (t) => {
   const { endpoint } = await startTestServer(t);
   const body = makeBytes(8_000_000);
   const big = await sendRaw(endpoint, { method: 'PUT', target, headers: {}, body });
@@ -207,7 +210,7 @@ test('keys that look like paths stay keys, and no file is written outside the da
   }
 });
 
-test('path traversal on the wire, encoded or not, reaches no file', async (t) => {
+test('path traversal in a raw request, encoded or not, reaches no file', async (t) => {
   const { endpoint, dir } = await startTestServer(t);
   const targets = [
     '/../../../../etc/passwd',
@@ -248,7 +251,7 @@ test('an unparsable address or a key over 1024 bytes is an S3 error', async (t) 
   t.is(long.code, 'KeyTooLongError');
 });
 
-test('headers that decide the meaning of a request may come only once', async (t) => {
+test('headers that decide the meaning of a request may appear only once', async (t) => {
   const { endpoint } = await startTestServer(t);
   const { headers } = signRequest(endpoint, { target });
   const { hostname, port } = new URL(endpoint);
@@ -261,7 +264,7 @@ test('headers that decide the meaning of a request may come only once', async (t
   t.regex(answer, /<Code>InvalidRequest<\/Code>/);
 });
 
-test('a deletion list without a digest, too long, or broken is refused whole', async (t) => {
+test('a deletion list that is malformed, too long or without a digest is refused as a whole', async (t) => {
   const { endpoint, client } = await startTestServer(t);
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'x' }));
   const list = '<Delete><Object><Key>k</Key></Object></Delete>';

@@ -26,7 +26,7 @@ async function putRules(client: S3Client, ...Rules: LifecycleRule[]): Promise<vo
   );
 }
 
-// The client signs by the server's clock, as it would once it had been told that its own is wrong.
+// The client signs by the server's clock, as it does after the server has corrected it.
 function setClock(client: S3Client, nowMs: number): void {
   client.config.systemClockOffset = nowMs - Date.now();
 }
@@ -36,7 +36,7 @@ async function countFiles(dir: string): Promise<number> {
   return names.filter((name) => name.length > 2).length;
 }
 
-test('an object of a one-day rule is gone 24 hours after it was written, swept or not', async (t) => {
+test('an object under a one-day rule is gone 24 hours after it was written, swept or not', async (t) => {
   let nowMs = Date.now();
   const { client, dir, sweep } = await startTestServer(t, { now: () => nowMs });
   await putRules(client, dayRule);
@@ -68,7 +68,7 @@ test('an object of a one-day rule is gone 24 hours after it was written, swept o
   await t.notThrowsAsync(client.send(new GetObjectCommand({ Bucket, Key: 'other/b' })));
 });
 
-test('an object that is written again lives from then on', async (t) => {
+test('an object that is rewritten gets a new lifetime', async (t) => {
   let nowMs = Date.now();
   const { client, sweep } = await startTestServer(t, { now: () => nowMs });
   await putRules(client, dayRule);
@@ -83,7 +83,7 @@ test('an object that is written again lives from then on', async (t) => {
   t.is(await got.Body?.transformToString(), 'y');
 });
 
-test('the sweep runs by itself', async (t) => {
+test('the sweep runs on its own', async (t) => {
   let nowMs = Date.now();
   const { client, dir } = await startTestServer(t, { now: () => nowMs, sweepIntervalMs: 10 });
   await putRules(client, dayRule);
@@ -98,7 +98,7 @@ test('the sweep runs by itself', async (t) => {
   t.pass();
 });
 
-test('of several rules the earliest holds, and a disabled one does not', async (t) => {
+test('the earliest of several rules applies, and a disabled one does not', async (t) => {
   const { client } = await startTestServer(t);
   await putRules(
     client,

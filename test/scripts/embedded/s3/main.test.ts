@@ -19,9 +19,9 @@ const env = {
 
 interface Run {
   child: ChildProcess;
-  /** Everything it prints, by the time it has ended. */
+  /** All of its output, once it has exited. */
   ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
-  /** Its first line. */
+  /** The first line of its output. */
   firstLine: Promise<string>;
 }
 
@@ -48,7 +48,7 @@ function run(t: ExecutionContext, args: string[], environment: object, nodeArgs:
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`it prints its endpoint as one JSON line, serves, and exits 0 on ${signal}`, async (t) => {
+  test(`prints its endpoint as one line of JSON, serves, and exits with 0 on ${signal}`, async (t) => {
     const dir = await makeTempDir(t);
     const { child, ended, firstLine } = run(t, ['--port', '0', '--dir', dir], env);
     const { endpoint } = JSON.parse(await firstLine) as { endpoint: string };
@@ -62,7 +62,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-test('it refuses production, missing credentials and a missing folder with one sentence each', async (t) => {
+test('refuses production, missing credentials and a missing folder with one sentence each', async (t) => {
   const dir = await makeTempDir(t);
   const cases: [string[], object, RegExp][] = [
     [['--dir', dir], { ...env, NODE_ENV: 'production' }, /refuses NODE_ENV=production\.\n$/],
@@ -79,7 +79,7 @@ test('it refuses production, missing credentials and a missing folder with one s
   }
 });
 
-test('a second server on the same folder is refused, by process and within one', async (t) => {
+test('a second server on the same folder is refused, across processes and within one', async (t) => {
   const dir = await makeTempDir(t);
   const first = run(t, ['--dir', dir], env);
   await first.firstLine;
@@ -95,7 +95,7 @@ test('a second server on the same folder is refused, by process and within one',
   await server.close();
 });
 
-test('a killed server leaves whole objects, and its lock does not stop the next one', async (t) => {
+test('a killed server leaves only complete objects, and its lock does not block the next one', async (t) => {
   const dir = await makeTempDir(t);
   const first = run(t, ['--dir', dir], env);
   const { endpoint } = JSON.parse(await first.firstLine) as { endpoint: string };
@@ -114,7 +114,7 @@ test('a killed server leaves whole objects, and its lock does not stop the next 
   await t.throwsAsync(readFile(join(dir, 'temp', 'half')), { code: 'ENOENT' });
 });
 
-test('a stale lock whose process id was given to another process is taken over', async (t) => {
+test('a stale lock whose process id was reused by another process is taken over', async (t) => {
   const dir = await makeTempDir(t);
   await writeFile(join(dir, 'lock'), JSON.stringify({ pid: process.pid, startedAt: '1' }));
   const server = await startEmbeddedS3({ dir, ...credentials });
@@ -148,7 +148,7 @@ test('20 MB are streamed in and out by a process whose heap could not hold them'
   }
 });
 
-// Buffers live outside the heap, so the whole process is looked at, where the system tells.
+// Buffers live outside the heap, so this reads the memory of the whole process, if the system reports it.
 async function readPeakMemory(child: ChildProcess): Promise<number | undefined> {
   if (process.platform !== 'linux') return undefined;
   const status = await readFile(`/proc/${String(child.pid)}/status`, 'utf8');

@@ -5,7 +5,7 @@ import type { ListQuery } from '../../../../scripts/embedded/s3/object-index.ts'
 
 const entry = { size: 1, etag: 'x', lastModifiedMs: 0 };
 
-test('keys compare as their UTF-8 bytes do', (t) => {
+test('keys compare by their UTF-8 bytes', (t) => {
   assert(
     property(string({ unit: 'binary' }), string({ unit: 'binary' }), (a, b) => {
       const expected = Buffer.compare(Buffer.from(a), Buffer.from(b));
@@ -20,7 +20,7 @@ const keys = uniqueArray(
   { maxLength: 40 },
 );
 
-test('a listing read in pages of any size is the listing read at once, each thing in it once', (t) => {
+test('a listing read in pages of any size equals the listing read in one go, with each entry once', (t) => {
   assert(
     property(
       keys,
@@ -52,7 +52,7 @@ test('a listing read in pages of any size is the listing read at once, each thin
   t.pass();
 });
 
-test('after a key, only later keys are listed; nothing is asked for, nothing is truncated', (t) => {
+test('after a key, only later keys are listed; a page of zero keys is not truncated', (t) => {
   const index = new ObjectIndex();
   for (const key of ['a', 'b', 'c']) index.set(key, entry);
   const all = () => true;

@@ -3,7 +3,7 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import test from 'ava';
 import { bucketName as Bucket, createClient, startTestServer } from './support.ts';
 
-/** Of this computer's clock: on a busy machine that is later than when the test began. */
+/** By this computer's clock: on a busy machine that is later than the start of the test. */
 function readSignedAt(url: string): number {
   const [year, month, day, hours, minutes, seconds] = new URL(url).searchParams
     .get('X-Amz-Date')!
@@ -12,7 +12,7 @@ function readSignedAt(url: string): number {
   return Date.UTC(year!, month! - 1, day, hours, minutes, seconds);
 }
 
-test('a presigned link reads until it expires, with the headers it asks for', async (t) => {
+test('a presigned link works until it expires, with the headers it specifies', async (t) => {
   let nowMs = Date.now();
   const { client } = await startTestServer(t, { now: () => nowMs });
   await client.send(
@@ -45,7 +45,7 @@ test('a presigned link reads until it expires, with the headers it asks for', as
   t.regex(text, /Request has expired/);
 });
 
-test('a link holds for its own method, key and parameters only', async (t) => {
+test('a link is valid only for its own method, key and parameters', async (t) => {
   const { client, endpoint } = await startTestServer(t);
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'x' }));
   await client.send(new PutObjectCommand({ Bucket, Key: 'secret', Body: 'x' }));
@@ -80,7 +80,7 @@ test('a link holds for its own method, key and parameters only', async (t) => {
 
 test('a presigned upload stores the body with the type and metadata that were signed', async (t) => {
   const { client, endpoint } = await startTestServer(t);
-  // As the SDK's own documentation says, a link for a body yet unknown is made without a checksum.
+  // As the SDK's documentation says, a link for a body that is not yet known is made without a checksum.
   const signer = createClient(t, endpoint, { requestChecksumCalculation: 'WHEN_REQUIRED' });
   const command = new PutObjectCommand({ Bucket, Key: 'k', ContentType: 'image/png', Metadata: { a: 'b' } });
   const url = await getSignedUrl(signer, command, { signableHeaders: new Set(['content-type']) });

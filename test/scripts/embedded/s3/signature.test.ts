@@ -3,8 +3,8 @@ import { decodeChunkedBody } from '../../../../scripts/embedded/s3/chunked-body.
 import { parseQuery } from '../../../../scripts/embedded/s3/parse-request.ts';
 import { verifySignature } from '../../../../scripts/embedded/s3/signature.ts';
 
-// The examples that AWS publishes with their signatures, in the Amazon S3 API Reference:
-// sig-v4-header-based-auth, sigv4-query-string-auth, sigv4-streaming and sigv4-streaming-trailers.
+// The examples that AWS publishes with their signatures, in the Amazon S3 API Reference: sig-v4-header-based-auth,
+// sigv4-query-string-auth, sigv4-streaming and sigv4-streaming-trailers.
 const policy = {
   accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
   secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
@@ -82,7 +82,7 @@ function makePresigned(target: string) {
   return { method: 'GET', rawPath, query: parseQuery(rawQuery), headers };
 }
 
-test("AWS's published presigned example holds until the second of its expiry and not longer", (t) => {
+test("AWS's published presigned example is valid until the second of its expiry and no longer", (t) => {
   const request = makePresigned(presignedTarget);
   t.notThrows(() => verifySignature(request, policy));
   t.notThrows(() => verifySignature(request, { ...policy, nowMs: policy.nowMs + 86_400_000 - 1 }));
@@ -94,7 +94,7 @@ test("AWS's published presigned example holds until the second of its expiry and
   });
 });
 
-test('a longer expiry than a week is refused, whoever signed it', (t) => {
+test('an expiry of more than a week is refused, even if correctly signed', (t) => {
   const request = makePresigned(presignedTarget.replace('Expires=86400', 'Expires=604801'));
   t.throws(() => verifySignature(request, policy), { message: /604800/ });
 });
@@ -114,7 +114,7 @@ function makeChunks(signatures: readonly string[]): Buffer[] {
   ];
 }
 
-// Cut into pieces of seven bytes at both ends of lines, as a socket may cut anywhere.
+// Split into pieces of seven bytes at both ends of lines, as a socket may split anywhere.
 async function* cut(parts: readonly Buffer[]): AsyncGenerator<Buffer> {
   const bytes = Buffer.concat(parts);
   for (let start = 0; start < bytes.length; start += 7) yield bytes.subarray(start, start + 7);

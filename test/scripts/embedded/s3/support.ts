@@ -31,7 +31,7 @@ export async function makeTempDir(t: ExecutionContext): Promise<string> {
   return dir;
 }
 
-/** A server with one bucket in a folder of its own, and a client of the unmodified AWS SDK. */
+/** A server with one bucket in a folder of its own, and an unmodified AWS SDK client. */
 export async function startTestServer(
   t: ExecutionContext,
   options: Partial<EmbeddedS3Options> = {},
@@ -79,7 +79,7 @@ export interface RawResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   body: Buffer;
-  /** The Code of an S3 error document, or an empty text. */
+  /** The Code of an S3 error document, or an empty string. */
   code: string;
 }
 
@@ -91,7 +91,7 @@ export interface SignedHeaders {
   scope: string;
 }
 
-/** Signs a request by the parts that the published examples of AWS verify in signature.test.ts. */
+/** Signs a request with the functions that signature.test.ts verifies against the published AWS examples. */
 export function signRequest(endpoint: string, raw: RawRequest): SignedHeaders {
   const { method = 'GET', target, body = '', region = 'us-east-1' } = raw;
   const timestamp = formatTimestamp(raw.nowMs ?? Date.now());
@@ -124,7 +124,7 @@ export function signRequest(endpoint: string, raw: RawRequest): SignedHeaders {
   return { headers, signature, signingKey, timestamp, scope };
 }
 
-/** Sends a request without touching its path, which fetch and URL would clean. */
+/** Sends a request without normalizing its path, which fetch and URL would do. */
 export function sendRaw(
   endpoint: string,
   { method = 'GET', target, headers = {}, body }: RawRequest,
@@ -164,7 +164,7 @@ export function makeBytes(length: number): Buffer {
   return randomBytes(length);
 }
 
-/** The name of the error that a promise is rejected with; fails the test where it is not. */
+/** The name of the error that a promise is rejected with; fails the test if it is not rejected. */
 export async function getErrorName(t: ExecutionContext, promise: Promise<unknown>): Promise<string> {
   const error = await t.throwsAsync(promise);
   return error?.name ?? '';

@@ -1,12 +1,12 @@
 import test from 'ava';
 import { escapeXml, parseXml } from '../../../../scripts/embedded/s3/xml.ts';
 
-test('text survives escaping and parsing, white space and entities included', (t) => {
+test('text survives escaping and parsing, including white space and entities', (t) => {
   const text = ' a<b>&"\'\t\n\u{1f600} &amp; ]]> ';
   t.is(parseXml(Buffer.from(`<Key>${escapeXml(text)}</Key>`)).text, text);
 });
 
-test('a document with prolog, comment, CDATA, prefixes and references is understood', (t) => {
+test('a document with prolog, comment, CDATA, prefixes and references is parsed', (t) => {
   const root = parseXml(
     Buffer.from(
       `<?xml version="1.0"?>\n<!-- c --><s3:Delete xmlns:s3='x'><Quiet/><Key>a&#x41;&#66;<![CDATA[<&]]></Key></s3:Delete>\n`,
@@ -27,13 +27,13 @@ const malformed = {
   'an open element': '<A><B></B>',
   'crossed elements': '<A><B></A></B>',
   'two roots': '<A/><B/>',
-  'text outside': 'x<A/>',
+  'text outside the root element': 'x<A/>',
   'a document type': '<!DOCTYPE a [<!ENTITY b "c">]><A>&b;</A>',
   'an unknown entity': '<A>&b;</A>',
   'a bare ampersand': '<A>a & b</A>',
   'a surrogate': '<A>&#xD800;</A>',
   'deep nesting': '<A>'.repeat(1000) + '</A>'.repeat(1000),
-  'a name of the prototype': '<A>&constructor;</A>',
+  'an entity named like a prototype property': '<A>&constructor;</A>',
 };
 
 for (const [name, xml] of Object.entries(malformed)) {

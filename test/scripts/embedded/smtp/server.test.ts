@@ -37,7 +37,7 @@ async function createRig(t: ExecutionContext, options: Partial<EmbeddedSmtpOptio
   return { dir: outbox, lines, url: server.endpoint };
 }
 
-test('a mail becomes a file that its owner alone can read, and one line that tells its code', async (t) => {
+test('a mail becomes a file that only its owner can read, and one line that shows its code', async (t) => {
   const { dir, lines, url } = await createRig(t);
   await useClient(t, addCredentials(url, password)).send(mail);
   const [name, ...others] = await readdir(dir);
@@ -53,7 +53,7 @@ test('a mail becomes a file that its owner alone can read, and one line that tel
   t.true(lines[0]!.endsWith(name!));
 });
 
-test('the outbox keeps the newest mails, also of earlier starts, and what is no mail', async (t) => {
+test('the outbox keeps the newest mails, including those of earlier starts, and files that are not mails', async (t) => {
   const { dir } = await createRig(t);
   for (const name of ['2020-01-01T00-00-00-000Z-a.eml', '2020-01-02T00-00-00-000Z-b.eml', 'notes.txt'])
     await writeFile(join(dir, name), '');
@@ -66,14 +66,14 @@ test('the outbox keeps the newest mails, also of earlier starts, and what is no 
   t.true(names.includes('notes.txt'));
 });
 
-test('nobody leaves a mail without the password', async (t) => {
+test('nobody can send a mail without the password', async (t) => {
   const { dir, url } = await createRig(t);
   for (const wrong of [url, addCredentials(url, 'guess'), url.replace('//', `//root:${password}@`)])
     await t.throwsAsync(useClient(t, wrong).send(mail), { instanceOf: SendingFailed });
   t.deepEqual(await readdir(dir), []);
 });
 
-test('strangers who keep connections open keep no mail out', async (t) => {
+test('unauthenticated connections that stay open do not block mail', async (t) => {
   const { dir, url } = await createRig(t, { maxUnauthenticated: 2 });
   const { port } = new URL(url);
   for (let i = 0; i < 4; i++) {
@@ -86,7 +86,7 @@ test('strangers who keep connections open keep no mail out', async (t) => {
   t.is((await readdir(dir)).length, 1);
 });
 
-test('a mail that is too large is refused for good, and nothing in a subject acts upon the terminal', async (t) => {
+test('a mail that is too large is refused permanently, and a subject cannot control the terminal', async (t) => {
   const { dir, lines, url } = await createRig(t);
   const client = useClient(t, addCredentials(url, password));
   await t.throwsAsync(client.send({ ...mail, text: 'x'.repeat(1_200_000) }), { instanceOf: SendingFailed });
@@ -95,7 +95,7 @@ test('a mail that is too large is refused for good, and nothing in a subject act
   t.notRegex(lines[0]!, /\p{Cc}/u);
 });
 
-test('as a process it announces its address to the supervisor, takes mails, and ends when it is told to', async (t) => {
+test('as a process it reports its address to the supervisor, accepts mails, and exits when asked to', async (t) => {
   const server = await startEmbedded(t, 'smtp', { input: password });
   await useClient(t, addCredentials(server.endpoint, password)).send(mail);
   t.is(await server.stop(), 0);

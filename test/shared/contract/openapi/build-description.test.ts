@@ -22,7 +22,7 @@ function describe(operation: Operation): OperationObject {
   return Object.values(Object.values(paths)[0]!)[0]!;
 }
 
-/** The codes that a response narrows `error.code` to, by status. */
+/** The codes to which a response narrows `error.code`, by status. */
 function codesByStatus({ responses }: OperationObject): Record<string, unknown> {
   const codes = Object.entries(responses).map(([status, { content }]) => {
     const narrowing = content['application/json']?.schema.allOf?.[1];
@@ -31,7 +31,7 @@ function codesByStatus({ responses }: OperationObject): Record<string, unknown> 
   return Object.fromEntries(codes.filter(([, one]) => one !== undefined));
 }
 
-test('what only our own messages are made of is not in it', (t) => {
+test('internal parts of validation messages are not in the description', (t) => {
   const description = buildDescription(Object.values(operations), 'http://gateway.test');
   for (const own of [wrongTypeHint, lateItems]) {
     t.true(JSON.stringify(operations).includes(own));
@@ -39,7 +39,7 @@ test('what only our own messages are made of is not in it', (t) => {
   }
 });
 
-test('items that the validator leaves to others are told like any', (t) => {
+test('items that the validator checks later are described like any other', (t) => {
   const { components } = buildDescription([operations.createEmbedding], 'http://gateway.test');
   const lists = components.schemas['EmbeddingRequest']?.properties?.['input']?.anyOf ?? [];
   const { items } = lists.at(-1)!;
@@ -47,14 +47,14 @@ test('items that the validator leaves to others are told like any', (t) => {
   t.is(items?.items?.type, 'integer');
 });
 
-test('it names its version, and the server without the version segment', (t) => {
+test('the description has its version, and the server URL without the version segment', (t) => {
   const { openapi, info, servers } = buildDescription([base], 'http://gateway.test');
   t.is(openapi, '3.1.1');
   t.is(info.version, '0.11.2β');
   t.deepEqual(servers, [{ url: 'http://gateway.test' }]);
 });
 
-test('paths have the version segment in front, but for those at the root', (t) => {
+test('paths start with the version segment, except those at the root', (t) => {
   const { paths } = buildDescription(
     [base, { ...base, operationId: 'getPage', path: '/page', atRoot: true }],
     '',
@@ -62,7 +62,7 @@ test('paths have the version segment in front, but for those at the root', (t) =
   t.deepEqual(Object.keys(paths), ['/v1/things', '/page']);
 });
 
-test('operations are told in the order of the tags, and every tag in use is described', (t) => {
+test('operations are listed in the order of the tags, and every tag in use is described', (t) => {
   const described = buildDescription(Object.values(operations), '');
   const used = new Set<string>(Object.values(operations).map((operation) => operation.tag));
   const names = described.tags.map((tag) => tag.name);
@@ -73,7 +73,7 @@ test('operations are told in the order of the tags, and every tag in use is desc
   t.true(described.tags.every((tag) => tag.description.length > 0));
 });
 
-test('what authentication, query and body imply is told without being named', (t) => {
+test('errors implied by authentication, query and body are described without being listed', (t) => {
   t.deepEqual(codesByStatus(describe(base)), { 500: ['internal_error'] });
   const ofKey = {
     401: ['invalid_api_key'],
@@ -82,7 +82,7 @@ test('what authentication, query and body imply is told without being named', (t
     503: ['service_unavailable'],
   };
   t.deepEqual(codesByStatus(describe({ ...base, auth: 'key', modelTypes: ['chat'] })), ofKey);
-  // What asks no model is bounded at once.
+  // Operations that do not call a model are rate-limited immediately.
   t.deepEqual(codesByStatus(describe({ ...base, auth: 'key' })), { ...ofKey, 429: ['rate_limit_exceeded'] });
   t.deepEqual(codesByStatus(describe({ ...base, query: Type.Object({ page: Page }) })), {
     422: ['validation_failed'],
@@ -104,7 +104,7 @@ test('what authentication, query and body imply is told without being named', (t
   });
 });
 
-test('an answer with an ETag, and the 304 of a caller who has it, are told', (t) => {
+test('a response with an ETag is described together with its 304', (t) => {
   const { responses } = describe({ ...base, hasETag: true });
   t.deepEqual(Object.keys(responses['200']!.headers), ['x-request-id', 'etag', 'vary']);
   t.deepEqual(Object.keys(responses['304']!.headers), ['x-request-id', 'etag', 'vary']);
@@ -112,12 +112,12 @@ test('an answer with an ETag, and the 304 of a caller who has it, are told', (t)
   t.is(describe(base).responses['304'], undefined);
 });
 
-test('codes of one status share a response', (t) => {
+test('codes with the same status share a response', (t) => {
   const codes = codesByStatus(describe({ ...base, errors: ['queue_full', 'service_unavailable'] }));
   t.deepEqual(codes['503'], ['queue_full', 'service_unavailable']);
 });
 
-test('headers are told where they are sent', (t) => {
+test('headers are described where they are sent', (t) => {
   const { responses, parameters } = describe(operations.createChatCompletion);
   const headersOf = (status: string): string[] => Object.keys(responses[status]!.headers);
   const limits = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-requests`);
@@ -138,7 +138,7 @@ test('headers are told where they are sent', (t) => {
   );
 });
 
-test('only operations with a conflict of keys take an Idempotency-Key', (t) => {
+test('only operations with an idempotency conflict accept an Idempotency-Key', (t) => {
   const taking = Object.values(operations).filter((operation) =>
     describe(operation).parameters?.some((parameter) => parameter.name === 'Idempotency-Key'),
   );
@@ -150,20 +150,20 @@ test('only operations with a conflict of keys take an Idempotency-Key', (t) => {
   ]);
 });
 
-test('public operations need nothing, others their scheme', (t) => {
+test('public operations need no authentication, others their scheme', (t) => {
   t.deepEqual(describe(base).security, []);
   t.deepEqual(describe({ ...base, auth: 'key' }).security, [{ apiKey: [] }]);
   t.deepEqual(describe({ ...base, auth: 'web' }).security, [{ webSession: [] }]);
 });
 
-test('a request may leave out what has a default; an answer has all that is required', (t) => {
+test('a request may omit fields that have a default; a response has all required fields', (t) => {
   const schema = Type.Object({ id: Type.String(), page: Page });
   const { requestBody, responses } = describe({ ...base, method: 'post', body: schema, response: schema });
   t.deepEqual(requestBody?.content['application/json']?.schema.required, ['id']);
   t.deepEqual(responses['200']?.content['application/json']?.schema.required, ['id', 'page']);
 });
 
-test('the bound of a body is told in words', (t) => {
+test('the body limit is described in words', (t) => {
   t.regex(describe(operations.createEmbedding).requestBody!.description, /at most 80 MB/);
   t.regex(
     describe({ ...base, method: 'post', body: Type.Object({}) }).requestBody!.description,
@@ -171,7 +171,7 @@ test('the bound of a body is told in words', (t) => {
   );
 });
 
-test('a titled schema is one component, and what each use says of it stands beside the reference', (t) => {
+test('a titled schema is one component, and what a use adds is beside the reference', (t) => {
   const Thing = Type.Object({ id: Type.String() }, { title: 'Thing' });
   const response = Type.Object({
     list: Type.Array(Thing),
@@ -188,7 +188,7 @@ test('a titled schema is one component, and what each use says of it stands besi
   t.like(components.schemas['Thing'], { type: 'object', required: ['id'] });
 });
 
-test('two different schemas of one title are refused', (t) => {
+test('two different schemas with the same title are refused', (t) => {
   const response = Type.Object({
     a: Type.Object({ id: Type.String() }, { title: 'Thing' }),
     b: Type.Object({ id: Type.Integer() }, { title: 'Thing' }),
@@ -201,7 +201,7 @@ test('a parameter without a schema is a string', (t) => {
   t.deepEqual(parameters, [{ name: 'thing_id', in: 'path', required: true, schema: { type: 'string' } }]);
 });
 
-test('an event stream is a text whose events are described', (t) => {
+test('an event stream is a string whose events are described', (t) => {
   const { content } = describe(operations.createChatCompletion).responses['200']!;
   t.deepEqual(Object.keys(content), ['application/json', 'text/event-stream']);
   t.like(content['text/event-stream']?.schema, {
@@ -210,7 +210,7 @@ test('an event stream is a text whose events are described', (t) => {
   });
 });
 
-test('an answer that is no error has the errors of its status beside it', (t) => {
+test('a response with an error status that is not an error body is described beside the errors of that status', (t) => {
   const { responses } = describe(operations.getHealth);
   t.deepEqual(responses['503']?.content['application/json']?.schema, {
     $ref: '#/components/schemas/Health',
