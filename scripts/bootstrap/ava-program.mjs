@@ -4,6 +4,7 @@
 import { pathToFileURL } from 'node:url';
 import v8 from 'node:v8';
 
-for (const flag of ['--max-lazy', '--interrupt-budget=1000000', '--no-parallel-scavenge']) v8.setFlagsFromString(flag);
+for (const flag of ['--max-lazy', '--interrupt-budget=1000000', '--no-parallel-scavenge'])
+  v8.setFlagsFromString(flag);
 process.argv.splice(1, 1);
 await import(pathToFileURL(process.argv[1]).href);

@@ -12,7 +12,14 @@ const maxReasonLength = 8_000;
 export async function runAva(args, env = process.env) {
   const colour = process.stdout.isTTY ? ['--color'] : [];
   const pace = env.REDIS_URL ? oneByOne : [];
-  const ava = [join(root, 'scripts', 'bootstrap', 'ava-program.mjs'), binOf('ava'), ...shared, ...colour, ...pace, ...args];
+  const ava = [
+    join(root, 'scripts', 'bootstrap', 'ava-program.mjs'),
+    binOf('ava'),
+    ...shared,
+    ...colour,
+    ...pace,
+    ...args,
+  ];
   const onOutput = (chunk, stream) => process[stream].write(chunk);
   const { code, output } = await run(process.execPath, ava, { env, onOutput });
   return countTests(output, code);

@@ -50,6 +50,7 @@ async function runPhases(flags, phases) {
   return sum;
 }
 
+/** Whether there is such a file, or the folder of a pattern. */
 const isThere = (pattern) => existsSync(join(root, pattern.split('/**')[0]));
 
 /** ava begins files in the order of the patterns that they match first. */
@@ -60,17 +61,13 @@ const allButLong = () => [
 ];
 
 /** Each phase leaves out what runs in a later one. */
-const longPhases = () =>
-  longSuites
-    .map((phase, i) => [
-      ...phase.filter(isThere),
-      ...longSuites
-        .slice(i + 1)
-        .flat()
-        .filter(isThere)
-        .map((pattern) => `!${pattern}`),
-    ])
-    .filter(([first]) => first !== undefined && !first.startsWith('!'));
+function longPhases() {
+  const phases = longSuites.map((phase) => phase.filter(isThere));
+  const laterThan = (i) => phases.slice(i + 1).flat();
+  return phases.flatMap((files, i) =>
+    files.length === 0 ? [] : [[...files, ...laterThan(i).map((pattern) => `!${pattern}`)]],
+  );
+}
 
 /**
  * Checks what a build does not, beside the tests, which leave processors idle while they wait.

@@ -305,26 +305,44 @@ test('lint and format check run in parallel with the tests', async (t) => {
   t.is(stdout.trim().split('\n').at(-1), '3 passed, 0 failed');
 });
 
-test('the most demanding tests run together after all others, the longest of which start first', async (t) => {
+const crash = 'dist/test/crash/random-deaths.test.js';
+const attacks = 'dist/test/hostile/all-attacks.test.js';
+
+test('npm test leaves the long suites out', async (t) => {
   const { run, calls, write } = makeProject(t);
-  const demanding = ['dist/test/crash/random-deaths.test.js', 'dist/test/hostile/all-attacks.test.js'];
-  const long = 'dist/test/scripts/bench/bench.test.js';
-  for (const path of [...demanding, long]) write(path, '');
+  for (const path of [crash, attacks, 'dist/test/real/streams.test.js']) write(path, '');
   const { stdout } = await run(['test']);
   t.deepEqual(
     calls().filter((call) => call.startsWith('ava')),
     [
-      `ava --timeout=120s ${long} dist/test/**/*.test.js ${demanding.map((path) => `!${path}`).join(' ')}`,
-      `ava --timeout=120s ${demanding.join(' ')}`,
+      'ava --timeout=120s dist/test/**/*.test.js !dist/test/crash/**/*.test.js !dist/test/hostile/**/*.test.js ' +
+        `!${crash} !${attacks} !dist/test/real/**`,
     ],
   );
-  t.is(stdout.trim().split('\n').at(-1), '6 passed, 0 failed');
+  t.is(stdout.trim().split('\n').at(-1), '3 passed, 0 failed');
 });
 
-test('a full run ends with the tests on real stores, reports the stores it could not get, and counts everything', async (t) => {
+test('npm test -- --all runs the long suites after the other tests, the most demanding files last', async (t) => {
+  const { run, calls, write } = makeProject(t);
+  for (const path of [crash, attacks]) write(path, '');
+  const { stdout } = await run(['test', '--all']);
+  t.deepEqual(
+    calls()
+      .filter((call) => call.startsWith('ava'))
+      .slice(1),
+    [
+      `ava --timeout=120s dist/test/crash/**/*.test.js dist/test/hostile/**/*.test.js !${crash} !${attacks}`,
+      `ava --timeout=120s ${crash} ${attacks}`,
+    ],
+  );
+  t.true(calls().some((call) => call.startsWith('oxlint')));
+  t.is(stdout.trim().split('\n').at(-1), '9 passed, 0 failed');
+});
+
+test('npm test -- --all ends with the tests on real stores, reports the stores it could not get, and counts everything', async (t) => {
   const { run, calls, write } = makeProject(t);
   write('dist/test/real/streams.test.js', '');
-  const { stdout, stderr } = await run(['test']);
+  const { stdout, stderr } = await run(['test', '--all']);
   const [first, last, ...more] = calls().filter((call) => call.startsWith('ava'));
   t.deepEqual(more, []);
   t.is(first, 'ava --timeout=120s dist/test/**/*.test.js !dist/test/real/**');

@@ -25,8 +25,10 @@ import type { AdmittedRequest } from '../../../shared/billing/admitted-request.t
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { ResponseStore } from '../../../shared/reply/response-store.ts';
 import { decodeFirstFrame } from '../../../shared/reply/frame.ts';
-import { AttemptOvertaken, KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
-import { noChannel, ReplyPublisher, ReplyWriter } from '../../../shared/reply/reply-channel.ts';
+import { AttemptOvertaken, StoredFramesStore } from '../../../shared/reply/stored-frames-store.ts';
+import { noChannel } from '../../../shared/queue/job-kinds.ts';
+import { ReplyPublisher } from '../../../workers/replies/reply-publisher.ts';
+import { ReplyWriter } from '../../../workers/replies/reply-writer.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../../shared/storage/object-store.ts';
 import { TrafficRecorder } from '../../../shared/traffic/traffic-recorder.ts';
@@ -271,7 +273,7 @@ test('a lease from before the clock stepped back expires in the usual time', asy
 test('the response of a later attempt can be read even if that of an earlier one has moved to the object store', async (t) => {
   const job = await place();
   const request = { requestId: job.id, accountId: job.accountId };
-  const kept = new KeptFramesStore(books.redis, books.redis);
+  const kept = new StoredFramesStore(books.redis, books.redis);
   const responses = new ResponseStore(kept, {} as ObjectStore);
   await take(job);
   const first = await responses.keep({ ...request, jobAttempt: 1 }, Buffer.alloc(4_000, 1));
@@ -291,7 +293,7 @@ test('the response of a later attempt can be read even if that of an earlier one
 test('a response that was charged stays unchanged, whatever earlier attempts deliver late', async (t) => {
   const job = await place();
   const request = { requestId: job.id, accountId: job.accountId };
-  const kept = new KeptFramesStore(books.redis, books.redis);
+  const kept = new StoredFramesStore(books.redis, books.redis);
   const written: string[] = [];
   const objects = { put: async (key: string) => written.push(key) } as unknown as ObjectStore;
   const responses = new ResponseStore(kept, objects);
@@ -299,7 +301,7 @@ test('a response that was charged stays unchanged, whatever earlier attempts del
     t.is((await take(job)).attempt, attempt);
     if (attempt < 3) await expireLease(job);
   }
-  const key = redisKeys.keptFrames(job.accountId, job.id);
+  const key = redisKeys.storedFrames(job.accountId, job.id);
   await finish(
     job,
     3,
@@ -317,7 +319,7 @@ test('a response that was charged stays unchanged, whatever earlier attempts del
       workerId: 'worker',
       redis: books.redis,
       payloads: books.redis,
-      keptFrames: kept,
+      storedFrames: kept,
       log: createLogger('test', 'silent'),
       onDeaf: () => undefined,
     });

@@ -5,13 +5,13 @@ import test from 'ava';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { ResponseStore } from '../../../shared/reply/response-store.ts';
-import { KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
+import { StoredFramesStore } from '../../../shared/reply/stored-frames-store.ts';
 import { ObjectStore } from '../../../shared/storage/object-store.ts';
 import {
   createRequest,
   keepStream,
   makeFrame,
-  readKeptBytes,
+  readStoredBytes,
   useObjects,
 } from '../../support/kept-answers.ts';
 import { useRedis } from '../../support/use-redis.ts';
@@ -22,7 +22,7 @@ const makeDeltas = (count: number): Buffer[] => Array.from({ length: count }, ()
 
 test('frames that have moved are in the object store byte for byte, and no longer counted', async (t) => {
   const { objects } = await useObjects(t);
-  const frames = new KeptFramesStore(redis(), redis());
+  const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
   const request = createRequest();
   const bytes = await keepStream(frames, request, makeDeltas(20));
@@ -32,27 +32,27 @@ test('frames that have moved are in the object store byte for byte, and no longe
   for (let at = 0; at < bytes; at += 100_000)
     pieces.push(await responses.readMovedFrames(request, bytes, at, 100_000));
   t.true(Buffer.concat(pieces).equals(before));
-  const { sum } = await readKeptBytes(redis(), request.accountId);
-  t.is(sum, await redis().strlen(redisKeys.keptFrames(request.accountId, request.requestId)));
+  const { sum } = await readStoredBytes(redis(), request.accountId);
+  t.is(sum, await redis().strlen(redisKeys.storedFrames(request.accountId, request.requestId)));
   t.true(sum! < 50);
 });
 
 test('bytes stored for jobs are counted separately from those for Idempotency-Keys, until they have moved', async (t) => {
   const { objects } = await useObjects(t);
-  const responses = new ResponseStore(new KeptFramesStore(redis(), redis()), objects);
+  const responses = new ResponseStore(new StoredFramesStore(redis(), redis()), objects);
   const request = { ...createRequest(), jobAttempt: 1 };
-  const read = () => readKeptBytes(redis(), request.accountId, 'jobKeptBytes');
+  const read = () => readStoredBytes(redis(), request.accountId, 'jobStoredBytes');
   const kept = await responses.keep(request, randomBytes(20_000));
   if (!('size' in kept)) throw new Error('it is not in Redis');
   t.is((await read())['sum'], kept.size.bytes);
   t.true(await responses.move('frames', request, kept.size.bytes));
   t.true((await read())['sum']! < 50);
-  t.deepEqual(await readKeptBytes(redis(), request.accountId), {});
+  t.deepEqual(await readStoredBytes(redis(), request.accountId), {});
 });
 
 test('a second copy neither fails nor damages what the first one stored', async (t) => {
   const { objects } = await useObjects(t);
-  const frames = new KeptFramesStore(redis(), redis());
+  const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
   const request = createRequest();
   const bytes = await keepStream(frames, request, makeDeltas(20));
@@ -68,7 +68,7 @@ test('a second copy neither fails nor damages what the first one stored', async 
 
 test('a copy that started before a further frame arrived, and finishes last, damages nothing', async (t) => {
   const { objects } = await useObjects(t);
-  const frames = new KeptFramesStore(redis(), redis());
+  const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
   const request = createRequest();
   const shorter = await keepStream(frames, request, makeDeltas(5));
@@ -83,7 +83,7 @@ test('a copy that started before a further frame arrived, and finishes last, dam
 
 test('while the object store is away everything stays in Redis, and moves when it is back', async (t) => {
   const { objects, stop, start } = await useObjects(t);
-  const frames = new KeptFramesStore(redis(), redis());
+  const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
   const [stream, whole] = [createRequest(), createRequest()];
   const bytes = await keepStream(frames, stream, makeDeltas(5));
@@ -95,13 +95,13 @@ test('while the object store is away everything stays in Redis, and moves when i
   const stored = await responses.put(whole, response);
   t.deepEqual(stored, { in: 'redis', bytes: response.length });
   t.true((await responses.read(whole, stored))!.equals(response));
-  t.is((await readKeptBytes(redis(), whole.accountId))['sum'], response.length);
+  t.is((await readStoredBytes(redis(), whole.accountId))['sum'], response.length);
   await start();
   t.true(await responses.move('frames', stream, bytes));
   t.true(await responses.move('answer', whole, response.length));
   t.true((await responses.readMovedFrames(stream, bytes, 0, bytes)).equals(before));
   t.true((await responses.read(whole, stored))!.equals(response), 'its reader finds it there');
-  t.deepEqual(await readKeptBytes(redis(), whole.accountId), {});
+  t.deepEqual(await readStoredBytes(redis(), whole.accountId), {});
 });
 
 test('an object store that is reachable but does not respond is a 503 in time', async (t) => {
@@ -120,14 +120,14 @@ test('an object store that is reachable but does not respond is a 503 in time', 
     ...credentials,
   });
   t.teardown(() => objects.close());
-  const responses = new ResponseStore(new KeptFramesStore(redis(), redis()), objects, 50);
+  const responses = new ResponseStore(new StoredFramesStore(redis(), redis()), objects, 50);
   const error = await t.throwsAsync(responses.readMovedFrames(createRequest(), 100, 0, 100));
   t.is((error as AppError).code, 'service_unavailable');
 });
 
 test('moved frames that are gone, or whose store is away, are a 503, not an internal error', async (t) => {
   const { objects, stop } = await useObjects(t);
-  const responses = new ResponseStore(new KeptFramesStore(redis(), redis()), objects);
+  const responses = new ResponseStore(new StoredFramesStore(redis(), redis()), objects);
   const read = () => responses.readMovedFrames(createRequest(), 100, 0, 100);
   await t.throwsAsync(read(), { message: /not there any more/ });
   await stop();
