@@ -116,10 +116,10 @@ for (const { kind, path, body } of [
 ]) {
   test(`${kind}: a ban before any output is a plain 403 without a charge`, async (t) => {
     const account = await stack.createAccount();
-    const held = vendor.hold(body.model);
-    t.teardown(() => held.end());
+    const vendorHold = vendor.hold(body.model);
+    t.teardown(() => vendorHold.end());
     const responsePromise = stack.post(path, account.apiKey, body);
-    await waitFor('the vendor call', () => held.waiting === 1);
+    await waitFor('the vendor call', () => vendorHold.waiting === 1);
     await ban(account);
     const response = await responsePromise;
     t.is(response.status, 403);
@@ -127,7 +127,7 @@ for (const { kind, path, body } of [
     t.is(error.code, 'account_banned');
     // The worker cancels it too, before the vendor responds.
     await waitForNoReservation(stack, account.id);
-    held.end();
+    vendorHold.end();
     t.is(await readLoss(stack, account.id, '100'), 0n);
   });
 }
@@ -216,8 +216,8 @@ test('a ban also aborts the vendor call of a stream whose client does not read i
 test('a ban takes effect even if its announcement was missed', async (t) => {
   const account = await stack.createAccount();
   const stream = await openStream(account);
-  const held = vendor.hold('missed-chat');
-  t.teardown(() => held.end());
+  const vendorHold = vendor.hold('missed-chat');
+  t.teardown(() => vendorHold.end());
   const waiting = stack.post(chats, account.apiKey, createChat('missed-chat', false));
   await waitFor(
     'both requests to be admitted',

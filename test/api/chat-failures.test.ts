@@ -139,10 +139,10 @@ test('duplicate start, end and usage events of a vendor are passed on and charge
 const shortChunkTimeout = chats.addUpstream('betweenChunksTimeoutMs: 300');
 
 for (const [failure, model, status, code] of [
-  ['cut after output', chats.addModel('gpt-sim+cut-3'), 502, 'upstream_error'],
+  ['cut off after output', chats.addModel('gpt-sim+cut-3'), 502, 'upstream_error'],
   ['that breaks with an error', chats.addModel('gpt-sim+streamerror-3'), 502, 'upstream_error'],
   [
-    'that falls silent',
+    'that stalls',
     chats.addModel('gpt-sim+stall-3', { upstream: shortChunkTimeout }),
     504,
     'upstream_timeout',

@@ -29,25 +29,30 @@ const overridden = scripted(
 
 const priced: readonly (readonly [title: string, model: string, usage: string, nano: bigint])[] = [
   [
-    'cached tokens cost their own price, written ones theirs',
+    'cache reads and cache writes have their own prices',
     cached,
     usageOf(1000, 77, { cached_tokens: 400, cache_write_tokens: 100 }),
     // 500 × 13.37 + 400 × 3.31 + 100 × 17.77 + 77 × 42.42 = 13 052.34
     13_052_340n,
   ],
   [
-    'without a price of their own cached tokens cost what the prompt does',
+    'without their own price, cached tokens cost as much as other prompt tokens',
     uncached,
     usageOf(1000, 1, { cached_tokens: 400 }),
     13_412_420n,
   ],
-  ['in_ and out_cost_per_million are prices of tokens', firstFamily, usageOf(100, 10), 809_000n],
-  ['prompt and completion win over them', bothFamilies, usageOf(100, 10), 175_000n],
-  ['below an override the base price holds', overridden, usageOf(1999, 10), 20_391_900n],
-  ['an override holds from its first token on', overridden, usageOf(2000, 10), 41_607_000n],
-  ['an override that is silent on a price leaves the base one', overridden, usageOf(3000, 10), 94_102_000n],
+  ['in_ and out_cost_per_million are token prices', firstFamily, usageOf(100, 10), 809_000n],
   [
-    'more cached tokens than there are tokens cost no more than all of them',
+    'prompt and completion take precedence over in_ and out_cost_per_million',
+    bothFamilies,
+    usageOf(100, 10),
+    175_000n,
+  ],
+  ['below the threshold of an override the base price applies', overridden, usageOf(1999, 10), 20_391_900n],
+  ['an override applies from its threshold on', overridden, usageOf(2000, 10), 41_607_000n],
+  ['a price missing from an override stays at the base price', overridden, usageOf(3000, 10), 94_102_000n],
+  [
+    'a cached token count above the prompt tokens is capped at the prompt tokens',
     cached,
     usageOf(10, 1, { cached_tokens: 999 }),
     75_520n,

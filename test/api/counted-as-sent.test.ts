@@ -361,14 +361,14 @@ test('two end users with the same message each get back their own reasoning', as
 test('an end user without stored reasoning gets none from another who sent the same message', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const messages = await converse(account, 'pin', 1, [{ role: 'system', content: 'The user is Ann.' }]);
-  const [instructions, said, ...rest] = messages;
+  const [instructions, userMessage, ...rest] = messages;
   const bob = { role: 'system', content: 'The user is Bob.' };
   const tools = [{ type: 'function', function: { name: 'f', description: 'Reads the account of Bob.' } }];
   const others: object[] = [
-    { messages: [bob, said, ...rest] },
-    { messages: [said, ...rest] },
-    { messages: [{ ...instructions, name: 'bob' }, said, ...rest] },
-    { messages: [instructions, { ...said, name: 'bob' }, ...rest] },
+    { messages: [bob, userMessage, ...rest] },
+    { messages: [userMessage, ...rest] },
+    { messages: [{ ...instructions, name: 'bob' }, userMessage, ...rest] },
+    { messages: [instructions, { ...userMessage, name: 'bob' }, ...rest] },
     { messages, user: 'bob' },
     { messages, tools },
   ];

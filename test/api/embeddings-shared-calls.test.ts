@@ -182,7 +182,7 @@ test.serial(
   async (t) => {
     const ann = await stack.createAccount();
     const vendorHold = vendor.hold('emb-both');
-    // Fifty inputs go out with the first call, and one waits. Once it is gone, the worker knows about the
+    // Fifty inputs go out with the first call, and one waits. Once that one is gone, the worker knows about the
     // disconnect.
     const disconnecting = embedAndDisconnect(ann, 'both', [...textsOf('cat', 50), 'dog']);
     await waitForInputsInLine(stack, 1);
@@ -390,7 +390,7 @@ test.serial(
     const [vendorHold, fillerHold] = [vendor.hold('emb-turns'), vendor.hold('emb-filler')];
     const [many, one] = [await stack.createAccount(), await stack.createAccount()];
     // All that the account may have at the workers at a time, so that later requests gather in a few batches,
-    // however slowly they arrive: 1024 inputs on the quick queue, and its share of the bulk slots, one batch each.
+    // however slowly they arrive: 1024 inputs on the quick lane, and its share of the bulk slots, one batch each.
     const filler = Promise.all(
       Array.from({ length: 16 + 64 }, (_, i) => embed(many, 'filler', textsOf(`filler ${i}`, 64))),
     );

@@ -44,8 +44,8 @@ const json = 'content-type: application/json\r\n';
 
 test('a body is not requested if the key, size, content type or balance is wrong', async (t) => {
   const stack = await useStack(t);
-  const solvent = await stack.createAccount();
-  const broke = await stack.createAccount({ balance: '0' });
+  const funded = await stack.createAccount();
+  const unfunded = await stack.createAccount({ balance: '0' });
   const banned = await stack.createAccount();
   const limited = await stack.createAccount({ rpm: 1 });
   const { redis, mongo, config } = stack;
@@ -64,14 +64,14 @@ test('a body is not requested if the key, size, content type or balance is wrong
   ]) {
     await checkRefusal(t, stack, 401, `${json}${length}`);
     await checkRefusal(t, stack, 401, `${json}${length}${key(`mg-${'A'.repeat(43)}`)}`);
-    await checkRefusal(t, stack, 415, `content-type: text/plain\r\n${length}${key(solvent.apiKey)}`);
-    await checkRefusal(t, stack, 404, `${json}${length}${key(solvent.apiKey)}`, '/v1/nothing');
-    await checkRefusal(t, stack, 405, `${json}${length}${key(solvent.apiKey)}`, '/v1/models');
+    await checkRefusal(t, stack, 415, `content-type: text/plain\r\n${length}${key(funded.apiKey)}`);
+    await checkRefusal(t, stack, 404, `${json}${length}${key(funded.apiKey)}`, '/v1/nothing');
+    await checkRefusal(t, stack, 405, `${json}${length}${key(funded.apiKey)}`, '/v1/models');
   }
-  await checkRefusal(t, stack, 413, `${json}content-length: 100000000000\r\n${key(solvent.apiKey)}`);
+  await checkRefusal(t, stack, 413, `${json}content-length: 100000000000\r\n${key(funded.apiKey)}`);
   const small = 'content-length: 100\r\n';
-  // A 100 Continue does not count against the rate limit; otherwise an account at its limit could never send the
-  // body.
+  // The expectation does not count against the rate limit; otherwise an account at its limit could never gather the
+  // slots that a model requires.
   for (let i = 0; i < 2; i++) {
     t.deepEqual(
       await sendHead(stack, '/v1/chat/completions', `${json}${small}${key(limited.apiKey)}`),
@@ -79,23 +79,18 @@ test('a body is not requested if the key, size, content type or balance is wrong
     );
   }
   // The empty body is read as it is without the header: the error reports the missing field.
-  const empty = await sendEmptyBody(stack, `${json}${key(solvent.apiKey)}`);
+  const empty = await sendEmptyBody(stack, `${json}${key(funded.apiKey)}`);
   t.regex(empty, /^model: is required/);
   const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'Hello!' }] };
   t.is((await stack.post('/v1/chat/completions', limited.apiKey, chat)).status, 200);
   for (const length of [small, 'content-length: 1000000\r\n', 'transfer-encoding: chunked\r\n']) {
     await checkRefusal(t, stack, 403, `${json}${length}${key(banned.apiKey)}`);
-    await checkRefusal(t, stack, 402, `${json}${length}${key(broke.apiKey)}`);
+    await checkRefusal(t, stack, 402, `${json}${length}${key(unfunded.apiKey)}`);
     await checkRefusal(t, stack, 429, `${json}${length}${key(limited.apiKey)}`);
   }
   // HTTP/1.0 has no interim responses.
   t.deepEqual(
-    await sendHead(
-      stack,
-      '/v1/chat/completions',
-      `${json}content-length: 0\r\n${key(solvent.apiKey)}`,
-      '1.0',
-    ),
+    await sendHead(stack, '/v1/chat/completions', `${json}content-length: 0\r\n${key(funded.apiKey)}`, '1.0'),
     [422],
   );
 });

@@ -10,7 +10,7 @@ import { startStack, type TestStack } from '../support/stack.ts';
 const nanoPerToken = 1_000_000n;
 const tinyPng =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
-const drawn = {
+const imageResponse = {
   candidates: [
     { content: { parts: [{ inlineData: { mimeType: 'image/png', data: tinyPng } }] }, finishReason: 'STOP' },
   ],
@@ -30,16 +30,16 @@ let scripted: ScriptedVendor;
 let stack: TestStack;
 /** Responses of the scripted vendor's models, in order; the last one is repeated. */
 const scripts: Record<string, object[]> = {
-  'some-refused': [drawn, rejected, drawn, drawn],
+  'some-refused': [imageResponse, rejected, imageResponse, imageResponse],
   'all-refused': [rejected],
   'all-in-words': [textOnly],
   'in-words-or-not': [
-    { ...drawn, ...usageOf(100, 1_290) },
+    { ...imageResponse, ...usageOf(100, 1_290) },
     textOnly,
     { candidates: [{ finishReason: 'IMAGE_SAFETY' }], ...usageOf(100, 1_290) },
     new ScriptedRefusal(503, {}),
   ],
-  'drawn-uncounted': [drawn, drawn, new ScriptedRefusal(503, {}), drawn],
+  'drawn-uncounted': [imageResponse, imageResponse, new ScriptedRefusal(503, {}), imageResponse],
   uncounted: [{ candidates: [{ finishReason: 'NO_IMAGE' }] }],
   counted: [
     {

@@ -37,13 +37,13 @@ ${['slow', 'fast', 'wide']
 );
 
 const kinds = [
-  { kind: 'image', path: '/v1/images/generations', body: { prompt: 'a fox' }, many: 200, more: 40 },
-  { kind: 'embedding', path: '/v1/embeddings', body: {}, many: 400, more: 100 },
+  { kind: 'image', path: '/v1/images/generations', body: { prompt: 'a fox' }, requestCount: 200, more: 40 },
+  { kind: 'embedding', path: '/v1/embeddings', body: {}, requestCount: 400, more: 100 },
   {
     kind: 'chat',
     path: '/v1/chat/completions',
     body: { messages: [{ role: 'user', content: 'hi' }] },
-    many: 300,
+    requestCount: 300,
     more: 40,
   },
 ];
@@ -74,7 +74,7 @@ async function send(kind: Kind, account: TestAccount, model: string): Promise<nu
 /** Sends requests in rounds, because embeddings that arrive together would be one job. */
 async function sendMany(kind: Kind, account: TestAccount, model: string): Promise<Promise<number>[]> {
   const statusPromises: Promise<number>[] = [];
-  for (let i = 0; i < kind.many; i++) {
+  for (let i = 0; i < kind.requestCount; i++) {
     statusPromises.push(send(kind, account, model));
     if (kind.kind === 'embedding' && i % 4 === 0) await stack.redis.ping();
   }
@@ -86,13 +86,13 @@ for (const one of kinds) {
   test.serial(
     `however many ${kind} requests of an account wait for a slow vendor, those of other accounts run`,
     async (t) => {
-      const [many, other] = [await stack.createAccount(), await stack.createAccount()];
+      const [heavy, other] = [await stack.createAccount(), await stack.createAccount()];
       const vendorHold = vendor.hold(`slow-${kind}`);
-      const statusPromises = await sendMany(one, many, `slow-${kind}`);
+      const statusPromises = await sendMany(one, heavy, `slow-${kind}`);
       await waitFor('its vendor calls', () => vendorHold.waiting === 2);
       await waitFor(
         'its reservations',
-        async () => (await findReservations(stack, many.id)).length === one.many,
+        async () => (await findReservations(stack, heavy.id)).length === one.requestCount,
       );
       t.is(await send(one, other, `fast-${kind}`), 200);
       // Some of these take bulk slots, half of which belong to the other account.
@@ -109,10 +109,10 @@ for (const one of kinds) {
   test.serial(
     `an account that disconnects from running ${kind} requests does not hold more than its share`,
     async (t) => {
-      const [many, other] = [await stack.createAccount(), await stack.createAccount()];
+      const [heavy, other] = [await stack.createAccount(), await stack.createAccount()];
       const vendorHold = vendor.hold(`wide-${kind}`);
       const countBulk = (): Promise<number> => stack.redis.llen(`{bull}:${kind}-bulk:active`);
-      // For chats: more than all of the worker's quick slots for images. For the others: the account's share of the
+      // For chats: more calls than a worker has quick slots for images. For the others: the account's share of the
       // bulk slots, regardless of how many requests ran on other slots before.
       const hasMany = async (): Promise<boolean> =>
         kind === 'chat' ? vendorHold.waiting >= 70 : (await countBulk()) >= bulkShare;
@@ -121,19 +121,19 @@ for (const one of kinds) {
       let disconnected = 0;
       while (!(await hasMany())) {
         const client = new AbortController();
-        const request = post(one, many, `wide-${kind}`, client.signal).catch(() => null);
+        const request = post(one, heavy, `wide-${kind}`, client.signal).catch(() => null);
         disconnected += 1;
         await waitFor('its vendor call', () => vendorHold.waiting === disconnected);
         client.abort();
         await request;
       }
       t.log(`${disconnected} calls are in flight for disconnected callers`);
-      const statusPromises = Array.from({ length: 8 }, () => send(one, many, `wide-${kind}`));
+      const statusPromises = Array.from({ length: 8 }, () => send(one, heavy, `wide-${kind}`));
       t.is(await send(one, other, `fast-${kind}`), 200);
       if (kind !== 'chat') t.is(await countBulk(), bulkShare, 'requests of disconnected callers count');
       vendorHold.end();
       t.true((await Promise.all(statusPromises)).every((status) => status === 200));
-      await waitForNoReservation(stack, many.id);
+      await waitForNoReservation(stack, heavy.id);
     },
   );
 }
@@ -142,20 +142,20 @@ test.serial(
   'a chat that waits for its share reports its position, and frees its reservation when its caller disconnects',
   async (t) => {
     const kind = kinds[2]!;
-    const many = await stack.createAccount();
+    const heavy = await stack.createAccount();
     const vendorHold = vendor.hold('slow-chat');
-    const statusPromises = await sendMany(kind, many, 'slow-chat');
+    const statusPromises = await sendMany(kind, heavy, 'slow-chat');
     await waitFor(
       'its reservations',
-      async () => (await findReservations(stack, many.id)).length === kind.many,
+      async () => (await findReservations(stack, heavy.id)).length === kind.requestCount,
     );
-    const last = startChat(stack, many.apiKey, { model: 'slow-chat', stream: true });
+    const last = startChat(stack, heavy.apiKey, { model: 'slow-chat', stream: true });
     await last.readUntil(': queued position=');
-    t.is((await findReservations(stack, many.id)).length, kind.many + 1);
+    t.is((await findReservations(stack, heavy.id)).length, kind.requestCount + 1);
     last.leave();
     await waitFor(
       'its reservation to be released',
-      async () => (await findReservations(stack, many.id)).length === kind.many,
+      async () => (await findReservations(stack, heavy.id)).length === kind.requestCount,
     );
     vendorHold.end();
     t.true((await Promise.all(statusPromises)).every((status) => status === 200));

@@ -21,7 +21,7 @@ type Statuses = Readonly<Record<string, ModelStatus>>;
 
 async function read<T>(url: string, path: string): Promise<T> {
   const response = await fetch(`${url}${path}`);
-  if (response.status !== 200) throw new Error(`${path} answered ${response.status}`);
+  if (response.status !== 200) throw new Error(`${path} returned ${response.status}`);
   return (await response.json()) as T;
 }
 const readStatuses = (url: string): Promise<Statuses> => read(url, '/v1/models/status');

@@ -154,7 +154,9 @@ test('a link expires after its 24 hours, and no cache keeps it longer', async (t
   const maxAge = Number(/max-age=(\d+)/.exec(response.headers.get('cache-control') ?? '')?.[1]);
   t.true(maxAge > 0 && maxAge <= 100, String(maxAge));
   const expired = await aged(fileLifetimeMs);
-  const validators = { 'if-none-match': `"${createHash('sha256').update(expired).digest('base64url')}", *` };
+  const validators = {
+    'if-none-match': `"${createHash('sha256').update(expired).digest('base64url')}", *`,
+  };
   for (const [headers, method] of [
     [{}, 'GET'],
     [{}, 'HEAD'],
@@ -169,9 +171,9 @@ test('a link expires after its 24 hours, and no cache keeps it longer', async (t
 });
 
 test('an unknown name is a 404, whatever the headers', async (t) => {
-  const none = `${stack.url}/${createFileKey('image/png')}`;
+  const unknownLink = `${stack.url}/${createFileKey('image/png')}`;
   for (const headers of [{}, { range: 'bytes=5-' }, { range: 'bytes=-5' }, { 'if-none-match': '*' }]) {
-    const response = await fetchLink(headers, 'GET', none);
+    const response = await fetchLink(headers, 'GET', unknownLink);
     t.is(response.status, 404, JSON.stringify(headers));
     await response.arrayBuffer();
   }

@@ -49,7 +49,7 @@ const createWord = (): string => `w${randomUUID().replaceAll('-', '')}`;
 const countCalls = (word: string): number =>
   vendor.requests.entries.filter((entry) => JSON.stringify(entry.body).includes(word)).length;
 
-/** How often a word was sent to the vendor. Several embeddings travel in any number of calls. */
+/** How often a word was sent to the vendor. The inputs of one request may travel in any number of calls. */
 const countMentions = (word: string): number =>
   countIn(
     vendor.requests.entries.map((entry) => JSON.stringify(entry.body)),

@@ -337,7 +337,7 @@ test('a stream with an Idempotency-Key is stored and replayed unchanged', async 
   t.is(await readLoss(stack, account.id, '100'), 50_000_000n);
 });
 
-test('a disconnect from a stream is charged for the image that the vendor was asked for', async (t) => {
+test('a disconnect during a stream is charged for the requested image', async (t) => {
   const account = await stack.createAccount();
   const client = new AbortController();
   const response = await fetch(`${stack.url}/v1/images/generations`, {

@@ -150,16 +150,16 @@ test('a replaced key is rejected before a large body is read', async (t) => {
 });
 
 test('a client with Expect gets a 100 Continue only if its body will be read', async (t) => {
-  const [solvent, broke] = [await stack.createAccount(), await stack.createAccount({ balance: '0' })];
+  const [funded, unfunded] = [await stack.createAccount(), await stack.createAccount({ balance: '0' })];
   const body = JSON.stringify({ model: 'nope', input: 'a'.repeat(100_000) });
   const headers = { 'content-length': body.length, expect: '100-continue' };
-  const rejected = upload(stack, broke, headers);
+  const rejected = upload(stack, unfunded, headers);
   rejected.request.once('continue', () => t.fail('got a 100 Continue'));
   t.is((await rejected.answer).status, 402);
-  const unknown = upload(stack, { ...solvent, apiKey: 'mg-unknown' }, { ...headers, 'content-length': 100 });
+  const unknown = upload(stack, { ...funded, apiKey: 'mg-unknown' }, { ...headers, 'content-length': 100 });
   unknown.request.once('continue', () => t.fail('got a 100 Continue'));
   t.is((await unknown.answer).status, 401);
-  const accepted = upload(stack, solvent, headers);
+  const accepted = upload(stack, funded, headers);
   accepted.request.once('continue', () => accepted.request.end(body));
   t.is((await accepted.answer).status, 404);
 });

@@ -49,11 +49,11 @@ test('in every api process, the new key works and the old one does not once the 
   t.true(isApiKey(body.new_api_key));
   t.not(body.new_api_key, apiKey);
   for (const url of [stack.url, second.url]) {
-    const old = await readProfile(apiKey, url);
-    t.is(old.status, 401);
-    t.is(old.body.error.code, 'invalid_api_key');
-    const works = await readProfile(body.new_api_key, url);
-    t.like(works, { status: 200, body: { id } });
+    const oldKeyResult = await readProfile(apiKey, url);
+    t.is(oldKeyResult.status, 401);
+    t.is(oldKeyResult.body.error.code, 'invalid_api_key');
+    const newKeyResult = await readProfile(body.new_api_key, url);
+    t.like(newKeyResult, { status: 200, body: { id } });
   }
   t.is((await stack.post('/v1/chat/completions', apiKey, chat)).status, 401);
   t.is((await stack.post('/v1/chat/completions', body.new_api_key, chat)).status, 200);

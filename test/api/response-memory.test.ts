@@ -52,7 +52,7 @@ test('requests that would not be admitted do not wait for memory, and those that
     await stack.createAccount({ rpm: 10 }),
     await stack.createAccount(),
   ];
-  const broke = await stack.createAccount({ balance: '0.000001' });
+  const unfunded = await stack.createAccount({ balance: '0.000001' });
   const limited = await stack.createAccount({ rpm: 1 });
   t.is((await post(stack, limited, 'emb', ['cat'])).status, 200);
   await stack.redis.hset(redisKeys.account(banned.id), 'ban', '1');
@@ -66,7 +66,7 @@ test('requests that would not be admitted do not wait for memory, and those that
     hasResponded = true;
   });
   const rejections = await Promise.all(
-    [broke, limited, banned].map((account) => readRejection(post(stack, account, 'emb', texts))),
+    [unfunded, limited, banned].map((account) => readRejection(post(stack, account, 'emb', texts))),
   );
   t.deepEqual(rejections, ['402 insufficient_balance', '429 rate_limit_exceeded', '403 account_banned']);
   t.false(hasResponded);
@@ -78,7 +78,7 @@ test('requests that would not be admitted do not wait for memory, and those that
   const { usage } = (await response.json()) as { usage: { cost_request: number } };
   await waitForNoReservation(stack);
   t.is(await readLoss(stack, waiter.id, '100'), toNano(usage.cost_request));
-  t.is(await readLoss(stack, broke.id, '0.000001'), 0n);
+  t.is(await readLoss(stack, unfunded.id, '0.000001'), 0n);
 });
 
 test('unread responses are cut off if another account waits, starting with the account that holds the most memory', async (t) => {
