@@ -155,7 +155,7 @@ test('if one of several images is rejected, the others are returned and charged 
   t.is(row.details, '3 of 4 images were made: The model refused to make this picture (IMAGE_SAFETY).');
 });
 
-test('images that are all rejected are an error, free, and not retried', async (t) => {
+test('a request whose images are all rejected fails, is free, and is not retried', async (t) => {
   const body = { model: 'all-refused', prompt: 'a cat', n: 4 };
   const { status, result, row, loss, accountId } = await send('/v1/images/generations', body, 1);
   t.is(status, 422);

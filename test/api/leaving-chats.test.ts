@@ -262,7 +262,7 @@ for (const { what, model, sentChunk, minTokens } of [
     minTokens: 1_290 + graceMs,
   },
 ]) {
-  test(`${what} whose caller disconnects before its usage arrives is charged for what it can have generated, by our count`, async (t) => {
+  test(`after a disconnect before its usage, ${what} is charged for what it can have generated, by our count`, async (t) => {
     const startedAtMs = performance.now();
     const chat = await prepareChat(model, sendAndWait([sentChunk]));
     const caller = startChat(stack, chat.account.apiKey, chat.body);
@@ -300,9 +300,9 @@ test('a search whose caller disconnects is charged for the prompt and what the s
 
 for (const { what, model, maxTokens } of [
   { what: 'a model that always searches', model: 'sonar', maxTokens: 16_100 },
-  { what: 'a model that could have searched, but was not asked to', model: 'searcher', maxTokens: 100 },
+  { what: 'a model that could have searched but was not asked to', model: 'searcher', maxTokens: 100 },
 ]) {
-  test(`${what} whose caller disconnects after its last token is charged for a prompt of at most ${maxTokens} tokens`, async (t) => {
+  test(`after a disconnect at its last token, ${what} is charged for a prompt of at most ${maxTokens} tokens`, async (t) => {
     const chat = await prepareChat(model, sendAndWait([chunk({ content: 'last' })]), { max_tokens: 16 });
     const caller = startChat(stack, chat.account.apiKey, chat.body);
     await caller.readUntil('last');
