@@ -158,7 +158,7 @@ for (const [title, more, cost] of [
   ['another size', { size: '512x512' }, 370_000_000n],
   ['a quality with one price for all sizes', { quality: 'low' }, 100_000_000n],
   ['a quality without a price of its own', { quality: 'high' }, 9_900_000_000n],
-  ['two of them', { size: '512x512', n: 2 }, 740_000_000n],
+  ['two images of another size', { size: '512x512', n: 2 }, 740_000_000n],
 ] as const) {
   test(`the price by quality and size is right for ${title}`, async (t) => {
     const account = await stack.createAccount();
