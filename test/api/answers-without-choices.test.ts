@@ -3,7 +3,7 @@ import { findRow, readLoss } from '../support/observe.ts';
 import { useScriptedStack } from '../support/scripted-stack.ts';
 import type { TestStack } from '../support/stack.ts';
 
-/** Answers that hold a count and nothing else, as all that was generated was reasoning. */
+/** Responses with a usage count but no choices, because the model generated only reasoning. */
 
 let stack: TestStack;
 const addScript = useScriptedStack(
@@ -26,22 +26,22 @@ const usage = {
   completion_tokens_details: { reasoning_tokens: 5_000 },
 };
 const begin = { choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }] };
-const answers: readonly { title: string; stream: boolean; said: object }[] = [
-  { title: 'a whole answer', stream: false, said: { id: 'x', choices: [], usage } },
-  { title: 'a stream', stream: true, said: [JSON.stringify({ choices: [], usage }), '[DONE]'] },
+const responses: readonly { title: string; stream: boolean; vendorResponse: object }[] = [
+  { title: 'a non-streamed response', stream: false, vendorResponse: { id: 'x', choices: [], usage } },
+  { title: 'a stream', stream: true, vendorResponse: [JSON.stringify({ choices: [], usage }), '[DONE]'] },
   {
-    title: 'a stream that says no end',
+    title: 'a stream without an end marker',
     stream: true,
-    said: [JSON.stringify(begin), JSON.stringify({ choices: [], usage })],
+    vendorResponse: [JSON.stringify(begin), JSON.stringify({ choices: [], usage })],
   },
 ];
 
-for (const { title, stream, said } of answers) {
-  test(`${title} without choices that the vendor counted is charged by that count, and not asked for again`, async (t) => {
+for (const { title, stream, vendorResponse } of responses) {
+  test(`${title} without choices is charged by the vendor’s count and not retried`, async (t) => {
     let calls = 0;
     const messages = addScript(() => {
       calls += 1;
-      return said;
+      return vendorResponse;
     });
     const account = await stack.createAccount();
     const body = { model: 'thinker', messages, stream, max_tokens: 6_000 };

@@ -7,7 +7,9 @@ import { startStack, type TestAccount, type TestStack } from '../support/stack.t
 import { readTraces, waitForNoReservation } from '../support/observe.ts';
 import { readThreadMs } from '../support/thread-clock.ts';
 
-/** Whatever is wrong with a request: its right status, where and what, and no trace of it anywhere. */
+/**
+ * Malformed and invalid requests: the right status, where and what the error is, and no trace in the stores.
+ */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -65,25 +67,25 @@ interface ErrorBody {
     | { error: string; message_ru: string; message_en: string };
 }
 
-interface Wrong {
+interface ExpectedError {
   readonly status: number;
   readonly code: string;
-  /** Where a 422 must say that the fault is. */
+  /** The location that a 422 must report. */
   readonly loc?: readonly (string | number)[];
-  /** What its message must tell. */
-  readonly tells?: RegExp;
+  /** A pattern that its message must match. */
+  readonly messagePattern?: RegExp;
 }
 
-/** The answer is an error in the one form there is, and says what is expected of it. */
-function checkError(t: ExecutionContext, status: number, text: string, wrong: Wrong): ErrorBody {
-  t.is(status, wrong.status, text.slice(0, 300));
+/** Checks that the response is an error in the standard format, and the expected one. */
+function checkError(t: ExecutionContext, status: number, text: string, expected: ExpectedError): ErrorBody {
+  t.is(status, expected.status, text.slice(0, 300));
   const body = JSON.parse(text) as ErrorBody;
   t.deepEqual(Object.keys(body).sort(), ['detail', 'error']);
   t.deepEqual(Object.keys(body.error).sort(), ['code', 'message', 'param', 'type']);
-  t.is(body.error.code, wrong.code);
+  t.is(body.error.code, expected.code);
   t.truthy(body.error.message);
   t.truthy(body.error.type);
-  if (wrong.status === 422) {
+  if (expected.status === 422) {
     t.true(Array.isArray(body.detail) && body.detail.length > 0);
     const issues = body.detail as { loc: (string | number)[]; msg: string; type: string }[];
     for (const issue of issues) {
@@ -91,38 +93,38 @@ function checkError(t: ExecutionContext, status: number, text: string, wrong: Wr
       t.truthy(issue.msg);
       t.truthy(issue.type);
     }
-    if (wrong.loc !== undefined) {
-      t.deepEqual(issues[0]?.loc, [...wrong.loc]);
-      t.is(body.error.param, wrong.loc.slice(1).join('.') || null);
+    if (expected.loc !== undefined) {
+      t.deepEqual(issues[0]?.loc, [...expected.loc]);
+      t.is(body.error.param, expected.loc.slice(1).join('.') || null);
       t.true(
-        body.error.message.includes(wrong.loc.slice(1).join('.')),
-        `"${body.error.message}" does not tell where`,
+        body.error.message.includes(expected.loc.slice(1).join('.')),
+        `"${body.error.message}" does not contain the location`,
       );
     }
   } else {
     t.false(Array.isArray(body.detail));
     const detail = body.detail as { error: string; message_ru: string; message_en: string };
     t.deepEqual(Object.keys(detail).sort(), ['error', 'message_en', 'message_ru']);
-    t.is(detail.error, wrong.code);
+    t.is(detail.error, expected.code);
     t.regex(detail.message_ru, /[а-я]/i);
     t.truthy(detail.message_en);
   }
-  if (wrong.tells !== undefined) t.regex(body.error.message, wrong.tells);
+  if (expected.messagePattern !== undefined) t.regex(body.error.message, expected.messagePattern);
   return body;
 }
 
-async function leavesNoTrace(t: ExecutionContext, act: () => Promise<void>): Promise<void> {
+async function expectNoTrace(t: ExecutionContext, run: () => Promise<void>): Promise<void> {
   const before = await readTraces(stack, account.id);
-  await act();
+  await run();
   t.deepEqual(await readTraces(stack, account.id), before);
   t.deepEqual(before.reservations, []);
 }
 
-interface Case extends Wrong {
+interface Case extends ExpectedError {
   readonly path: string;
   readonly body?: unknown;
   readonly method?: string;
-  /** Null: no key at all. */
+  /** Null: no Authorization header. */
   readonly apiKey?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -132,38 +134,38 @@ const embeddings = '/v1/embeddings';
 const images = '/v1/images/generations';
 const hello = [{ role: 'user', content: 'hello' }];
 const invalid = { status: 422, code: 'validation_failed' };
-const ofChat = (body: object, loc: readonly (string | number)[], tells?: RegExp): Case => ({
+const invalidChat = (body: object, loc: readonly (string | number)[], messagePattern?: RegExp): Case => ({
   path: chat,
   body: { model: 'chat', messages: hello, ...body },
   ...invalid,
   loc: ['body', ...loc],
-  ...(tells === undefined ? {} : { tells }),
+  ...(messagePattern === undefined ? {} : { messagePattern }),
 });
-const ofMessage = (message: unknown, loc: readonly (string | number)[], tells?: RegExp): Case =>
-  ofChat({ messages: [...hello, message] }, ['messages', 1, ...loc], tells);
-const ofInput = (input: unknown, loc: readonly (string | number)[], tells?: RegExp): Case => ({
+const invalidMessage = (message: unknown, loc: readonly (string | number)[], messagePattern?: RegExp): Case =>
+  invalidChat({ messages: [...hello, message] }, ['messages', 1, ...loc], messagePattern);
+const invalidInput = (input: unknown, loc: readonly (string | number)[], messagePattern?: RegExp): Case => ({
   path: embeddings,
   body: { model: 'vectors', input },
   ...invalid,
   loc: ['body', ...loc],
-  ...(tells === undefined ? {} : { tells }),
+  ...(messagePattern === undefined ? {} : { messagePattern }),
 });
-const ofImage = (body: object, loc: readonly (string | number)[], tells?: RegExp): Case => ({
+const invalidImage = (body: object, loc: readonly (string | number)[], messagePattern?: RegExp): Case => ({
   path: images,
   body: { model: 'picture', prompt: 'a boat', ...body },
   ...invalid,
   loc: ['body', ...loc],
-  ...(tells === undefined ? {} : { tells }),
+  ...(messagePattern === undefined ? {} : { messagePattern }),
 });
 
 const long = 'cat '.repeat(9_000);
 const noKey = { status: 401, code: 'invalid_api_key' };
 const notFound = { status: 404, code: 'not_found' };
-const noModel = { status: 404, code: 'model_not_found', tells: /nope/ };
+const noModel = { status: 404, code: 'model_not_found', messagePattern: /nope/ };
 const json = 'application/json';
 
 const cases: Readonly<Record<string, Case>> = {
-  // Who asks
+  // Authentication
   'a missing key': { path: chat, body: { model: 'chat', messages: hello }, apiKey: null, ...noKey },
   'a wrong key': { path: chat, body: { model: 'chat', messages: hello }, apiKey: 'mg-wrong', ...noKey },
   'an empty bearer': {
@@ -173,7 +175,7 @@ const cases: Readonly<Record<string, Case>> = {
     headers: { authorization: 'Bearer ' },
     ...noKey,
   },
-  'a key of another scheme': {
+  'a key with another scheme': {
     path: images,
     body: {},
     apiKey: null,
@@ -182,51 +184,59 @@ const cases: Readonly<Record<string, Case>> = {
   },
   'a missing key on the profile': { path: '/v1/users/profile', method: 'GET', apiKey: null, ...noKey },
 
-  // Which model
-  'an unknown model of chat': { path: chat, body: { model: 'nope', messages: hello }, ...noModel },
-  'an unknown model of embeddings': { path: embeddings, body: { model: 'nope', input: 'x' }, ...noModel },
-  'an unknown model of images': { path: images, body: { model: 'nope', prompt: 'a boat' }, ...noModel },
-  'an unknown model by its address': {
+  // Model
+  'a chat with an unknown model': { path: chat, body: { model: 'nope', messages: hello }, ...noModel },
+  'embeddings with an unknown model': { path: embeddings, body: { model: 'nope', input: 'x' }, ...noModel },
+  'an image with an unknown model': { path: images, body: { model: 'nope', prompt: 'a boat' }, ...noModel },
+  'an unknown model in the path': {
     path: '/v1/models/nope',
     method: 'GET',
     status: 404,
     code: 'model_not_found',
   },
-  'a chat with an embedding model': ofChat({ model: 'vectors' }, ['model'], /embedding/),
+  'a chat with an embedding model': invalidChat({ model: 'vectors' }, ['model'], /embedding/),
   'embeddings with a chat model': {
     path: embeddings,
     body: { model: 'chat', input: 'x' },
     ...invalid,
     loc: ['body', 'model'],
   },
-  'an image with a chat model': ofImage({ model: 'chat' }, ['model']),
-  'a model without an upstream': { ...ofChat({ model: 'off' }, ['model']), code: 'model_disabled' },
-  'an empty model': ofChat({ model: '' }, ['model']),
-  'a model that is a number': ofChat({ model: 5 }, ['model'], /string/),
+  'an image with a chat model': invalidImage({ model: 'chat' }, ['model']),
+  'a model without an upstream': { ...invalidChat({ model: 'off' }, ['model']), code: 'model_disabled' },
+  'an empty model': invalidChat({ model: '' }, ['model']),
+  'a model that is a number': invalidChat({ model: 5 }, ['model'], /string/),
 
-  // Fields of chat
+  // Fields of chats
   'a chat without messages': {
     path: chat,
     body: { model: 'chat' },
     ...invalid,
     loc: ['body', 'messages'],
-    tells: /required/,
+    messagePattern: /required/,
   },
-  'no messages at all': ofChat({ messages: [] }, ['messages']),
-  'messages as a text': ofChat({ messages: 'hello' }, ['messages'], /array/),
-  'a message that is a text': ofMessage('hello', [], /object/),
-  'a message of null': ofMessage(null, [], /object/),
-  'a message without a role': ofMessage({ content: 'x' }, ['role'], /required/),
-  'an unknown role': ofMessage({ role: 'robot', content: 'x' }, ['role'], /user, assistant/),
-  'content that is a number': ofMessage({ role: 'user', content: 5 }, ['content'], /string/),
-  'content that is an object': ofMessage({ role: 'user', content: { text: 'x' } }, ['content'], /string/),
-  'a content item that is a text': ofMessage({ role: 'user', content: ['x'] }, ['content', 0], /object/),
-  'a content item of an unknown type': ofMessage({ role: 'user', content: [{ type: 'smell' }] }, [
+  'an empty list of messages': invalidChat({ messages: [] }, ['messages']),
+  'messages that are a string': invalidChat({ messages: 'hello' }, ['messages'], /array/),
+  'a message that is a string': invalidMessage('hello', [], /object/),
+  'a message that is null': invalidMessage(null, [], /object/),
+  'a message without a role': invalidMessage({ content: 'x' }, ['role'], /required/),
+  'an unknown role': invalidMessage({ role: 'robot', content: 'x' }, ['role'], /user, assistant/),
+  'content that is a number': invalidMessage({ role: 'user', content: 5 }, ['content'], /string/),
+  'content that is an object': invalidMessage(
+    { role: 'user', content: { text: 'x' } },
+    ['content'],
+    /string/,
+  ),
+  'a content item that is a string': invalidMessage(
+    { role: 'user', content: ['x'] },
+    ['content', 0],
+    /object/,
+  ),
+  'a content item of an unknown type': invalidMessage({ role: 'user', content: [{ type: 'smell' }] }, [
     'content',
     0,
     'type',
   ]),
-  'a text item whose text is a number': ofMessage(
+  'a text item with a number as text': invalidMessage(
     {
       role: 'user',
       content: [
@@ -237,27 +247,27 @@ const cases: Readonly<Record<string, Case>> = {
     ['content', 1, 'text'],
     /string/,
   ),
-  'an image item that is a text': ofMessage(
+  'an image item that is a string': invalidMessage(
     { role: 'user', content: [{ type: 'image_url', image_url: 'https://x.example/a.png' }] },
     ['content', 0, 'image_url'],
     /object/,
   ),
-  'an image item without a URL': ofMessage(
+  'an image item without a URL': invalidMessage(
     { role: 'user', content: [{ type: 'image_url', image_url: {} }] },
     ['content', 0, 'image_url', 'url'],
     /required/,
   ),
-  'an image over plain http': ofMessage(
+  'an image over plain http': invalidMessage(
     { role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://x.example/a.png' } }] },
     ['content', 0, 'image_url', 'url'],
     /https/,
   ),
-  'an image from the disk': ofMessage(
+  'an image from a file URL': invalidMessage(
     { role: 'user', content: [{ type: 'image_url', image_url: { url: 'file:///etc/passwd' } }] },
     ['content', 0, 'image_url', 'url'],
     /https/,
   ),
-  'an image URL of 2084 characters': ofMessage(
+  'an image URL of 2084 characters': invalidMessage(
     {
       role: 'user',
       content: [{ type: 'image_url', image_url: { url: `https://x.example/${'a'.repeat(2066)}` } }],
@@ -265,78 +275,90 @@ const cases: Readonly<Record<string, Case>> = {
     ['content', 0, 'image_url', 'url'],
     /2083/,
   ),
-  'tool calls that are an object': ofMessage({ role: 'assistant', tool_calls: {} }, ['tool_calls'], /array/),
-  'a tool call without its function': ofMessage(
+  'tool calls that are an object': invalidMessage(
+    { role: 'assistant', tool_calls: {} },
+    ['tool_calls'],
+    /array/,
+  ),
+  'a tool call without its function': invalidMessage(
     { role: 'assistant', tool_calls: [{ id: 'a' }] },
     ['tool_calls', 0, 'function'],
     /required/,
   ),
-  'a tool of an unknown type': ofChat(
+  'a tool of an unknown type': invalidChat(
     { tools: [{ type: 'hammer', function: { name: 'x' } }] },
     ['tools', 0, 'type'],
     /function/,
   ),
-  'a tool without a name': ofChat(
+  'a tool without a name': invalidChat(
     { tools: [{ type: 'function', function: {} }] },
     ['tools', 0, 'function', 'name'],
     /required/,
   ),
-  'a temperature of 3': ofChat({ temperature: 3 }, ['temperature'], /2/),
-  'a temperature as a text': ofChat({ temperature: '1' }, ['temperature'], /number/),
-  'a negative max_tokens': ofChat({ max_tokens: -1 }, ['max_tokens'], /0/),
-  'a broken max_tokens': ofChat({ max_tokens: 1.5 }, ['max_tokens'], /integer/),
-  'a top_p of 1.1': ofChat({ top_p: 1.1 }, ['top_p'], /1/),
-  'a presence penalty of -3': ofChat({ presence_penalty: -3 }, ['presence_penalty']),
-  'a stream of "yes"': ofChat({ stream: 'yes' }, ['stream'], /boolean/),
-  'a search of "maybe"': ofChat({ web_search: 'maybe' }, ['web_search'], /links/),
-  'an effort that the model does not know': ofChat(
+  'a temperature of 3': invalidChat({ temperature: 3 }, ['temperature'], /2/),
+  'a temperature that is a string': invalidChat({ temperature: '1' }, ['temperature'], /number/),
+  'a negative max_tokens': invalidChat({ max_tokens: -1 }, ['max_tokens'], /0/),
+  'a fractional max_tokens': invalidChat({ max_tokens: 1.5 }, ['max_tokens'], /integer/),
+  'a top_p of 1.1': invalidChat({ top_p: 1.1 }, ['top_p'], /1/),
+  'a presence penalty of -3': invalidChat({ presence_penalty: -3 }, ['presence_penalty']),
+  'a stream of "yes"': invalidChat({ stream: 'yes' }, ['stream'], /boolean/),
+  'a search of "maybe"': invalidChat({ web_search: 'maybe' }, ['web_search'], /links/),
+  'a reasoning effort that the model does not support': invalidChat(
     { reasoning_effort: 'heroic' },
     ['reasoning_effort'],
     /low, high/,
   ),
-  'an unlimited number of choices': ofChat({ n: 1000 }, ['n']),
+  'an unlimited number of choices': invalidChat({ n: 1000 }, ['n']),
   'a prompt longer than the context': {
-    ...ofChat({ model: 'tiny-chat', messages: [{ role: 'user', content: long }] }, ['messages'], /50 tokens/),
+    ...invalidChat(
+      { model: 'tiny-chat', messages: [{ role: 'user', content: long }] },
+      ['messages'],
+      /50 tokens/,
+    ),
     code: 'content_too_long',
   },
 
   // Fields of embeddings
-  '2049 inputs': ofInput(
+  '2049 inputs': invalidInput(
     Array.from({ length: 2049 }, () => 'x'),
     ['input'],
     /2048/,
   ),
-  'an empty input': ofInput('', ['input'], /must not be empty/),
-  'no inputs': ofInput([], ['input'], /must not be empty/),
-  'an empty text among inputs': ofInput(['x', '', 'y'], ['input', 1], /must not be empty/),
-  'one empty text': ofInput([''], ['input', 0], /must not be empty/),
-  'an input of null': ofInput(null, ['input'], /string/),
-  'an input that is a number': ofInput(5, ['input'], /string/),
-  'a number among inputs': ofInput(['x', 5], ['input', 1], /string/),
-  'a text among token numbers': ofInput([9906, 'x'], ['input', 1], /integer/),
-  'a token number among texts': ofInput(['x', 9906], ['input', 1], /string/),
-  'a token number among arrays of them': ofInput([[9906], 1917], ['input', 1], /array/),
-  'no tokens among arrays of them': ofInput([[9906], []], ['input', 1], /must not be empty/),
-  'a fraction among token numbers': ofInput([9906, 0.5], ['input', 1], /integer/),
-  'a negative token number': ofInput([9906, -1], ['input', 1], /^input\.1: -1 is not a token number/),
-  'a token number beyond the last': ofInput(
+  'an empty input': invalidInput('', ['input'], /must not be empty/),
+  'an empty list of inputs': invalidInput([], ['input'], /must not be empty/),
+  'an empty string among inputs': invalidInput(['x', '', 'y'], ['input', 1], /must not be empty/),
+  'a list with one empty string': invalidInput([''], ['input', 0], /must not be empty/),
+  'an input that is null': invalidInput(null, ['input'], /string/),
+  'an input that is a number': invalidInput(5, ['input'], /string/),
+  'a number among inputs': invalidInput(['x', 5], ['input', 1], /string/),
+  'a string among token numbers': invalidInput([9906, 'x'], ['input', 1], /integer/),
+  'a token number among strings': invalidInput(['x', 9906], ['input', 1], /string/),
+  'a token number among arrays of token numbers': invalidInput([[9906], 1917], ['input', 1], /array/),
+  'an empty array among arrays of token numbers': invalidInput(
+    [[9906], []],
+    ['input', 1],
+    /must not be empty/,
+  ),
+  'a fraction among token numbers': invalidInput([9906, 0.5], ['input', 1], /integer/),
+  'a negative token number': invalidInput([9906, -1], ['input', 1], /^input\.1: -1 is not a token number/),
+  'a token number beyond the maximum': invalidInput(
     [[9906], [1917, 200_000]],
     ['input', 1, 1],
     /^input\.1\.1: 200000 is not a token number of cl100k_base \(0 to 100255\)$/,
   ),
-  'a special token': ofInput([[9906, 100_257]], ['input', 0, 1], /100257 .* special token/),
-  'a text in an array of arrays of token numbers': ofInput(
+  'a special token': invalidInput([[9906, 100_257]], ['input', 0, 1], /100257 .* special token/),
+  'a string in an array of arrays of token numbers': invalidInput(
     [[9906], ['x', null, [1], 0.5]],
     ['input', 1, 0],
     /^input\.1\.0: must be a token number of cl100k_base \(0 to 100255\), not a string \(and 3 more\)$/,
   ),
-  '2049 arrays of token numbers': ofInput(
+  '2049 arrays of token numbers': invalidInput(
     Array.from({ length: 2049 }, () => [9906]),
     ['input'],
     /2048/,
   ),
   'more than 8192 token numbers': {
-    ...ofInput(
+    ...invalidInput(
       Array.from({ length: 8193 }, () => 9906),
       ['input'],
       /^input: is longer than 8192 tokens$/,
@@ -344,24 +366,28 @@ const cases: Readonly<Record<string, Case>> = {
     code: 'content_too_long',
   },
   'more than 8192 token numbers in one of several arrays': {
-    ...ofInput([[9906], Array.from({ length: 8193 }, () => 9906)], ['input', 1], /8192/),
+    ...invalidInput([[9906], Array.from({ length: 8193 }, () => 9906)], ['input', 1], /8192/),
     code: 'content_too_long',
   },
-  'an object among inputs': ofInput([{}], ['input'], /a string, an array of strings, an array of integers/),
+  'an object among inputs': invalidInput(
+    [{}],
+    ['input'],
+    /a string, an array of strings, an array of integers/,
+  ),
   'no input': {
     path: embeddings,
     body: { model: 'vectors' },
     ...invalid,
     loc: ['body', 'input'],
-    tells: /required/,
+    messagePattern: /required/,
   },
-  'an input over 8192 tokens': { ...ofInput(long, ['input'], /8192/), code: 'content_too_long' },
+  'an input over 8192 tokens': { ...invalidInput(long, ['input'], /8192/), code: 'content_too_long' },
   'one of many inputs over 8192 tokens': {
-    ...ofInput(['x', 'y', long], ['input', 2], /^input\.2: is longer than 8192 tokens$/),
+    ...invalidInput(['x', 'y', long], ['input', 2], /^input\.2: is longer than 8192 tokens$/),
     code: 'content_too_long',
   },
   'two of many inputs over 8192 tokens': {
-    ...ofInput(
+    ...invalidInput(
       ['x', long, 'y', long],
       ['input', 1],
       /^input\.1: is longer than 8192 tokens; so is input\.3$/,
@@ -369,19 +395,19 @@ const cases: Readonly<Record<string, Case>> = {
     code: 'content_too_long',
   },
   'many inputs over 8192 tokens': {
-    ...ofInput(
+    ...invalidInput(
       Array.from({ length: 30 }, () => long),
       ['input', 0],
       /^input\.0: is longer than 8192 tokens; so are input\.1, input\.2, input\.3, input\.4 and 25 more$/,
     ),
     code: 'content_too_long',
   },
-  'an encoding of hex': {
+  'an encoding format of hex': {
     path: embeddings,
     body: { model: 'vectors', input: 'x', encoding_format: 'hex' },
     ...invalid,
     loc: ['body', 'encoding_format'],
-    tells: /float, base64/,
+    messagePattern: /float, base64/,
   },
   'dimensions of 0': {
     path: embeddings,
@@ -389,76 +415,92 @@ const cases: Readonly<Record<string, Case>> = {
     ...invalid,
     loc: ['body', 'dimensions'],
   },
-  'more dimensions than there are': {
+  'more dimensions than the model has': {
     path: embeddings,
     body: { model: 'vectors', input: 'x', dimensions: 1537 },
     ...invalid,
     loc: ['body', 'dimensions'],
-    tells: /1536/,
+    messagePattern: /1536/,
   },
-  'other dimensions than a fixed model has': {
+  'dimensions other than those of a model with fixed dimensions': {
     path: embeddings,
     body: { model: 'fixed-vectors', input: 'x', dimensions: 8 },
     ...invalid,
     loc: ['body', 'dimensions'],
-    tells: /1536/,
+    messagePattern: /1536/,
   },
 
   // Fields of images
-  'an image prompt of 2 characters': ofImage({ prompt: 'ab' }, ['prompt'], /3/),
+  'an image prompt of 2 characters': invalidImage({ prompt: 'ab' }, ['prompt'], /3/),
   'no image prompt': {
     path: images,
     body: { model: 'picture' },
     ...invalid,
     loc: ['body', 'prompt'],
-    tells: /required/,
+    messagePattern: /required/,
   },
-  '5 images': ofImage({ n: 5 }, ['n'], /4/),
-  '0 images': ofImage({ n: 0 }, ['n'], /1/),
-  'more images than the model makes': ofImage({ n: 3 }, ['n'], /2/),
-  'images as a text': ofImage({ n: '2' }, ['n'], /integer/),
-  'a size that is not offered': ofImage({ size: '999x999' }, ['size'], /512x512, 1024x1024/),
-  'a quality that is not offered': ofImage({ quality: 'ultra' }, ['quality'], /low, high/),
-  'an unknown response format': ofImage({ response_format: 'gif' }, ['response_format'], /url, b64_json/),
+  '5 images': invalidImage({ n: 5 }, ['n'], /4/),
+  '0 images': invalidImage({ n: 0 }, ['n'], /1/),
+  'more images than the model supports': invalidImage({ n: 3 }, ['n'], /2/),
+  'an image count that is a string': invalidImage({ n: '2' }, ['n'], /integer/),
+  'an unsupported size': invalidImage({ size: '999x999' }, ['size'], /512x512, 1024x1024/),
+  'an unsupported quality': invalidImage({ quality: 'ultra' }, ['quality'], /low, high/),
+  'an unknown response format': invalidImage(
+    { response_format: 'gif' },
+    ['response_format'],
+    /url, b64_json/,
+  ),
   'an image prompt beyond the context': {
-    ...ofImage({ prompt: long }, ['prompt'], /8192/),
+    ...invalidImage({ prompt: long }, ['prompt'], /8192/),
     code: 'content_too_long',
   },
 
-  // The body itself
+  // The body
   'broken JSON': {
     path: chat,
     body: '{"model": "chat", "messages": [',
     ...invalid,
     loc: ['body'],
-    tells: /JSON/,
+    messagePattern: /JSON/,
   },
-  'a JSON text': { path: chat, body: '"hello"', ...invalid, loc: ['body'], tells: /must be a JSON object/ },
-  'a body of null': { path: chat, body: 'null', ...invalid, loc: ['body'], tells: /must be a JSON object/ },
+  'a JSON string': {
+    path: chat,
+    body: '"hello"',
+    ...invalid,
+    loc: ['body'],
+    messagePattern: /must be a JSON object/,
+  },
+  'a body that is null': {
+    path: chat,
+    body: 'null',
+    ...invalid,
+    loc: ['body'],
+    messagePattern: /must be a JSON object/,
+  },
   'a body that is an array': {
     path: chat,
     body: '[1,2]',
     ...invalid,
     loc: ['body'],
-    tells: /must be a JSON object/,
+    messagePattern: /must be a JSON object/,
   },
-  'an empty object': { path: chat, body: {}, ...invalid, loc: ['body', 'model'], tells: /required/ },
+  'an empty object': { path: chat, body: {}, ...invalid, loc: ['body', 'model'], messagePattern: /required/ },
   'an empty body': { path: embeddings, body: '', ...invalid },
-  'a form': {
+  'a form body': {
     path: chat,
     body: 'model=chat',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     status: 415,
     code: 'unsupported_media_type',
-    tells: /application\/json/,
+    messagePattern: /application\/json/,
   },
-  'plain text': {
+  'a plain text body': {
     path: embeddings,
     body: '{}',
     headers: { 'content-type': 'text/plain' },
     status: 415,
     code: 'unsupported_media_type',
-    tells: /text\/plain/,
+    messagePattern: /text\/plain/,
   },
   XML: {
     path: images,
@@ -475,35 +517,40 @@ const cases: Readonly<Record<string, Case>> = {
     code: 'unsupported_media_type',
   },
 
-  // The address
-  'an unknown path': { path: '/v1/chat/nothing', body: {}, ...notFound, tells: /\/v1\/chat\/nothing/ },
-  'a path above the version': { path: '/chat/completions', body: {}, ...notFound },
-  'a doubled slash before the method': {
+  // The path
+  'an unknown path': {
+    path: '/v1/chat/nothing',
+    body: {},
+    ...notFound,
+    messagePattern: /\/v1\/chat\/nothing/,
+  },
+  'a path without the version': { path: '/chat/completions', body: {}, ...notFound },
+  'a doubled slash before the resource': {
     path: '/v1//chat/completions',
     body: { model: 'chat', messages: hello },
     ...notFound,
-    tells: /slash/,
+    messagePattern: /slash/,
   },
-  'a doubled slash within it': {
+  'a doubled slash within the path': {
     path: '/v1/chat//completions',
     body: { model: 'chat', messages: hello },
     ...notFound,
-    tells: /slash/,
+    messagePattern: /slash/,
   },
-  'a doubled slash at the beginning': {
+  'a doubled slash at the start': {
     path: '//v1/chat/completions',
     body: { model: 'chat', messages: hello },
     ...notFound,
   },
-  'a doubled slash of a read': { path: '/v1//models', method: 'GET', ...notFound },
-  'a wrong type of models': {
+  'a doubled slash in a GET': { path: '/v1//models', method: 'GET', ...notFound },
+  'an unknown type of models': {
     path: '/v1/models?type=smell',
     method: 'GET',
     ...invalid,
     loc: ['query', 'type'],
-    tells: /chat, vision/,
+    messagePattern: /chat, vision/,
   },
-  'a model id that is no encoding': {
+  'a model id with invalid percent-encoding': {
     path: '/v1/models/%zz',
     method: 'GET',
     status: 404,
@@ -511,38 +558,38 @@ const cases: Readonly<Record<string, Case>> = {
   },
 };
 
-for (const [name, one] of Object.entries(cases)) {
-  test.serial(`${name}: ${one.status} ${one.code}, and no trace`, async (t) => {
-    await leavesNoTrace(t, async () => {
-      const { path, body, method = 'POST' } = one;
-      const key = one.apiKey === undefined ? account.apiKey : one.apiKey;
+for (const [name, testCase] of Object.entries(cases)) {
+  test.serial(`${name}: ${testCase.status} ${testCase.code}, and no trace`, async (t) => {
+    await expectNoTrace(t, async () => {
+      const { path, body, method = 'POST' } = testCase;
+      const key = testCase.apiKey === undefined ? account.apiKey : testCase.apiKey;
       const response = await fetch(`${stack.url}${path}`, {
         method,
         headers: {
           ...(body === undefined ? {} : { 'content-type': json }),
           ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-          ...one.headers,
+          ...testCase.headers,
         },
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       });
-      checkError(t, response.status, await response.text(), one);
+      checkError(t, response.status, await response.text(), testCase);
       t.regex(response.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/);
       t.regex(response.headers.get('content-type') ?? '', /^application\/json/);
     });
   });
 }
 
-const addresses: Readonly<Record<string, readonly [method: string, path: string, allowed: string]>> = {
-  'a GET of chat': ['GET', chat, 'POST'],
-  'a PUT of embeddings': ['PUT', embeddings, 'POST'],
-  'a DELETE of images': ['DELETE', images, 'POST'],
-  'a POST of the models': ['POST', '/v1/models', 'GET'],
-  'a POST of one model': ['POST', '/v1/models/vendor/gpt', 'GET'],
-  'a PATCH of the profile': ['PATCH', '/v1/users/profile', 'GET'],
+const wrongMethods: Readonly<Record<string, readonly [method: string, path: string, allowed: string]>> = {
+  'a GET for chats': ['GET', chat, 'POST'],
+  'a PUT for embeddings': ['PUT', embeddings, 'POST'],
+  'a DELETE for images': ['DELETE', images, 'POST'],
+  'a POST for models': ['POST', '/v1/models', 'GET'],
+  'a POST for one model': ['POST', '/v1/models/vendor/gpt', 'GET'],
+  'a PATCH for the profile': ['PATCH', '/v1/users/profile', 'GET'],
 };
-for (const [name, [method, path, allowed]] of Object.entries(addresses)) {
-  test.serial(`${name}: 405 that names the method to use`, async (t) => {
-    await leavesNoTrace(t, async () => {
+for (const [name, [method, path, allowed]] of Object.entries(wrongMethods)) {
+  test.serial(`${name}: a 405 with the allowed method`, async (t) => {
+    await expectNoTrace(t, async () => {
       const response = await fetch(`${stack.url}${path}`, { method });
       t.true((response.headers.get('allow') ?? '').split(/, */).includes(allowed));
       checkError(t, response.status, await response.text(), { status: 405, code: 'method_not_allowed' });
@@ -551,25 +598,29 @@ for (const [name, [method, path, allowed]] of Object.entries(addresses)) {
   });
 }
 
-test.serial('no content type at all: 415', async (t) => {
-  await leavesNoTrace(t, async () => {
+test.serial('no content type: 415', async (t) => {
+  await expectNoTrace(t, async () => {
     const { status, body } = await send({
       path: chat,
       pieces: [Buffer.from('{"model":"chat"}')],
       headers: {},
     });
-    checkError(t, status, body, { status: 415, code: 'unsupported_media_type', tells: /Content-Type/ });
+    checkError(t, status, body, {
+      status: 415,
+      code: 'unsupported_media_type',
+      messagePattern: /Content-Type/,
+    });
   });
 });
 
-test.serial('no body at all: a 4xx that says what is missing', async (t) => {
-  await leavesNoTrace(t, async () => {
+test.serial('no body: 422 or 415', async (t) => {
+  await expectNoTrace(t, async () => {
     const { status, body } = await send({ path: chat, pieces: [], headers: { 'content-type': json } });
     t.true(status === 422 || status === 415, `${status} ${body}`);
   });
 });
 
-test.serial('each fault of a request is told, not only the first', async (t) => {
+test.serial('all errors of a request are reported, not only the first', async (t) => {
   const response = await stack.post(chat, account.apiKey, { model: 5, messages: [{ role: 'x' }], top_p: 9 });
   const { detail } = (await response.json()) as { detail: { loc: unknown[] }[] };
   t.deepEqual(
@@ -578,7 +629,7 @@ test.serial('each fault of a request is told, not only the first', async (t) => 
   );
 });
 
-test.serial('the same fault in two messages is told for both', async (t) => {
+test.serial('the same error in two messages is reported for both', async (t) => {
   const messages = [5, 6].map((content) => ({ role: 'user', content }));
   const response = await stack.post(chat, account.apiKey, { model: 'chat', messages });
   t.is(response.status, 422);
@@ -593,11 +644,11 @@ test.serial('the same fault in two messages is told for both', async (t) => {
   t.regex(body.error.message, /messages\.0\.content/);
 });
 
-// Bodies past their limit.
+// Bodies over the limit
 
 /**
- * Writes the whole of a request before it looks at the answer, as simple clients do, over a plain socket: Node's own
- * client would stop writing at an early answer. Rejects where the connection is reset under it.
+ * Writes the whole request before it reads the response, as simple clients do. Uses a plain socket, because Node's
+ * HTTP client would stop writing on an early response. Rejects if the connection is reset.
  */
 async function send(options: {
   path: string;
@@ -646,66 +697,69 @@ for (const [path, limitMb] of [
   [embeddings, 80],
 ] as const) {
   for (const isChunked of [false, true]) {
-    const how = isChunked ? 'sent in chunks without a length' : 'of a declared length';
-    test.serial(`${path}: a body over ${limitMb} MB ${how} is a 413 that its sender can read`, async (t) => {
-      await leavesNoTrace(t, async () => {
-        const pieces = [start, ...megabytes(limitMb + 4)];
-        const sent = await send({ path, pieces, headers: { 'content-type': json }, isChunked });
-        checkError(t, sent.status, sent.body, {
-          status: 413,
-          code: 'payload_too_large',
-          tells: new RegExp(`${limitMb} MB`),
+    const framing = isChunked ? 'chunked' : 'with a content-length';
+    test.serial(
+      `${path}: a body over ${limitMb} MB, ${framing}, is a 413 that the client can read`,
+      async (t) => {
+        await expectNoTrace(t, async () => {
+          const pieces = [start, ...megabytes(limitMb + 4)];
+          const sent = await send({ path, pieces, headers: { 'content-type': json }, isChunked });
+          checkError(t, sent.status, sent.body, {
+            status: 413,
+            code: 'payload_too_large',
+            messagePattern: new RegExp(`${limitMb} MB`),
+          });
+          t.truthy(sent.headers['x-request-id']);
         });
-        t.truthy(sent.headers['x-request-id']);
-      });
-    });
+      },
+    );
   }
 }
 
-test.serial('a body just under its limit is no 413', async (t) => {
-  await leavesNoTrace(t, async () => {
+test.serial('a body just under the limit is not a 413', async (t) => {
+  await expectNoTrace(t, async () => {
     const pieces = [start, ...megabytes(31), Buffer.from('"}')];
     const { status, body } = await send({ path: chat, pieces, headers: { 'content-type': json } });
-    // It has no messages; what counts is that it was read.
+    // It has no messages; what matters is that it was read.
     checkError(t, status, body, { status: 422, code: 'validation_failed' });
   });
 });
 
-test.serial('a wrong key with a large body gets its 401 to read', async (t) => {
+test.serial('a client that sends a wrong key with a large body can read its 401', async (t) => {
   const body = Buffer.concat([start, ...megabytes(30)]);
   const headers = { 'content-type': json, authorization: 'Bearer mg-wrong' };
   const response = await fetch(`${stack.url}${chat}`, { method: 'POST', headers, body });
   t.is(response.status, 401);
 });
 
-// HTTP/1.0 clients and proxies (nginx unless told otherwise) close after each answer.
-test.serial('so does one on a connection that is closed after its answer', async (t) => {
+// HTTP/1.0 clients and proxies (nginx by default) close the connection after each response.
+test.serial('so can a client that closes the connection after the response', async (t) => {
   const headers = { 'content-type': json, authorization: 'Bearer mg-wrong', connection: 'close' };
   const { status } = await send({ path: chat, pieces: [start, ...megabytes(30)], headers });
   t.is(status, 401);
 });
 
-// Bodies that are legal JSON, and yet no service may choke on them: who validates serves nobody else meanwhile.
+// Bodies that are valid JSON but expensive to validate: validation blocks the event loop.
 
-test.serial('a body with ten thousand faults is refused at once', async (t) => {
+test.serial('a body with ten thousand errors is rejected quickly', async (t) => {
   const messages = Array.from({ length: 10_000 }, () => ({ role: 'user', content: 5 }));
   const startedMs = readThreadMs();
   const response = await stack.post(chat, account.apiKey, { model: 'chat', messages });
   t.is(response.status, 422);
   const tookMs = readThreadMs() - startedMs;
-  t.true(tookMs < 700, `took ${Math.round(tookMs)} ms, and four times as long for twice as many`);
+  t.true(tookMs < 700, `took ${Math.round(tookMs)} ms, and would take four times as long for twice as many`);
 });
 
-test.serial('three million inputs of the wrong type are refused at once', async (t) => {
+test.serial('three million inputs of the wrong type are rejected quickly', async (t) => {
   const body = `{"model":"vectors","input":[${'1,'.repeat(2_999_999)}1]}`;
   const startedMs = readThreadMs();
   const response = await stack.post(embeddings, account.apiKey, body);
   t.is(response.status, 422);
   const tookMs = readThreadMs() - startedMs;
-  t.true(tookMs < 1_000, `took ${Math.round(tookMs)} ms for 6 MB of the 80 MB that are read`);
+  t.true(tookMs < 1_000, `took ${Math.round(tookMs)} ms for 6 MB; up to 80 MB are read`);
 });
 
-test.serial('a body nested 20 000 levels deep is answered or refused, but not a 500', async (t) => {
+test.serial('a body nested 20 000 levels deep is accepted or rejected, but not a 500', async (t) => {
   const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`;
   const unknownField = `{"model":"chat","messages":[{"role":"user","content":"hi"}],"metadata":${deep}}`;
   const tool = `{"model":"chat","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":${deep}}}]}`;
@@ -716,15 +770,15 @@ test.serial('a body nested 20 000 levels deep is answered or refused, but not a 
   await waitForNoReservation(stack, account.id);
 });
 
-test.serial('twenty thousand levels of arrays where a text is wanted are a 422', async (t) => {
+test.serial('twenty thousand nested arrays instead of a string are a 422', async (t) => {
   const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
   const response = await stack.post(embeddings, account.apiKey, `{"model":"vectors","input":${deep}}`);
   t.is(response.status, 422);
 });
 
 const accepted: Readonly<Record<string, object>> = {
-  'fields that nobody knows': { some_new_field: { a: [1] }, store: false },
-  'nulls for every optional field': {
+  'unknown fields': { some_new_field: { a: [1] }, store: false },
+  'null for every optional field': {
     max_tokens: null,
     temperature: null,
     top_p: null,
@@ -738,7 +792,7 @@ const accepted: Readonly<Record<string, object>> = {
     reasoning_effort: null,
     user: null,
   },
-  'content of null': { messages: [...hello, { role: 'assistant', content: null }, ...hello] },
+  'null content': { messages: [...hello, { role: 'assistant', content: null }, ...hello] },
   'no content': { messages: [...hello, { role: 'assistant' }, ...hello] },
   'an image as a data URI': {
     messages: [
@@ -768,17 +822,19 @@ const accepted: Readonly<Record<string, object>> = {
   'a temperature of 2': { temperature: 2 },
   'max_tokens of 0': { max_tokens: 0 },
   'special tokens as text': { messages: [{ role: 'user', content: '<|endoftext|><|im_start|>' }] },
-  'a key that would poison a prototype': { metadata: { constructor: { prototype: { polluted: true } } } },
+  'a key that could cause prototype pollution': {
+    metadata: { constructor: { prototype: { polluted: true } } },
+  },
 };
 for (const [name, more] of Object.entries(accepted)) {
-  test.serial(`a chat with ${name} is answered`, async (t) => {
+  test.serial(`a chat with ${name} succeeds`, async (t) => {
     const response = await stack.post(chat, account.apiKey, { model: 'chat', messages: hello, ...more });
     t.is(response.status, 200, await response.text());
   });
 }
 
 test.serial(
-  'JSON under a name of its own, as application/vnd.api+json, is read as JSON or is a 415',
+  'JSON with another content type, such as application/vnd.acme+json, is read as JSON or is a 415',
   async (t) => {
     for (const type of ['application/vnd.acme+json', 'application/json; charset=utf-8', 'Application/JSON']) {
       const body = { model: 'chat', messages: hello };
@@ -788,7 +844,7 @@ test.serial(
   },
 );
 
-test.serial('after all of this no reservation is left and the service answers', async (t) => {
+test.serial('after all of this, no reservation remains and the service responds', async (t) => {
   await waitForNoReservation(stack);
   const response = await stack.post(chat, account.apiKey, { model: 'chat', messages: hello });
   t.is(response.status, 200);

@@ -14,7 +14,9 @@ import { startStack, useStack, type TestAccount, type TestStack } from '../suppo
 import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 
-/** A ban ends what its account has under way, whatever state it is in. The vendors that are asked wait for the test. */
+/**
+ * A ban cancels all requests of its account, whatever state they are in. The simulated vendors wait for the test.
+ */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -60,11 +62,11 @@ async function ban(account: TestAccount, on = stack): Promise<void> {
 
 interface OpenStream {
   readonly requestId: string;
-  /** All of it, once it has ended. */
+  /** Reads the whole stream, up to its end. */
   readonly read: () => Promise<SseEvents>;
 }
 
-/** A stream of which the first output has come. */
+/** Opens a stream and waits for its first output. */
 async function openStream(
   account: TestAccount,
   { on = stack, headers = {}, body = createChat('drip-chat', true) } = {},
@@ -84,23 +86,23 @@ async function openStream(
   };
 }
 
-function isBannedEnd(t: ExecutionContext, { events, isDone }: SseEvents): void {
+function assertEndsWithBan(t: ExecutionContext, { events, isDone }: SseEvents): void {
   t.is(events.at(-1)?.error?.code, 'account_banned');
   t.false(isDone);
 }
 
-test('a running stream ends with an error event, pays for what was generated until then, and others go on', async (t) => {
+test('a ban ends a running stream with an error event, charges for the output so far, and leaves other accounts’ streams alone', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
   const body = { ...createChat('drip-chat', true), messages: [{ role: 'user', content: 'a b c d e f g h' }] };
   const [stream, innocent] = [await openStream(account), await openStream(other, { body })];
   await ban(account);
-  const heard = await stream.read();
-  isBannedEnd(t, heard);
+  const events = await stream.read();
+  assertEndsWithBan(t, events);
   await waitForNoReservation(stack, account.id);
   const row = await findRow(stack, stream.requestId);
   t.like(row, { success: false, responseCode: 403, errorCode: 'account_banned' });
   t.true(row.completionTokens > 0);
-  t.true(row.completionTokens < 400, 'no more than was generated');
+  t.true(row.completionTokens < 400, 'charged for no more than was generated');
   const expected = BigInt(row.promptTokens) * 7_000_000n + BigInt(row.completionTokens) * 13_000_000n;
   t.is(await readLoss(stack, account.id, '100'), expected);
   t.true((await innocent.read()).isDone);
@@ -108,73 +110,73 @@ test('a running stream ends with an error event, pays for what was generated unt
 
 for (const { kind, path, body } of [
   { kind: 'streamed chat', path: chats, body: createChat('held-stream', true) },
-  { kind: 'whole chat', path: chats, body: createChat('held-chat', false) },
+  { kind: 'non-streamed chat', path: chats, body: createChat('held-chat', false) },
   { kind: 'image', path: '/v1/images/generations', body: { model: 'held-picture', prompt: 'a red fox' } },
   { kind: 'embedding', path: '/v1/embeddings', body: { model: 'held-vectors', input: randomUUID() } },
 ]) {
-  test(`${kind}: before any output a ban is a plain 403, and costs nothing`, async (t) => {
+  test(`${kind}: a ban before any output is a plain 403 without a charge`, async (t) => {
     const account = await stack.createAccount();
-    const held = vendor.hold(body.model);
-    t.teardown(() => held.end());
-    const answer = stack.post(path, account.apiKey, body);
-    await waitFor('the call', () => held.waiting === 1);
+    const vendorHold = vendor.hold(body.model);
+    t.teardown(() => vendorHold.end());
+    const responsePromise = stack.post(path, account.apiKey, body);
+    await waitFor('the vendor call', () => vendorHold.waiting === 1);
     await ban(account);
-    const response = await answer;
+    const response = await responsePromise;
     t.is(response.status, 403);
     const { error } = (await response.json()) as { error: { code: string } };
     t.is(error.code, 'account_banned');
-    // The worker has ended it as well, before its vendor answers.
+    // The worker cancels it too, before the vendor responds.
     await waitForNoReservation(stack, account.id);
-    held.end();
+    vendorHold.end();
     t.is(await readLoss(stack, account.id, '100'), 0n);
   });
 }
 
-test('inputs of others that share a call with those of a banned account are answered', async (t) => {
+test('inputs of other accounts that share a call with those of a banned account still get their embeddings', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
-  const held = vendor.hold('shared-vectors');
-  t.teardown(() => held.end());
+  const vendorHold = vendor.hold('shared-vectors');
+  t.teardown(() => vendorHold.end());
   const input = (): object => ({ model: 'shared-vectors', input: randomUUID() });
-  const answers = [account, other].map(({ apiKey }) => stack.post('/v1/embeddings', apiKey, input()));
-  await waitFor('both to be admitted', async () => {
-    const held = await Promise.all([account, other].map(({ id }) => findReservations(stack, id)));
-    return held.flat().length === 2;
+  const responses = [account, other].map(({ apiKey }) => stack.post('/v1/embeddings', apiKey, input()));
+  await waitFor('both requests to be admitted', async () => {
+    const vendorHold = await Promise.all([account, other].map(({ id }) => findReservations(stack, id)));
+    return vendorHold.flat().length === 2;
   });
   await ban(account);
-  t.is((await answers[0]!).status, 403);
-  held.end();
-  t.is((await answers[1]!).status, 200);
+  t.is((await responses[0]!).status, 403);
+  vendorHold.end();
+  t.is((await responses[1]!).status, 200);
 });
 
-test('what is queued without a worker ends as well, and a worker that comes later asks no vendor for it', async (t) => {
-  const own = await startVendorSimulator();
-  t.teardown(() => own.close());
-  const idle = await useStack(t, { catalog: catalogOf(own.url), workers: [] });
+test('a ban cancels requests queued while there is no worker, and a worker that starts later does not call a vendor for them', async (t) => {
+  const ownVendor = await startVendorSimulator();
+  t.teardown(() => ownVendor.close());
+  const idle = await useStack(t, { catalog: catalogOf(ownVendor.url), workers: [] });
   const account = await idle.createAccount();
-  const answers = [
+  const responses = [
     idle.post(chats, account.apiKey, createChat('held-stream', true)),
     idle.post(chats, account.apiKey, createChat('held-chat', false), { 'idempotency-key': randomUUID() }),
     idle.post('/v1/images/generations', account.apiKey, { model: 'held-picture', prompt: 'a red fox' }),
     idle.post('/v1/embeddings', account.apiKey, { model: 'held-vectors', input: 'one' }),
   ];
-  await waitFor('all of it to be queued', async () => {
+  await waitFor('all requests to be queued', async () => {
     const lengths = await Promise.all(
       [redisKeys.readyQueue, '{bull}:image:wait', '{bull}:embedding:wait'].map((key) => idle.redis.llen(key)),
     );
     return lengths.reduce((a, b) => a + b, 0) === 4;
   });
   await ban(account, idle);
-  for (const response of await Promise.all(answers)) {
+  for (const response of await Promise.all(responses)) {
     t.is(response.status, 403);
     t.regex(await response.text(), /"account_banned"/);
   }
   await idle.startWorker();
   await waitForNoReservation(idle, account.id);
-  t.is(own.requests.counters.total, 0);
+  t.is(ownVendor.requests.counters.total, 0);
   t.is(await readLoss(idle, account.id, '100'), 0n);
 });
 
-test('a request under an Idempotency-Key ends for all its readers, and its key is free again', async (t) => {
+test('a ban ends a request with an Idempotency-Key for all its readers, and its key can be reused', async (t) => {
   const account = await stack.createAccount();
   const headers = { 'idempotency-key': randomUUID() };
   const body = createChat('drip-chat', true);
@@ -182,7 +184,7 @@ test('a request under an Idempotency-Key ends for all its readers, and its key i
   const second = await openStream(account, { headers, body });
   t.is(second.requestId, first.requestId);
   await ban(account);
-  for (const heard of await Promise.all([first.read(), second.read()])) isBannedEnd(t, heard);
+  for (const events of await Promise.all([first.read(), second.read()])) assertEndsWithBan(t, events);
   await waitForNoReservation(stack, account.id);
   await changeAccount(openStores(stack), account.id, { banned: false, banReason: null });
   const again = await openStream(account, {
@@ -193,12 +195,12 @@ test('a request under an Idempotency-Key ends for all its readers, and its key i
   t.true((await again.read()).isDone);
 });
 
-test('a stream that nobody reads ends at the vendor too', async (t) => {
+test('a ban also aborts the vendor call of a stream whose client does not read it', async (t) => {
   const endless = await startEndlessVendor();
   t.teardown(() => endless.close());
-  const own = await useStack(t, { catalog: catalogOf(endless.url) });
-  const account = await own.createAccount();
-  const caller = requestHttp(`${own.url}${chats}`, {
+  const ownVendor = await useStack(t, { catalog: catalogOf(endless.url) });
+  const account = await ownVendor.createAccount();
+  const caller = requestHttp(`${ownVendor.url}${chats}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
   });
@@ -206,49 +208,52 @@ test('a stream that nobody reads ends at the vendor too', async (t) => {
   caller.on('response', (response) => response.pause());
   caller.end(JSON.stringify(createChat('drip-chat', true)));
   await endless.blocked;
-  await ban(account, own);
+  await ban(account, ownVendor);
   await t.notThrowsAsync(endless.ended);
-  await waitForNoReservation(own, account.id);
+  await waitForNoReservation(ownVendor, account.id);
 });
 
-test('a ban whose announcement was missed is found', async (t) => {
+test('a ban takes effect even if its announcement was missed', async (t) => {
   const account = await stack.createAccount();
   const stream = await openStream(account);
-  const held = vendor.hold('missed-chat');
-  t.teardown(() => held.end());
+  const vendorHold = vendor.hold('missed-chat');
+  t.teardown(() => vendorHold.end());
   const waiting = stack.post(chats, account.apiKey, createChat('missed-chat', false));
-  await waitFor('both to be admitted', async () => (await findReservations(stack, account.id)).length === 2);
+  await waitFor(
+    'both requests to be admitted',
+    async () => (await findReservations(stack, account.id)).length === 2,
+  );
   const { accounts, hotAccounts } = openStores(stack);
   await accounts.update(account.id, { banned: true, banReason: 'test' });
   await hotAccounts.update(account.id, { banned: true });
-  const [heard, answer] = await Promise.all([stream.read(), waiting]);
-  isBannedEnd(t, heard);
-  t.is(answer.status, 403);
+  const [events, responsePromise] = await Promise.all([stream.read(), waiting]);
+  assertEndsWithBan(t, events);
+  t.is(responsePromise.status, 403);
 });
 
-test('a caller is told although the worker of the stream is stuck, and the worker settles what it had generated', async (t) => {
-  const own = await useStack(t, { catalog: catalogOf(vendor.url), workers: [] });
-  const worker = await startRole(t, 'worker', own.env);
-  const account = await own.createAccount();
-  const stream = await openStream(account, { on: own });
+test('a ban ends the caller’s stream even if its worker is frozen, and the worker later settles what it had generated', async (t) => {
+  const ownVendor = await useStack(t, { catalog: catalogOf(vendor.url), workers: [] });
+  const worker = await startRole(t, 'worker', ownVendor.env);
+  const account = await ownVendor.createAccount();
+  const stream = await openStream(account, { on: ownVendor });
   worker.child.kill('SIGSTOP');
-  await ban(account, own);
-  isBannedEnd(t, await stream.read());
-  t.is((await findReservations(own, account.id)).length, 1);
+  await ban(account, ownVendor);
+  assertEndsWithBan(t, await stream.read());
+  t.is((await findReservations(ownVendor, account.id)).length, 1);
   worker.child.kill('SIGCONT');
-  await waitForNoReservation(own, account.id);
-  const row = await findRow(own, stream.requestId);
+  await waitForNoReservation(ownVendor, account.id);
+  const row = await findRow(ownVendor, stream.requestId);
   t.is(row.errorCode, 'account_banned');
   t.true(row.completionTokens > 0);
 });
 
-test('the tenth unknown code ends what the account has under way', async (t) => {
+test('the tenth unknown redemption code ends the account’s running requests', async (t) => {
   const account = await stack.createAccount();
   const stream = await openStream(account);
   for (let i = 0; i < 10; i++) {
     await stack.post('/v1/users/redeem', account.apiKey, { code: `AAAA-BBBB-CCCC-DDDD-${1000 + i}` });
   }
-  isBannedEnd(t, await stream.read());
+  assertEndsWithBan(t, await stream.read());
   t.is(
     (await readSse(await stack.post(chats, account.apiKey, createChat('drip-chat', true)))).events.length,
     0,

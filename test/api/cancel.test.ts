@@ -14,20 +14,21 @@ for (const { kind, path, body } of [
   { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
   { kind: 'embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one' } },
 ]) {
-  test(`${kind}: a caller who leaves while the request is queued costs nothing, asks no vendor and leaves no row`, async (t) => {
+  test(`${kind}: a request cancelled while queued is free, does not reach a vendor and is not logged`, async (t) => {
     const vendor = await startVendorSimulator();
     t.teardown(() => vendor.close());
     const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });
     const account = await stack.createAccount();
-    const countHeld = (): Promise<number> => stack.redis.hlen(redisKeys.reservations(shardOf(account.id)));
+    const countReservations = (): Promise<number> =>
+      stack.redis.hlen(redisKeys.reservations(shardOf(account.id)));
     const caller = new AbortController();
-    const answer = fetch(`${stack.url}${path}`, {
+    const responsePromise = fetch(`${stack.url}${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
       body: JSON.stringify(body),
       signal: caller.signal,
     });
-    const queued = async (): Promise<boolean> => {
+    const isQueued = async (): Promise<boolean> => {
       const [ready, image, embedding] = await Promise.all([
         stack.redis.llen(redisKeys.readyQueue),
         stack.redis.llen('{bull}:image:wait'),
@@ -35,18 +36,23 @@ for (const { kind, path, body } of [
       ]);
       return ready + image + embedding === 1;
     };
-    await waitFor('the request to be queued', queued);
-    t.is(await countHeld(), 1);
+    await waitFor('the request to be queued', isQueued);
+    t.is(await countReservations(), 1);
     caller.abort();
-    await t.throwsAsync(answer, { any: true });
-    if (kind === 'chat') await waitFor('the release', async () => (await countHeld()) === 0);
-    else await waitFor('the mark', async () => (await stack.redis.zcard(redisKeys.cancelled)) === 1);
+    await t.throwsAsync(responsePromise, { any: true });
+    if (kind === 'chat')
+      await waitFor('the reservation to be released', async () => (await countReservations()) === 0);
+    else
+      await waitFor(
+        'the request to be marked as cancelled',
+        async () => (await stack.redis.zcard(redisKeys.cancelled)) === 1,
+      );
     await stack.startWorker();
-    await waitFor('the release', async () => (await countHeld()) === 0);
+    await waitFor('the reservation to be released', async () => (await countReservations()) === 0);
     t.is((await stack.readAccount(account.id)).balanceNano, 100_000_000_000n);
     t.is(vendor.requests.counters.total, 0);
     const stream = redisKeys.ledgerStream(shardOf(account.id));
-    await waitFor('the ledger', async () => (await stack.redis.xlen(stream)) === 0);
+    await waitFor('the ledger to be processed', async () => (await stack.redis.xlen(stream)) === 0);
     t.is(await stack.mongo.db.collection('request_logs').countDocuments({}), 0);
   });
 }

@@ -9,7 +9,7 @@ const plain = chats.addModel('gpt-sim');
 const freePrice = 'pricing: { prompt: 13.37, completion: 42.42, free_requests: true }';
 const free = chats.addModel('gpt-sim', { pricing: freePrice });
 
-test('free requests are used before money, and then no more', async (t) => {
+test('free requests are used before the balance, and are then exhausted', async (t) => {
   const account = await chats.stack.createAccount({ freeRequests: 2 });
   const paid: (readonly [boolean | null, number])[] = [];
   for (let i = 0; i < 3; i++) {
@@ -25,14 +25,14 @@ test('free requests are used before money, and then no more', async (t) => {
   t.is(await readLoss(chats.stack, account.id, '100'), helloNano);
 });
 
-test('a free request works on an empty balance, and is not for models that take none', async (t) => {
+test('a free request works with an empty balance, but not for models without free requests', async (t) => {
   const account = await chats.stack.createAccount({ balance: '0', freeRequests: 1 });
   t.is((await chats.ask(account, plain)).status, 402);
   t.is((await chats.ask(account, free)).status, 200);
   t.is((await chats.ask(account, free)).status, 402);
 });
 
-test('ten requests at once use three free ones exactly three times', async (t) => {
+test('ten concurrent requests use three free requests exactly three times', async (t) => {
   const account = await chats.stack.createAccount({ freeRequests: 3 });
   const answers = await Promise.all(Array.from({ length: 10 }, () => chats.ask(account, free)));
   t.is(answers.filter((one) => one.answer.usage.free_request).length, 3);
@@ -42,7 +42,7 @@ test('ten requests at once use three free ones exactly three times', async (t) =
 
 const freeAndBroken = chats.addModel('gpt-sim+fail-500', { pricing: freePrice });
 
-test('a free request comes back when the vendor fails', async (t) => {
+test('a free request is returned if the vendor fails', async (t) => {
   const account = await chats.stack.createAccount({ freeRequests: 1 });
   const { status, requestId } = await chats.ask(account, freeAndBroken);
   t.is(status, 502);
@@ -51,7 +51,7 @@ test('a free request comes back when the vendor fails', async (t) => {
   t.true((await chats.ask(account, free)).answer.usage.free_request);
 });
 
-test('the fourth request within a minute is a 429 where three are allowed', async (t) => {
+test('the fourth request within a minute is a 429 if three are allowed', async (t) => {
   const account = await chats.stack.createAccount({ rpm: 3 });
   const seen: (readonly [number, string | null])[] = [];
   for (let i = 0; i < 4; i++) {
@@ -71,7 +71,7 @@ test('the fourth request within a minute is a 429 where three are allowed', asyn
   ]);
 });
 
-test('a burst is counted exactly', async (t) => {
+test('a burst is counted exactly against the rate limit', async (t) => {
   const account = await chats.stack.createAccount({ rpm: 7 });
   const answers = await Promise.all(Array.from({ length: 30 }, () => chats.ask(account, plain)));
   t.is(answers.filter((one) => one.status === 200).length, 7);
@@ -80,7 +80,7 @@ test('a burst is counted exactly', async (t) => {
 
 const heavy = chats.addModel('gpt-sim', { fields: 'rpm_coefficient: 2,' });
 
-test('a model of coefficient two takes two slots a request', async (t) => {
+test('a model with coefficient two takes two rate limit slots per request', async (t) => {
   const account = await chats.stack.createAccount({ rpm: 5 });
   const seen: (readonly [number, string | null])[] = [];
   for (let i = 0; i < 3; i++) {
@@ -93,11 +93,11 @@ test('a model of coefficient two takes two slots a request', async (t) => {
     [200, '1'],
     [429, '1'],
   ]);
-  // One slot is left for a model of coefficient one.
+  // One slot remains for a model with coefficient one.
   t.is((await chats.ask(account, plain)).status, 200);
 });
 
-test('requests that fail validation take no slot', async (t) => {
+test('requests that fail validation do not use up the rate limit', async (t) => {
   const account = await chats.stack.createAccount({ rpm: 1 });
   for (let i = 0; i < 5; i++) t.is((await chats.ask(account, plain, { temperature: 9 })).status, 422);
   t.is((await chats.ask(account, plain)).status, 200);

@@ -2,12 +2,12 @@ import test from 'ava';
 import { Chats, helloNano, helloTokens, usageOf } from '../support/chats.ts';
 import { findRow, toNano } from '../support/observe.ts';
 
-/** What a chat costs, by each kind of price. Prices are odd on purpose. */
+/** The cost of a chat under each kind of price. Prices are odd on purpose, so that a wrong sum shows. */
 
 const chats = new Chats(test);
 const plain = chats.addModel('gpt-sim');
 
-test('the vendor’s own tokens are billed at the catalog’s prices, to the nano-rouble', async (t) => {
+test('the vendor’s token counts are billed at the catalog’s prices, to the nano-rouble', async (t) => {
   const account = await chats.stack.createAccount();
   const { answer, requestId } = await chats.ask(account, plain);
   // 3 × 13.37 + 5 × 42.42 = 252.21 roubles a million
@@ -27,34 +27,39 @@ const overridden = scripted(
     '{ min_prompt_tokens: 3000, prompt: 31.3 }]',
 );
 
-const priced: readonly (readonly [what: string, model: string, usage: string, nano: bigint])[] = [
+const priced: readonly (readonly [title: string, model: string, usage: string, nano: bigint])[] = [
   [
-    'cached tokens cost their own price, written ones theirs',
+    'cache reads and cache writes have their own prices',
     cached,
     usageOf(1000, 77, { cached_tokens: 400, cache_write_tokens: 100 }),
     // 500 × 13.37 + 400 × 3.31 + 100 × 17.77 + 77 × 42.42 = 13 052.34
     13_052_340n,
   ],
   [
-    'without a price of their own cached tokens cost what the prompt does',
+    'without their own price, cached tokens cost as much as other prompt tokens',
     uncached,
     usageOf(1000, 1, { cached_tokens: 400 }),
     13_412_420n,
   ],
-  ['in_ and out_cost_per_million are prices of tokens', firstFamily, usageOf(100, 10), 809_000n],
-  ['prompt and completion win over them', bothFamilies, usageOf(100, 10), 175_000n],
-  ['below an override the base price holds', overridden, usageOf(1999, 10), 20_391_900n],
-  ['an override holds from its first token on', overridden, usageOf(2000, 10), 41_607_000n],
-  ['an override that is silent on a price leaves the base one', overridden, usageOf(3000, 10), 94_102_000n],
+  ['in_ and out_cost_per_million are token prices', firstFamily, usageOf(100, 10), 809_000n],
   [
-    'more cached tokens than there are tokens cost no more than all of them',
+    'prompt and completion take precedence over in_ and out_cost_per_million',
+    bothFamilies,
+    usageOf(100, 10),
+    175_000n,
+  ],
+  ['below the threshold of an override the base price applies', overridden, usageOf(1999, 10), 20_391_900n],
+  ['an override applies from its threshold on', overridden, usageOf(2000, 10), 41_607_000n],
+  ['a price missing from an override stays at the base price', overridden, usageOf(3000, 10), 94_102_000n],
+  [
+    'a cached token count above the prompt tokens is capped at the prompt tokens',
     cached,
     usageOf(10, 1, { cached_tokens: 999 }),
     75_520n,
   ],
 ];
-for (const [what, model, usage, nano] of priced) {
-  test(what, async (t) => {
+for (const [title, model, usage, nano] of priced) {
+  test(title, async (t) => {
     const account = await chats.stack.createAccount();
     const { status, answer, requestId } = await chats.ask(account, model, {}, usage);
     t.is(status, 200, JSON.stringify(answer));
@@ -63,7 +68,7 @@ for (const [what, model, usage, nano] of priced) {
   });
 }
 
-test('cached tokens are on the receipt', async (t) => {
+test('the usage in the response includes cached tokens', async (t) => {
   const account = await chats.stack.createAccount();
   const { answer, requestId } = await chats.ask(account, cached, {}, usageOf(50, 1, { cached_tokens: 40 }));
   t.is(answer.usage.prompt_tokens_details.cached_tokens, 40);
@@ -74,7 +79,7 @@ const byRequest = chats.addModel('gpt-sim', {
   pricing: 'pricing: { type: request, cost_per_request: 0.123456789 }',
 });
 
-test('a price by request is paid once, whatever was said', async (t) => {
+test('a price per request is charged once, whatever is generated', async (t) => {
   const account = await chats.stack.createAccount();
   const { answer, requestId } = await chats.ask(account, byRequest, { n: 3 });
   t.is(answer.usage.cost_request, 0.123456789);
@@ -85,13 +90,14 @@ const byTime = chats.addModel('gpt-sim+slow-300', {
   pricing: 'pricing: { type: time, cost_per_second: 0.01 }',
 });
 
-test.serial('a price by time is paid for the vendor’s time', async (t) => {
+test.serial('a price per second is charged for the vendor’s response time', async (t) => {
   const account = await chats.stack.createAccount();
-  const askedAtMs = performance.now();
+  const startedAtMs = performance.now();
   const { answer, requestId } = await chats.ask(account, byTime);
-  const tookMs = performance.now() - askedAtMs;
+  const tookMs = performance.now() - startedAtMs;
   const row = await findRow(chats.stack, requestId);
-  // The vendor takes 300 ms; how much later the answer is read depends on the machine, but not longer than its caller waited.
+  // The vendor takes 300 ms. How much later the response is read depends on the machine, but cannot exceed the
+  // caller’s wait.
   t.true(row.billedMs >= 295 && row.billedMs <= Math.ceil(tookMs), `${row.billedMs} of ${tookMs} ms`);
   t.is(toNano(answer.usage.cost_request), BigInt(row.billedMs) * 10_000n);
   await chats.costs(t, account, requestId, BigInt(row.billedMs) * 10_000n);
@@ -100,7 +106,7 @@ test.serial('a price by time is paid for the vendor’s time', async (t) => {
 const unreported = chats.addModel('gpt-sim+nousage');
 
 for (const stream of [false, true]) {
-  test(`what the vendor does not count is counted here${stream ? ', streamed' : ''}`, async (t) => {
+  test(`tokens that the vendor does not report are counted here${stream ? ', streamed' : ''}`, async (t) => {
     const account = await chats.stack.createAccount();
     const response = await chats.send(account, unreported, { stream });
     await response.text();
@@ -113,14 +119,14 @@ for (const stream of [false, true]) {
   });
 }
 
-test('a vendor that counts more than the balance holds takes it to zero and never below', async (t) => {
+test('a cost above the balance takes the balance to zero and never below', async (t) => {
   const account = await chats.stack.createAccount({ balance: '0.01' });
-  // It reserves more than half of the balance, so that twice as much is more than there is.
+  // The reservation is more than half of the balance, so twice as much exceeds it.
   const { status, requestId } = await chats.ask(account, cached, { max_tokens: 200 }, usageOf(4_000, 10));
   t.is(status, 200);
   const row = await findRow(chats.stack, requestId);
-  const wanted = 53_904_200n;
+  const fullCost = 53_904_200n;
   t.is((await chats.stack.readAccount(account.id)).balanceNano, 0n);
   t.is(row.costNano, 10_000_000n);
-  t.is(row.shortfallNano, wanted - 10_000_000n);
+  t.is(row.shortfallNano, fullCost - 10_000_000n);
 });

@@ -4,21 +4,21 @@ import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.t
 import { chatPath, Chats } from '../support/chats.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 
-/** Callers that leave where calls are not read on, and callers that read slowly. */
+/** Clients that disconnect when vendor calls are not read to the end, and clients that read slowly. */
 
 const chats = new Chats(test);
-const abrupt = chats.addUpstream('disconnectGraceMs: 0');
-const dripping = chats.addModel('gpt-sim+drip-30', { upstream: abrupt });
+const noGrace = chats.addUpstream('disconnectGraceMs: 0');
+const dripping = chats.addModel('gpt-sim+drip-30', { upstream: noGrace });
 
 const longText = (): string => `${chats.uniqueText()} ${'cat '.repeat(100)}`;
 
-test('where calls are not read on, a caller that leaves a stream stops the vendor before its end and pays for what was generated', async (t) => {
+test('without a disconnect grace, a disconnect during a stream aborts the vendor call and is charged for what was generated', async (t) => {
   const account = await chats.stack.createAccount();
   const text = `${longText()} ${'cat '.repeat(900)}`;
-  const leaving = new AbortController();
+  const client = new AbortController();
   const response = await fetch(`${chats.stack.url}${chatPath}`, {
     method: 'POST',
-    signal: leaving.signal,
+    signal: client.signal,
     headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
     body: JSON.stringify({ model: dripping, stream: true, messages: [{ role: 'user', content: text }] }),
   });
@@ -28,38 +28,38 @@ test('where calls are not read on, a caller that leaves a stream stops the vendo
   while (!seen.includes('cat')) seen += decoder.decode((await reader.read()).value, { stream: true });
   const [entry] = chats.sentTo(text.slice(0, 24));
   t.false(entry!.isOver);
-  leaving.abort();
+  client.abort();
   await chats.vendor.requests.waitFor((one) => one === entry && one.isOver);
   t.true(entry!.isAborted);
   const requestId = response.headers.get('x-request-id')!;
   const row = await findRow(chats.stack, requestId);
   t.like(row, { success: false, responseCode: 499, errorCode: 'job_cancelled', counted: true });
   t.true(row.completionTokens >= 6 && row.completionTokens < 900, `${row.completionTokens} tokens`);
-  // 13.37 and 42.42 roubles a million tokens, in nano-roubles a token
+  // 13.37 and 42.42 roubles per million tokens, in nano-roubles per token
   const cost = BigInt(row.promptTokens) * 13_370n + BigInt(row.completionTokens) * 42_420n;
   await chats.costs(t, account, requestId, cost);
 });
 
 const freeAndSlow = chats.addModel('gpt-sim+slow-5000', {
-  upstream: abrupt,
+  upstream: noGrace,
   pricing: 'pricing: { prompt: 13.37, completion: 42.42, free_requests: true }',
 });
 
-test('a caller that leaves before the first word stops the vendor, and has used the free request up: the vendor was asked', async (t) => {
+test('a disconnect before the first output aborts the vendor call and uses up the free request, because the vendor was called', async (t) => {
   const account = await chats.stack.createAccount({ freeRequests: 1 });
   const text = chats.uniqueText();
-  const leaving = new AbortController();
-  const answer = fetch(`${chats.stack.url}${chatPath}`, {
+  const client = new AbortController();
+  const responsePromise = fetch(`${chats.stack.url}${chatPath}`, {
     method: 'POST',
-    signal: leaving.signal,
+    signal: client.signal,
     headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
     body: JSON.stringify({ model: freeAndSlow, stream: true, messages: [{ role: 'user', content: text }] }),
   });
-  const isOurs = (one: LoggedRequest): boolean => JSON.stringify(one.body).includes(text);
-  await chats.vendor.requests.waitFor(isOurs);
-  leaving.abort();
-  await t.throwsAsync(answer, { any: true });
-  t.true((await chats.vendor.requests.waitFor((one) => isOurs(one) && one.isOver)).isAborted);
+  const isOurRequest = (one: LoggedRequest): boolean => JSON.stringify(one.body).includes(text);
+  await chats.vendor.requests.waitFor(isOurRequest);
+  client.abort();
+  await t.throwsAsync(responsePromise, { any: true });
+  t.true((await chats.vendor.requests.waitFor((one) => isOurRequest(one) && one.isOver)).isAborted);
   await waitForNoReservation(chats.stack, account.id);
   t.is((await chats.stack.readAccount(account.id)).freeRequests, 0);
   t.is(await readLoss(chats.stack, account.id, '100'), 0n);
@@ -67,7 +67,7 @@ test('a caller that leaves before the first word stops the vendor, and has used 
 
 const plain = chats.addModel('gpt-sim');
 
-test('a reader that is slow gets every word of a long answer', async (t) => {
+test('a slow reader receives every word of a long stream', async (t) => {
   const account = await chats.stack.createAccount();
   const text = `${chats.uniqueText()} ${'word '.repeat(3_500)}`;
   const response = await chats.send(account, plain, { stream: true }, text);

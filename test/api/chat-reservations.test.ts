@@ -2,14 +2,14 @@ import test from 'ava';
 import { Chats } from '../support/chats.ts';
 import { findRow, readLoss } from '../support/observe.ts';
 
-/** How much a chat may reserve of the balance, and how long an answer the vendor is then asked for. */
+/** How much of the balance a chat may reserve, and the output limit then sent to the vendor. */
 
 const chats = new Chats(test);
 const plain = chats.addModel('gpt-sim');
-/** A thousandth of a rouble a token. */
+/** A thousandth of a rouble per token. */
 const costly = chats.addModel('gpt-sim', { pricing: 'pricing: { prompt: 1000, completion: 1000 }' });
 
-test('a request that may cost more than the balance is a 402, and reaches no vendor', async (t) => {
+test('a request that may cost more than the balance is a 402 and does not reach a vendor', async (t) => {
   const account = await chats.stack.createAccount({ balance: '0.02' });
   const text = chats.uniqueText();
   const { status, answer, response } = await chats.ask(account, costly, { max_tokens: 16 }, text);
@@ -21,16 +21,16 @@ test('a request that may cost more than the balance is a 402, and reaches no ven
   t.is(await readLoss(chats.stack, account.id, '0.02'), 0n);
 });
 
-test('without max_tokens the vendor gets the most that half of the balance affords', async (t) => {
+test('without max_tokens, the vendor gets the maximum that half of the balance covers', async (t) => {
   const account = await chats.stack.createAccount({ balance: '1' });
   const text = chats.uniqueText();
   t.is((await chats.ask(account, costly, {}, text)).status, 200);
-  const bound = Number(chats.sentTo(text)[0]?.body?.['max_tokens']);
-  // A thousandth of a rouble a token, the prompt's included.
-  t.true(bound > 450 && bound < 500, `max_tokens ${bound}`);
+  const maxTokens = Number(chats.sentTo(text)[0]?.body?.['max_tokens']);
+  // A thousandth of a rouble per token, including those of the prompt.
+  t.true(maxTokens > 450 && maxTokens < 500, `max_tokens ${maxTokens}`);
 });
 
-test('one unbounded chat does not lock a small account out of its second request', async (t) => {
+test('one chat without max_tokens does not lock a small account out of its second request', async (t) => {
   const account = await chats.stack.createAccount({ balance: '1' });
   const answers = await Promise.all([chats.ask(account, costly), chats.ask(account, costly)]);
   t.deepEqual(
@@ -39,28 +39,28 @@ test('one unbounded chat does not lock a small account out of its second request
   );
 });
 
-const brief = chats.addModel('gpt-sim', { fields: 'max_output_tokens: 500,' });
+const shortOutput = chats.addModel('gpt-sim', { fields: 'max_output_tokens: 500,' });
 
-test('without max_tokens a rich account is bounded by what the model can answer', async (t) => {
+test('without max_tokens, an account with a large balance is limited by the model’s max_output_tokens', async (t) => {
   const account = await chats.stack.createAccount();
   const text = chats.uniqueText();
-  await chats.ask(account, brief, {}, text);
+  await chats.ask(account, shortOutput, {}, text);
   t.is(chats.sentTo(text)[0]?.body?.['max_tokens'], 500);
-  const unbounded = chats.uniqueText();
-  await chats.ask(account, brief, { max_tokens: 0 }, unbounded);
-  t.is(chats.sentTo(unbounded)[0]?.body?.['max_tokens'], 500);
+  const unlimited = chats.uniqueText();
+  await chats.ask(account, shortOutput, { max_tokens: 0 }, unlimited);
+  t.is(chats.sentTo(unlimited)[0]?.body?.['max_tokens'], 500);
 });
 
-test('the context bounds an answer together with its prompt', async (t) => {
+test('the context limits prompt and output together', async (t) => {
   const account = await chats.stack.createAccount();
   const text = `${chats.uniqueText()} ${'cat '.repeat(5_000)}`;
   await chats.ask(account, plain, {}, text);
-  const bound = Number(chats.sentTo(text.slice(0, 24))[0]?.body?.['max_tokens']);
-  t.true(bound > 3_000 && bound + 5_000 < 8_192, `max_tokens ${bound}`);
+  const maxTokens = Number(chats.sentTo(text.slice(0, 24))[0]?.body?.['max_tokens']);
+  t.true(maxTokens > 3_000 && maxTokens + 5_000 < 8_192, `max_tokens ${maxTokens}`);
 });
 
 for (const name of ['max_tokens', 'max_completion_tokens']) {
-  test(`${name} of a caller’s own reaches the vendor as it is, and cuts the answer`, async (t) => {
+  test(`a caller’s ${name} reaches the vendor unchanged and limits the output`, async (t) => {
     const account = await chats.stack.createAccount();
     const text = chats.uniqueText();
     const { answer } = await chats.ask(account, plain, { [name]: 2 }, text);
@@ -71,7 +71,7 @@ for (const name of ['max_tokens', 'max_completion_tokens']) {
   });
 }
 
-test('an explicit max_tokens that the balance does not cover is a 402 or cut to what it does', async (t) => {
+test('an explicit max_tokens that the balance does not cover is a 402, or is reduced to what it covers', async (t) => {
   const account = await chats.stack.createAccount({ balance: '1' });
   const text = chats.uniqueText();
   const { status, requestId } = await chats.ask(account, costly, { max_tokens: 5_000 }, text);
@@ -84,7 +84,7 @@ test('an explicit max_tokens that the balance does not cover is a 402 or cut to 
   t.is((await findRow(chats.stack, requestId)).shortfallNano, 0n);
 });
 
-test('several choices share what the reservation affords', async (t) => {
+test('several choices share the reserved amount', async (t) => {
   const account = await chats.stack.createAccount({ balance: '1' });
   const text = chats.uniqueText();
   const { answer } = await chats.ask(account, costly, { n: 4 }, text);

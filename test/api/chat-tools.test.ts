@@ -3,7 +3,7 @@ import { Chats } from '../support/chats.ts';
 import { findRow } from '../support/observe.ts';
 import { readSse } from '../support/sse-events.ts';
 
-/** Tools of a chat, and calls of them. */
+/** Tools of a chat, and tool calls. */
 
 const chats = new Chats(test);
 const parallel = chats.addModel('gpt-sim-parallel');
@@ -22,7 +22,7 @@ const tool = (name: string): object => ({
   },
 });
 
-test('tool calls come back whole, and their results go to the vendor as they are', async (t) => {
+test('tool calls are returned whole, and their results reach the vendor unchanged', async (t) => {
   const account = await chats.stack.createAccount();
   const text = chats.uniqueText();
   const tools = [tool('weather'), tool('time')];
@@ -48,19 +48,19 @@ test('tool calls come back whole, and their results go to the vendor as they are
   t.deepEqual(chats.sentTo(`${text} again`)[0]?.body?.['messages'], messages);
 });
 
-test('streamed tool calls have an index, begin with id and name, and add up to the whole arguments', async (t) => {
+test('streamed tool calls have an index, start with id and name, and add up to the complete arguments', async (t) => {
   const account = await chats.stack.createAccount();
   const more = { tools: [tool('weather'), tool('time')], stream: true };
   const { events, isDone } = await readSse(await chats.send(account, parallel, more));
   t.true(isDone);
   const parts = events.flatMap((event) => event.choices?.[0]?.delta.tool_calls ?? []);
   for (const [index, name] of ['weather', 'time'].entries()) {
-    const own = parts.filter((part) => part.index === index);
-    t.truthy(own[0]?.id);
-    t.is(own[0]?.type, 'function');
-    t.is(own[0]?.function?.name, name);
-    t.true(own.slice(1).every((part) => part.id === undefined || part.id === own[0]?.id));
-    const text = own.map((part) => part.function?.arguments ?? '').join('');
+    const callParts = parts.filter((part) => part.index === index);
+    t.truthy(callParts[0]?.id);
+    t.is(callParts[0]?.type, 'function');
+    t.is(callParts[0]?.function?.name, name);
+    t.true(callParts.slice(1).every((part) => part.id === undefined || part.id === callParts[0]?.id));
+    const text = callParts.map((part) => part.function?.arguments ?? '').join('');
     t.deepEqual(JSON.parse(text), { city: 'simulated', unit: 'C' });
   }
   t.is(events.at(-1)?.choices?.[0]?.finish_reason, 'tool_calls');

@@ -4,12 +4,12 @@ import { Chats, hello, usageOf, vendorKey } from '../support/chats.ts';
 import { findRow } from '../support/observe.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What a chat answers, what of it reaches the vendor, and what it leaves in the log. */
+/** Chat responses, what reaches the vendor, and what is logged. */
 
 const chats = new Chats(test);
 const plain = chats.addModel('gpt-sim');
 
-test('an answer has the fields of the specification, and its id is the request’s', async (t) => {
+test('a response has the fields of the specification, and its id is the request id', async (t) => {
   const account = await chats.stack.createAccount();
   const { status, answer, requestId } = await chats.ask(account, plain);
   t.is(status, 200);
@@ -37,7 +37,7 @@ test('an answer has the fields of the specification, and its id is the request�
   t.true(answer.usage.total_time >= 0 && answer.usage.total_time < 10);
 });
 
-test('what the caller set reaches the vendor, what is unset does not', async (t) => {
+test('parameters set by the caller reach the vendor, and unset ones do not', async (t) => {
   const account = await chats.stack.createAccount();
   const text = chats.uniqueText();
   const set = { top_p: 0.5, stop: ['END'], seed: 7, presence_penalty: 1, user: 'u-1', temperature: 0.1 };
@@ -51,7 +51,7 @@ test('what the caller set reaches the vendor, what is unset does not', async (t)
   }
 });
 
-test('a picture reaches the vendor byte by byte', async (t) => {
+test('an image reaches the vendor byte for byte', async (t) => {
   const account = await chats.stack.createAccount();
   const text = chats.uniqueText();
   const bytes = Buffer.concat([makePng(8, 8, [200, 10, 10]), Buffer.alloc(3_000_000, 7)]);
@@ -70,7 +70,7 @@ const reasoner = chats.addModel('gpt-sim-reasoner', {
   route: 'drops: [max_tokens, temperature]',
 });
 
-test('a model that thinks is asked without what it refuses, and its thoughts are passed on', async (t) => {
+test('parameters that a reasoning model rejects are dropped, and its reasoning is passed on', async (t) => {
   const account = await chats.stack.createAccount();
   const text = chats.uniqueText();
   const { status, answer } = await chats.ask(account, reasoner, { max_tokens: 100, temperature: 0.3 }, text);
@@ -89,9 +89,9 @@ const cached = chats.addScripted({
 });
 const failing = chats.addModel('gpt-sim+fail-500');
 
-test('the log row of a request has every field, and the day and the account sum it', async (t) => {
+test('a log row has every field, and daily and account totals include it', async (t) => {
   const account = await chats.stack.createAccount({ freeRequests: 1 });
-  const atNoCost = await chats.ask(account, free, { user: 'end-user-7' });
+  const freeOfCharge = await chats.ask(account, free, { user: 'end-user-7' });
   const paid = await chats.ask(account, cached, {}, usageOf(50, 3, { cached_tokens: 40 }));
   const failed = await chats.ask(account, failing);
   // 10 × 13.37 + 40 × 3.31 + 3 × 42.42
@@ -143,27 +143,31 @@ test('the log row of a request has every field, and the day and the account sum 
     userIp: '127.0.0.1',
   });
   t.true(Math.abs(row.at.getTime() - Date.now()) < 30_000);
-  t.like(await findRow(chats.stack, atNoCost.requestId), { free: true, costNano: 0n, user: 'end-user-7' });
+  t.like(await findRow(chats.stack, freeOfCharge.requestId), {
+    free: true,
+    costNano: 0n,
+    user: 'end-user-7',
+  });
   const failedRow = await findRow(chats.stack, failed.requestId);
 
   const { db } = chats.stack.mongo;
-  // The rows are written first, the sums after them.
-  const day = await waitFor('the sums of the day', () =>
+  // The rows are written before the totals.
+  const day = await waitFor('the daily totals', () =>
     db.collection('daily_stats').findOne({ accountId: account.id, requests: 3 }),
   );
   t.like(day, {
     day: row.at.toISOString().slice(0, 10),
-    // The failed one counts as a request, with the prompt that was sent in vain.
+    // The failed request counts, including its prompt, which was sent in vain.
     promptTokens: 3 + 50 + failedRow.promptTokens,
     cacheReadTokens: 40,
     completionTokens: 5 + 3,
     costNano: cost,
     freeRequests: 1,
   });
-  const atRest = await db.collection<{ _id: string }>('accounts').findOne({ _id: account.id });
+  const stored = await db.collection<{ _id: string }>('accounts').findOne({ _id: account.id });
   const hot = await chats.stack.readAccount(account.id);
-  t.is((atRest as unknown as { balanceNano: bigint }).balanceNano, hot.balanceNano);
-  t.is((atRest as unknown as { freeRequests: number }).freeRequests, hot.freeRequests);
+  t.is((stored as unknown as { balanceNano: bigint }).balanceNano, hot.balanceNano);
+  t.is((stored as unknown as { freeRequests: number }).freeRequests, hot.freeRequests);
   const entry = await db.collection<{ _id: string }>('ledger').findOne({ _id: paid.requestId });
   t.like(entry, { kind: 'charge', accountId: account.id, amountNano: -cost });
 });

@@ -16,14 +16,14 @@ test.before(async () => {
 });
 test.after.always(() => stack?.close());
 
-/** A further api process of the stack, with other origins. */
-async function startOther(t: ExecutionContext, corsOrigins: CorsOrigins | null): Promise<string> {
+/** Starts another api process of the stack, with other origins. */
+async function startApiWith(t: ExecutionContext, corsOrigins: CorsOrigins | null): Promise<string> {
   const api = await startApi({ ...stack.config, corsOrigins }, stack.env, stack.log);
   t.teardown(() => api.stop());
   return api.url;
 }
 
-/** What the official SDK sends from a browser, beside what browsers allow anyway. */
+/** The headers sent by the official SDK in a browser, except those that browsers always allow. */
 const sdkHeaders =
   'authorization,content-type,idempotency-key,last-event-id,prefer,x-request-timeout-ms,x-stainless-lang,' +
   'x-stainless-os,x-stainless-package-version,x-stainless-retry-count,x-stainless-runtime,x-stainless-timeout,' +
@@ -42,27 +42,33 @@ const preflight = (url: string, from: string): Promise<Response> =>
 const corsHeaders = ({ headers }: Response): string[] =>
   [...headers.keys()].filter((name) => name.startsWith('access-control-'));
 
-test('a preflight of a listed origin is answered without a key', async (t) => {
+test('a preflight from a listed origin needs no key', async (t) => {
   for (const from of [origin, 'http://localhost:5173']) {
-    const answer = await preflight(`${stack.url}/v1/chat/completions`, from);
-    t.is(answer.status, 204);
-    t.is(answer.headers.get('access-control-allow-origin'), from);
-    t.is(answer.headers.get('access-control-allow-headers'), sdkHeaders);
-    const methods = answer.headers.get('access-control-allow-methods')?.split(',') ?? [];
+    const response = await preflight(`${stack.url}/v1/chat/completions`, from);
+    t.is(response.status, 204);
+    t.is(response.headers.get('access-control-allow-origin'), from);
+    t.is(response.headers.get('access-control-allow-headers'), sdkHeaders);
+    const methods = response.headers.get('access-control-allow-methods')?.split(',') ?? [];
     t.deepEqual(methods, ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']);
-    t.true(Number(answer.headers.get('access-control-max-age')) >= 600);
-    t.regex(answer.headers.get('vary') ?? '', /\bOrigin\b/);
-    t.false(answer.headers.has('access-control-allow-credentials'));
-    t.truthy(answer.headers.get('x-request-id'));
+    t.true(Number(response.headers.get('access-control-max-age')) >= 600);
+    t.regex(response.headers.get('vary') ?? '', /\bOrigin\b/);
+    t.false(response.headers.has('access-control-allow-credentials'));
+    t.truthy(response.headers.get('x-request-id'));
   }
 });
 
-test('other origins get no leave, however much they look like a listed one', async (t) => {
-  const others = ['https://app.example.evil', 'http://app.example', 'https://app.example:8443', 'null', ''];
-  for (const from of others) {
-    const answer = await preflight(`${stack.url}/v1/chat/completions`, from);
-    t.deepEqual(corsHeaders(answer), [], from);
-    t.is(answer.headers.get('allow'), 'POST');
+test('other origins are not allowed, however similar to a listed one', async (t) => {
+  const otherOrigins = [
+    'https://app.example.evil',
+    'http://app.example',
+    'https://app.example:8443',
+    'null',
+    '',
+  ];
+  for (const from of otherOrigins) {
+    const response = await preflight(`${stack.url}/v1/chat/completions`, from);
+    t.deepEqual(corsHeaders(response), [], from);
+    t.is(response.headers.get('allow'), 'POST');
     const models = await fetch(`${stack.url}/v1/models`, { headers: { origin: from } });
     t.is(models.status, 200);
     t.deepEqual(corsHeaders(models), [], from);
@@ -71,74 +77,74 @@ test('other origins get no leave, however much they look like a listed one', asy
   }
 });
 
-test('a page may read an answer and the headers that clients go by', async (t) => {
+test('a page may read a response and the headers that clients need', async (t) => {
   const { apiKey } = await stack.createAccount();
-  const answer = await stack.post('/v1/chat/completions', apiKey, chat, { origin });
-  t.is(answer.status, 200);
-  t.is(answer.headers.get('access-control-allow-origin'), origin);
-  const exposed = answer.headers.get('access-control-expose-headers')?.split(',') ?? [];
-  const wanted = ['x-request-id', 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests'];
-  wanted.push('x-ratelimit-reset-requests', 'retry-after', 'x-should-retry', 'idempotent-replayed');
-  wanted.push('allow', 'etag', 'vary', 'www-authenticate', 'location', 'preference-applied');
-  wanted.push('accept-ranges', 'content-disposition', 'content-range', 'last-modified');
-  t.deepEqual(exposed.toSorted(), wanted.toSorted());
-  t.false(answer.headers.has('access-control-allow-credentials'));
+  const response = await stack.post('/v1/chat/completions', apiKey, chat, { origin });
+  t.is(response.status, 200);
+  t.is(response.headers.get('access-control-allow-origin'), origin);
+  const exposed = response.headers.get('access-control-expose-headers')?.split(',') ?? [];
+  const expected = ['x-request-id', 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests'];
+  expected.push('x-ratelimit-reset-requests', 'retry-after', 'x-should-retry', 'idempotent-replayed');
+  expected.push('allow', 'etag', 'vary', 'www-authenticate', 'location', 'preference-applied');
+  expected.push('accept-ranges', 'content-disposition', 'content-range', 'last-modified');
+  t.deepEqual(exposed.toSorted(), expected.toSorted());
+  t.false(response.headers.has('access-control-allow-credentials'));
 });
 
 test('a page may read a stream', async (t) => {
   const { apiKey } = await stack.createAccount();
-  const answer = await stack.post('/v1/chat/completions', apiKey, { ...chat, stream: true }, { origin });
-  t.is(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
-  t.is(answer.headers.get('access-control-allow-origin'), origin);
-  t.true(answer.headers.get('access-control-expose-headers')?.includes('x-request-id'));
-  t.regex(await answer.text(), /\[DONE\]\n\n$/);
+  const response = await stack.post('/v1/chat/completions', apiKey, { ...chat, stream: true }, { origin });
+  t.is(response.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+  t.is(response.headers.get('access-control-allow-origin'), origin);
+  t.true(response.headers.get('access-control-expose-headers')?.includes('x-request-id'));
+  t.regex(await response.text(), /\[DONE\]\n\n$/);
 });
 
-test('a page may read a link to an image', async (t) => {
+test('a page may read a linked image', async (t) => {
   const { apiKey } = await stack.createAccount();
   const body = { model: 'demo-svg-image', prompt: 'a lighthouse', size: '256x256', response_format: 'url' };
-  const made = await stack.post('/v1/images/generations', apiKey, body, { origin });
-  const { data } = (await made.json()) as { data: { url: string }[] };
+  const generated = await stack.post('/v1/images/generations', apiKey, body, { origin });
+  const { data } = (await generated.json()) as { data: { url: string }[] };
   const image = await fetch(data[0]!.url, { headers: { origin } });
   t.is(image.status, 200);
   t.is(image.headers.get('access-control-allow-origin'), origin);
   await image.arrayBuffer();
 });
 
-test('a page may read why it was refused', async (t) => {
+test('a page may read error responses', async (t) => {
   const { apiKey } = await stack.createAccount({ rpm: 1 });
-  const refuse = (path: string, key: string | null, body: unknown): Promise<Response> =>
+  const post = (path: string, key: string | null, body: unknown): Promise<Response> =>
     stack.post(path, key, body, { origin });
   const path = '/v1/chat/completions';
   const cases: [number, () => Promise<Response>][] = [
-    [401, () => refuse(path, null, chat)],
-    [404, () => refuse('/v1//chat/completions', apiKey, chat)],
-    [404, () => refuse('/v1/nothing', apiKey, chat)],
+    [401, () => post(path, null, chat)],
+    [404, () => post('/v1//chat/completions', apiKey, chat)],
+    [404, () => post('/v1/nothing', apiKey, chat)],
     [405, () => fetch(`${stack.url}${path}`, { method: 'DELETE', headers: { origin } })],
-    [413, () => refuse('/v1/users/redeem', apiKey, { code: 'x'.repeat(70_000) })],
-    [422, () => refuse(path, apiKey, { model: 'demo-echo' })],
-    [200, () => refuse(path, apiKey, chat)],
-    [429, () => refuse(path, apiKey, chat)],
+    [413, () => post('/v1/users/redeem', apiKey, { code: 'x'.repeat(70_000) })],
+    [422, () => post(path, apiKey, { model: 'demo-echo' })],
+    [200, () => post(path, apiKey, chat)],
+    [429, () => post(path, apiKey, chat)],
   ];
   for (const [status, send] of cases) {
-    const answer = await send();
-    t.is(answer.status, status);
-    t.is(answer.headers.get('access-control-allow-origin'), origin, String(status));
-    t.true(answer.headers.get('access-control-expose-headers')?.includes('retry-after'), String(status));
-    await answer.text();
+    const response = await send();
+    t.is(response.status, status);
+    t.is(response.headers.get('access-control-allow-origin'), origin, String(status));
+    t.true(response.headers.get('access-control-expose-headers')?.includes('retry-after'), String(status));
+    await response.text();
   }
 });
 
-testWithOwn('Redis')('a page may read that a part of the service is away', async (t) => {
-  const own = await useStack(t, { workers: [], env: { CORS_ORIGINS: origin } });
-  const { apiKey } = await own.createAccount();
-  await own.killRedis();
-  const answer = await own.post('/v1/chat/completions', apiKey, chat, { origin });
-  t.is(answer.status, 503);
-  t.is(answer.headers.get('access-control-allow-origin'), origin);
+testWithOwn('Redis')('a page may read that the service is unavailable', async (t) => {
+  const ownStack = await useStack(t, { workers: [], env: { CORS_ORIGINS: origin } });
+  const { apiKey } = await ownStack.createAccount();
+  await ownStack.killRedis();
+  const response = await ownStack.post('/v1/chat/completions', apiKey, chat, { origin });
+  t.is(response.status, 503);
+  t.is(response.headers.get('access-control-allow-origin'), origin);
 });
 
-test('a page may read that no further connection is taken, and the answer is in the log', async (t) => {
+test('a page may read the refusal of a connection over the limit, and the refusal is logged', async (t) => {
   const lines: Record<string, unknown>[] = [];
   const log = pino(
     {},
@@ -153,42 +159,42 @@ test('a page may read that no further connection is taken, and the answer is in 
       'expect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: 50000\r\n\r\n{',
   );
   await busy.until('100 Continue');
-  const answer = await fetch(`${api.url}/v1/models`, { headers: { origin } });
-  t.is(answer.status, 503);
-  t.is(answer.headers.get('access-control-allow-origin'), origin);
-  t.is(answer.headers.get('cache-control'), 'no-store');
-  t.is(answer.headers.get('connection'), 'close');
-  t.truthy(answer.headers.get('retry-after'));
-  const { error } = (await answer.json()) as { error: { code: string } };
+  const response = await fetch(`${api.url}/v1/models`, { headers: { origin } });
+  t.is(response.status, 503);
+  t.is(response.headers.get('access-control-allow-origin'), origin);
+  t.is(response.headers.get('cache-control'), 'no-store');
+  t.is(response.headers.get('connection'), 'close');
+  t.truthy(response.headers.get('retry-after'));
+  const { error } = (await response.json()) as { error: { code: string } };
   t.is(error.code, 'queue_full');
-  const requestId = answer.headers.get('x-request-id');
-  const line = await waitFor('its line', () =>
+  const requestId = response.headers.get('x-request-id');
+  const line = await waitFor('its log line', () =>
     lines.find((each) => each['requestId'] === requestId && each['msg'] === 'request'),
   );
   t.like(line, { method: 'GET', path: '/v1/models', status: 503, code: 'queue_full' });
 });
 
-test('with * any page may call, and none with cookies', async (t) => {
-  const url = await startOther(t, '*');
-  const answer = await preflight(`${url}/v1/chat/completions`, 'https://anything.example');
-  t.is(answer.status, 204);
-  t.is(answer.headers.get('access-control-allow-origin'), '*');
-  t.is(answer.headers.get('access-control-allow-headers'), sdkHeaders);
+test('with *, any page may call, but not with cookies', async (t) => {
+  const url = await startApiWith(t, '*');
+  const response = await preflight(`${url}/v1/chat/completions`, 'https://anything.example');
+  t.is(response.status, 204);
+  t.is(response.headers.get('access-control-allow-origin'), '*');
+  t.is(response.headers.get('access-control-allow-headers'), sdkHeaders);
   const models = await fetch(`${url}/v1/models`, { headers: { origin: 'null' } });
   t.is(models.headers.get('access-control-allow-origin'), '*');
   t.false(models.headers.has('access-control-allow-credentials'));
   await models.text();
 });
 
-test('unless origins are set, OPTIONS tells the methods of an address and nothing more', async (t) => {
-  const url = await startOther(t, null);
+test('without configured origins, OPTIONS returns only the methods of a path', async (t) => {
+  const url = await startApiWith(t, null);
   const allowed = { '/v1/chat/completions': 'POST', '/v1/models': 'HEAD, GET', '/docs': 'HEAD, GET' };
   for (const [path, methods] of Object.entries(allowed)) {
-    const answer = await preflight(`${url}${path}`, origin);
-    t.true(answer.ok);
-    t.is(answer.headers.get('allow'), methods);
-    t.is(await answer.text(), '');
-    t.deepEqual(corsHeaders(answer), []);
+    const response = await preflight(`${url}${path}`, origin);
+    t.true(response.ok);
+    t.is(response.headers.get('allow'), methods);
+    t.is(await response.text(), '');
+    t.deepEqual(corsHeaders(response), []);
   }
   const models = await fetch(`${url}/v1/models`, { headers: { origin } });
   t.deepEqual(corsHeaders(models), []);

@@ -4,7 +4,7 @@ import { startScriptedVendor, type ScriptedVendor } from '../support/scripted-ve
 import { makePdf, toDataUri } from '../support/make-pdf.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
-/** Paid work for nothing: requests whose cost hides in what is sent and was not counted. */
+/** Attempts to get vendor work for free: requests that hide their cost where it might not be counted. */
 
 const catalogOf = (vendorUrl: string, scriptedUrl: string): string => {
   const chat = (id: string, more: string): string =>
@@ -36,14 +36,14 @@ interface Body {
 let vendor: VendorSimulator;
 let scripted: ScriptedVendor;
 let stack: TestStack;
-/** What the scripted vendor was sent. */
+/** Request bodies that the scripted vendor received. */
 const sent: Body[] = [];
 
-/** Calls `f` after each word of the user's, always under the same id, and never reports what it took. */
+/** Calls `f` after each user message, always with the same id, and never reports usage. */
 function think(body: Body): object {
   sent.push(body);
   const last = body.messages.at(-1)!;
-  const said = String(body.messages.findLast(({ role }) => role === 'user')?.['content']);
+  const userText = String(body.messages.findLast(({ role }) => role === 'user')?.['content']);
   const steps = body.messages.filter(({ role }) => role === 'tool').length;
   const system = JSON.stringify(body.messages.find(({ role }) => role === 'system')?.['content'] ?? null);
   const call = { id: 'functions.f:0', type: 'function', function: { name: 'f', arguments: '{}' } };
@@ -53,7 +53,7 @@ function think(body: Body): object {
       : {
           role: 'assistant',
           content: null,
-          reasoning_content: `Thought ${steps} about ${said}, told ${system}. ${'So it is. '.repeat(50)}`,
+          reasoning_content: `Thought ${steps} about ${userText}, told ${system}. ${'So it is. '.repeat(50)}`,
           tool_calls: [call],
         };
   return {
@@ -75,7 +75,7 @@ test.after.always(async () => {
   await Promise.all([vendor.close(), scripted.close()]);
 });
 
-interface Answer {
+interface ChatResponse {
   readonly choices: readonly { readonly message: { readonly tool_calls?: readonly object[] } }[];
   readonly usage: { readonly prompt_tokens: number };
   readonly error: { readonly code: string; readonly message: string };
@@ -86,22 +86,22 @@ async function post(
   path: string,
   { apiKey }: TestAccount,
   body: object,
-): Promise<{ status: number; answer: Answer }> {
+): Promise<{ status: number; result: ChatResponse }> {
   const response = await stack.post(path, apiKey, body);
-  return { status: response.status, answer: (await response.json()) as Answer };
+  return { status: response.status, result: (await response.json()) as ChatResponse };
 }
 
 const chat = (account: TestAccount, body: object): ReturnType<typeof post> =>
   post('/v1/chat/completions', account, body);
 const draw = (account: TestAccount, body: object): ReturnType<typeof post> =>
   post('/v1/images/generations', account, body);
-const asked = { role: 'user', content: 'go' };
-/** Some 150 000 tokens. */
+const go = { role: 'user', content: 'go' };
+/** About 150 000 tokens. */
 const longText = 'four words of text '.repeat(37_500);
 const hiddenIn = (text: string): Record<string, object[]> => ({
-  reasoning_content: [asked, { role: 'assistant', content: 'ok', reasoning_content: text }, asked],
+  reasoning_content: [go, { role: 'assistant', content: 'ok', reasoning_content: text }, go],
   'tool_calls[].id': [
-    asked,
+    go,
     {
       role: 'assistant',
       content: null,
@@ -109,22 +109,22 @@ const hiddenIn = (text: string): Record<string, object[]> => ({
     },
     { role: 'tool', tool_call_id: 'a', content: 'ok' },
   ],
-  tool_call_id: [asked, { role: 'tool', tool_call_id: text, content: 'ok' }],
-  'audio.id': [asked, { role: 'assistant', content: 'ok', audio: { id: text } }, asked],
+  tool_call_id: [go, { role: 'tool', tool_call_id: text, content: 'ok' }],
+  'audio.id': [go, { role: 'assistant', content: 'ok', audio: { id: text } }, go],
 });
 
-for (const [where, messages] of Object.entries(hiddenIn(longText))) {
-  test(`a prompt beyond the context is refused where it hides in ${where}`, async (t) => {
+for (const [place, messages] of Object.entries(hiddenIn(longText))) {
+  test(`a prompt beyond the context is rejected if it hides in ${place}`, async (t) => {
     const account = await stack.createAccount({ balance: '1000' });
-    const { status, answer } = await chat(account, { model: 'large', messages });
+    const { status, result } = await chat(account, { model: 'large', messages });
     t.is(status, 422);
-    t.is(answer.error.code, 'content_too_long');
+    t.is(result.error.code, 'content_too_long');
   });
 }
 
-test('forty requests at once draw no more from a vendor than the balance pays for', async (t) => {
+test('forty concurrent requests get no more from a vendor than the balance pays for', async (t) => {
   const account = await stack.createAccount({ balance: '1' });
-  // Each is worth four roubles.
+  // Each would cost four roubles.
   const bodies = Object.values(hiddenIn('four words of text '.repeat(10_000)));
   const responses = await Promise.all(
     Array.from({ length: 40 }, (_, index) => {
@@ -139,12 +139,12 @@ test('forty requests at once draw no more from a vendor than the balance pays fo
   );
 });
 
-test('what a vendor bills of a prompt is within what was reserved for it', async (t) => {
+test('the prompt tokens billed by a vendor stay within their reservation', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const [thought = []] = Object.values(hiddenIn('four words of text '.repeat(5_000)));
-  const { status, answer } = await chat(account, { model: 'large', messages: thought, max_tokens: 16 });
-  t.is(status, 200, JSON.stringify(answer));
-  t.true(answer.usage.prompt_tokens > 20_000);
+  const { status, result } = await chat(account, { model: 'large', messages: thought, max_tokens: 16 });
+  t.is(status, 200, JSON.stringify(result));
+  t.true(result.usage.prompt_tokens > 20_000);
   const row = await stack.mongo.db.collection('charges').findOne({ accountId: account.id });
   t.falsy(row?.['shortfallNano']);
 });
@@ -153,20 +153,20 @@ test('what a vendor bills of a prompt is within what was reserved for it', async
 
 const withFile = (file: object): object[] => [{ role: 'user', content: [{ type: 'file', file }] }];
 const pdf = (bytes: Buffer): object[] => withFile({ filename: 'a.pdf', file_data: toDataUri(bytes) });
-/** A few KB that hold some 200 000 tokens, most of them beyond the edge of the page. */
-const packed = makePdf(['four words of text '.repeat(4)], { repeat: 12_000 });
+/** A few KB with some 200 000 tokens, most of them beyond the edge of the page. */
+const densePdf = makePdf(['four words of text '.repeat(4)], { repeat: 12_000 });
 
-test('a small PDF of much text is refused beyond the context, and reserved by its text within it', async (t) => {
-  t.true(packed.length < 10_000);
+test('the text of a small, dense PDF counts against the context and in the reservation', async (t) => {
+  t.true(densePdf.length < 10_000);
   const account = await stack.createAccount({ balance: '1' });
-  const beyond = await chat(account, { model: 'large', messages: pdf(packed) });
-  t.is(beyond.status, 422);
-  t.is(beyond.answer.error.code, 'content_too_long');
-  const within = await chat(account, { model: 'huge', messages: pdf(packed), max_tokens: 16 });
-  t.is(within.status, 402);
+  const tooLong = await chat(account, { model: 'large', messages: pdf(densePdf) });
+  t.is(tooLong.status, 422);
+  t.is(tooLong.result.error.code, 'content_too_long');
+  const inContext = await chat(account, { model: 'huge', messages: pdf(densePdf), max_tokens: 16 });
+  t.is(inContext.status, 402);
 });
 
-test('a form that many pages of a PDF paint counts each time', async (t) => {
+test('a form drawn on many pages of a PDF counts each time', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const text = 'four words of text '.repeat(100);
   const bytes = makePdf(
@@ -174,19 +174,19 @@ test('a form that many pages of a PDF paint counts each time', async (t) => {
     { form: { text, paints: 20 } },
   );
   t.true(bytes.length < 20_000);
-  const { status, answer } = await chat(account, { model: 'large', messages: pdf(bytes) });
+  const { status, result } = await chat(account, { model: 'large', messages: pdf(bytes) });
   t.is(status, 422);
-  t.is(answer.error.code, 'content_too_long');
+  t.is(result.error.code, 'content_too_long');
 });
 
-test('pages without text count as pictures', async (t) => {
+test('PDF pages without text count as images', async (t) => {
   const account = await stack.createAccount({ balance: '1' });
   const pages = Array.from({ length: 60 }, () => '');
   const { status } = await chat(account, { model: 'large', messages: pdf(makePdf(pages)), max_tokens: 16 });
   t.is(status, 402);
 });
 
-test('a PDF that cannot be read is refused with what to do', async (t) => {
+test('an unreadable PDF is rejected with advice', async (t) => {
   const account = await stack.createAccount();
   const encrypt =
     '/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <' +
@@ -198,74 +198,74 @@ test('a PDF that cannot be read is refused with what to do', async (t) => {
     [Buffer.from('%PDF-1.4 nothing but a head'), /cannot be read: it is damaged/],
     [makePdf(['secret'], { trailer: encrypt }), /needs a password/],
   ] as const) {
-    const { status, answer } = await chat(account, { model: 'large', messages: pdf(bytes) });
+    const { status, result } = await chat(account, { model: 'large', messages: pdf(bytes) });
     t.is(status, 422);
-    t.is(answer.error.code, 'validation_failed');
-    t.regex(answer.error.message, message);
+    t.is(result.error.code, 'validation_failed');
+    t.regex(result.error.message, message);
   }
 });
 
-test('an account without money has no document read', async (t) => {
+test('documents of an account without money are not parsed', async (t) => {
   const account = await stack.createAccount({ balance: '0' });
   const { status } = await chat(account, { model: 'large', messages: pdf(Buffer.from('%PDF-1.4')) });
   t.is(status, 402);
 });
 
-test('text files are counted as the text that they hold, whatever they are called', async (t) => {
+test('text files count by their text, whatever their name', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   for (const model of ['large', 'claude']) {
     const file_data = toDataUri(Buffer.from('four words of text '.repeat(100)), 'text/plain');
     const small = await chat(account, { model, messages: withFile({ filename: 'a.txt', file_data }) });
-    t.is(small.status, 200, JSON.stringify(small.answer));
+    t.is(small.status, 200, JSON.stringify(small.result));
     const large = toDataUri(Buffer.from(longText), 'text/plain');
-    const { answer } = await chat(account, {
+    const { result } = await chat(account, {
       model,
       messages: withFile({ filename: 'a.txt', file_data: large }),
     });
-    t.is(answer.error?.code, 'content_too_long');
+    t.is(result.error?.code, 'content_too_long');
   }
 });
 
-// Parts and fields that a model has no use for
+// Parts and fields that a model does not support
 
-const picture = { type: 'image_url', image_url: { url: 'https://a.test/a.png' } };
-const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
+const imagePart = { type: 'image_url', image_url: { url: 'https://a.test/a.png' } };
+const audioPart = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
 
-test('a part of a kind that a model does not take is refused in its place', async (t) => {
+test('an unsupported content part is rejected with its position', async (t) => {
   const account = await stack.createAccount();
-  const ask = (model: string, part: object): ReturnType<typeof post> =>
+  const send = (model: string, part: object): ReturnType<typeof post> =>
     chat(account, {
       model,
-      messages: [asked, { role: 'user', content: [{ type: 'text', text: 'see' }, part] }],
+      messages: [go, { role: 'user', content: [{ type: 'text', text: 'see' }, part] }],
     });
   for (const [model, part] of [
-    ['words-only', picture],
-    ['words-only', sound],
-    ['words-only', { image_url: picture.image_url }],
-    ['hears', picture],
+    ['words-only', imagePart],
+    ['words-only', audioPart],
+    ['words-only', { image_url: imagePart.image_url }],
+    ['hears', imagePart],
   ] as const) {
-    const { status, answer } = await ask(model, part);
+    const { status, result } = await send(model, part);
     t.is(status, 422);
-    t.deepEqual(answer.detail?.[0]?.loc, ['body', 'messages', 1, 'content', 1]);
-    t.regex(answer.error.message, /leave this part out, or choose another model/);
+    t.deepEqual(result.detail?.[0]?.loc, ['body', 'messages', 1, 'content', 1]);
+    t.regex(result.error.message, /leave this part out, or choose another model/);
   }
-  t.is((await ask('hears', sound)).status, 200);
-  t.is((await ask('unknown', picture)).status, 200);
+  t.is((await send('hears', audioPart)).status, 200);
+  t.is((await send('unknown', imagePart)).status, 200);
 });
 
-test('an input image is refused while no model edits images, and an empty one is none', async (t) => {
+test('an input image is rejected while no model edits images, and an empty one is ignored', async (t) => {
   const account = await stack.createAccount();
   const body = { model: 'painter', prompt: 'a fox' };
   for (const image_url of ['https://a.test/a.png', ['https://a.test/a.png'], 'AAAA']) {
-    const { status, answer } = await draw(account, { ...body, image_url });
+    const { status, result } = await draw(account, { ...body, image_url });
     t.is(status, 422);
-    t.deepEqual(answer.detail?.[0]?.loc, ['body', 'image_url']);
-    t.regex(answer.error.message, /leave image_url out/);
+    t.deepEqual(result.detail?.[0]?.loc, ['body', 'image_url']);
+    t.regex(result.error.message, /leave image_url out/);
   }
   for (const image_url of [null, '', []]) t.is((await draw(account, { ...body, image_url })).status, 200);
 });
 
-test('negative_prompt and style count against the context as the prompt does', async (t) => {
+test('negative_prompt and style count against the context like the prompt', async (t) => {
   const account = await stack.createAccount();
   const long = 'four words of text '.repeat(100);
   for (const [field, body] of [
@@ -274,28 +274,28 @@ test('negative_prompt and style count against the context as the prompt does', a
     ['negative_prompt', { prompt: long, negative_prompt: long }],
     ['style', { prompt: long, style: long }],
   ] as const) {
-    const { status, answer } = await draw(account, { model: 'painter', ...body });
+    const { status, result } = await draw(account, { model: 'painter', ...body });
     t.is(status, 422);
-    t.is(answer.error.code, 'content_too_long');
-    t.deepEqual(answer.detail?.[0]?.loc, ['body', field]);
+    t.is(result.error.code, 'content_too_long');
+    t.deepEqual(result.detail?.[0]?.loc, ['body', field]);
   }
 });
 
-test('negative_prompt and style are paid for, by characters and by tokens', async (t) => {
+test('negative_prompt and style are charged, by characters and by tokens', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const prompt = 'a fox';
   const more = { negative_prompt: 'n'.repeat(40), style: 's'.repeat(60) };
   const costOf = async (model: string, body: object): Promise<number> => {
-    const { status, answer } = await draw(account, { model, prompt, ...body });
-    t.is(status, 200, JSON.stringify(answer));
-    return (answer.usage as unknown as { cost_request: number }).cost_request;
+    const { status, result } = await draw(account, { model, prompt, ...body });
+    t.is(status, 200, JSON.stringify(result));
+    return (result.usage as unknown as { cost_request: number }).cost_request;
   };
   t.is(await costOf('by-character', {}), 0.005);
   t.is(await costOf('by-character', more), 0.105);
   t.true((await costOf('by-token', more)) > (await costOf('by-token', {})));
 });
 
-// Reasoning that is kept between turns
+// Reasoning that is stored between turns
 
 async function converse(
   account: TestAccount,
@@ -305,23 +305,23 @@ async function converse(
 ): Promise<object[]> {
   const messages: object[] = [...instructions, { role: 'user', content: word }];
   for (let turn = 0; turn < turns; turn += 1) {
-    const { status, answer } = await chat(account, { model: 'thinker', messages });
-    if (status !== 200) throw new Error(JSON.stringify(answer));
-    const { tool_calls: calls } = answer.choices[0]!.message;
+    const { status, result } = await chat(account, { model: 'thinker', messages });
+    if (status !== 200) throw new Error(JSON.stringify(result));
+    const { tool_calls: calls } = result.choices[0]!.message;
     messages.push({ role: 'assistant', content: null, tool_calls: calls });
     messages.push({ role: 'tool', tool_call_id: 'functions.f:0', content: `result of ${word}` });
   }
   return messages;
 }
 
-/** In the last request of the conversation that begins with this word. */
-const thoughtsIn = (word: string): unknown[] =>
+/** The reasoning in the last request of the conversation that starts with this word. */
+const reasoningSentFor = (word: string): unknown[] =>
   sent
     .findLast(({ messages }) => messages[0]?.['content'] === word)!
     .messages.filter(({ role }) => role === 'assistant')
     .map(({ reasoning_content: thought }) => /Thought \d about \w+/.exec(String(thought))?.[0] ?? null);
 
-test('a conversation gets back its own reasoning where a vendor gives all calls the same id', async (t) => {
+test('a conversation gets back its own reasoning even if a vendor gives all calls the same id', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const [alpha, beta] = await Promise.all([converse(account, 'alpha', 2), converse(account, 'beta', 2)]);
   for (const [word, messages] of [
@@ -329,15 +329,15 @@ test('a conversation gets back its own reasoning where a vendor gives all calls 
     ['beta', beta],
   ] as const) {
     await chat(account, { model: 'thinker', messages });
-    t.deepEqual(thoughtsIn(word), [`Thought 0 about ${word}`, `Thought 1 about ${word}`]);
+    t.deepEqual(reasoningSentFor(word), [`Thought 0 about ${word}`, `Thought 1 about ${word}`]);
   }
-  // Another conversation that claims the same call has none of it.
+  // Another conversation that claims the same call gets none of it.
   const [, ...rest] = alpha;
   await chat(account, { model: 'thinker', messages: [{ role: 'user', content: 'gamma' }, ...rest] });
-  t.deepEqual(thoughtsIn('gamma'), [null, null]);
+  t.deepEqual(reasoningSentFor('gamma'), [null, null]);
 });
 
-test('two end users who say the same get back each their own reasoning', async (t) => {
+test('two end users with the same message each get back their own reasoning', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const instructions = (name: string): object[] => [{ role: 'system', content: `The user is ${name}.` }];
   const ann = await converse(account, 'balance', 1, instructions('Ann'));
@@ -347,27 +347,28 @@ test('two end users who say the same get back each their own reasoning', async (
     ['Bob', bob],
   ] as const) {
     await chat(account, { model: 'thinker', messages });
-    // Another test has the same two say something else, at the same time.
-    const saysSo = ({ content }: Body['messages'][number]): boolean => content === 'balance';
-    const own = sent.findLast(
-      ({ messages: [first, ...rest] }) => String(first?.['content']).includes(name) && rest.some(saysSo),
+    // Another test has the same two users send a different message concurrently.
+    const isTheirMessage = ({ content }: Body['messages'][number]): boolean => content === 'balance';
+    const theirs = sent.findLast(
+      ({ messages: [first, ...rest] }) =>
+        String(first?.['content']).includes(name) && rest.some(isTheirMessage),
     );
-    const said = own!.messages[2];
-    t.regex(String(said!['reasoning_content']), new RegExp(`told "The user is ${name}`));
+    const assistantMessage = theirs!.messages[2];
+    t.regex(String(assistantMessage!['reasoning_content']), new RegExp(`told "The user is ${name}`));
   }
 });
 
-test('an end user of whom no reasoning is kept gets none of another’s who said the same', async (t) => {
+test('an end user without stored reasoning gets none from another who sent the same message', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const messages = await converse(account, 'pin', 1, [{ role: 'system', content: 'The user is Ann.' }]);
-  const [instructions, said, ...rest] = messages;
+  const [instructions, userMessage, ...rest] = messages;
   const bob = { role: 'system', content: 'The user is Bob.' };
   const tools = [{ type: 'function', function: { name: 'f', description: 'Reads the account of Bob.' } }];
   const others: object[] = [
-    { messages: [bob, said, ...rest] },
-    { messages: [said, ...rest] },
-    { messages: [{ ...instructions, name: 'bob' }, said, ...rest] },
-    { messages: [instructions, { ...said, name: 'bob' }, ...rest] },
+    { messages: [bob, userMessage, ...rest] },
+    { messages: [userMessage, ...rest] },
+    { messages: [{ ...instructions, name: 'bob' }, userMessage, ...rest] },
+    { messages: [instructions, { ...userMessage, name: 'bob' }, ...rest] },
     { messages, user: 'bob' },
     { messages, tools },
   ];
@@ -380,20 +381,20 @@ test('an end user of whom no reasoning is kept gets none of another’s who said
 });
 
 test('another account that sends the same conversation gets none of its reasoning', async (t) => {
-  const [own, other] = await Promise.all([
+  const [owner, other] = await Promise.all([
     stack.createAccount({ balance: '1000' }),
     stack.createAccount({ balance: '1000' }),
   ]);
-  const messages = await converse(own, 'delta', 1);
+  const messages = await converse(owner, 'delta', 1);
   await chat(other, { model: 'thinker', messages });
-  t.deepEqual(thoughtsIn('delta'), [null]);
+  t.deepEqual(reasoningSentFor('delta'), [null]);
 });
 
-test('reasoning that the gateway sends along is counted, reserved and charged', async (t) => {
+test('stored reasoning that the gateway adds is counted, reserved and charged', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const messages = await converse(account, 'epsilon', 1);
-  const kept = await chat(account, { model: 'thinker', messages });
-  const stranger = await stack.createAccount({ balance: '1000' });
-  const forgotten = await chat(stranger, { model: 'thinker', messages });
-  t.true(kept.answer.usage.prompt_tokens > forgotten.answer.usage.prompt_tokens + 150);
+  const withReasoning = await chat(account, { model: 'thinker', messages });
+  const otherAccount = await stack.createAccount({ balance: '1000' });
+  const withoutReasoning = await chat(otherAccount, { model: 'thinker', messages });
+  t.true(withReasoning.result.usage.prompt_tokens > withoutReasoning.result.usage.prompt_tokens + 150);
 });

@@ -32,14 +32,14 @@ test.after.always(() => stack?.close());
 
 const json = 'application/json';
 
-// Serial, as it holds up the event loop, on which the stack runs as well.
-test.serial('a linter of OpenAPI finds nothing to say against the description', async (t) => {
+// Serial, because it blocks the event loop, on which the stack runs too.
+test.serial('an OpenAPI linter finds no problems in the description', async (t) => {
   const config = await createConfig({
     extends: ['recommended'],
     rules: {
-      // Health, the description and its page take nothing from a caller that could be wrong.
+      // Health, the description and its page take no input that could be wrong.
       'operation-4xx-response': 'off',
-      // The part of an error's schema that narrows its code names no other field.
+      // The part of an error's schema that narrows its code lists no other fields.
       'no-invalid-media-type-examples': { severity: 'error', allowAdditionalProperties: true },
     },
   });
@@ -50,7 +50,7 @@ test.serial('a linter of OpenAPI finds nothing to say against the description', 
   );
 });
 
-test('the router serves what the description names, and nothing else', (t) => {
+test('the router serves exactly the operations in the description', (t) => {
   // Building the router opens nothing; only calls would use the services.
   const routes = createRouter({ web: {}, calls: {} } as Services).stack.flatMap(({ path, methods }) =>
     methods
@@ -65,12 +65,12 @@ test('the router serves what the description names, and nothing else', (t) => {
   );
 });
 
-test('the server of the description is the address of this one', (t) => {
+test('the server URL in the description is the URL of this server', (t) => {
   t.deepEqual(description.servers, [{ url: stack.url }]);
 });
 
-/** Their examples name what a fresh server does not have. */
-const notThereYet: ReadonlySet<string> = new Set([
+/** The examples of these operations refer to objects that a fresh server does not have. */
+const missingOnFreshServer: ReadonlySet<string> = new Set([
   'getFile',
   'redeemCode',
   'getJob',
@@ -78,16 +78,19 @@ const notThereYet: ReadonlySet<string> = new Set([
   'streamJobEvents',
 ]);
 
-test('every operation answers its examples as the description says, with what its security names alone', async (t) => {
+test('every operation responds to its examples as described, with only the credentials that it declares', async (t) => {
   for (const described of listOperations(description)) {
     const { operationId, requestBody } = described.operation;
     const bodies = Object.values(requestBody?.content[json]?.examples ?? { none: { value: undefined } });
     for (const { value } of bodies) {
       const body = value === undefined ? {} : { body: JSON.stringify(value) };
-      // Operations may change what they are called for: each call has an account, or a user, of its own.
-      const answer = await send(stack.url, described, { ...body, ...(await prepareCall(stack, described)) });
-      t.is(answer.ok, !notThereYet.has(operationId), `${operationId}: ${answer.status}`);
-      t.deepEqual(await checker.findFaults(described.path, described.method, answer), [], operationId);
+      // Operations may change the account or user that calls them, so each call has its own.
+      const response = await send(stack.url, described, {
+        ...body,
+        ...(await prepareCall(stack, described)),
+      });
+      t.is(response.ok, !missingOnFreshServer.has(operationId), `${operationId}: ${response.status}`);
+      t.deepEqual(await checker.findFaults(described.path, described.method, response), [], operationId);
     }
   }
 });
@@ -98,19 +101,19 @@ interface WrongCall extends Call {
   readonly title: string;
 }
 
-/** A right key and a right session. */
-interface Strangers {
+/** A valid API key and a valid session. */
+interface ValidCredentials {
   readonly key: Record<string, string>;
   readonly session: Record<string, string>;
 }
 
 /** Calls that an operation must refuse. */
-function listWrongCalls(described: Described, base: Call, otherwise: Strangers): WrongCall[] {
+function listWrongCalls(described: Described, base: Call, validCredentials: ValidCredentials): WrongCall[] {
   const { parameters = [], requestBody } = described.operation;
   const names = parameters.filter((one) => one.in === 'path').map((one) => one.name);
   const checked = parameters.filter(
-    ({ in: place, schema }) =>
-      place === 'query' && (schema.enum ?? schema.format ?? schema.minimum) !== undefined,
+    ({ in: location, schema }) =>
+      location === 'query' && (schema.enum ?? schema.format ?? schema.minimum) !== undefined,
   );
   const withBody: Call[] = [
     { ...base, body: '{"broken' },
@@ -118,40 +121,40 @@ function listWrongCalls(described: Described, base: Call, otherwise: Strangers):
     { ...base, body: '{}', contentType: 'text/plain' },
     { ...base, body: '{}', contentType: 'application/json; charset=latin1' },
   ];
-  const made = 'x'.repeat(86);
-  const strangers: WrongCall[] = [
-    { title: 'no key', headers: {} },
+  const madeUp = 'x'.repeat(86);
+  const unauthorized: WrongCall[] = [
+    { title: 'no credentials', headers: {} },
     {
-      title: 'a wrong key',
-      headers: { authorization: `Bearer mg-${made.slice(0, 43)}`, cookie: `mg_session=${made}` },
+      title: 'wrong credentials',
+      headers: { authorization: `Bearer mg-${madeUp.slice(0, 43)}`, cookie: `mg_session=${madeUp}` },
     },
   ];
-  const opensOther = schemesOf(described).includes('apiKey') ? otherwise.session : otherwise.key;
-  strangers.push({ title: 'what opens the other kind of operation', headers: opensOther });
+  const wrongKind = schemesOf(described).includes('apiKey') ? validCredentials.session : validCredentials.key;
+  unauthorized.push({ title: 'credentials of the other kind', headers: wrongKind });
   return [
-    ...(schemesOf(described).length === 0 ? [] : strangers.map((call) => ({ ...base, ...call }))),
+    ...(schemesOf(described).length === 0 ? [] : unauthorized.map((call) => ({ ...base, ...call }))),
     ...(requestBody === undefined ? [] : withBody.map((call) => ({ ...call, title: String(call.body) }))),
     ...names.map((name) => ({ ...base, title: `no such ${name}`, path: { ...base.path, [name]: 'none' } })),
     ...checked.map(({ name }) => ({ ...base, title: `a wrong ${name}`, query: `${name}=no+such` })),
   ];
 }
 
-test('every operation refuses wrong calls as the description says, sessions where a key is needed and keys where a session is', async (t) => {
+test('every operation rejects wrong calls as described, including a session instead of a key and a key instead of a session', async (t) => {
   const { client } = await createWebUser(stack, 'stranger@example.com');
   const { apiKey } = await stack.createAccount();
   const session = { cookie: client.cookieHeader, 'x-csrf-token': client.csrfToken! };
-  const otherwise = { key: bearer(apiKey), session };
+  const validCredentials = { key: bearer(apiKey), session };
   for (const described of listOperations(description)) {
-    for (const call of listWrongCalls(described, await prepareCall(stack, described), otherwise)) {
-      const answer = await send(stack.url, described, call);
+    for (const call of listWrongCalls(described, await prepareCall(stack, described), validCredentials)) {
+      const response = await send(stack.url, described, call);
       const title = `${described.operation.operationId} with ${call.title}`;
-      t.true(answer.status >= 400 && answer.status < 500, `${title}: ${answer.status}`);
-      t.deepEqual(await checker.findFaults(described.path, described.method, answer), [], title);
+      t.true(response.status >= 400 && response.status < 500, `${title}: ${response.status}`);
+      t.deepEqual(await checker.findFaults(described.path, described.method, response), [], title);
     }
   }
 });
 
-/** They take a store that fails, a captcha, a sender that dawdles, or 129 calls at once. */
+/** These take a failing store, a captcha, a slow sender, or 129 concurrent calls. */
 const cannotBeProvoked = [
   'internal_error',
   'service_unavailable',
@@ -167,7 +170,7 @@ const codesOf = ({ operation }: Described): string[] =>
     .flatMap(({ content }) => Object.keys(content[json]?.examples ?? {}))
     .filter((code) => isErrorCode(code) && !cannotBeProvoked.includes(code));
 
-test('each error that an operation of the account area names is met, and answered as the description says', async (t) => {
+test('each documented error of an account area operation can be provoked, and its response is as described', async (t) => {
   const crowd = await crowdNetwork(stack);
   for (const described of listOperations(description)) {
     if (!described.operation.tags.some((tag) => tag.startsWith('Web '))) continue;
@@ -175,41 +178,41 @@ test('each error that an operation of the account area names is met, and answere
     for (const code of codesOf(described)) {
       const title = `${described.operation.operationId}: ${code}`;
       const example = described.operation.requestBody?.content[json]?.examples?.['usual']?.value;
-      const answer = await send(stack.url, described, {
+      const response = await send(stack.url, described, {
         ...(example === undefined ? {} : { body: JSON.stringify(example) }),
         ...(await provoke(stack, described, { code, crowd, call })),
       });
-      t.is(((await answer.clone().json()) as { error: { code: string } }).error.code, code, title);
-      t.deepEqual(await checker.findFaults(described.path, described.method, answer), [], title);
+      t.is(((await response.clone().json()) as { error: { code: string } }).error.code, code, title);
+      t.deepEqual(await checker.findFaults(described.path, described.method, response), [], title);
     }
   }
 });
 
-test('what limits and money refuse is described', async (t) => {
-  const poor = await stack.createAccount({ balance: '0' });
-  const slow = await stack.createAccount({ rpm: 1 });
+test('rate limit and balance errors are described', async (t) => {
+  const withoutMoney = await stack.createAccount({ balance: '0' });
+  const rateLimited = await stack.createAccount({ rpm: 1 });
   const described = listOperations(description).filter(
     ({ operation }) => operation.responses['402'] !== undefined,
   );
   t.true(described.length >= 3);
   for (const one of described) {
     const body = JSON.stringify(one.operation.requestBody?.content[json]?.examples?.['usual']?.value);
-    const refused = await send(stack.url, one, { headers: bearer(poor.apiKey), body });
+    const refused = await send(stack.url, one, { headers: bearer(withoutMoney.apiKey), body });
     t.is(refused.status, 402);
     t.deepEqual(await checker.findFaults(one.path, one.method, refused), []);
-    await (await send(stack.url, one, { headers: bearer(slow.apiKey), body })).text();
-    const limited = await send(stack.url, one, { headers: bearer(slow.apiKey), body });
+    await (await send(stack.url, one, { headers: bearer(rateLimited.apiKey), body })).text();
+    const limited = await send(stack.url, one, { headers: bearer(rateLimited.apiKey), body });
     t.is(limited.status, 429);
     t.deepEqual(await checker.findFaults(one.path, one.method, limited), []);
   }
 });
 
-test('a file that is there is answered as the description says', async (t) => {
+test('the response for an existing file is as described', async (t) => {
   const { apiKey } = await stack.createAccount();
   const body = { model: 'demo-svg-image', prompt: 'a lighthouse', size: '256x256', response_format: 'url' };
-  const made = await stack.post('/v1/images/generations', apiKey, body);
-  const { data } = (await made.json()) as { data: { url: string }[] };
-  const answer = await fetch(data[0]!.url);
-  t.is(answer.status, 200);
-  t.deepEqual(await checker.findFaults('/files/{name}', 'get', answer), []);
+  const generated = await stack.post('/v1/images/generations', apiKey, body);
+  const { data } = (await generated.json()) as { data: { url: string }[] };
+  const response = await fetch(data[0]!.url);
+  t.is(response.status, 200);
+  t.deepEqual(await checker.findFaults('/files/{name}', 'get', response), []);
 });

@@ -8,14 +8,14 @@ import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** Who leaves at a random token pays for what was generated until then, and for no more. */
+/** A client that disconnects at a random token is charged exactly for what was generated until then. */
 
 const msPerPiece = 4;
 const maxCut = 200;
 const pieceOf = (i: number): string => (i % 7 === 0 ? ' extraordinarily' : ' cat');
 
-/** How much of each answer the vendor has sent, by the text that asked for it. */
-const sentOf = new Map<string, number>();
+/** How many pieces of each response the vendor has sent, by the prompt text. */
+const sentPieces = new Map<string, number>();
 let vendor: Server;
 let stack: TestStack;
 
@@ -27,9 +27,9 @@ async function startVendor(): Promise<Server> {
       const { messages } = JSON.parse(text) as { messages: { content: string }[] };
       const name = messages[0]!.content;
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      // It has no end of its own: only who leaves stops it.
+      // The stream never ends by itself: only a disconnect stops it.
       for (let i = 0; !response.destroyed; i++) {
-        sentOf.set(name, i + 1);
+        sentPieces.set(name, i + 1);
         const choices = [{ index: 0, delta: { content: pieceOf(i) }, finish_reason: null }];
         response.write(`data: ${JSON.stringify({ id: 'x', created: 1, model: 'm', choices })}\n\n`);
         await delay(msPerPiece);
@@ -58,11 +58,14 @@ test.after.always(async () => {
   vendor.close();
 });
 
-const tokensOf = (count: number): number =>
+const countPieceTokens = (count: number): number =>
   Array.from({ length: count }, (_, i) => countTokens(pieceOf(i))).reduce((sum, tokens) => sum + tokens, 0);
 
-/** Reads a stream until so many pieces were seen, then leaves. @returns how many were seen in all */
-async function readAndLeave(apiKey: string, name: string, leaveAfter: number): Promise<[string, number]> {
+/**
+ * Reads a stream until `pieces` pieces have arrived, then disconnects. @returns the request id and the pieces
+ * received
+ */
+async function readAndDisconnect(apiKey: string, name: string, pieces: number): Promise<[string, number]> {
   const caller = new AbortController();
   const response = await fetch(`${stack.url}/v1/chat/completions`, {
     method: 'POST',
@@ -72,34 +75,40 @@ async function readAndLeave(apiKey: string, name: string, leaveAfter: number): P
   });
   const reader = response.body!.getReader();
   let text = '';
-  const countSeen = (): number => text.split('"content":" ').length - 1;
-  while (countSeen() < leaveAfter) {
+  const countReceived = (): number => text.split('"content":" ').length - 1;
+  while (countReceived() < pieces) {
     const { done, value } = await reader.read();
     if (done) break;
     text += Buffer.from(value).toString();
   }
   caller.abort();
-  return [response.headers.get('x-request-id')!, countSeen()];
+  return [response.headers.get('x-request-id')!, countReceived()];
 }
 
-test('at twenty random cuts the charge lies between what the caller saw and what the vendor sent', async (t) => {
+test('at twenty random disconnects the charge is between what the caller received and what the vendor sent', async (t) => {
   const account = await stack.createAccount();
   const random = createRandom(20_261_121);
   const cuts = Array.from({ length: 20 }, () => 1 + Math.floor(random() * maxCut));
-  const readers = cuts.map((cut, i) => readAndLeave(account.apiKey, `caller ${i}`, cut));
-  const left = await Promise.all(readers);
+  const readers = cuts.map((cut, i) => readAndDisconnect(account.apiKey, `caller ${i}`, cut));
+  const results = await Promise.all(readers);
   await waitForNoReservation(stack, account.id);
-  let paid = 0n;
-  for (const [i, [requestId, seen]] of left.entries()) {
+  let charged = 0n;
+  for (const [i, [requestId, received]] of results.entries()) {
     const row = await findRow(stack, requestId);
-    const sent = sentOf.get(`caller ${i}`)!;
-    t.true(seen >= cuts[i]!);
+    const sent = sentPieces.get(`caller ${i}`)!;
+    t.true(received >= cuts[i]!);
     t.false(row.success);
     t.is(row.errorCode, 'job_cancelled');
-    t.true(row.completionTokens >= tokensOf(seen), `${row.completionTokens} of ${tokensOf(seen)} seen`);
-    t.true(row.completionTokens <= tokensOf(sent), `${row.completionTokens} of ${tokensOf(sent)} sent`);
+    t.true(
+      row.completionTokens >= countPieceTokens(received),
+      `${row.completionTokens} tokens charged, ${countPieceTokens(received)} received`,
+    );
+    t.true(
+      row.completionTokens <= countPieceTokens(sent),
+      `${row.completionTokens} tokens charged, ${countPieceTokens(sent)} sent`,
+    );
     t.is(row.costNano, BigInt(row.promptTokens * 7_000 + row.completionTokens * 13_000));
-    paid += row.costNano;
+    charged += row.costNano;
   }
-  t.is(await readLoss(stack, account.id, '100'), paid);
+  t.is(await readLoss(stack, account.id, '100'), charged);
 });

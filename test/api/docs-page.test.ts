@@ -10,7 +10,7 @@ import { createWebUser } from '../support/web-client.ts';
 
 const run = promisify(execFile);
 
-test('the page is served whole, to be read by people, and kept for a while', async (t) => {
+test('the page is served whole as cacheable HTML', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const response = await fetch(`${stack.url}/docs`);
   t.is(response.status, 200);
@@ -20,12 +20,12 @@ test('the page is served whole, to be read by people, and kept for a while', asy
   t.is(response.headers.get('cache-control'), 'public, max-age=300');
   const page = await response.text();
   t.regex(page, /<\/html>\s*$/);
-  // Vectors are whole in the description; people are shown their beginnings.
+  // Vectors are complete in the description, but abridged on the page.
   t.true(page.includes('… 508 more numbers'));
   t.is(await (await fetch(`${stack.url}/docs`)).text(), page);
 });
 
-test('PUBLIC_URL is the address that the description and the page tell', async (t) => {
+test('the description and the page show PUBLIC_URL as the server URL', async (t) => {
   const stack = await useStack(t, { workers: [], env: { PUBLIC_URL: 'https://ai.example/' } });
   const { servers } = (await (await fetch(`${stack.url}/v1/openapi.json`)).json()) as { servers: object[] };
   t.deepEqual(servers, [{ url: 'https://ai.example' }]);
@@ -36,7 +36,7 @@ test('PUBLIC_URL is the address that the description and the page tell', async (
 
 const entities: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' };
 
-/** The commands that a reader would copy: what the page shows of its blocks that start with curl. */
+/** The commands that a reader would copy: the text of the code blocks that start with curl. */
 function findCommands(page: string): string[] {
   return [...page.matchAll(/<pre[^>]*><code>(.*?)<\/code><\/pre>/gs)]
     .map(([, code]) =>
@@ -48,11 +48,11 @@ function findCommands(page: string): string[] {
 // Not every machine with Node has curl.
 const withCurl = spawnSync('curl', ['--version']).error === undefined ? test : test.skip;
 
-/** What their examples name is not on a fresh server. */
+/** Their examples refer to objects that a fresh server does not have. */
 const cannotSucceed =
   /\/files\/|\/users\/redeem|\/jobs\/\w|verify-code|\/sessions\/|\/link |\/api-accounts\/\d/;
 
-/** A session of a user of its own, as curl keeps cookies. @returns its CSRF token */
+/** Writes the session of a new user to a curl cookie file. @returns its CSRF token */
 async function writeCookies(stack: TestStack, file: string): Promise<string> {
   const { client } = await createWebUser(stack, `${randomUUID()}@example.com`);
   const lines = Array.from(client.cookies, (cookie) => ['127.0.0.1', 'FALSE', '/', 'FALSE', '0', ...cookie]);
@@ -60,14 +60,14 @@ async function writeCookies(stack: TestStack, file: string): Promise<string> {
   return client.csrfToken!;
 }
 
-withCurl('every curl command of the page works as it is pasted', async (t) => {
+withCurl('every curl command on the page works as pasted', async (t) => {
   const stack = await useStack(t, { env: { WEB_CAPTCHA: 'off' } });
   const commands = findCommands(await (await fetch(`${stack.url}/docs`)).text());
   t.true(commands.length >= 10);
   const directory = await mkdtemp(join(tmpdir(), 'mg-docs-'));
   t.teardown(() => rm(directory, { recursive: true }));
   for (const command of commands.filter((one) => !cannotSucceed.test(one))) {
-    // Commands may change their account, or end their session: each gets one of its own.
+    // Commands may change their account or end their session, so each gets its own.
     const { apiKey } = await stack.createAccount();
     const csrfToken = await writeCookies(stack, join(directory, 'cookies.txt'));
     const options = `--silent --show-error --fail-with-body --write-out '%{http_code}'`;

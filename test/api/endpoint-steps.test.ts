@@ -24,7 +24,7 @@ import {
   type Operation,
 } from '../../shared/contract/operation.ts';
 
-/** What the contract says about an operation decides which steps it must have, and in which order. */
+/** The contract of an operation determines its steps and their order. */
 function requiredSteps(operation: Operation): Step[] {
   const { auth } = operation;
   const isOfWeb = isOfWebArea(operation);
@@ -47,7 +47,7 @@ function requiredSteps(operation: Operation): Step[] {
 }
 
 for (const { operation, steps } of Object.values<Endpoint>(endpoints)) {
-  test(`${operation.operationId} runs the steps that its contract requires, in their order`, (t) => {
+  test(`${operation.operationId} runs the steps that its contract requires, in order`, (t) => {
     const nameOf = (step: Step): string => step.name;
     t.deepEqual(steps.map(nameOf), requiredSteps(operation).map(nameOf));
     t.deepEqual(steps, requiredSteps(operation));

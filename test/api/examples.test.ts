@@ -18,7 +18,7 @@ import {
 } from '../../shared/contract/users-examples.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** The answers that the description shows are answers that come. */
+/** The example responses in the description are what the server returns. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -26,75 +26,76 @@ test.before(async () => {
 });
 test.after.always(() => stack?.close());
 
-/** What no two answers have in common. */
-const own = new Set(['id', 'created', 'total_time', 'url']);
-const forget = (_key: string, value: unknown): unknown => (own.has(_key) ? null : value);
-/** What an answer and its example must share, in whatever order. */
-const comparable = (value: unknown): unknown => JSON.parse(JSON.stringify(value, forget)) as unknown;
+/** Keys whose values differ between any two responses. */
+const uniqueKeys = new Set(['id', 'created', 'total_time', 'url']);
+const blankUnique = (_key: string, value: unknown): unknown => (uniqueKeys.has(_key) ? null : value);
+/** The part of a response that its example must match, with unique values blanked. */
+const comparable = (value: unknown): unknown => JSON.parse(JSON.stringify(value, blankUnique)) as unknown;
 
-async function ask(path: string, { body }: OperationExample): Promise<string> {
+async function post(path: string, { body }: OperationExample): Promise<string> {
   const { apiKey } = await stack.createAccount();
   return await (await stack.post(path, apiKey, body)).text();
 }
 
-test('the built-in models answer as the examples say, and cost as much', async (t) => {
+test('the built-in models respond as in the examples, at the same cost', async (t) => {
   const { createChatCompletion, createImage } = operations;
   for (const operation of [createChatCompletion, createImage]) {
-    const answer = JSON.parse(await ask(`/v1${operation.path}`, operation.example)) as unknown;
-    t.deepEqual(comparable(answer), comparable(operation.example.response));
+    const response = JSON.parse(await post(`/v1${operation.path}`, operation.example)) as unknown;
+    t.deepEqual(comparable(response), comparable(operation.example.response));
   }
 });
 
-test('the encoder answers as the example says, but for further digits', async (t) => {
-  interface Answer {
+test('the encoder responds as in the example, except for further digits', async (t) => {
+  interface EmbeddingResponse {
     readonly data: readonly { readonly embedding: readonly number[] }[];
     readonly usage: object;
   }
-  const answer = JSON.parse(await ask('/v1/embeddings', embeddingExample)) as Answer;
-  const example = embeddingExample.response as Answer;
-  const round = ({ data }: Answer) => data.map(({ embedding }) => embedding.map((one) => one.toFixed(2)));
-  const [real, told] = [round(answer).flat(), round(example).flat()];
-  t.is(real.length, 2 * 512);
-  // Rounded twice, a number may be another in its last digit.
-  t.true(real.every((one, i) => Math.abs(Number(one) - Number(told[i])) < 0.011));
-  t.deepEqual(comparable(answer.usage), comparable(example.usage));
+  const response = JSON.parse(await post('/v1/embeddings', embeddingExample)) as EmbeddingResponse;
+  const example = embeddingExample.response as EmbeddingResponse;
+  const round = ({ data }: EmbeddingResponse) =>
+    data.map(({ embedding }) => embedding.map((one) => one.toFixed(2)));
+  const [actual, shown] = [round(response).flat(), round(example).flat()];
+  t.is(actual.length, 2 * 512);
+  // A number that is rounded twice may differ in its last digit.
+  t.true(actual.every((one, i) => Math.abs(Number(one) - Number(shown[i])) < 0.011));
+  t.deepEqual(comparable(response.usage), comparable(example.usage));
 });
 
-test('the stream of the example is the one that comes', async (t) => {
+test('the stream is that of the example', async (t) => {
   const read = (text: string): unknown =>
     text
       .split('\n\n')
       .filter((event) => event.startsWith('data: {'))
       .map((event) => comparable(JSON.parse(event.slice('data: '.length))));
   t.deepEqual(
-    read(await ask('/v1/chat/completions', chatStreamExample)),
+    read(await post('/v1/chat/completions', chatStreamExample)),
     read(chatStreamExample.response as string),
   );
 });
 
-const logged = (requestLogsExample.response as RequestLogPage).items;
+const loggedRequests = (requestLogsExample.response as RequestLogPage).items;
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 const isNear = (a: number | undefined, b: number): boolean => Math.abs((a ?? NaN) - b) < 1e-9;
 
-test('the examples of an account tell of the same requests and the same money', (t) => {
-  const cost = sum(logged.map((row) => row.cost_request));
+test('the examples of an account show the same requests and the same amounts', (t) => {
+  const cost = sum(loggedRequests.map((row) => row.cost_request));
   const profile = profileExample.response as UserBalance;
   const stats = statsExample.response as Stats;
   const redeemed = redeemExample.response as UserBalance & { add_balance: number };
   t.true(isNear(profile.total_cost_request_last_hour, cost));
   t.true(isNear(profile.balance, profile.total_balance_added! - cost));
-  t.is(profile.request_count_last_hour, logged.length);
-  t.is(profile.average_rpm, logged.length / 60);
-  t.is(profile.last_used_at, logged[0]!.created_at);
+  t.is(profile.request_count_last_hour, loggedRequests.length);
+  t.is(profile.average_rpm, loggedRequests.length / 60);
+  t.is(profile.last_used_at, loggedRequests[0]!.created_at);
   t.is(redeemed.total_balance_added, profile.total_balance_added);
   t.like(refillLogsExample.response, {
     total_count: 1,
     items: [{ refill_code_redeemed: (redeemExample.body as { code: string }).code, balance_added: '50' }],
   });
   t.true(isNear(stats.total_cost, cost));
-  t.is(stats.total_prompt_tokens, sum(logged.map((row) => row.prompt_tokens)));
-  t.is(stats.total_completion_tokens, sum(logged.map((row) => row.completion_tokens)));
-  t.like(stats, { total_requests: logged.length, daily_stats: { length: 1 } });
+  t.is(stats.total_prompt_tokens, sum(loggedRequests.map((row) => row.prompt_tokens)));
+  t.is(stats.total_completion_tokens, sum(loggedRequests.map((row) => row.completion_tokens)));
+  t.like(stats, { total_requests: loggedRequests.length, daily_stats: { length: 1 } });
   const [day] = stats.daily_stats;
   t.like(day, {
     request_count: stats.total_requests,
@@ -104,22 +105,22 @@ test('the examples of an account tell of the same requests and the same money', 
   });
 });
 
-test('a row of the log tells what its answer told, under an id of the time when it came', (t) => {
+test('a log row matches its response, and its id encodes the time of the request', (t) => {
   const chat = chatExample.response as ChatResponse;
-  const row = logged.find((one) => one.request_id === chat.id)!;
+  const row = loggedRequests.find((one) => one.request_id === chat.id)!;
   t.like(row, {
     prompt_tokens: chat.usage.prompt_tokens,
     completion_tokens: chat.usage.completion_tokens,
     total_time: chat.usage.total_time,
     cost_request: chat.usage.cost_request,
   });
-  for (const { request_id: id, created_at: at } of logged) {
+  for (const { request_id: id, created_at: at } of loggedRequests) {
     t.is(new Date(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toISOString(), at);
   }
   t.is(chat.created, Math.floor(Date.parse(row.created_at) / 1_000));
 });
 
-test('the example of a model is that of the shipped catalog, and that of a server the first of the list', (t) => {
+test('the example of a model matches the shipped catalog, and that of the servers starts with the main server', (t) => {
   const today = '2025-11-21';
   const catalog = parseCatalog(readFileSync('catalog.yaml', 'utf8'), {
     env: {},

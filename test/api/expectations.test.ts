@@ -7,21 +7,23 @@ import { changeAccount } from '../../shared/account-changes/change-account.ts';
 import { openRaw, sendRaw } from '../support/raw-caller.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 
-/** Callers who send `Expect: 100-continue` hear the last word before they send a body that nobody wants. */
+/**
+ * Callers that send `Expect: 100-continue` get an error status before they send a body that would be rejected.
+ */
 
-async function askToSend(stack: TestStack, path: string, head: string, version = '1.1'): Promise<number[]> {
+async function sendHead(stack: TestStack, path: string, head: string, version = '1.1'): Promise<number[]> {
   const { socket, responses } = await openRaw(stack.url);
   socket.write(
     `POST ${path} HTTP/${version}\r\nhost: gateway\r\nexpect: 100-continue\r\nconnection: close\r\n${head}\r\n`,
   );
   await once(socket, 'data');
-  // No byte of the body was sent: this ends the connection where a body was asked for.
+  // No byte of the body was sent, so this closes the connection if the server asked for the body.
   socket.end();
   return (await responses()).map(({ status }) => status);
 }
 
-/** @returns the message of the answer */
-async function askWithEmptyBody(stack: TestStack, head: string): Promise<string> {
+/** @returns the error message of the response */
+async function sendEmptyBody(stack: TestStack, head: string): Promise<string> {
   const lines = `expect: 100-continue\r\nconnection: close\r\ntransfer-encoding: chunked\r\n${head}`;
   const bytes = `POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\n${lines}\r\n0\r\n\r\n`;
   const last = (await sendRaw(stack.url, bytes)).at(-1)!;
@@ -35,15 +37,15 @@ async function checkRefusal(
   head: string,
   path = '/v1/chat/completions',
 ): Promise<void> {
-  t.deepEqual(await askToSend(stack, path, head), [status], `${path}\r\n${head}`);
+  t.deepEqual(await sendHead(stack, path, head), [status], `${path}\r\n${head}`);
 }
 
 const json = 'content-type: application/json\r\n';
 
-test('a body is not asked for where the key, the size, the type or the money are wrong', async (t) => {
+test('a body is not requested if the key, size, content type or balance is wrong', async (t) => {
   const stack = await useStack(t);
-  const rich = await stack.createAccount();
-  const poor = await stack.createAccount({ balance: '0' });
+  const funded = await stack.createAccount();
+  const unfunded = await stack.createAccount({ balance: '0' });
   const banned = await stack.createAccount();
   const limited = await stack.createAccount({ rpm: 1 });
   const { redis, mongo, config } = stack;
@@ -62,32 +64,33 @@ test('a body is not asked for where the key, the size, the type or the money are
   ]) {
     await checkRefusal(t, stack, 401, `${json}${length}`);
     await checkRefusal(t, stack, 401, `${json}${length}${key(`mg-${'A'.repeat(43)}`)}`);
-    await checkRefusal(t, stack, 415, `content-type: text/plain\r\n${length}${key(rich.apiKey)}`);
-    await checkRefusal(t, stack, 404, `${json}${length}${key(rich.apiKey)}`, '/v1/nothing');
-    await checkRefusal(t, stack, 405, `${json}${length}${key(rich.apiKey)}`, '/v1/models');
+    await checkRefusal(t, stack, 415, `content-type: text/plain\r\n${length}${key(funded.apiKey)}`);
+    await checkRefusal(t, stack, 404, `${json}${length}${key(funded.apiKey)}`, '/v1/nothing');
+    await checkRefusal(t, stack, 405, `${json}${length}${key(funded.apiKey)}`, '/v1/models');
   }
-  await checkRefusal(t, stack, 413, `${json}content-length: 100000000000\r\n${key(rich.apiKey)}`);
+  await checkRefusal(t, stack, 413, `${json}content-length: 100000000000\r\n${key(funded.apiKey)}`);
   const small = 'content-length: 100\r\n';
-  // Asking takes none of the minute: an account at its limit could never gather what a model asks for.
+  // The expectation does not count against the rate limit; otherwise an account at its limit could never gather the
+  // slots that a model requires.
   for (let i = 0; i < 2; i++) {
     t.deepEqual(
-      await askToSend(stack, '/v1/chat/completions', `${json}${small}${key(limited.apiKey)}`),
+      await sendHead(stack, '/v1/chat/completions', `${json}${small}${key(limited.apiKey)}`),
       [100, 400],
     );
   }
-  // Its body is empty, and is read as one without the header is: what it lacks is named.
-  const empty = await askWithEmptyBody(stack, `${json}${key(rich.apiKey)}`);
+  // The empty body is read as it is without the header: the error reports the missing field.
+  const empty = await sendEmptyBody(stack, `${json}${key(funded.apiKey)}`);
   t.regex(empty, /^model: is required/);
   const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'Hello!' }] };
   t.is((await stack.post('/v1/chat/completions', limited.apiKey, chat)).status, 200);
   for (const length of [small, 'content-length: 1000000\r\n', 'transfer-encoding: chunked\r\n']) {
     await checkRefusal(t, stack, 403, `${json}${length}${key(banned.apiKey)}`);
-    await checkRefusal(t, stack, 402, `${json}${length}${key(poor.apiKey)}`);
+    await checkRefusal(t, stack, 402, `${json}${length}${key(unfunded.apiKey)}`);
     await checkRefusal(t, stack, 429, `${json}${length}${key(limited.apiKey)}`);
   }
   // HTTP/1.0 has no interim responses.
   t.deepEqual(
-    await askToSend(stack, '/v1/chat/completions', `${json}content-length: 0\r\n${key(rich.apiKey)}`, '1.0'),
+    await sendHead(stack, '/v1/chat/completions', `${json}content-length: 0\r\n${key(funded.apiKey)}`, '1.0'),
     [422],
   );
 });

@@ -5,12 +5,12 @@ import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { ScriptedRefusal, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** Requests of which a part failed for what their own caller sent: what a vendor did for the rest is paid. */
+/** Requests that fail in part because of their own input: the vendor's work on the rest is charged. */
 
 const nanoPerToken = 1_000_000n;
 const tinyPng =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
-const drawn = {
+const imageResponse = {
   candidates: [
     { content: { parts: [{ inlineData: { mimeType: 'image/png', data: tinyPng } }] }, finishReason: 'STOP' },
   ],
@@ -18,28 +18,28 @@ const drawn = {
 const usageOf = (promptTokenCount: number, candidatesTokenCount: number): object => ({
   usageMetadata: { promptTokenCount, candidatesTokenCount },
 });
-const inWords = {
+const textOnly = {
   candidates: [{ content: { parts: [{ text: 'I would rather write' }] }, finishReason: 'STOP' }],
   ...usageOf(100, 20),
 };
-const refused = { candidates: [{ finishReason: 'IMAGE_SAFETY' }], usageMetadata: { promptTokenCount: 5 } };
+const rejected = { candidates: [{ finishReason: 'IMAGE_SAFETY' }], usageMetadata: { promptTokenCount: 5 } };
 const malformed = { finishReason: 'MALFORMED_FUNCTION_CALL', index: 0 };
 
 let simulator: VendorSimulator;
 let scripted: ScriptedVendor;
 let stack: TestStack;
-/** Answers of the scripted vendor's models, in order; the last is given again. */
+/** Responses of the scripted vendor's models, in order; the last one is repeated. */
 const scripts: Record<string, object[]> = {
-  'some-refused': [drawn, refused, drawn, drawn],
-  'all-refused': [refused],
-  'all-in-words': [inWords],
+  'some-refused': [imageResponse, rejected, imageResponse, imageResponse],
+  'all-refused': [rejected],
+  'all-in-words': [textOnly],
   'in-words-or-not': [
-    { ...drawn, ...usageOf(100, 1_290) },
-    inWords,
+    { ...imageResponse, ...usageOf(100, 1_290) },
+    textOnly,
     { candidates: [{ finishReason: 'IMAGE_SAFETY' }], ...usageOf(100, 1_290) },
     new ScriptedRefusal(503, {}),
   ],
-  'drawn-uncounted': [drawn, drawn, new ScriptedRefusal(503, {}), drawn],
+  'drawn-uncounted': [imageResponse, imageResponse, new ScriptedRefusal(503, {}), imageResponse],
   uncounted: [{ candidates: [{ finishReason: 'NO_IMAGE' }] }],
   counted: [
     {
@@ -52,13 +52,13 @@ const scripts: Record<string, object[]> = {
     { candidates: [{ content: { parts: [{ text: 'Yes' }] }, finishReason: 'STOP' }] },
   ],
 };
-const asked: string[] = [];
+const calledModels: string[] = [];
 
 test.before(async () => {
   simulator = await startVendorSimulator();
   scripted = await startScriptedVendor((_, path) => {
     const model = /models\/([^:]+):/.exec(path)![1]!;
-    asked.push(model);
+    calledModels.push(model);
     const script = scripts[model]!;
     return script.length > 1 ? script.shift()! : script[0]!;
   });
@@ -97,29 +97,29 @@ const inputsOf = (entry: LoggedRequest): string[] => (entry.body as { input: str
 const callsOf = (vendorModel: string): string[][] =>
   simulator.requests.entries.filter(({ model }) => model === vendorModel).map(inputsOf);
 
-interface Answer {
+interface ResponseBody {
   readonly data?: readonly object[];
   readonly choices?: readonly object[];
   readonly error?: { readonly code: string; readonly message: string };
 }
 
-async function ask(path: string, body: object, freeRequests = 0) {
+async function send(path: string, body: object, freeRequests = 0) {
   const account = await stack.createAccount({ freeRequests });
   const response = await stack.post(path, account.apiKey, body);
-  const answer = (await response.json()) as Answer;
+  const result = (await response.json()) as ResponseBody;
   await waitForNoReservation(stack, account.id);
   const row = await findRow(stack, response.headers.get('x-request-id')!);
   const loss = await readLoss(stack, account.id, '100');
-  return { status: response.status, answer, row, loss, accountId: account.id };
+  return { status: response.status, result, row, loss, accountId: account.id };
 }
 
-test('of a request of which an input has no finite vector, what was embedded is paid, and what still waited is not asked for', async (t) => {
+test('if an input has no finite vector, the inputs already embedded are charged, and the waiting ones are not sent', async (t) => {
   const input = Array.from({ length: 60 }, (_, i) => (i === 25 ? 'overflow 25' : `text ${i}`));
-  const { status, answer, row, loss } = await ask('/v1/embeddings', { model: 'overflowing', input });
+  const { status, result, row, loss } = await send('/v1/embeddings', { model: 'overflowing', input });
   t.is(status, 422);
-  t.is(answer.error!.code, 'upstream_rejected');
+  t.is(result.error!.code, 'upstream_rejected');
   t.is(
-    answer.error!.message,
+    result.error!.message,
     'The model gave input.25 a vector that is not all finite numbers. (29 of 60 inputs were embedded, and charged.)',
   );
   t.deepEqual(callsOf('emb+overflow'), [input.slice(0, 10), input.slice(10, 20), input.slice(20, 30)]);
@@ -127,55 +127,55 @@ test('of a request of which an input has no finite vector, what was embedded is 
   t.like(row, { success: false, errorCode: 'upstream_rejected', responseCode: 422, promptTokens: 58 });
 });
 
-test('of a request of which an input is refused, what was embedded is paid, and what still waited is not asked for', async (t) => {
+test('if an input is rejected, the inputs already embedded are charged, and the waiting ones are not sent', async (t) => {
   const input = Array.from({ length: 60 }, (_, i) => (i === 25 ? 'poison 25' : `text ${i}`));
-  const { status, answer, row, loss } = await ask('/v1/embeddings', { model: 'vectors', input });
+  const { status, result, row, loss } = await send('/v1/embeddings', { model: 'vectors', input });
   t.is(status, 422);
-  t.is(answer.error!.code, 'upstream_rejected');
-  t.regex(answer.error!.message, /refuses.*20 of 60 inputs were embedded, and charged/);
+  t.is(result.error!.code, 'upstream_rejected');
+  t.regex(result.error!.message, /refuses.*20 of 60 inputs were embedded, and charged/);
   t.deepEqual(callsOf('emb+poison'), [input.slice(0, 10), input.slice(10, 20), input.slice(20, 30)]);
   t.is(loss, 40n * nanoPerToken);
   t.like(row, { success: false, errorCode: 'upstream_rejected', responseCode: 422, promptTokens: 40 });
-  t.is(row.details, answer.error!.message);
+  t.is(row.details, result.error!.message);
   t.is(row.characters, input.slice(0, 20).join('').length);
 });
 
-test('images of which one is refused are those that were made, at the price of those', async (t) => {
-  const { status, answer, row, loss } = await ask('/v1/images/generations', {
+test('if one of several images is rejected, the others are returned and charged at their price', async (t) => {
+  const { status, result, row, loss } = await send('/v1/images/generations', {
     model: 'some-refused',
     prompt: 'a cat',
     n: 4,
     response_format: 'b64_json',
   });
   t.is(status, 200);
-  t.is(answer.data!.length, 3);
-  t.is(asked.filter((model) => model === 'some-refused').length, 4);
+  t.is(result.data!.length, 3);
+  t.is(calledModels.filter((model) => model === 'some-refused').length, 4);
   t.is(loss, 3n * 2_000_000_000n);
   t.like(row, { success: true, images: 3 });
   t.is(row.details, '3 of 4 images were made: The model refused to make this picture (IMAGE_SAFETY).');
 });
 
-test('images that are all refused are an error, cost nothing and are not tried again', async (t) => {
+test('a request whose images are all rejected fails, is free, and is not retried', async (t) => {
   const body = { model: 'all-refused', prompt: 'a cat', n: 4 };
-  const { status, answer, row, loss, accountId } = await ask('/v1/images/generations', body, 1);
+  const { status, result, row, loss, accountId } = await send('/v1/images/generations', body, 1);
   t.is(status, 422);
-  t.is(answer.error!.code, 'upstream_rejected');
-  t.is(asked.filter((model) => model === 'all-refused').length, 4);
+  t.is(result.error!.code, 'upstream_rejected');
+  t.is(calledModels.filter((model) => model === 'all-refused').length, 4);
   t.is(loss, 0n);
   t.like(row, { success: false, images: 0 });
   t.is((await stack.readAccount(accountId)).freeRequests, 1);
 });
 
-test('a model that is paid by tokens and answers without a picture is paid for what was counted, and asked once', async (t) => {
+test('a model priced per token that responds without an image is charged as counted, and called once', async (t) => {
   const body = { model: 'all-in-words', prompt: 'a cat', n: 4 };
-  const { status, answer, row, loss } = await ask('/v1/images/generations', body);
+  const { status, result, row, loss } = await send('/v1/images/generations', body);
   t.is(status, 422);
-  t.is(answer.error!.code, 'upstream_rejected');
+  t.is(result.error!.code, 'upstream_rejected');
   t.is(
-    answer.error!.message,
+    result.error!.message,
     'The model ended without making this picture (STOP). (Charged as the vendor counted it.)',
   );
-  t.is(asked.filter((model) => model === 'all-in-words').length, 4);
+  t.is(calledModels.filter((model) => model === 'all-in-words').length, 4);
   t.is(loss, 4n * 120n * nanoPerToken);
   t.like(row, {
     success: false,
@@ -187,30 +187,30 @@ test('a model that is paid by tokens and answers without a picture is paid for w
   });
 });
 
-test('images of which some are not made are paid by all that was counted', async (t) => {
+test('if some images are not made, all tokens that the vendor counted are charged', async (t) => {
   const body = { model: 'in-words-or-not', prompt: 'a cat', n: 4, response_format: 'b64_json' };
-  const { status, answer, row, loss } = await ask('/v1/images/generations', body);
+  const { status, result, row, loss } = await send('/v1/images/generations', body);
   t.is(status, 200);
-  t.is(answer.data!.length, 1);
-  t.is(asked.filter((model) => model === 'in-words-or-not').length, 4);
+  t.is(result.data!.length, 1);
+  t.is(calledModels.filter((model) => model === 'in-words-or-not').length, 4);
   t.is(loss, (300n + 1_290n + 20n + 1_290n) * nanoPerToken);
   t.like(row, { success: true, counted: false, images: 1, promptTokens: 300, completionTokens: 2_600 });
 });
 
-test('images that their vendor did not count are paid with the prompt of each call that was answered', async (t) => {
+test('images that the vendor did not count are charged with the prompt of each successful call', async (t) => {
   const body = { model: 'drawn-uncounted', prompt: 'a red fox', n: 4, response_format: 'b64_json' };
-  const { status, row, loss } = await ask('/v1/images/generations', body);
+  const { status, row, loss } = await send('/v1/images/generations', body);
   t.is(status, 200);
   const [promptTokens, completionTokens] = [3 * 3, 3 * 1_290];
   t.like(row, { counted: true, images: 3, promptTokens, completionTokens });
   t.is(loss, BigInt(promptTokens + completionTokens) * nanoPerToken);
 });
 
-test('an answer without a picture that was not counted is asked for again, and free', async (t) => {
+test('a response without an image or a count is retried and free', async (t) => {
   const body = { model: 'uncounted', prompt: 'a cat', n: 2 };
-  const { status, loss } = await ask('/v1/images/generations', body);
+  const { status, loss } = await send('/v1/images/generations', body);
   t.is(status, 502);
-  t.is(asked.filter((model) => model === 'uncounted').length, 6);
+  t.is(calledModels.filter((model) => model === 'uncounted').length, 6);
   t.is(loss, 0n);
 });
 
@@ -220,22 +220,22 @@ const chatOf = (model: string): object => ({
   max_tokens: 20_000,
 });
 
-test('an answer that the model broke off and counted is charged by that count, and not asked for again', async (t) => {
-  const { status, answer, row, loss } = await ask('/v1/chat/completions', chatOf('counted'));
+test('a response that the model broke off and counted is charged by that count, and not retried', async (t) => {
+  const { status, result, row, loss } = await send('/v1/chat/completions', chatOf('counted'));
   t.is(status, 200);
-  t.like(answer.choices![0], {
+  t.like(result.choices![0], {
     message: { content: '' },
     finish_reason: 'stop',
     native_finish_reason: 'MALFORMED_FUNCTION_CALL',
   });
-  t.is(asked.filter((model) => model === 'counted').length, 1);
+  t.is(calledModels.filter((model) => model === 'counted').length, 1);
   t.is(loss, (7n + 10_005n) * nanoPerToken);
   t.like(row, { success: true, counted: false, promptTokens: 7, completionTokens: 10_005 });
 });
 
-test('an answer that the model broke off and did not count is asked for again', async (t) => {
-  const { status, answer } = await ask('/v1/chat/completions', chatOf('not-counted'));
+test('a response that the model broke off and did not count is retried', async (t) => {
+  const { status, result } = await send('/v1/chat/completions', chatOf('not-counted'));
   t.is(status, 200);
-  t.like(answer.choices![0], { message: { content: 'Yes' }, finish_reason: 'stop' });
-  t.is(asked.filter((model) => model === 'not-counted').length, 2);
+  t.like(result.choices![0], { message: { content: 'Yes' }, finish_reason: 'stop' });
+  t.is(calledModels.filter((model) => model === 'not-counted').length, 2);
 });

@@ -4,7 +4,7 @@ import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Jobs of images wait on one queue for all accounts. */
+/** Image jobs of all accounts wait in one queue. */
 
 let stack: TestStack;
 let vendor: VendorSimulator;
@@ -31,26 +31,26 @@ const countQueued = async (): Promise<number> => {
   return waiting + prioritized;
 };
 
-test('an image of one account does not wait behind a crowd of another account’s', async (t) => {
-  const [crowd, caller] = await Promise.all([stack.createAccount(), stack.createAccount()]);
+test('an image of one account does not wait behind many images of another', async (t) => {
+  const [heavy, caller] = await Promise.all([stack.createAccount(), stack.createAccount()]);
   const order: string[] = [];
-  const held = vendor.hold('gpt-image-square');
-  t.teardown(() => held.end());
+  const vendorHold = vendor.hold('gpt-image-square');
+  t.teardown(() => vendorHold.end());
   const draw = async (name: string, { apiKey }: TestAccount, headers = {}): Promise<void> => {
     const body = { model: 'square', prompt: 'a square' };
-    const answer = await stack.post('/v1/images/generations', apiKey, body, headers);
-    t.is(answer.status, 200);
-    await answer.arrayBuffer();
+    const response = await stack.post('/v1/images/generations', apiKey, body, headers);
+    t.is(response.status, 200);
+    await response.arrayBuffer();
     order.push(name);
   };
-  const drawn = Array.from({ length: 6 }, async (_, i) => {
-    await draw('crowd', crowd, i % 2 === 0 ? {} : { 'idempotency-key': `crowd-${i}` });
+  const requests = Array.from({ length: 6 }, async (_, i) => {
+    await draw('heavy', heavy, i % 2 === 0 ? {} : { 'idempotency-key': `crowd-${i}` });
   });
-  await waitFor('the crowd to be queued', async () => (await countQueued()) === 5);
-  drawn.push(draw('caller', caller));
-  await waitFor('the caller to be queued', async () => (await countQueued()) === 6);
-  held.end();
-  await Promise.all(drawn);
-  // After the one that runs, and one that the worker may have taken since.
+  await waitFor('the requests of the heavy account to be queued', async () => (await countQueued()) === 5);
+  requests.push(draw('caller', caller));
+  await waitFor('the request of the caller to be queued', async () => (await countQueued()) === 6);
+  vendorHold.end();
+  await Promise.all(requests);
+  // After the image that is running, and one that the worker may have taken since.
   t.true(order.indexOf('caller') <= 2, order.join(' '));
 });

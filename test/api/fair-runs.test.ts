@@ -6,7 +6,9 @@ import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What a worker runs at once is shared by all accounts and models, also by those that only wait for their vendor. */
+/**
+ * The run slots of a worker are shared by all accounts and models, including those that only wait for their vendor.
+ */
 
 let vendor: VendorSimulator;
 let stack: TestStack;
@@ -35,26 +37,26 @@ ${['slow', 'fast', 'wide']
 );
 
 const kinds = [
-  { kind: 'image', path: '/v1/images/generations', body: { prompt: 'a fox' }, many: 200, more: 40 },
-  { kind: 'embedding', path: '/v1/embeddings', body: {}, many: 400, more: 100 },
+  { kind: 'image', path: '/v1/images/generations', body: { prompt: 'a fox' }, requestCount: 200, more: 40 },
+  { kind: 'embedding', path: '/v1/embeddings', body: {}, requestCount: 400, more: 100 },
   {
     kind: 'chat',
     path: '/v1/chat/completions',
     body: { messages: [{ role: 'user', content: 'hi' }] },
-    many: 300,
+    requestCount: 300,
     more: 40,
   },
 ];
 type Kind = (typeof kinds)[number];
 
-/** Half of the worker's runs for bulk: what one account may have of them while it is alone. */
-const shareOfBulk = 64;
+/** Half of the worker's bulk slots: what one account may use of them while it is the only one. */
+const bulkShare = 64;
 
-let asked = 0;
+let textNumber = 0;
 
-/** Each with another text, as requests that are alike share calls. */
+/** Sends a request with a text of its own, because equal requests share calls. */
 function post({ kind, path, body }: Kind, account: TestAccount, model: string, signal?: AbortSignal) {
-  const input = kind === 'embedding' ? { input: `fox ${(asked += 1)}` } : {};
+  const input = kind === 'embedding' ? { input: `fox ${(textNumber += 1)}` } : {};
   return fetch(`${stack.url}${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
@@ -63,84 +65,99 @@ function post({ kind, path, body }: Kind, account: TestAccount, model: string, s
   });
 }
 
-async function ask(kind: Kind, account: TestAccount, model: string): Promise<number> {
+async function send(kind: Kind, account: TestAccount, model: string): Promise<number> {
   const response = await post(kind, account, model);
   await response.arrayBuffer();
   return response.status;
 }
 
-/** In rounds: embeddings that come together would be one job. */
-async function askMany(kind: Kind, account: TestAccount, model: string): Promise<Promise<number>[]> {
-  const answers: Promise<number>[] = [];
-  for (let i = 0; i < kind.many; i++) {
-    answers.push(ask(kind, account, model));
+/** Sends requests in rounds, because embeddings that arrive together would be one job. */
+async function sendMany(kind: Kind, account: TestAccount, model: string): Promise<Promise<number>[]> {
+  const statusPromises: Promise<number>[] = [];
+  for (let i = 0; i < kind.requestCount; i++) {
+    statusPromises.push(send(kind, account, model));
     if (kind.kind === 'embedding' && i % 4 === 0) await stack.redis.ping();
   }
-  return answers;
+  return statusPromises;
 }
 
 for (const one of kinds) {
   const { kind, more } = one;
-  test.serial(`however many ${kind} requests of an account wait for a slow vendor, others run`, async (t) => {
-    const [many, other] = [await stack.createAccount(), await stack.createAccount()];
-    const held = vendor.hold(`slow-${kind}`);
-    const answers = await askMany(one, many, `slow-${kind}`);
-    await waitFor('its calls', () => held.waiting === 2);
-    await waitFor('its requests', async () => (await findReservations(stack, many.id)).length === one.many);
-    t.is(await ask(one, other, `fast-${kind}`), 200);
-    // Some of these go the way of bulk, of whose runs the other account has half.
-    const statuses = await Promise.all(Array.from({ length: more }, () => ask(one, other, `fast-${kind}`)));
-    t.true(statuses.every((status) => status === 200));
-    t.is(held.waiting, 2, 'none of the others has ended meanwhile');
-    held.end();
-    t.true((await Promise.all(answers)).every((status) => status === 200));
-  });
+  test.serial(
+    `however many ${kind} requests of an account wait for a slow vendor, those of other accounts run`,
+    async (t) => {
+      const [heavy, other] = [await stack.createAccount(), await stack.createAccount()];
+      const vendorHold = vendor.hold(`slow-${kind}`);
+      const statusPromises = await sendMany(one, heavy, `slow-${kind}`);
+      await waitFor('its vendor calls', () => vendorHold.waiting === 2);
+      await waitFor(
+        'its reservations',
+        async () => (await findReservations(stack, heavy.id)).length === one.requestCount,
+      );
+      t.is(await send(one, other, `fast-${kind}`), 200);
+      // Some of these take bulk slots, half of which belong to the other account.
+      const statuses = await Promise.all(
+        Array.from({ length: more }, () => send(one, other, `fast-${kind}`)),
+      );
+      t.true(statuses.every((status) => status === 200));
+      t.is(vendorHold.waiting, 2, 'none of the first account’s calls has ended');
+      vendorHold.end();
+      t.true((await Promise.all(statusPromises)).every((status) => status === 200));
+    },
+  );
 
   test.serial(
-    `an account that leaves its ${kind} requests once they run holds no more than its share`,
+    `an account that disconnects from running ${kind} requests does not hold more than its share`,
     async (t) => {
-      const [many, other] = [await stack.createAccount(), await stack.createAccount()];
-      const held = vendor.hold(`wide-${kind}`);
+      const [heavy, other] = [await stack.createAccount(), await stack.createAccount()];
+      const vendorHold = vendor.hold(`wide-${kind}`);
       const countBulk = (): Promise<number> => stack.redis.llen(`{bull}:${kind}-bulk:active`);
-      // More than the quick runs for images of the worker, were they all to go there; else its share of those for bulk, with
-      // however many before it.
+      // For chats: more calls than a worker has quick slots for images. For the others: the account's share of the
+      // bulk slots, regardless of how many requests ran on other slots before.
       const hasMany = async (): Promise<boolean> =>
-        kind === 'chat' ? held.waiting >= 70 : (await countBulk()) >= shareOfBulk;
-      // One at a time, as embeddings that come together are one run: each has a run and its call when its caller leaves.
-      let left = 0;
+        kind === 'chat' ? vendorHold.waiting >= 70 : (await countBulk()) >= bulkShare;
+      // One at a time, because embeddings that arrive together are one job: each has a slot and a vendor call
+      // before its caller disconnects.
+      let disconnected = 0;
       while (!(await hasMany())) {
-        const leave = new AbortController();
-        const request = post(one, many, `wide-${kind}`, leave.signal).catch(() => null);
-        left += 1;
-        await waitFor('its call', () => held.waiting === left);
-        leave.abort();
+        const client = new AbortController();
+        const request = post(one, heavy, `wide-${kind}`, client.signal).catch(() => null);
+        disconnected += 1;
+        await waitFor('its vendor call', () => vendorHold.waiting === disconnected);
+        client.abort();
         await request;
       }
-      t.log(`${left} calls are under way for callers who left`);
-      const answers = Array.from({ length: 8 }, () => ask(one, many, `wide-${kind}`));
-      t.is(await ask(one, other, `fast-${kind}`), 200);
-      if (kind !== 'chat') t.is(await countBulk(), shareOfBulk, 'those whose callers left count');
-      held.end();
-      t.true((await Promise.all(answers)).every((status) => status === 200));
-      await waitForNoReservation(stack, many.id);
+      t.log(`${disconnected} calls are in flight for disconnected callers`);
+      const statusPromises = Array.from({ length: 8 }, () => send(one, heavy, `wide-${kind}`));
+      t.is(await send(one, other, `fast-${kind}`), 200);
+      if (kind !== 'chat') t.is(await countBulk(), bulkShare, 'requests of disconnected callers count');
+      vendorHold.end();
+      t.true((await Promise.all(statusPromises)).every((status) => status === 200));
+      await waitForNoReservation(stack, heavy.id);
     },
   );
 }
 
 test.serial(
-  'a chat that waits for its share says its place, and gives back what it holds when its caller leaves',
+  'a chat that waits for its share reports its position, and frees its reservation when its caller disconnects',
   async (t) => {
     const kind = kinds[2]!;
-    const many = await stack.createAccount();
-    const held = vendor.hold('slow-chat');
-    const answers = await askMany(kind, many, 'slow-chat');
-    await waitFor('its requests', async () => (await findReservations(stack, many.id)).length === kind.many);
-    const last = startChat(stack, many.apiKey, { model: 'slow-chat', stream: true });
+    const heavy = await stack.createAccount();
+    const vendorHold = vendor.hold('slow-chat');
+    const statusPromises = await sendMany(kind, heavy, 'slow-chat');
+    await waitFor(
+      'its reservations',
+      async () => (await findReservations(stack, heavy.id)).length === kind.requestCount,
+    );
+    const last = startChat(stack, heavy.apiKey, { model: 'slow-chat', stream: true });
     await last.readUntil(': queued position=');
-    t.is((await findReservations(stack, many.id)).length, kind.many + 1);
+    t.is((await findReservations(stack, heavy.id)).length, kind.requestCount + 1);
     last.leave();
-    await waitFor('its release', async () => (await findReservations(stack, many.id)).length === kind.many);
-    held.end();
-    t.true((await Promise.all(answers)).every((status) => status === 200));
+    await waitFor(
+      'its reservation to be released',
+      async () => (await findReservations(stack, heavy.id)).length === kind.requestCount,
+    );
+    vendorHold.end();
+    t.true((await Promise.all(statusPromises)).every((status) => status === 200));
   },
 );

@@ -4,7 +4,10 @@ import { startEndlessVendor, type EndlessVendor } from '../support/endless-vendo
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
-/** Slots of a route are shared by accounts: what one of them holds and does not use goes to one that waits. */
+/**
+ * The slots of a route are shared by accounts: a slot that one account holds but does not use goes to another that
+ * waits.
+ */
 
 const slots = 3;
 
@@ -30,7 +33,7 @@ test.after.always(async () => {
 
 const messages = [{ role: 'user', content: 'Hello' }];
 
-/** Opens a stream and never reads it. Resolves with its id, which comes with the head. */
+/** Opens a stream and never reads it. Resolves with its id, which arrives with the headers. */
 async function openUnread({ apiKey }: TestAccount): Promise<{ id: string; request: ClientRequest }> {
   const body = JSON.stringify({ model: 'endless', stream: true, max_tokens: 5_000_000, messages });
   return await new Promise((resolve, reject) => {
@@ -50,20 +53,20 @@ async function openUnread({ apiKey }: TestAccount): Promise<{ id: string; reques
   });
 }
 
-test('streams that nobody reads give their slots to another account that waits, and are charged', async (t) => {
+test('unread streams give up their slots to another account that waits, and are charged', async (t) => {
   const hoarder = await stack.createAccount();
   const caller = await stack.createAccount();
   const unread = await Promise.all(Array.from({ length: slots }, () => openUnread(hoarder)));
   await vendor.blocked;
   const startedAtMs = performance.now();
-  const answer = await stack.post('/v1/chat/completions', caller.apiKey, {
+  const response = await stack.post('/v1/chat/completions', caller.apiKey, {
     model: 'short',
     stream: true,
     messages,
   });
-  t.is(answer.status, 200);
-  t.regex(await answer.text(), /hello/);
-  // The half minute that a caller has who keeps nobody waiting.
+  t.is(response.status, 200);
+  t.regex(await response.text(), /hello/);
+  // Less than the 30 seconds that an unread stream gets while no other account waits.
   t.true(performance.now() - startedAtMs < 20_000);
   const rows = await Promise.race(unread.map(async ({ id }) => await findRow(stack, id)));
   t.is(rows.responseCode, 499);

@@ -11,23 +11,23 @@ import { testWithOwn } from '../support/own-stores.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** The public figures: how the models do, what was done in a day, where the service is. No key needed. */
+/** Public statistics without a key: model status, the summary of a day, and the list of servers. */
 
-/** So long a step that no test sees its end, and so short a one that every reading is new. */
-const endlessMs = 1_000 * 365 * 86_400_000;
-const noneMs = 1;
+/** A step so long that no test sees its end, and one so short that every read is fresh. */
+const longestStepMs = 1_000 * 365 * 86_400_000;
+const shortestStepMs = 1;
 
 type Statuses = Readonly<Record<string, ModelStatus>>;
 
 async function read<T>(url: string, path: string): Promise<T> {
   const response = await fetch(`${url}${path}`);
-  if (response.status !== 200) throw new Error(`${path} answered ${response.status}`);
+  if (response.status !== 200) throw new Error(`${path} returned ${response.status}`);
   return (await response.json()) as T;
 }
 const readStatuses = (url: string): Promise<Statuses> => read(url, '/v1/models/status');
 const readSummary = (url: string): Promise<LogsSummary> => read(url, '/v1/logs/summary');
 
-/** Traffic that was recorded, without its having been. */
+/** Records traffic without sending it. */
 async function record(stack: TestStack, model: string, succeeded: number, failed: number): Promise<void> {
   const sums = new TrafficSums();
   for (let i = 0; i < succeeded + failed; i++) {
@@ -51,7 +51,7 @@ async function useVendor(t: ExecutionContext): Promise<VendorSimulator> {
   return vendor;
 }
 
-/** The vendor takes a while, so that it took more than no milliseconds. */
+/** The vendor is slow enough that each call takes more than zero milliseconds. */
 const catalogOf = ({ url }: VendorSimulator): string => `
 upstreams:
   vendor: { kind: openai, baseUrl: "${url}/v1", apiKeys: [vendor-key] }
@@ -66,9 +66,9 @@ models:
   - { id: keyless, type: chat, context: 8192, pricing: { prompt: 1 }, routes: [{ upstream: keyless }] }
 `;
 
-test('requests of every kind are counted as they went, within seconds', async (t) => {
+test('requests of every kind are counted by their outcome, within seconds', async (t) => {
   const vendor = await useVendor(t);
-  const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: noneMs } });
+  const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: shortestStepMs } });
   const { apiKey } = await stack.createAccount();
   const messages = [{ role: 'user', content: 'hi' }];
   const calls = [
@@ -82,7 +82,7 @@ test('requests of every kind are counted as they went, within seconds', async (t
       status: 200,
     },
   ];
-  const answers = await Promise.all(
+  const outcomes = await Promise.all(
     calls.flatMap(({ path, body, status }) =>
       Array.from({ length: 5 }, async () => {
         const response = await stack.post(path, apiKey, body);
@@ -91,17 +91,17 @@ test('requests of every kind are counted as they went, within seconds', async (t
       }),
     ),
   );
-  t.deepEqual(new Set(answers), new Set([true]));
-  // These reach no model, and are nobody's figures.
+  t.deepEqual(new Set(outcomes), new Set([true]));
+  // These do not reach a model, and are not counted.
   t.is((await stack.post('/v1/chat/completions', null, { model: 'talk', messages })).status, 401);
   t.is((await stack.post('/v1/chat/completions', apiKey, { model: 'talk' })).status, 422);
 
-  const summary = await waitFor('all to be counted', async () => {
+  const summary = await waitFor('all requests to be counted', async () => {
     const now = await readSummary(stack.url);
     return now.total_requests >= 25 && now;
   });
   const rows = stack.mongo.db.collection<{ promptTokens: number; completionTokens: number }>('request_logs');
-  await waitFor('the rows', async () => (await rows.countDocuments({})) === 25);
+  await waitFor('the log rows', async () => (await rows.countDocuments({})) === 25);
   const tokens = (await rows.find({}).toArray()).reduce(
     (sum, row) => sum + row.promptTokens + row.completionTokens,
     0,
@@ -134,22 +134,22 @@ test('requests of every kind are counted as they went, within seconds', async (t
     t.deepEqual({ message, rate, rest }, { message: 'Good', rate: 100, rest: {} });
     t.true(art! > 0 && Number.isInteger(Math.round(art! * 1e9) / 1e6), `${id} took ${art} s`);
     if (id === 'pictures') t.is(tps, undefined);
-    else t.true(tps! > 0, `${id} gave ${tps} tokens a second`);
+    else t.true(tps! > 0, `${id} had ${tps} tokens per second`);
   }
 });
 
-test('a caller who left is a request, and says nothing about the model', async (t) => {
+test('a disconnected request counts as a request, but not for the status of the model', async (t) => {
   const vendor = await useVendor(t);
-  const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: noneMs } });
+  const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: shortestStepMs } });
   const { apiKey } = await stack.createAccount();
   const caller = new AbortController();
-  const answer = await fetch(`${stack.url}/v1/chat/completions`, {
+  const response = await fetch(`${stack.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
     body: JSON.stringify({ model: 'dripping', stream: true, messages: [{ role: 'user', content: 'hi' }] }),
     signal: caller.signal,
   });
-  await answer.body!.getReader().read();
+  await response.body!.getReader().read();
   caller.abort();
   const summary = await waitFor('the request to be counted', async () => {
     const now = await readSummary(stack.url);
@@ -158,14 +158,17 @@ test('a caller who left is a request, and says nothing about the model', async (
   t.like(summary, { total_requests: 1, success_rate: 0 });
   t.is((await readStatuses(stack.url))['dripping']?.message, 'Not enough data');
   await record(stack, 'dripping', 5, 0);
-  await waitFor('the others to be counted', async () => (await readSummary(stack.url)).total_requests === 6);
+  await waitFor(
+    'the other requests to be counted',
+    async () => (await readSummary(stack.url)).total_requests === 6,
+  );
   t.is((await readSummary(stack.url)).success_rate, 100);
   await waitFor('the model to be good', async () => {
     return (await readStatuses(stack.url))['dripping']?.message === 'Good';
   });
 });
 
-test('the message is the one of the rate, at its bounds too', async (t) => {
+test('the status message matches the success rate, including at its boundaries', async (t) => {
   const cases = [
     [91, 9, 91, 'Good'],
     [9, 1, 90, 'Normal'],
@@ -202,8 +205,8 @@ test('the message is the one of the rate, at its bounds too', async (t) => {
   );
 });
 
-test('servers agree and stay with their figures until the step ends; a model that is turned off shows at once', async (t) => {
-  const options = { statsStepMs: endlessMs };
+test('servers agree and keep their statistics until the step ends, but a disabled model shows immediately', async (t) => {
+  const options = { statsStepMs: longestStepMs };
   const stack = await useStack(t, { workers: [], api: options });
   const other = await startApi(stack.config, stack.env, stack.log, options);
   t.teardown(() => other.stop());
@@ -220,7 +223,7 @@ test('servers agree and stay with their figures until the step ends; a model tha
   await stack.redis.sadd(redisKeys.disabledModels, 'demo-echo');
   await publishInvalidation(stack.redis, { kind: 'models' });
   for (const url of [stack.url, other.url]) {
-    const statuses = await waitFor('the switch', async () => {
+    const statuses = await waitFor('the model to be disabled', async () => {
       const now = await readStatuses(url);
       return now['demo-echo']?.message === 'Disabled' && now;
     });
@@ -228,7 +231,7 @@ test('servers agree and stay with their figures until the step ends; a model tha
   }
 });
 
-test('caches on the way may keep the figures for what is left of the step', async (t) => {
+test('caches may keep the statistics for the rest of the step', async (t) => {
   const stack = await useStack(t, { workers: [] });
   for (const path of ['/v1/models/status', '/v1/logs/summary']) {
     const response = await fetch(`${stack.url}${path}`);
@@ -239,9 +242,9 @@ test('caches on the way may keep the figures for what is left of the step', asyn
 });
 
 testWithOwn('Redis')(
-  'the last known figures survive an outage of Redis; where none are known the answer is a 503',
+  'the last known statistics survive an outage of Redis, and without known ones the response is a 503',
   async (t) => {
-    const options = { statsStepMs: noneMs };
+    const options = { statsStepMs: shortestStepMs };
     const stack = await useStack(t, { workers: [], durableRedis: true, api: options });
     const other = await startApi(stack.config, stack.env, stack.log, options);
     t.teardown(() => other.stop());
@@ -262,7 +265,7 @@ testWithOwn('Redis')(
     await waitFor('Redis to be back', async () => (await stack.redis.ping().catch(() => null)) === 'PONG');
     await record(stack, 'demo-echo', 0, 5);
     for (const url of [stack.url, other.url]) {
-      await waitFor('figures that know both', async () => {
+      await waitFor('statistics that include both records', async () => {
         const response = await fetch(`${url}/v1/models/status`);
         const now = (await response.json()) as Statuses;
         return response.status === 200 && now['demo-echo']?.success_rate === 50;
@@ -271,19 +274,19 @@ testWithOwn('Redis')(
   },
 );
 
-test('the servers are those that are set, in the form that clients take', async (t) => {
-  const alone = await useStack(t, { workers: [] });
+test('the list of servers reflects the configuration, in the format that clients expect', async (t) => {
+  const standalone = await useStack(t, { workers: [] });
   const describe = (url: string): object => ({
     base_url: `${url}/v1`,
     health_url: `${url}/v1/health`,
     server_url: url,
   });
-  const [main, ...more] = await read<Record<string, string>[]>(alone.url, '/v1/servers');
+  const [main, ...more] = await read<Record<string, string>[]>(standalone.url, '/v1/servers');
   t.deepEqual(more, []);
-  t.like(main, { name: 'main', ...describe(alone.url) });
+  t.like(main, { name: 'main', ...describe(standalone.url) });
   t.is((await fetch(main!['health_url']!)).status, 200);
 
-  const named = await useStack(t, {
+  const configured = await useStack(t, {
     workers: [],
     env: {
       PUBLIC_URL: 'https://api.example.com/v1/',
@@ -291,7 +294,7 @@ test('the servers are those that are set, in the form that clients take', async 
       DIRECT_URL: 'http://direct.example.com:8080/gateway/v1',
     },
   });
-  const servers = await read<Record<string, string>[]>(named.url, '/v1/servers');
+  const servers = await read<Record<string, string>[]>(configured.url, '/v1/servers');
   t.is(servers.length, 3);
   t.like(servers[0], { name: 'main', ...describe('https://api.example.com') });
   t.like(servers[1], { name: 'backup', ...describe('https://backup.example.com') });

@@ -12,7 +12,7 @@ import { waitFor } from '../support/wait-for.ts';
 let stack: TestStack;
 let objects: ObjectStore;
 let checker: DescriptionChecker;
-/** More than three ranges of the store. */
+/** Larger than three ranges of the object store. */
 const bytes = randomBytes(1_700_000);
 let link: string;
 
@@ -22,24 +22,24 @@ test.before(async () => {
   await objects.prepareBucket();
   const description = await fetch(`${stack.url}/v1/openapi.json`);
   checker = new DescriptionChecker((await description.json()) as Description);
-  link = await keep(createFileKey('image/png'));
+  link = await store(createFileKey('image/png'));
 });
 test.after.always(async () => {
   objects?.close();
   await stack?.close();
 });
 
-async function keep(key: string, content: Buffer = bytes): Promise<string> {
+async function store(key: string, content: Buffer = bytes): Promise<string> {
   await objects.put(key, content, 'image/png');
   return `${stack.url}/files/${key.slice(key.lastIndexOf('/') + 1)}`;
 }
 
-const ask = (headers: Record<string, string> = {}, method = 'GET', url = link): Promise<Response> =>
+const fetchLink = (headers: Record<string, string> = {}, method = 'GET', url = link): Promise<Response> =>
   fetch(url, { method, headers });
 
-const read = async (answer: Response): Promise<Buffer> => Buffer.from(await answer.arrayBuffer());
+const read = async (response: Response): Promise<Buffer> => Buffer.from(await response.arrayBuffer());
 
-/** What the answer is told by: the same for the whole file, a part of it, HEAD and 304. */
+/** Checks the headers that are the same for the whole file, a range of it, HEAD and 304. */
 function checkHeaders(t: ExecutionContext, { headers }: Response): void {
   t.is(headers.get('accept-ranges'), 'bytes');
   t.regex(headers.get('etag') ?? '', /^"[\w-]{22}"$/);
@@ -50,14 +50,14 @@ function checkHeaders(t: ExecutionContext, { headers }: Response): void {
   t.is(headers.get('content-security-policy'), "default-src 'none'");
 }
 
-test('a link serves the whole file, and HEAD says the same without it', async (t) => {
-  const whole = await ask();
+test('a link serves the whole file, and HEAD returns the same headers without it', async (t) => {
+  const whole = await fetchLink();
   t.is(whole.status, 200);
   checkHeaders(t, whole);
   t.is(whole.headers.get('content-type'), 'image/png');
   t.true((await read(whole)).equals(bytes));
-  // Of HEAD a range is not asked for.
-  const head = await ask({ range: 'bytes=0-9' }, 'HEAD');
+  // A range is ignored for HEAD.
+  const head = await fetchLink({ range: 'bytes=0-9' }, 'HEAD');
   t.is(head.status, 200);
   checkHeaders(t, head);
   t.is(head.headers.get('content-length'), String(bytes.length));
@@ -65,7 +65,7 @@ test('a link serves the whole file, and HEAD says the same without it', async (t
   t.is(head.headers.get('etag'), whole.headers.get('etag'));
 });
 
-test('one range is a 206 of exactly these bytes', async (t) => {
+test('a single range is a 206 with exactly these bytes', async (t) => {
   const size = bytes.length;
   const ranges: readonly [string, number, number][] = [
     ['bytes=0-0', 0, 1],
@@ -76,37 +76,37 @@ test('one range is a 206 of exactly these bytes', async (t) => {
     ['bytes=-9999999', 0, size],
   ];
   for (const [range, from, end] of ranges) {
-    const answer = await ask({ range });
-    t.is(answer.status, 206, range);
-    checkHeaders(t, answer);
-    t.is(answer.headers.get('content-range'), `bytes ${from}-${end - 1}/${size}`);
-    t.is(answer.headers.get('content-length'), String(end - from));
-    t.deepEqual(await checker.findFaults('/files/{name}', 'get', answer.clone()), []);
-    t.true((await read(answer)).equals(bytes.subarray(from, end)), range);
+    const response = await fetchLink({ range });
+    t.is(response.status, 206, range);
+    checkHeaders(t, response);
+    t.is(response.headers.get('content-range'), `bytes ${from}-${end - 1}/${size}`);
+    t.is(response.headers.get('content-length'), String(end - from));
+    t.deepEqual(await checker.findFaults('/files/{name}', 'get', response.clone()), []);
+    t.true((await read(response)).equals(bytes.subarray(from, end)), range);
   }
 });
 
-test('several ranges, and what is no range, are answered by the whole file', async (t) => {
+test('several ranges or an invalid range return the whole file', async (t) => {
   for (const range of ['bytes=0-1,5-6', 'bytes=9-1', 'pages=1-2']) {
-    const answer = await ask({ range });
-    t.is(answer.status, 200, range);
-    t.false(answer.headers.has('content-range'));
-    t.is((await read(answer)).length, bytes.length);
+    const response = await fetchLink({ range });
+    t.is(response.status, 200, range);
+    t.false(response.headers.has('content-range'));
+    t.is((await read(response)).length, bytes.length);
   }
 });
 
-test('a range behind the end is a 416 that tells the length', async (t) => {
+test('a range beyond the end is a 416 with the length', async (t) => {
   for (const range of [`bytes=${bytes.length}-`, 'bytes=-0', 'bytes=99999999999999999999-']) {
-    const answer = await ask({ range });
-    t.is(answer.status, 416, range);
-    t.is(answer.headers.get('content-range'), `bytes */${bytes.length}`);
-    t.is(answer.headers.get('cache-control'), 'no-store');
-    t.deepEqual(await checker.findFaults('/files/{name}', 'get', answer), []);
+    const response = await fetchLink({ range });
+    t.is(response.status, 416, range);
+    t.is(response.headers.get('content-range'), `bytes */${bytes.length}`);
+    t.is(response.headers.get('cache-control'), 'no-store');
+    t.deepEqual(await checker.findFaults('/files/{name}', 'get', response), []);
   }
 });
 
-test('a caller who has the file is told so by a 304, and one who asks for another version by a 412', async (t) => {
-  const first = await ask({}, 'HEAD');
+test('a client that has the file gets a 304, and one that expects another version gets a 412', async (t) => {
+  const first = await fetchLink({}, 'HEAD');
   const etag = first.headers.get('etag')!;
   const lastModified = first.headers.get('last-modified')!;
   const unchanged = [
@@ -116,91 +116,96 @@ test('a caller who has the file is told so by a 304, and one who asks for anothe
   ];
   for (const headers of unchanged) {
     for (const method of ['GET', 'HEAD']) {
-      const answer = await ask(headers, method);
-      t.is(answer.status, 304, JSON.stringify(headers));
-      checkHeaders(t, answer);
-      t.false(answer.headers.has('content-range'));
-      t.deepEqual(await checker.findFaults('/files/{name}', 'get', answer), []);
+      const response = await fetchLink(headers, method);
+      t.is(response.status, 304, JSON.stringify(headers));
+      checkHeaders(t, response);
+      t.false(response.headers.has('content-range'));
+      t.deepEqual(await checker.findFaults('/files/{name}', 'get', response), []);
     }
   }
-  const failed = await ask({ 'if-match': '"x"' });
+  const failed = await fetchLink({ 'if-match': '"x"' });
   t.is(failed.status, 412);
   t.deepEqual(await checker.findFaults('/files/{name}', 'get', failed), []);
-  const changed = await ask({ 'if-none-match': '"x"', 'if-match': etag });
+  const changed = await fetchLink({ 'if-none-match': '"x"', 'if-match': etag });
   t.is(changed.status, 200);
   await changed.arrayBuffer();
 });
 
-test('a download goes on where it was cut if the file is still the same, else it begins anew', async (t) => {
-  const { headers } = await ask({}, 'HEAD');
+test('a download resumes if the file is unchanged, and otherwise starts over', async (t) => {
+  const { headers } = await fetchLink({}, 'HEAD');
   for (const validator of [headers.get('etag')!, headers.get('last-modified')!]) {
-    const rest = await ask({ range: 'bytes=1699990-', 'if-range': validator });
+    const rest = await fetchLink({ range: 'bytes=1699990-', 'if-range': validator });
     t.is(rest.status, 206);
     t.true((await read(rest)).equals(bytes.subarray(1_699_990)));
   }
   for (const validator of [`W/${headers.get('etag')}`, '"x"', 'Mon, 23 Nov 2020 12:00:00 GMT']) {
-    const whole = await ask({ range: 'bytes=1699990-', 'if-range': validator });
+    const whole = await fetchLink({ range: 'bytes=1699990-', 'if-range': validator });
     t.is(whole.status, 200);
     t.is((await read(whole)).length, bytes.length);
   }
 });
 
-test('a link ends with its 24 hours, and no cache keeps it for longer', async (t) => {
+test('a link expires after its 24 hours, and no cache keeps it longer', async (t) => {
   const aged = (ageMs: number): Promise<string> =>
-    keep(createFileKey('image/png', Date.now() - ageMs), Buffer.from('a picture'));
+    store(createFileKey('image/png', Date.now() - ageMs), Buffer.from('a picture'));
   const old = await aged(fileLifetimeMs - 100_000);
-  const answer = await ask({}, 'GET', old);
-  t.is((await read(answer)).toString(), 'a picture');
-  const maxAge = Number(/max-age=(\d+)/.exec(answer.headers.get('cache-control') ?? '')?.[1]);
+  const response = await fetchLink({}, 'GET', old);
+  t.is((await read(response)).toString(), 'a picture');
+  const maxAge = Number(/max-age=(\d+)/.exec(response.headers.get('cache-control') ?? '')?.[1]);
   t.true(maxAge > 0 && maxAge <= 100, String(maxAge));
-  const gone = await aged(fileLifetimeMs);
-  const validators = { 'if-none-match': `"${createHash('sha256').update(gone).digest('base64url')}", *` };
+  const expired = await aged(fileLifetimeMs);
+  const validators = {
+    'if-none-match': `"${createHash('sha256').update(expired).digest('base64url')}", *`,
+  };
   for (const [headers, method] of [
     [{}, 'GET'],
     [{}, 'HEAD'],
     [{ range: 'bytes=0-1' }, 'GET'],
     [validators, 'GET'],
   ] as const) {
-    const refused = await ask(headers, method, gone);
-    t.is(refused.status, 404);
-    t.is(refused.headers.get('cache-control'), 'no-store');
-    await refused.arrayBuffer();
+    const notFound = await fetchLink(headers, method, expired);
+    t.is(notFound.status, 404);
+    t.is(notFound.headers.get('cache-control'), 'no-store');
+    await notFound.arrayBuffer();
   }
 });
 
-test('a name that nothing is kept under is a 404, whatever it is asked for', async (t) => {
-  const none = `${stack.url}/${createFileKey('image/png')}`;
+test('an unknown name is a 404, whatever the headers', async (t) => {
+  const unknownLink = `${stack.url}/${createFileKey('image/png')}`;
   for (const headers of [{}, { range: 'bytes=5-' }, { range: 'bytes=-5' }, { 'if-none-match': '*' }]) {
-    const answer = await ask(headers, 'GET', none);
-    t.is(answer.status, 404, JSON.stringify(headers));
-    await answer.arrayBuffer();
+    const response = await fetchLink(headers, 'GET', unknownLink);
+    t.is(response.status, 404, JSON.stringify(headers));
+    await response.arrayBuffer();
   }
 });
 
-test('a link of the former kind works until its 24 hours are over', async (t) => {
-  const former = await keep(`${randomBytes(32).toString('base64url')}.png`);
-  const answer = await ask({ range: 'bytes=-10' }, 'GET', former);
-  t.is(answer.status, 206);
-  checkHeaders(t, answer);
-  t.true((await read(answer)).equals(bytes.subarray(-10)));
+test('a link in the former format works until its 24 hours have passed', async (t) => {
+  const former = await store(`${randomBytes(32).toString('base64url')}.png`);
+  const response = await fetchLink({ range: 'bytes=-10' }, 'GET', former);
+  t.is(response.status, 206);
+  checkHeaders(t, response);
+  t.true((await read(response)).equals(bytes.subarray(-10)));
 });
 
-test('a worker deletes the images whose day is over, and no others', async (t) => {
-  const due = createFileKey('image/png', Date.now() - fileLifetimeMs);
-  await keep(due, Buffer.from('a picture'));
+test('a worker deletes expired images, and no others', async (t) => {
+  const expired = createFileKey('image/png', Date.now() - fileLifetimeMs);
+  await store(expired, Buffer.from('a picture'));
   await stack.startWorker();
   const { signal } = new AbortController();
-  await waitFor('the deletion', async () => !(await objects.list('files/', 1_000, '', signal)).includes(due));
-  const young = await ask({}, 'HEAD');
-  t.is(young.status, 200);
+  await waitFor(
+    'the deletion',
+    async () => !(await objects.list('files/', 1_000, '', signal)).includes(expired),
+  );
+  const fresh = await fetchLink({}, 'HEAD');
+  t.is(fresh.status, 200);
 });
 
-test('a page of another origin may read a part of a file and where it lies', async (t) => {
-  const answer = await ask({ origin: 'https://app.example', range: 'bytes=0-1' });
-  t.is(answer.status, 206);
-  t.is(answer.headers.get('access-control-allow-origin'), '*');
-  const exposed = answer.headers.get('access-control-expose-headers')?.split(',') ?? [];
+test('a page of another origin may read a range of a file and its position', async (t) => {
+  const response = await fetchLink({ origin: 'https://app.example', range: 'bytes=0-1' });
+  t.is(response.status, 206);
+  t.is(response.headers.get('access-control-allow-origin'), '*');
+  const exposed = response.headers.get('access-control-expose-headers')?.split(',') ?? [];
   for (const name of ['content-range', 'accept-ranges', 'content-disposition', 'etag'])
     t.true(exposed.includes(name), name);
-  await answer.arrayBuffer();
+  await response.arrayBuffer();
 });

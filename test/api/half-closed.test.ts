@@ -6,7 +6,9 @@ import type { RawResponse } from '../support/raw-response.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Callers who close their side once they have asked, as `nc -N` and some proxies do, and wait for the answer. */
+/**
+ * Clients that close their side after the request, as `nc -N` and some proxies do, and wait for the response.
+ */
 
 let stack: TestStack;
 let vendor: VendorSimulator;
@@ -43,8 +45,8 @@ function createChat(model: string, more: object = {}, version = '1.1'): string {
   );
 }
 
-/** The answer, behind interim responses that any client passes over. */
-function findAnswer(t: ExecutionContext, responses: readonly RawResponse[]): RawResponse {
+/** Returns the response, without the interim responses before it, which every client skips. */
+function findFinal(t: ExecutionContext, responses: readonly RawResponse[]): RawResponse {
   const final = responses.filter(({ status }) => status !== 100);
   t.is(final.length, 1);
   t.is(responses.at(-1), final[0]);
@@ -53,7 +55,7 @@ function findAnswer(t: ExecutionContext, responses: readonly RawResponse[]): Raw
   return final[0]!;
 }
 
-test('pages, reads and errors are answered in full', async (t) => {
+test('pages, reads and errors get a full response', async (t) => {
   const key = `authorization: Bearer ${account.apiKey}\r\n`;
   for (const [line, status] of [
     ['GET /v1/models', 200],
@@ -64,14 +66,14 @@ test('pages, reads and errors are answered in full', async (t) => {
   ] as const) {
     for (const version of ['1.0', '1.1']) {
       const request = `${line} HTTP/${version}\r\nhost: gateway\r\n${key}\r\n`;
-      const answer = findAnswer(t, await sendRaw(stack.url, request, { halfClose: true }));
-      t.is(answer.status, status, line);
-      t.notThrows(() => JSON.parse(answer.body) as unknown, line);
+      const response = findFinal(t, await sendRaw(stack.url, request, { halfClose: true }));
+      t.is(response.status, status, line);
+      t.notThrows(() => JSON.parse(response.body) as unknown, line);
     }
   }
 });
 
-test('requests that were pipelined are all answered', async (t) => {
+test('pipelined requests all get a response', async (t) => {
   const request = 'GET /v1/models HTTP/1.1\r\nhost: gateway\r\n\r\n';
   const responses = await sendRaw(stack.url, request.repeat(3), { halfClose: true });
   t.deepEqual(
@@ -81,43 +83,43 @@ test('requests that were pipelined are all answered', async (t) => {
 });
 
 for (const stream of [false, true]) {
-  test(`a chat is answered however long it takes, ${stream ? 'streamed' : 'whole'}`, async (t) => {
+  test(`a chat gets its response however long it takes, ${stream ? 'streamed' : 'not streamed'}`, async (t) => {
     const model = stream ? 'streamed' : 'whole';
-    const held = vendor.hold(model);
+    const vendorHold = vendor.hold(model);
     const caller = await openRaw(stack.url);
     caller.socket.end(createChat(model, { stream }));
     const countInterim = (): number => caller.seen().split('100 Continue').length - 1;
-    await waitFor('the last of the probes', () => countInterim() === 5 && held.waiting === 1);
-    held.end();
-    const answer = findAnswer(t, await caller.responses());
-    t.is(answer.status, 200);
-    t.true(answer.body.includes(stream ? 'data: [DONE]' : '"finish_reason":"stop"'));
+    await waitFor('the last of the probes', () => countInterim() === 5 && vendorHold.waiting === 1);
+    vendorHold.end();
+    const response = findFinal(t, await caller.responses());
+    t.is(response.status, 200);
+    t.true(response.body.includes(stream ? 'data: [DONE]' : '"finish_reason":"stop"'));
   });
 }
 
-test('a stream that has begun is answered to its end', async (t) => {
+test('a stream that has started continues to its end', async (t) => {
   const { socket, responses } = await openRaw(stack.url);
   socket.write(createChat('begun', { stream: true }));
   socket.once('data', () => socket.end());
-  const [answer, ...more] = await responses();
+  const [response, ...more] = await responses();
   t.deepEqual(more, []);
-  t.is(answer?.status, 200);
-  t.true(answer!.body.trimEnd().endsWith('data: [DONE]'));
+  t.is(response?.status, 200);
+  t.true(response!.body.trimEnd().endsWith('data: [DONE]'));
 });
 
 for (const [name, model, version] of [
-  ['a caller who has gone is noticed before the answer begins', 'left', '1.1'],
-  ['a caller of HTTP/1.0 counts as gone where the answer takes its time', 'old', '1.0'],
+  ['a disconnected client is noticed before the response starts', 'left', '1.1'],
+  ['an HTTP/1.0 client counts as disconnected if the response takes a while', 'old', '1.0'],
 ] as const) {
   test(name, async (t) => {
-    const held = vendor.hold(model);
-    t.teardown(() => held.end());
+    const vendorHold = vendor.hold(model);
+    t.teardown(() => vendorHold.end());
     const { socket } = await openRaw(stack.url);
     socket.write(createChat(model, { stream: true }, version));
-    await waitFor('the call', () => held.waiting === 1);
+    await waitFor('the vendor call', () => vendorHold.waiting === 1);
     if (version === '1.0') socket.end();
     else socket.destroy();
-    await waitFor('the vendor to be left', () => held.waiting === 0);
+    await waitFor('the vendor call to be aborted', () => vendorHold.waiting === 0);
     socket.destroy();
     await waitForNoReservation(stack, account.id);
     t.pass();

@@ -6,7 +6,7 @@ import { testWithOwn } from '../support/own-stores.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** The probe tells what works, and stays an answer when nothing does. */
+/** The health check reports what works, and responds even if nothing does. */
 
 interface Health {
   readonly status: string;
@@ -19,9 +19,9 @@ async function readHealth({ url }: TestStack): Promise<{ status: number; body: H
   return { status: response.status, body: (await response.json()) as Health };
 }
 
-test('a whole service is ok, and says its version', async (t) => {
+test('a healthy service is ok and reports its version', async (t) => {
   const stack = await useStack(t);
-  const { status, body } = await waitFor('the bucket to be made', async () => {
+  const { status, body } = await waitFor('the bucket to be created', async () => {
     const health = await readHealth(stack);
     return health.body.status === 'ok' && health;
   });
@@ -31,7 +31,7 @@ test('a whole service is ok, and says its version', async (t) => {
   t.deepEqual(body.checks, { redis: 'ok', mongodb: 'ok', s3: 'ok', workers: 'ok' });
 });
 
-test('without workers it is degraded, and not down', async (t) => {
+test('without workers the service is degraded, not down', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { status, body } = await readHealth(stack);
   t.is(status, 200);
@@ -41,30 +41,30 @@ test('without workers it is degraded, and not down', async (t) => {
 });
 
 testWithOwn('Redis')(
-  'a right that is taken from the workers is logged once, with what to do, and makes it degraded until it is given back',
+  'if the workers lose a Redis permission, that is logged once with what to do, and the service is degraded until the permission is back',
   async (t) => {
     const { log, lines } = captureLog();
     const stack = await useStack(t, { log });
     const { apiKey } = await stack.createAccount();
-    // Each take from the ready queue waits by this command; nothing else uses it.
+    // Each take from the ready queue waits with this command, which nothing else uses.
     await stack.redis.call('ACL', 'SETUSER', 'default', '-blmpop');
-    const ofChats = (): LogLine[] => lines.filter(({ part }) => part === 'taking chats');
-    const { status, body } = await waitFor('the probe to notice', async () => {
+    const takingChats = (): LogLine[] => lines.filter(({ part }) => part === 'taking chats');
+    const { status, body } = await waitFor('the health check to notice', async () => {
       const health = await readHealth(stack);
       return health.body.checks['workers'] === 'down' && health;
     });
     t.is(status, 200);
     t.is(body.status, 'degraded');
-    const [first] = ofChats();
+    const [first] = takingChats();
     t.is(first!['level'], 50);
     t.regex(
       String(first!['msg']),
       /^taking chats fails until this is mended: The user of REDIS_URL lacks a right .*docs\/deployment\.md.*NOPERM.*blmpop/,
     );
     await stack.redis.call('ACL', 'SETUSER', 'default', '+blmpop');
-    await waitFor('the probe to be well', async () => (await readHealth(stack)).body.status === 'ok');
+    await waitFor('the health check to be ok', async () => (await readHealth(stack)).body.status === 'ok');
     t.deepEqual(
-      ofChats().map(({ msg }) => msg),
+      takingChats().map(({ msg }) => msg),
       [first!['msg'], 'taking chats works again'],
     );
     const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
@@ -72,10 +72,10 @@ testWithOwn('Redis')(
   },
 );
 
-testWithOwn('MongoDB')('without MongoDB it is degraded, within seconds', async (t) => {
+testWithOwn('MongoDB')('without MongoDB the service is degraded within seconds', async (t) => {
   const stack = await useStack(t);
   await stack.stopMongo();
-  const { status, body } = await waitFor('the probe to notice', async () => {
+  const { status, body } = await waitFor('the health check to notice', async () => {
     const health = await readHealth(stack);
     return health.body.checks['mongodb'] === 'down' && health;
   });
@@ -85,14 +85,14 @@ testWithOwn('MongoDB')('without MongoDB it is degraded, within seconds', async (
 });
 
 testWithOwn('Redis')(
-  'without Redis it is down, a 503, and requests are refused meanwhile, with retry-after',
+  'without Redis the service is down with a 503, and requests are refused with retry-after',
   async (t) => {
     const stack = await useStack(t);
     const { apiKey } = await stack.createAccount();
     // The stack cannot be stopped while its worker waits for Redis.
     t.teardown(() => stack.restartRedis());
     await stack.killRedis();
-    const { status, body } = await waitFor('the probe to notice', async () => {
+    const { status, body } = await waitFor('the health check to notice', async () => {
       const health = await readHealth(stack);
       return health.status === 503 && health;
     });
@@ -106,21 +106,21 @@ testWithOwn('Redis')(
   },
 );
 
-test('a store that never answers is down, and is asked once for all who ask meanwhile', async (t) => {
-  let asked = 0;
+test('a store that does not respond is down, and concurrent health checks share one check of it', async (t) => {
+  let connections = 0;
   const silent = createServer((socket) => {
-    asked += 1;
+    connections += 1;
     t.teardown(() => socket.destroy());
   }).listen(0, '127.0.0.1');
   t.teardown(() => silent.close());
   await once(silent, 'listening');
   const { port } = silent.address() as AddressInfo;
-  // No workers, which would ask for their bucket.
+  // Without workers, which would call the store for their bucket.
   const stack = await useStack(t, { workers: [], env: { S3_ENDPOINT: `http://127.0.0.1:${port}` } });
-  const answers = await Promise.all(Array.from({ length: 20 }, () => readHealth(stack)));
-  for (const { body } of answers) {
+  const results = await Promise.all(Array.from({ length: 20 }, () => readHealth(stack)));
+  for (const { body } of results) {
     t.is(body.checks['s3'], 'down');
     t.is(body.checks['mongodb'], 'ok');
   }
-  t.is(asked, 1);
+  t.is(connections, 1);
 });

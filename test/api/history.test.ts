@@ -15,7 +15,7 @@ import { findRow } from '../support/observe.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What an account's holder reads of what it did: requests, refills, days. */
+/** What an account can read about its use: requests, refills and daily statistics. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -44,7 +44,7 @@ const get = <T>(apiKey: string, path: string) => callApi<T>(stack.url, apiKey, '
 const messages = [{ role: 'user', content: 'hello there' }];
 const hourMs = 60 * 60 * 1_000;
 
-/** Rows as the ledger writes them, the first of them the oldest. */
+/** Inserts rows as the ledger writes them, oldest first. */
 async function insertRows(
   accountId: string,
   count: number,
@@ -85,7 +85,7 @@ async function insertRows(
   await mongo.db.collection<RequestLogDocument>('request_logs').insertMany(rows);
 }
 
-test('a request is logged with every field, as its answer told it', async (t) => {
+test('a request is logged with every field, matching its response', async (t) => {
   const { apiKey } = await stack.createAccount();
   const response = await stack.post('/v1/chat/completions', apiKey, { model: 'chat', messages });
   const { usage } = (await response.json()) as { usage: Record<string, number> };
@@ -120,7 +120,7 @@ test('a request is logged with every field, as its answer told it', async (t) =>
   });
 });
 
-test('a failure tells its code and message; a free request and tokens of our own count are marked', async (t) => {
+test('a failure shows its code and message, and free requests and our own token counts are marked', async (t) => {
   const { apiKey } = await stack.createAccount({ freeRequests: 1 });
   for (const model of ['refusing', 'free-chat', 'unreported']) {
     const response = await stack.post('/v1/chat/completions', apiKey, { model, messages });
@@ -135,7 +135,7 @@ test('a failure tells its code and message; a free request and tokens of our own
   t.is(items.length, 3);
 });
 
-test('requests that reached no model are not logged', async (t) => {
+test('requests that did not reach a model are not logged', async (t) => {
   const { apiKey } = await stack.createAccount({ balance: '0.00000001' });
   const send = async (body: object) => (await stack.post('/v1/chat/completions', apiKey, body)).status;
   t.is(await send({ model: 'chat', messages }), 402);
@@ -161,31 +161,31 @@ test('700 rows are three pages of at most 300, newest first, and the page after 
     pages.map((page) => page.items.length),
     [300, 300, 100, 0],
   );
-  // Each row says in its tokens which one it is.
-  const seen = pages.flatMap((page) => page.items.map((item) => item.prompt_tokens));
+  // The prompt tokens of each row identify it.
+  const rowNumbers = pages.flatMap((page) => page.items.map((item) => item.prompt_tokens));
   t.deepEqual(
-    seen,
+    rowNumbers,
     Array.from({ length: 700 }, (_, i) => 699 - i),
   );
 });
 
-test('a full page is one batch of its cursor', async (t) => {
-  const alone = await useStack(t, { workers: [] });
-  const { id, apiKey } = await alone.createAccount();
-  await insertRows(id, 400, () => ({}), alone);
+test('a full page takes a single batch of its cursor', async (t) => {
+  const separate = await useStack(t, { workers: [] });
+  const { id, apiKey } = await separate.createAccount();
+  await insertRows(id, 400, () => ({}), separate);
   const countBatches = async (): Promise<number> =>
-    Number((await alone.mongo.db.admin().command({ serverStatus: 1 }))['opcounters'].getmore);
+    Number((await separate.mongo.db.admin().command({ serverStatus: 1 }))['opcounters'].getmore);
   const before = await countBatches();
-  const { body } = await callApi<RequestLogPage>(alone.url, apiKey, 'GET', '/users/request_logs');
+  const { body } = await callApi<RequestLogPage>(separate.url, apiKey, 'GET', '/users/request_logs');
   t.is(body.items.length, 300);
   t.is(await countBatches(), before);
 });
 
-test('rows older than 72 hours are gone to the row, whether MongoDB has removed them yet or not', async (t) => {
+test('rows older than 72 hours are never shown, whether or not MongoDB has removed them yet', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   const expiredAt = new Date(Date.now() - logLifetimeSeconds * 1_000 - 1_000);
   const liveAt = new Date(Date.now() - logLifetimeSeconds * 1_000 + hourMs);
-  // The rows that expired may be deleted at any time; what is shown must not depend on it.
+  // The expired rows may be deleted at any time; the result must not depend on it.
   await insertRows(id, 650, (i) => ({ at: liveAt, settledAt: i < 200 ? expiredAt : liveAt }));
   const read = async (page: number) =>
     (await get<RequestLogPage>(apiKey, `/users/request_logs?page=${page}`)).body;
@@ -200,19 +200,19 @@ test('rows older than 72 hours are gone to the row, whether MongoDB has removed 
   t.is(before[1]!.items.at(-1)!.prompt_tokens, 200);
 });
 
-test('an account whose rows have all expired has none', async (t) => {
+test('an account whose rows have all expired has an empty log', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   const expiredAt = new Date(Date.now() - logLifetimeSeconds * 1_000 - 1_000);
   await insertRows(id, 3, () => ({ at: expiredAt, settledAt: expiredAt }));
   t.like((await get(apiKey, '/users/request_logs')).body, { total_count: 0, total_pages: 0, items: [] });
 });
 
-test('within a page rows stand by when they were asked for, then by when they were settled', async (t) => {
+test('rows on a page are ordered by request time, then by settlement time', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   const start = Date.now() - hourMs;
-  const askedAt = [5, 1, 3, 3];
+  const requestedAt = [5, 1, 3, 3];
   await insertRows(id, 4, (i) => ({
-    at: new Date(start + askedAt[i]!),
+    at: new Date(start + requestedAt[i]!),
     settledAt: new Date(start + 10 + i),
   }));
   const { items } = (await get<RequestLogPage>(apiKey, '/users/request_logs')).body;
@@ -222,14 +222,14 @@ test('within a page rows stand by when they were asked for, then by when they we
   );
 });
 
-test('accounts see their own rows alone', async (t) => {
+test('accounts see only their own rows', async (t) => {
   const [ann, bob] = await Promise.all([stack.createAccount(), stack.createAccount()]);
   await insertRows(ann.id, 2, () => ({}));
   t.like((await get(ann.apiKey, '/users/request_logs')).body, { total_count: 2 });
   t.like((await get(bob.apiKey, '/users/request_logs')).body, { total_count: 0 });
 });
 
-test('a page that is no page number is a 422 that names it', async (t) => {
+test('an invalid page number is a 422 that reports the parameter', async (t) => {
   const { apiKey } = await stack.createAccount();
   const wrong = [
     ...['0', '-1', '1.5', 'x', '', '1&page=2'].map((page) => `/users/request_logs?page=${page}`),
@@ -246,11 +246,11 @@ test('a page that is no page number is a 422 that names it', async (t) => {
     t.is(status, 422);
     t.like((body.detail as unknown[])[0], { loc: ['query', 'page_size'] });
   }
-  // What the operation does not know is ignored: its page size is fixed.
+  // Unknown parameters are ignored: the page size of this operation is fixed.
   t.like((await get(apiKey, '/users/request_logs?page_size=7')).body, { page_size: 300 });
 });
 
-test('a redeemed code is a row of the refill log, and other money is none', async (t) => {
+test('a redeemed code is a row of the refill log, and other credits are not', async (t) => {
   const { apiKey } = await stack.createAccount({ balance: '5' });
   const worth = { balanceNano: parseRub('12.5')!, freeRequests: 3, expiresAt: null };
   const [code] = await new RefillCodeStore(stack.mongo.db).create(1, worth);
@@ -296,9 +296,9 @@ test('the refill log is paged by any size from 1 to 100, newest first', async (t
   t.deepEqual((await read('?page=9007199254740991')).items, []);
 });
 
-/** Days as the ledger sums them. */
+/** Inserts daily totals as the ledger writes them. */
 async function insertDays(accountId: string, days: Readonly<Record<string, Partial<DailyStatDocument>>>) {
-  const documents = Object.entries(days).map(([day, sums]): DailyStatDocument => ({
+  const documents = Object.entries(days).map(([day, totals]): DailyStatDocument => ({
     _id: `${accountId}:${day}`,
     accountId,
     day,
@@ -310,7 +310,7 @@ async function insertDays(accountId: string, days: Readonly<Record<string, Parti
     freeRequests: 0,
     appliedMs: 0,
     appliedSeq: 0,
-    ...sums,
+    ...totals,
   }));
   await stack.mongo.db.collection<DailyStatDocument>('daily_stats').insertMany(documents);
 }
@@ -318,7 +318,7 @@ async function insertDays(accountId: string, days: Readonly<Record<string, Parti
 const addDays = (day: string, days: number): string =>
   new Date(Date.parse(day) + days * 24 * hourMs).toISOString().slice(0, 10);
 
-test('without days the statistics are those of the last 30 days and today', async (t) => {
+test('by default the statistics are those of the last 30 days and today', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   const empty = (await get<Stats>(apiKey, '/users/stats')).body;
   const today = empty.period_end_date;
@@ -343,7 +343,7 @@ test('without days the statistics are those of the last 30 days and today', asyn
       costNano: 100_000_000n,
     },
   });
-  // Asked for by its days, so that a midnight between the two calls changes nothing.
+  // The period is explicit, so that a midnight between the two calls changes nothing.
   const period = `start_date=${addDays(today, -29)}&end_date=${today}`;
   const { body } = await get<Stats>(apiKey, `/users/stats?${period}`);
   t.deepEqual(body, {
@@ -378,7 +378,7 @@ test('without days the statistics are those of the last 30 days and today', asyn
   });
 });
 
-test('a range holds its first and last day and none beside them', async (t) => {
+test('a range includes its first and last day and no others', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   const today = (await get<Stats>(apiKey, '/users/stats')).body.period_end_date;
   const days = [-4, -3, -2, -1].map((offset) => addDays(today, offset));
@@ -392,21 +392,21 @@ test('a range holds its first and last day and none beside them', async (t) => {
   );
 });
 
-test('what was really used shows up in the statistics of its day', async (t) => {
+test('actual use shows up in the statistics of its day', async (t) => {
   const { apiKey } = await stack.createAccount();
   let cost = 0;
   for (let i = 0; i < 3; i++) {
     const response = await stack.post('/v1/chat/completions', apiKey, { model: 'chat', messages });
     cost = ((await response.json()) as { usage: { cost_request: number } }).usage.cost_request;
   }
-  const stats = await waitFor('the sums', async () => {
+  const stats = await waitFor('the totals', async () => {
     const { body } = await get<Stats>(apiKey, '/users/stats');
     return body.total_requests === 3 && body;
   });
   t.is(stats.total_cost, Number((3 * cost).toFixed(9)));
 });
 
-test('sums of tokens beyond 32 bits are told exactly', async (t) => {
+test('token totals beyond 32 bits are exact', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   const today = (await get<Stats>(apiKey, '/users/stats')).body.period_end_date;
   await insertDays(id, { [today]: { promptTokens: 2_000_000_000 } });
@@ -416,10 +416,10 @@ test('sums of tokens beyond 32 bits are told exactly', async (t) => {
   t.is(body.total_prompt_tokens, 4_000_000_001);
 });
 
-test('a day that is none, too early, or the wrong way round is a 422 that names it', async (t) => {
+test('an invalid day, a day too long ago, or a reversed range is a 422 that reports the parameter', async (t) => {
   const { apiKey } = await stack.createAccount();
   const today = (await get<Stats>(apiKey, '/users/stats')).body.period_end_date;
-  const faults = [
+  const invalid = [
     ['start_date=2026-02-30', 'start_date', /must be a day of the calendar/],
     ['end_date=yesterday', 'end_date', /must be a day of the calendar/],
     ['start_date=', 'start_date', /must be a day of the calendar/],
@@ -427,7 +427,7 @@ test('a day that is none, too early, or the wrong way round is a 422 that names 
     [`end_date=${addDays(today, -32)}`, 'end_date', /30 days back/],
     [`start_date=${addDays(today, -1)}&end_date=${addDays(today, -2)}`, 'start_date', /must not be after/],
   ] as const;
-  for (const [query, name, message] of faults) {
+  for (const [query, name, message] of invalid) {
     const { status, body } = await get<ErrorBody>(apiKey, `/users/stats?${query}`);
     t.is(status, 422, query);
     t.is(body.error.code, 'validation_failed', query);

@@ -3,7 +3,7 @@ import type { ErrorBody } from '../support/call-api.ts';
 import { sendRaw } from '../support/raw-caller.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
-/** What HTTP itself asks of a server (RFC 9110, RFC 9112, RFC 3986, RFC 6750). */
+/** What HTTP requires of a server (RFC 9110, RFC 9112, RFC 3986, RFC 6750). */
 
 const catalog = `
 upstreams:
@@ -32,7 +32,7 @@ const statusOf = async (
   return responses.map(({ status }) => status);
 };
 
-test('paths are told apart by their case, and not by escapes of characters that need none', async (t) => {
+test('paths are case-sensitive, and unnecessary escapes in them make no difference', async (t) => {
   for (const [path, status] of [
     ['/V1/models', 404],
     ['/v1/Models', 404],
@@ -59,7 +59,7 @@ test('paths are told apart by their case, and not by escapes of characters that 
   t.true('maker/model_1' in statuses);
 });
 
-test('a target may be absolute, or the server itself', async (t) => {
+test('a request target may be absolute, or the server itself', async (t) => {
   for (const [line, status] of [
     ['GET http://elsewhere.example/v1/models HTTP/1.1', 200],
     ['GET HTTP://elsewhere.example/v1/models?type=chat HTTP/1.1', 200],
@@ -80,7 +80,7 @@ test('a target may be absolute, or the server itself', async (t) => {
   t.is(options?.headers['allow'], 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT');
 });
 
-test('a method that no address takes is a 501, one that this address does not take a 405; both say what it takes', async (t) => {
+test('an unsupported method is a 501, one that this path does not allow is a 405, and both list the allowed methods', async (t) => {
   for (const [method, status] of [
     ['TRACE', 501],
     ['PURGE', 501],
@@ -96,7 +96,7 @@ test('a method that no address takes is a 501, one that this address does not ta
   }
 });
 
-test('an address without parameters does not take the methods of one with parameters that would match it', async (t) => {
+test('a path without parameters does not allow the methods of a path with parameters that would match it', async (t) => {
   for (const [method, path] of [
     ['GET', '/v1/web/api-accounts/link'],
     ['DELETE', '/v1/web/api-accounts/first'],
@@ -106,14 +106,14 @@ test('an address without parameters does not take the methods of one with parame
   }
 });
 
-test('an upgrade that is not offered is passed over, and HTTP/1.0 needs no Host', async (t) => {
+test('an unsupported upgrade is ignored, and HTTP/1.0 needs no Host', async (t) => {
   const upgrade = 'host: gateway\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n';
   t.deepEqual(await statusOf('GET /v1/models HTTP/1.1', upgrade), [200]);
   t.deepEqual(await statusOf('GET /v1/models HTTP/1.0', ''), [200]);
   t.deepEqual(await statusOf('GET /v1/models HTTP/1.1', 'host:\r\nconnection: close\r\n'), [200]);
 });
 
-test('no header is lost: a key behind 900 others is found, and more than 1000 are refused', async (t) => {
+test('headers are not dropped: a key after 900 others is found, and more than 1000 headers are rejected', async (t) => {
   const many = (count: number): string =>
     `host: gateway\r\nconnection: close\r\n${'a:\r\n'.repeat(count)}authorization: Bearer ${account.apiKey}\r\n`;
   t.deepEqual(await statusOf('GET /v1/users/profile HTTP/1.1', many(900)), [200]);
@@ -121,8 +121,8 @@ test('no header is lost: a key behind 900 others is found, and more than 1000 ar
   t.deepEqual(await statusOf('GET /v1/users/profile HTTP/1.1', many(2_500)), [431]);
 });
 
-test('numbers in queries are decimal digits, and known parameters are given once', async (t) => {
-  for (const [query, status, tells] of [
+test('numbers in queries are decimal digits, and known parameters may be given only once', async (t) => {
+  for (const [query, status, expectedMessage] of [
     ['page=1', 200, ''],
     ['page=007', 200, ''],
     ['', 200, ''],
@@ -144,7 +144,7 @@ test('numbers in queries are decimal digits, and known parameters are given once
     const response = await get(`/v1/users/refill_logs?${query}`, withKey());
     const body = (await response.json()) as Partial<ErrorBody>;
     t.is(response.status, status, query);
-    t.true((body.error?.message ?? '').includes(tells), `${query}: ${body.error?.message}`);
+    t.true((body.error?.message ?? '').includes(expectedMessage), `${query}: ${body.error?.message}`);
     if (status === 422) t.like(body, { error: { param: 'page' }, detail: [{ loc: ['query', 'page'] }] });
   }
   for (const query of ['type=chat&type=image', 'type=&type=chat']) {
@@ -154,15 +154,15 @@ test('numbers in queries are decimal digits, and known parameters are given once
   }
 });
 
-test('a path of any length stands in an error and in its log by its beginning', async (t) => {
+test('a path of any length is truncated in errors and in their log', async (t) => {
   const path = `/v1/${'a'.repeat(9_000)}`;
-  for (const [method, at] of [
+  for (const [method, longPath] of [
     ['GET', path],
     ['GET', `/${path}`],
     ['GET', `/v1/models/${'m'.repeat(9_000)}`],
     ['DELETE', `/v1/models/${'m'.repeat(9_000)}`],
   ] as const) {
-    const response = await fetch(`${stack.url}${at}`, { method });
+    const response = await fetch(`${stack.url}${longPath}`, { method });
     const body = await response.text();
     t.true(body.length < 1_500, `${body.length}`);
   }
@@ -174,9 +174,9 @@ test('a path of any length stands in an error and in its log by its beginning', 
 
 const challenge = 'Bearer realm="model-gateway"';
 
-test('a key that is refused is told why, in words and in the challenge, and is not repeated', async (t) => {
+test('the response to a rejected key explains why, in the message and in the challenge, and does not repeat the key', async (t) => {
   const wrong = `mg-${'A'.repeat(43)}`;
-  for (const [authorization, tells, expected] of [
+  for (const [authorization, messagePattern, expected] of [
     [null, /has no API key/, challenge],
     ['Basic dXNlcjpwYXNzd29yZA==', /not of the form "Bearer <API_KEY>"/, challenge],
     [wrong, /not of the form "Bearer <API_KEY>"/, challenge],
@@ -194,14 +194,14 @@ test('a key that is refused is told why, in words and in the challenge, and is n
       const { error } = (await response.json()) as ErrorBody;
       t.is(response.status, 401);
       t.is(error.code, 'invalid_api_key');
-      t.regex(error.message, tells);
+      t.regex(error.message, messagePattern);
       t.is(response.headers.get('www-authenticate'), expected);
       t.false(error.message.includes('AAAA') || error.message.includes('sk-of'));
     }
   }
 });
 
-test('a key that was replaced is told so', async (t) => {
+test('the response to a replaced key says that it was replaced', async (t) => {
   const { apiKey } = await stack.createAccount();
   const headers = { authorization: `Bearer ${apiKey}` };
   const regenerated = await fetch(`${stack.url}/v1/users/regenerate_api_key`, { method: 'PUT', headers });
@@ -212,7 +212,7 @@ test('a key that was replaced is told so', async (t) => {
   t.regex(((await response.json()) as ErrorBody).error.message, /was replaced/);
 });
 
-test('nothing that is for a key holder, and no error, is stored by caches', async (t) => {
+test('responses for a key holder, and errors, are never stored by caches', async (t) => {
   for (const [path, headers] of [
     ['/v1/users/profile', withKey()],
     ['/v1/users/stats', withKey()],

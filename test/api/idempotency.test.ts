@@ -13,7 +13,9 @@ import { useStack, type TestAccount, type TestStack } from '../support/stack.ts'
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** The same key and body is one request, however often and wherever it is sent. */
+/**
+ * Requests with the same key and body are one request, however often and at whichever process they arrive.
+ */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -41,13 +43,13 @@ useVendorStack(test, catalogOf, (started) => {
 
 const createKey = (): Record<string, string> => ({ 'idempotency-key': randomUUID() });
 
-/** Every test has a text of its own, by which its calls are told from others' at the vendor. */
+/** Returns a word unique to a test, by which its calls can be found at the vendor. */
 const createWord = (): string => `w${randomUUID().replaceAll('-', '')}`;
 
 const countCalls = (word: string): number =>
   vendor.requests.entries.filter((entry) => JSON.stringify(entry.body).includes(word)).length;
 
-/** How often the vendor was told a word: many embeddings travel in calls of any number. */
+/** How often a word was sent to the vendor. The inputs of one request may travel in any number of calls. */
 const countMentions = (word: string): number =>
   countIn(
     vendor.requests.entries.map((entry) => JSON.stringify(entry.body)),
@@ -57,7 +59,7 @@ const countMentions = (word: string): number =>
 const countIn = (texts: string[], word: string): number =>
   texts.reduce((sum, text) => sum + text.split(word).length - 1, 0);
 
-interface Answer {
+interface HttpResult {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -69,7 +71,7 @@ async function send(
   body: unknown,
   headers: Record<string, string>,
   url = stack.url,
-): Promise<Answer> {
+): Promise<HttpResult> {
   const response = await fetch(`${url}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}`, ...headers },
@@ -82,8 +84,8 @@ const chats = '/v1/chat/completions';
 const say = (content: string): object => ({ messages: [{ role: 'user', content }] });
 const streamed = { stream: true, stream_options: { include_usage: true } };
 
-/** The cost that an answer tells, streamed or not. */
-function costOf({ headers, text }: Answer): bigint {
+/** The cost reported in a response, streamed or not. */
+function costOf({ headers, text }: HttpResult): bigint {
   const isStream = (headers.get('content-type') ?? '').startsWith('text/event-stream');
   const usage = isStream
     ? parseSse(text).events.find((event) => event.usage)?.usage
@@ -99,12 +101,12 @@ for (const { kind, path, bodyOf } of [
     bodyOf: (word: string) => ({ model: 'drip-chat', ...streamed, ...say(`${word} b c d e f`) }),
   },
   {
-    kind: 'a chat whose answer is large',
+    kind: 'a chat with a large response',
     path: chats,
     bodyOf: (word: string) => ({ model: 'long-chat', ...say(`${word} ${'cat '.repeat(25_000)}`) }),
   },
   {
-    kind: 'an embedding in numbers',
+    kind: 'an embedding as numbers',
     path: '/v1/embeddings',
     bodyOf: (word: string) => ({ model: 'vectors', input: word }),
   },
@@ -114,7 +116,7 @@ for (const { kind, path, bodyOf } of [
     bodyOf: (word: string) => ({ model: 'vectors', input: [word, 'two'], encoding_format: 'base64' }),
   },
   {
-    kind: 'many embeddings in numbers',
+    kind: 'many embeddings as numbers',
     path: '/v1/embeddings',
     bodyOf: (word: string) => ({
       model: 'vectors',
@@ -136,29 +138,29 @@ for (const { kind, path, bodyOf } of [
     bodyOf: (word: string) => ({ model: 'slow-picture', prompt: word, n: 2 }),
   },
   {
-    kind: 'an image behind a link',
+    kind: 'an image as a link',
     path: '/v1/images/generations',
     bodyOf: (word: string) => ({ model: 'slow-picture', prompt: word, response_format: 'url' }),
   },
 ]) {
-  test(`${kind} that is sent twice at once and again later is asked once, one charge and one answer to the byte`, async (t) => {
+  test(`${kind} sent twice concurrently and once later is one vendor request and one charge, with byte-identical responses`, async (t) => {
     const account = await stack.createAccount();
     const word = createWord();
     const key = createKey();
     const body = bodyOf(word);
     const pair = await Promise.all([send(path, account, body, key), send(path, account, body, key)]);
     const later = await send(path, account, body, key);
-    const answers = [...pair, later];
+    const responses = [...pair, later];
     t.deepEqual(
-      answers.map((answer) => answer.status),
+      responses.map((response) => response.status),
       [200, 200, 200],
     );
-    const first = answers.find((answer) => answer.headers.get('idempotent-replayed') === null);
-    t.is(answers.filter((answer) => answer.headers.get('idempotent-replayed') === 'true').length, 2);
-    for (const answer of answers) {
-      t.true(answer.text === first!.text, 'the same body byte for byte');
-      t.is(answer.headers.get('x-request-id'), first!.headers.get('x-request-id'));
-      t.is(answer.headers.get('content-type'), first!.headers.get('content-type'));
+    const first = responses.find((response) => response.headers.get('idempotent-replayed') === null);
+    t.is(responses.filter((response) => response.headers.get('idempotent-replayed') === 'true').length, 2);
+    for (const response of responses) {
+      t.true(response.text === first!.text, 'the same body byte for byte');
+      t.is(response.headers.get('x-request-id'), first!.headers.get('x-request-id'));
+      t.is(response.headers.get('content-type'), first!.headers.get('content-type'));
     }
     t.true(first!.text.includes(first!.headers.get('x-request-id')!));
     t.is(countMentions(word), countIn([JSON.stringify(body)], word));
@@ -169,7 +171,7 @@ for (const { kind, path, bodyOf } of [
   });
 }
 
-test('a replayed link still leads to the picture', async (t) => {
+test('a replayed link still leads to the image', async (t) => {
   const account = await stack.createAccount();
   const key = createKey();
   const body = { model: 'picture', prompt: createWord(), response_format: 'url' };
@@ -179,7 +181,7 @@ test('a replayed link still leads to the picture', async (t) => {
   t.is((await fetch(data[0]!.url)).status, 200);
 });
 
-test('the same key with another body or at another address is a conflict that no client sends again', async (t) => {
+test('the same key with another body or path is a conflict that clients do not retry', async (t) => {
   const account = await stack.createAccount();
   const key = createKey();
   const word = createWord();
@@ -191,17 +193,17 @@ test('the same key with another body or at another address is a conflict that no
     ['/v1/embeddings', { model: 'vectors', input: word }],
     ['/v1/images/generations', { model: 'picture', prompt: word }],
   ] as const) {
-    const refused = await send(path, account, body, key);
-    t.is(refused.status, 409);
-    t.is(refused.headers.get('x-should-retry'), 'false');
-    const { error } = JSON.parse(refused.text) as { error: { code: string; message: string } };
+    const conflict = await send(path, account, body, key);
+    t.is(conflict.status, 409);
+    t.is(conflict.headers.get('x-should-retry'), 'false');
+    const { error } = JSON.parse(conflict.text) as { error: { code: string; message: string } };
     t.is(error.code, 'idempotency_conflict');
   }
   t.is(countCalls(word), 1);
   t.deepEqual(await findReservations(stack, account.id), []);
 });
 
-test('spaces in the body and defaults written out make no other request of it', async (t) => {
+test('whitespace in the body does not make it another request', async (t) => {
   const account = await stack.createAccount();
   const key = createKey();
   const body = { model: 'chat', ...say(createWord()) };
@@ -226,57 +228,61 @@ test('the same key of another account is another key', async (t) => {
 
 for (const { failure, body, status } of [
   { failure: "a vendor's 500", body: { model: 'broken-chat' }, status: 502 },
-  { failure: "a vendor's refusal", body: { model: 'refused-chat' }, status: 422 },
+  { failure: "a vendor's rejection", body: { model: 'refused-chat' }, status: 422 },
   { failure: 'a broken stream', body: { model: 'cut-chat', ...streamed }, status: 200 },
-  { failure: 'a balance too low', body: { model: 'dear-chat' }, status: 402 },
-  { failure: 'a body out of bounds', body: { model: 'chat', temperature: 9 }, status: 422 },
+  { failure: 'insufficient balance', body: { model: 'dear-chat' }, status: 402 },
+  { failure: 'an invalid body', body: { model: 'chat', temperature: 9 }, status: 422 },
 ]) {
-  test(`${failure} is not replayed: the same key asks again`, async (t) => {
+  test(`${failure} is not replayed: the same key sends a new request`, async (t) => {
     const account = await stack.createAccount();
     const key = createKey();
-    const whole = { ...say('one two three four five six seven'), ...body };
-    const first = await send(chats, account, whole, key);
+    const fullBody = { ...say('one two three four five six seven'), ...body };
+    const first = await send(chats, account, fullBody, key);
     t.is(first.status, status);
     await waitForNoReservation(stack, account.id);
-    const second = await send(chats, account, whole, key);
+    const second = await send(chats, account, fullBody, key);
     t.is(second.status, status);
     t.is(second.headers.get('idempotent-replayed'), null);
     t.not(second.headers.get('x-request-id'), first.headers.get('x-request-id'));
     t.is((await findKeys(stack.redis, `mg:*:claim:${account.id}:*`)).length, 0);
-    // A key that only ever failed may be used for another body.
+    // A key whose requests all failed may be used for another body.
     t.is((await send(chats, account, { model: 'chat', ...say('other') }, key)).status, 200);
   });
 }
 
-test('a limit that is reached is not replayed, and a replay takes a slot of it like any request', async (t) => {
+test('a rate limit error is not replayed, and a replay counts against the rate limit like any request', async (t) => {
   const account = await stack.createAccount({ rpm: 3 });
-  const [kept, late] = [createKey(), createKey()];
+  const [storedKey, lateKey] = [createKey(), createKey()];
   const body = { model: 'chat', ...say(createWord()) };
-  t.is((await send(chats, account, body, kept)).status, 200);
-  const replayed = await send(chats, account, body, kept);
+  t.is((await send(chats, account, body, storedKey)).status, 200);
+  const replayed = await send(chats, account, body, storedKey);
   t.is(replayed.headers.get('idempotent-replayed'), 'true');
   t.is(replayed.headers.get('x-ratelimit-limit-requests'), '3');
   t.is(replayed.headers.get('x-ratelimit-remaining-requests'), '1');
-  t.is((await send(chats, account, { ...body, seed: 1 }, kept)).status, 409, 'a conflict takes one as well');
-  t.is((await send(chats, account, body, late)).status, 429);
-  const refused = await send(chats, account, body, kept);
-  t.is(refused.status, 429, 'a replay at the limit');
-  t.truthy(refused.headers.get('retry-after'));
+  t.is(
+    (await send(chats, account, { ...body, seed: 1 }, storedKey)).status,
+    409,
+    'a conflict counts as well',
+  );
+  t.is((await send(chats, account, body, lateKey)).status, 429);
+  const limited = await send(chats, account, body, storedKey);
+  t.is(limited.status, 429, 'a replay at the limit');
+  t.truthy(limited.headers.get('retry-after'));
   await stack.redis.del(redisKeys.rpmWindow(account.id));
-  t.is((await send(chats, account, body, kept)).headers.get('idempotent-replayed'), 'true');
-  const afterwards = await send(chats, account, body, late);
+  t.is((await send(chats, account, body, storedKey)).headers.get('idempotent-replayed'), 'true');
+  const afterwards = await send(chats, account, body, lateKey);
   t.is(afterwards.status, 200);
   t.is(afterwards.headers.get('idempotent-replayed'), null);
 });
 
-test('both callers of a request that fails are told so, and neither pays', async (t) => {
+test('both callers of a failing request get the error, and neither is charged', async (t) => {
   const account = await stack.createAccount();
   const key = createKey();
   const word = createWord();
   const body = { model: 'broken-chat', ...say(word) };
   const pair = await Promise.all([send(chats, account, body, key), send(chats, account, body, key)]);
   t.deepEqual(
-    pair.map((answer) => answer.status),
+    pair.map((response) => response.status),
     [502, 502],
   );
   t.is(await readLoss(stack, account.id, '100'), 0n);
@@ -284,14 +290,14 @@ test('both callers of a request that fails are told so, and neither pays', async
 
 for (const stream of [false, true]) {
   const kind = stream ? 'stream' : 'chat';
-  test(`a ${kind} whose caller leaves midway goes on, is charged once and whole, and is there for who asks again`, async (t) => {
+  test(`a ${kind} whose caller disconnects midway continues, is charged once and in full, and can be replayed`, async (t) => {
     const account = await stack.createAccount();
     const key = createKey();
     const word = createWord();
     const text = `${word} ${'cat '.repeat(30)}end`;
     const body = { model: 'drip-chat', ...say(text), ...(stream ? streamed : {}) };
     const caller = new AbortController();
-    const leaving = fetch(`${stack.url}${chats}`, {
+    const disconnecting = fetch(`${stack.url}${chats}`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -302,25 +308,25 @@ for (const stream of [false, true]) {
       signal: caller.signal,
     });
     const call = await vendor.requests.waitFor((entry) => JSON.stringify(entry.body).includes(word));
-    if (stream) await (await leaving).body!.getReader().read();
+    if (stream) await (await disconnecting).body!.getReader().read();
     caller.abort();
-    await leaving.catch(() => undefined);
-    const answer = await send(chats, account, body, key);
-    t.is(answer.status, 200);
-    t.is(answer.headers.get('idempotent-replayed'), 'true');
+    await disconnecting.catch(() => undefined);
+    const response = await send(chats, account, body, key);
+    t.is(response.status, 200);
+    t.is(response.headers.get('idempotent-replayed'), 'true');
     if (stream) {
-      const { text: said, isDone } = parseSse(answer.text);
+      const { text: replyText, isDone } = parseSse(response.text);
       t.true(isDone);
-      t.is(said, `You said: ${text}`);
-    } else t.true(answer.text.includes(text));
+      t.is(replyText, `You said: ${text}`);
+    } else t.true(response.text.includes(text));
     t.false(call.isAborted);
     t.is(countCalls(word), 1);
-    t.is(await readLoss(stack, account.id, '100'), costOf(answer));
-    t.is((await send(chats, account, body, key)).text, answer.text);
+    t.is(await readLoss(stack, account.id, '100'), costOf(response));
+    t.is((await send(chats, account, body, key)).text, response.text);
   });
 }
 
-test('who comes midway to a stream gets it whole, whether the first reads or not', async (t) => {
+test('a caller that joins a stream midway gets all of it, whether or not the first caller reads', async (t) => {
   const account = await stack.createAccount();
   const key = createKey();
   const word = createWord();
@@ -329,12 +335,12 @@ test('who comes midway to a stream gets it whole, whether the first reads or not
   const first = await stack.post(chats, account.apiKey, body, key);
   const reader = first.body!.getReader();
   const head = await reader.read();
-  // From here on the first does not read any more until the others are done.
+  // From here on the first caller stops reading until the others are done.
   const others = await Promise.all([send(chats, account, body, key), send(chats, account, body, key)]);
-  for (const answer of others) {
-    const { text: said, isDone } = parseSse(answer.text);
+  for (const response of others) {
+    const { text: replyText, isDone } = parseSse(response.text);
     t.true(isDone);
-    t.is(said, `You said: ${text}`);
+    t.is(replyText, `You said: ${text}`);
   }
   const chunks = [Buffer.from(head.value)];
   for (let next = await reader.read(); !next.done; next = await reader.read())
@@ -343,13 +349,13 @@ test('who comes midway to a stream gets it whole, whether the first reads or not
   t.is(countCalls(word), 1);
 });
 
-for (const { fault, key } of [
-  { fault: 'an empty key', key: '' },
-  { fault: 'a key of spaces', key: '   ' },
-  { fault: 'a key of 256 characters', key: 'k'.repeat(256) },
-  { fault: 'a key that is not ASCII', key: 'caf\u00e9' },
+for (const { mistake, key } of [
+  { mistake: 'an empty key', key: '' },
+  { mistake: 'a key of spaces', key: '   ' },
+  { mistake: 'a key of 256 characters', key: 'k'.repeat(256) },
+  { mistake: 'a key that is not ASCII', key: 'caf\u00e9' },
 ]) {
-  test(`${fault} is a 422 that names the header, and nothing is reserved`, async (t) => {
+  test(`${mistake} is a 422 that reports the header, and nothing is reserved`, async (t) => {
     const account = await stack.createAccount();
     const body = { model: 'chat', ...say('hi') };
     const { status, text } = await send(chats, account, body, { 'idempotency-key': key });
@@ -361,7 +367,7 @@ for (const { fault, key } of [
   });
 }
 
-test('a key of 255 characters of all kinds of printable ASCII is taken', async (t) => {
+test('a key of 255 characters with every kind of printable ASCII is accepted', async (t) => {
   const account = await stack.createAccount();
   const key = { 'idempotency-key': `!"#$%&'()*+,-./:;<=>?@[]^_\`{|}~ \\${'k'.repeat(222)}` };
   t.is(key['idempotency-key'].length, 255);
@@ -371,7 +377,7 @@ test('a key of 255 characters of all kinds of printable ASCII is taken', async (
   t.is((await send(chats, account, body, key)).text, first.text);
 });
 
-test('a banned account and a replaced key get no replay', async (t) => {
+test('a banned account and a replaced API key get no replay', async (t) => {
   const accounts = new AccountStore(stack.mongo.db, stack.config);
   const apiKeys = new ApiKeyStore(stack.redis, accounts);
   const account = await stack.createAccount();
@@ -384,12 +390,16 @@ test('a banned account and a replaced key get no replay', async (t) => {
   t.is((await send(chats, account, body, key)).status, 401);
   await apiKeys.forget(replaced!.old.keyHash);
   const again = { ...account, apiKey: replaced!.apiKey };
-  t.is((await send(chats, again, body, key)).text, first.text, 'the account is the same, and so is its key');
+  t.is(
+    (await send(chats, again, body, key)).text,
+    first.text,
+    'the account is the same, and so is its idempotency key',
+  );
   await stack.redis.hset(redisKeys.account(account.id), 'ban', '1');
   t.is((await send(chats, again, body, key)).status, 403);
 });
 
-test('an answer outlives the balance that paid for it', async (t) => {
+test('a stored response outlives the balance that paid for it', async (t) => {
   const account = await stack.createAccount();
   const key = createKey();
   const body = { model: 'chat', ...say(createWord()) };
@@ -398,30 +408,30 @@ test('an answer outlives the balance that paid for it', async (t) => {
   t.is((await send(chats, account, body, key)).text, first.text);
 });
 
-test('a kept answer and its key are gone after a day, and no sooner', async (t) => {
+test('a stored response and its key expire after a day, and no sooner', async (t) => {
   const account = await stack.createAccount();
-  const answer = await send(chats, account, { model: 'chat', ...say('hi') }, createKey());
+  const response = await send(chats, account, { model: 'chat', ...say('hi') }, createKey());
   const day = 24 * 60 * 60;
   const [claim] = await findKeys(stack.redis, `mg:*:claim:${account.id}:*`);
   const claimTtl = await stack.redis.ttl(claim!);
   t.true(claimTtl > day - 60 && claimTtl <= day, String(claimTtl));
-  const ttl = await stack.redis.ttl(redisKeys.storedFrames(account.id, answer.headers.get('x-request-id')!));
+  const ttl = await stack.redis.ttl(redisKeys.keptFrames(account.id, response.headers.get('x-request-id')!));
   t.true(ttl >= claimTtl && ttl <= day + 7_200, String(ttl));
 });
 
-/** The official package has the option, but sends it only where its header has a name. */
+/** The official package has the option, but sends it only if `idempotencyHeader` is set. */
 class KeyedClient extends OpenAI {
   protected override idempotencyHeader = 'Idempotency-Key';
 }
 
-test("the official client's idempotencyKey gives one answer to two calls, streamed or not", async (t) => {
+test("the official client's idempotencyKey gives two calls the same response, streamed or not", async (t) => {
   const account = await stack.createAccount();
   const client = new KeyedClient({ apiKey: account.apiKey, baseURL: `${stack.url}/v1`, maxRetries: 0 });
   const word = createWord();
-  const ask = { model: 'chat', messages: [{ role: 'user' as const, content: word }] };
+  const request = { model: 'chat', messages: [{ role: 'user' as const, content: word }] };
   const idempotencyKey = randomUUID();
-  const first = await client.chat.completions.create(ask, { idempotencyKey });
-  const second = await client.chat.completions.create(ask, { idempotencyKey });
+  const first = await client.chat.completions.create(request, { idempotencyKey });
+  const second = await client.chat.completions.create(request, { idempotencyKey });
   t.is(second.id, first.id);
   t.deepEqual(second.choices, first.choices);
   t.is(countCalls(word), 1);
@@ -429,7 +439,7 @@ test("the official client's idempotencyKey gives one answer to two calls, stream
   const streamKey = randomUUID();
   for (let i = 0; i < 2; i++) {
     const stream = await client.chat.completions.create(
-      { ...ask, stream: true },
+      { ...request, stream: true },
       { idempotencyKey: streamKey },
     );
     let text = '';
@@ -437,60 +447,69 @@ test("the official client's idempotencyKey gives one answer to two calls, stream
     texts.push(text);
   }
   t.deepEqual(texts, [`You said: ${word}`, `You said: ${word}`]);
-  await t.throwsAsync(client.chat.completions.create({ ...ask, temperature: 0.1 }, { idempotencyKey }), {
+  await t.throwsAsync(client.chat.completions.create({ ...request, temperature: 0.1 }, { idempotencyKey }), {
     instanceOf: OpenAI.ConflictError,
   });
 });
 
 const many = { model: 'vectors', input: Array.from({ length: 40 }, (_, i) => `input ${i}`) };
 
-test('a large answer is replayed although the object store was away when it was made', async (t) => {
+test('a large response is replayed even if the object store was down when it was created', async (t) => {
   const s3 = await startEmbeddedS3({ dir: `${stack.dir}/gone`, accessKeyId: 'k', secretAccessKey: 's' });
   await s3.close();
-  const own = await useStack(t, { catalog: catalogOf(vendor.url), env: { S3_ENDPOINT: s3.endpoint } });
-  const account = await own.createAccount();
+  const ownStack = await useStack(t, { catalog: catalogOf(vendor.url), env: { S3_ENDPOINT: s3.endpoint } });
+  const account = await ownStack.createAccount();
   const key = createKey();
-  const first = await send('/v1/embeddings', account, many, key, own.url);
+  const first = await send('/v1/embeddings', account, many, key, ownStack.url);
   t.is(first.status, 200);
-  const second = await send('/v1/embeddings', account, many, key, own.url);
+  const second = await send('/v1/embeddings', account, many, key, ownStack.url);
   t.is(second.headers.get('idempotent-replayed'), 'true');
   t.true(second.text === first.text);
-  t.is(await readLoss(own, account.id, '100'), costOf(first));
+  t.is(await readLoss(ownStack, account.id, '100'), costOf(first));
 });
 
-test('a large answer whose object store is away now is a 503 to try again, not a fault', async (t) => {
+test('if the object store is down, replaying a large response is a retryable 503', async (t) => {
   const credentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' };
   const s3 = await startEmbeddedS3({ dir: `${stack.dir}/going`, ...credentials });
-  const own = await useStack(t, { catalog: catalogOf(vendor.url), env: { S3_ENDPOINT: s3.endpoint } });
-  const account = await own.createAccount();
+  const ownStack = await useStack(t, { catalog: catalogOf(vendor.url), env: { S3_ENDPOINT: s3.endpoint } });
+  const account = await ownStack.createAccount();
   const key = createKey();
   await waitFor('the bucket', async () => {
-    const { checks } = (await (await fetch(`${own.url}/v1/health`)).json()) as { checks: { s3: string } };
+    const { checks } = (await (await fetch(`${ownStack.url}/v1/health`)).json()) as {
+      checks: { s3: string };
+    };
     return checks.s3 === 'ok';
   });
-  t.is((await send('/v1/embeddings', account, many, key, own.url)).status, 200);
+  t.is((await send('/v1/embeddings', account, many, key, ownStack.url)).status, 200);
   await s3.close();
-  const { status, headers } = await send('/v1/embeddings', account, many, key, own.url);
+  const { status, headers } = await send('/v1/embeddings', account, many, key, ownStack.url);
   t.is(status, 503);
   t.truthy(headers.get('retry-after'));
 });
 
-test('a kept request that waits in its queue outlives a cut subscription of its api process', async (t) => {
-  const own = await useStack(t, { catalog: catalogOf(vendor.url), workers: [] });
-  const account = await own.createAccount();
-  const answers = Promise.all([
-    send('/v1/images/generations', account, { model: 'slow-picture', prompt: 'a fox' }, createKey(), own.url),
-    send(chats, account, { model: 'slow-chat', ...say('hi') }, createKey(), own.url),
+test('queued requests with stored responses survive a dropped subscription of their api process', async (t) => {
+  const ownStack = await useStack(t, { catalog: catalogOf(vendor.url), workers: [] });
+  const account = await ownStack.createAccount();
+  const responses = Promise.all([
+    send(
+      '/v1/images/generations',
+      account,
+      { model: 'slow-picture', prompt: 'a fox' },
+      createKey(),
+      ownStack.url,
+    ),
+    send(chats, account, { model: 'slow-chat', ...say('hi') }, createKey(), ownStack.url),
   ]);
   const isQueued = async (): Promise<boolean> =>
-    (await own.redis.llen('{bull}:image:wait')) + (await own.redis.llen(redisKeys.readyQueue)) === 2;
-  await waitFor('both to be queued', isQueued);
-  const countListeners = async (): Promise<unknown> => await own.redis.spublish(redisChannels.apis, '');
-  await own.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-  await waitFor('the api to listen again', async () => (await countListeners()) === 1);
-  await own.startWorker();
+    (await ownStack.redis.llen('{bull}:image:wait')) + (await ownStack.redis.llen(redisKeys.readyQueue)) ===
+    2;
+  await waitFor('both requests to be queued', isQueued);
+  const countListeners = async (): Promise<unknown> => await ownStack.redis.spublish(redisChannels.apis, '');
+  await ownStack.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await waitFor('the api process to listen again', async () => (await countListeners()) === 1);
+  await ownStack.startWorker();
   t.deepEqual(
-    (await answers).map((answer) => answer.status),
+    (await responses).map((response) => response.status),
     [200, 200],
   );
 });

@@ -9,7 +9,9 @@ import { parseSse, readSse } from '../support/sse-events.ts';
 import { waitUntilTold } from '../support/wait-until-told.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
-/** Edits, input images, forms and streams of images through HTTP, with the official client where it has them. */
+/**
+ * Image edits, input images, forms and image streams through HTTP, with the official client where it supports them.
+ */
 
 let vendor: ScriptedVendor;
 let stack: TestStack;
@@ -18,9 +20,9 @@ const usage = { input_tokens: 20, output_tokens: 300, total_tokens: 320 };
 const event = (kind: string, more: object = {}): string =>
   JSON.stringify({ type: `image_generation.${kind}`, b64_json: tinyPng, ...more });
 
-let halvesAsked = 0;
+let halfCalls = 0;
 
-/** Lets the slow model go on to its image. */
+/** Lets the slow model finish its image. */
 let finishSlowly = (): void => undefined;
 
 async function* streamSlowly(): AsyncGenerator<string> {
@@ -30,7 +32,10 @@ async function* streamSlowly(): AsyncGenerator<string> {
   yield event('completed', { usage });
 }
 
-/** By the model: a stream of two previews and an image, one that breaks off after a preview, and one without a stream. */
+/**
+ * By model: a stream of two previews and an image, one that breaks off after a preview, a slow one, and responses
+ * without a stream.
+ */
 const scripts: Readonly<Record<string, () => ReturnType<Script>>> = {
   'gpt-image-stream': () => [
     event('partial_image', { partial_image_index: 0 }),
@@ -51,7 +56,7 @@ const scripts: Readonly<Record<string, () => ReturnType<Script>>> = {
   'gpt-image-slow': streamSlowly,
   whole: () => ({ created: 1, data: [{ b64_json: tinyPng }], usage }),
   half: () => {
-    halvesAsked += 1;
+    halfCalls += 1;
     return { created: 1, data: [{ url: 'https://images.example/1.png' }, { b64_json: tinyPng }], usage };
   },
   'not-an-image': () => ({
@@ -89,10 +94,10 @@ test.after.always(async () => {
 });
 
 const red = sharp({ create: { width: 300, height: 200, channels: 3, background: 'red' } });
-const place = { IFD3: { GPSLatitude: '51/1 30/1 0/1' } };
+const exif = { IFD3: { GPSLatitude: '51/1 30/1 0/1' } };
 
-/** A photograph, as telephones make them: it says where it was taken. */
-const photo = (): Promise<Buffer> => red.clone().withExif(place).jpeg().toBuffer();
+/** A photo as taken by a phone: its metadata contains the location. */
+const photo = (): Promise<Buffer> => red.clone().withExif(exif).jpeg().toBuffer();
 
 async function createClient(): Promise<{ client: OpenAI; account: TestAccount }> {
   const account = await stack.createAccount();
@@ -108,7 +113,7 @@ async function readImage(t: ExecutionContext, b64: string | null | undefined) {
   return { means, format: head.format, width: head.width };
 }
 
-test('the official client edits one file, several, and one with a mask', async (t) => {
+test('the official client edits one file, several files, and one with a mask', async (t) => {
   const { client, account } = await createClient();
   const bytes = await photo();
   const common = { model: 'edit', prompt: 'grayscale', size: '256x256' as const };
@@ -134,7 +139,7 @@ test('the official client edits one file, several, and one with a mask', async (
   t.is(await readLoss(stack, account.id, '100'), 4n * 70_000_000n);
 });
 
-test('links of edits work, and so do images of a generation', async (t) => {
+test('links to edited images work, and generations accept input images', async (t) => {
   const account = await stack.createAccount();
   const image = (await photo()).toString('base64');
   const body = { model: 'edit', prompt: 'grayscale', image_url: image };
@@ -142,8 +147,8 @@ test('links of edits work, and so do images of a generation', async (t) => {
   const { data } = (await edit.json()) as { data: { url: string }[] };
   t.is((await fetch(data[0]!.url)).headers.get('content-type'), 'image/png');
   const generation = await stack.post('/v1/images/generations', account.apiKey, body);
-  const made = (await generation.json()) as { data: { b64_json: string }[] };
-  t.is(new Set((await readImage(t, made.data[0]!.b64_json)).means).size, 1);
+  const generated = (await generation.json()) as { data: { b64_json: string }[] };
+  t.is(new Set((await readImage(t, generated.data[0]!.b64_json)).means).size, 1);
   const { model, images, success } = await findRow(stack, generation.headers.get('x-request-id')!);
   t.deepEqual([model, images, success], ['edit', 1, true]);
 });
@@ -162,10 +167,10 @@ async function sendForm(
   });
 }
 
-test('under an Idempotency-Key a form is the same request in any order, with any boundary, and is paid once', async (t) => {
+test('with an Idempotency-Key, a form is the same request in any order and with any boundary, and is charged once', async (t) => {
   const account = await stack.createAccount();
   const headers = { 'idempotency-key': 'one edit' };
-  // Large enough to be read as it comes.
+  // Large enough to be parsed while it arrives.
   const noise = await sharp(Buffer.alloc(256 * 256 * 3, 99), {
     raw: { width: 256, height: 256, channels: 3 },
   })
@@ -177,11 +182,11 @@ test('under an Idempotency-Key a form is the same request in any order, with any
     ['image[]', new Blob([noise])],
   ] as const;
   const first = await sendForm(account, parts, { headers });
-  const answer = await first.text();
-  t.is(first.status, 200, answer.slice(0, 300));
+  const text = await first.text();
+  t.is(first.status, 200, text.slice(0, 300));
   const second = await sendForm(account, parts.toReversed(), { headers });
   t.is(second.headers.get('idempotent-replayed'), 'true');
-  t.is(await second.text(), answer);
+  t.is(await second.text(), text);
   const other = await sendForm(account, [...parts, ['n', '2']], { headers });
   t.is(other.status, 409);
   await waitForNoReservation(stack, account.id);
@@ -190,21 +195,21 @@ test('under an Idempotency-Key a form is the same request in any order, with any
 
 const uriOf = (bytes: Buffer): string => `data:image/png;base64,${bytes.toString('base64')}`;
 
-test('what only a worker can find is a 422 that names the field, and costs nothing', async (t) => {
+test('an error that only a worker can find is a 422 that reports the field, and is free', async (t) => {
   const account = await stack.createAccount();
   const image = uriOf(await red.clone().png().toBuffer());
   const cut = image.slice(0, image.length - 200);
   const broken = cut.slice(0, cut.length - ((cut.length - 'data:image/png;base64,'.length) % 4));
-  const asked: readonly (readonly [object, string, string])[] = [
+  const invalid: readonly (readonly [object, string, string])[] = [
     [{ image: [image, broken] }, 'image.1', 'validation_failed'],
     [{ image, mask: image }, 'mask', 'validation_failed'],
     [{ image_url: ['https://127.0.0.1/a.png'] }, 'image_url.0', 'unsafe_url'],
   ];
-  for (const [fields, param, code] of asked) {
+  for (const [fields, param, code] of invalid) {
     const body = { model: 'edit', prompt: 'blur', ...fields };
-    const refused = await stack.post('/v1/images/edits', account.apiKey, body);
-    t.is(refused.status, 422);
-    const { error, detail } = (await refused.json()) as { error: object; detail: { loc: unknown[] }[] };
+    const response = await stack.post('/v1/images/edits', account.apiKey, body);
+    t.is(response.status, 422);
+    const { error, detail } = (await response.json()) as { error: object; detail: { loc: unknown[] }[] };
     t.like(error, { param, code });
     t.is(detail[0]?.loc.slice(1).join('.'), param);
   }
@@ -212,7 +217,7 @@ test('what only a worker can find is a 422 that names the field, and costs nothi
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });
 
-test('a form is taken where the operation takes one, and a broken one is a 422', async (t) => {
+test('a form is accepted only where the operation supports it, and a broken one is a 422', async (t) => {
   const account = await stack.createAccount();
   const generation = await sendForm(account, [['model', 'draw']], { path: '/v1/images/generations' });
   t.is(generation.status, 415);
@@ -225,29 +230,29 @@ test('a form is taken where the operation takes one, and a broken one is a 422',
   t.regex(await cut.text(), /not a whole form/);
 });
 
-test('what a vendor sends for an image and is none is its failure, and costs nothing', async (t) => {
+test('an invalid image from a vendor is an upstream error, and free', async (t) => {
   const account = await stack.createAccount();
-  const answer = await stack.post('/v1/images/generations', account.apiKey, {
+  const response = await stack.post('/v1/images/generations', account.apiKey, {
     model: 'not-an-image',
     prompt: 'a cat',
   });
-  t.is(answer.status, 502);
+  t.is(response.status, 502);
   await waitForNoReservation(stack, account.id);
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });
 
-test('an image beside one that is none is returned and paid for, and its vendor is asked once', async (t) => {
+test('a valid image next to an invalid one is returned and charged, and the vendor is called once', async (t) => {
   const account = await stack.createAccount();
   const body = { model: 'half', prompt: 'two cats', n: 2 };
-  const answer = await stack.post('/v1/images/generations', account.apiKey, body);
-  const { id, data } = (await answer.json()) as { id: string; data: object[] };
+  const response = await stack.post('/v1/images/generations', account.apiKey, body);
+  const { id, data } = (await response.json()) as { id: string; data: object[] };
   t.is(data.length, 1);
-  t.is(halvesAsked, 1);
+  t.is(halfCalls, 1);
   t.regex((await findRow(stack, id)).details ?? '', /^1 of 2 images were made/);
   t.is(await readLoss(stack, account.id, '100'), parseRub('3.02')!);
 });
 
-test('the official client reads a stream of previews, which ends with the image and what it cost', async (t) => {
+test('the official client reads a stream of previews, which ends with the image and its cost', async (t) => {
   const { client, account } = await createClient();
   const generation = await client.images.generate({
     model: 'draw',
@@ -255,22 +260,22 @@ test('the official client reads a stream of previews, which ends with the image 
     stream: true,
     partial_images: 2,
   });
-  const drawn = [];
-  for await (const one of generation) drawn.push(one);
+  const events = [];
+  for await (const one of generation) events.push(one);
   t.deepEqual(
-    drawn.map((one) => [one.type, 'partial_image_index' in one ? one.partial_image_index : null]),
+    events.map((one) => [one.type, 'partial_image_index' in one ? one.partial_image_index : null]),
     [
       ['image_generation.partial_image', 0],
       ['image_generation.partial_image', 1],
       ['image_generation.completed', null],
     ],
   );
-  for (const one of drawn) {
+  for (const one of events) {
     t.is((await readImage(t, one.b64_json)).width, 256);
     t.like(one, { size: '256x256', quality: 'auto', background: 'auto', output_format: 'png' });
   }
-  t.like(drawn.at(-1), { usage: { cost_request: 0.05, free_request: false } });
-  // It was settled before its end was sent.
+  t.like(events.at(-1), { usage: { cost_request: 0.05, free_request: false } });
+  // The request is settled before the end of the stream is sent.
   t.is(await readLoss(stack, account.id, '100'), 50_000_000n);
   const image = await toFile(await photo(), 'a.jpg');
   const edited = await client.images.edit({ model: 'edit', prompt: 'blur', image, stream: true });
@@ -279,18 +284,18 @@ test('the official client reads a stream of previews, which ends with the image 
   t.deepEqual(types, ['image_edit.completed']);
 });
 
-test('a stream tells and charges what its vendor counted', async (t) => {
+test('a stream reports and charges what its vendor counted', async (t) => {
   const account = await stack.createAccount();
-  const ask = async (model: string) => {
+  const streamImage = async (model: string) => {
     const body = { model, prompt: 'a cat', stream: true, partial_images: 2 };
     return await readSse(await stack.post('/v1/images/generations', account.apiKey, body));
   };
-  const { events } = await ask('streamed');
+  const { events } = await streamImage('streamed');
   t.is(events.length, 3);
   const costs = { cost_request: 3.02, free_request: false };
   t.like(events.at(-1), { usage: { ...usage, ...costs } });
-  // One that does not stream is a stream of the image alone.
-  const whole = await ask('whole');
+  // A model that does not stream gives a stream with only the image.
+  const whole = await streamImage('whole');
   t.deepEqual(
     whole.events.map(({ type }) => type),
     ['image_generation.completed'],
@@ -300,7 +305,7 @@ test('a stream tells and charges what its vendor counted', async (t) => {
   t.is(await readLoss(stack, account.id, '100'), 2n * 3_020_000_000n);
 });
 
-test('a failure before the first event has its own status, and one after it ends the stream, free of charge', async (t) => {
+test('a failure before the first event has its own status, and a later one ends the stream; both are free', async (t) => {
   const account = await stack.createAccount();
   const body = { prompt: 'a cat', stream: true, partial_images: 1 };
   const early = await stack.post('/v1/images/generations', account.apiKey, {
@@ -318,33 +323,33 @@ test('a failure before the first event has its own status, and one after it ends
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });
 
-test('a stream is kept under its Idempotency-Key, and given again as it was', async (t) => {
+test('a stream with an Idempotency-Key is stored and replayed unchanged', async (t) => {
   const account = await stack.createAccount();
   const body = { model: 'draw', prompt: 'a hen', stream: true, partial_images: 1 };
-  const ask = () =>
+  const send = () =>
     stack.post('/v1/images/generations', account.apiKey, body, { 'idempotency-key': 'one stream' });
-  const first = await (await ask()).text();
+  const first = await (await send()).text();
   t.is(parseSse(first).events.length, 2);
-  const again = await ask();
+  const again = await send();
   t.is(again.headers.get('idempotent-replayed'), 'true');
   t.is(await again.text(), first);
   await waitForNoReservation(stack, account.id);
   t.is(await readLoss(stack, account.id, '100'), 50_000_000n);
 });
 
-test('a caller who leaves a stream pays for the image that the vendor was asked for', async (t) => {
+test('a disconnect during a stream is charged for the requested image', async (t) => {
   const account = await stack.createAccount();
-  const leaving = new AbortController();
+  const client = new AbortController();
   const response = await fetch(`${stack.url}/v1/images/generations`, {
     method: 'POST',
     headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'slow', prompt: 'a cat', stream: true, partial_images: 1 }),
-    signal: leaving.signal,
+    signal: client.signal,
   });
   const reader = response.body!.getReader();
   const first = Buffer.from((await reader.read()).value ?? []).toString();
   t.true(first.startsWith('event: image_generation.partial_image\ndata: {'));
-  await waitUntilTold(t, stack, account, async () => leaving.abort());
+  await waitUntilTold(t, stack, account, async () => client.abort());
   finishSlowly();
   await waitForNoReservation(stack, account.id);
   t.is(await readLoss(stack, account.id, '100'), 3_020_000_000n);

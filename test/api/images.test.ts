@@ -8,10 +8,10 @@ import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { waitUntilTold } from '../support/wait-until-told.ts';
 
-/** Images through HTTP, against a vendor that draws squares of one colour. */
+/** Images through HTTP, with a vendor that draws single-colour squares. */
 
 const key = 'sk-vendor-key-0123456789';
-const picture = (id: string, vendorModel: string, pricing: string, more = ''): string =>
+const imageModel = (id: string, vendorModel: string, pricing: string, more = ''): string =>
   `  - { id: ${id}, type: image, context: 8192, size: [512x512, 1024x1024], max_image_count: 4, ${more} pricing: ${pricing}, routes: [{ upstream: vendor, model: "${vendorModel}" }] }`;
 const perImage = '{ type: image, cost_per_image: 1.23 }';
 
@@ -23,7 +23,7 @@ upstreams:
   brisk: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [${key}], timeoutMs: 2000 }
   narrow: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [${key}], maxConcurrency: 1 }
 models:
-${picture('plain', 'gpt-image-sim', perImage)}
+${imageModel('plain', 'gpt-image-sim', perImage)}
   - id: by-quality
     type: image
     context: 8192
@@ -36,16 +36,16 @@ ${picture('plain', 'gpt-image-sim', perImage)}
         low: 0.1
         medium: { 512x512: 0.37, 1024x1024: 1.01 }
     routes: [{ upstream: vendor, model: gpt-image-quality }]
-${picture('by-request', 'gpt-image-request', '{ type: request, cost_per_request: 0.77 }')}
-${picture('by-character', 'gpt-image-characters', '{ type: characters, cost_per_million: 1000 }')}
-${picture('by-time', 'gpt-image-time+slow-200', '{ type: time, cost_per_second: 1 }')}
-${picture('free', 'gpt-image-free', '{ type: image, cost_per_image: 1.23, free_requests: true }')}
-${picture('failing', 'gpt-image-x+fail-500', perImage)}
-${picture('refusing', 'gpt-image-y+fail-400+echokey', perImage)}
-${picture('garbling', 'gpt-image-z+garbage', perImage)}
-${picture('slow', 'gpt-image-slow', perImage)}
-${picture('slow-failing', 'gpt-image-w+fail-500', perImage)}
-${picture('slow-free', 'gpt-image-gratis', '{ type: image, cost_per_image: 1.23, free_requests: true }')}
+${imageModel('by-request', 'gpt-image-request', '{ type: request, cost_per_request: 0.77 }')}
+${imageModel('by-character', 'gpt-image-characters', '{ type: characters, cost_per_million: 1000 }')}
+${imageModel('by-time', 'gpt-image-time+slow-200', '{ type: time, cost_per_second: 1 }')}
+${imageModel('free', 'gpt-image-free', '{ type: image, cost_per_image: 1.23, free_requests: true }')}
+${imageModel('failing', 'gpt-image-x+fail-500', perImage)}
+${imageModel('refusing', 'gpt-image-y+fail-400+echokey', perImage)}
+${imageModel('garbling', 'gpt-image-z+garbage', perImage)}
+${imageModel('slow', 'gpt-image-slow', perImage)}
+${imageModel('slow-failing', 'gpt-image-w+fail-500', perImage)}
+${imageModel('slow-free', 'gpt-image-gratis', '{ type: image, cost_per_image: 1.23, free_requests: true }')}
   - { id: one-by-one, type: image, context: 8192, pricing: ${perImage}, routes: [{ upstream: narrow, model: gpt-image-alone }] }
   - { id: late, type: image, context: 8192, pricing: ${perImage}, routes: [{ upstream: hasty, model: gpt-image-late+slow-3000 }] }
   - id: dawdling
@@ -73,7 +73,7 @@ useVendorStack(test, catalogOf, (started) => {
   ({ stack, vendor } = started);
 });
 
-interface Answer {
+interface ImageResponse {
   readonly id: string;
   readonly created: number;
   readonly data: readonly {
@@ -93,34 +93,34 @@ async function draw(
   account: TestAccount,
   model: string,
   more: object = {},
-): Promise<{ status: number; answer: Answer; requestId: string }> {
+): Promise<{ status: number; result: ImageResponse; requestId: string }> {
   const body = { model, prompt: 'a red boat', ...more };
   const response = await stack.post('/v1/images/generations', account.apiKey, body);
-  const answer = (await response.json()) as Answer;
-  return { status: response.status, answer, requestId: response.headers.get('x-request-id')! };
+  const result = (await response.json()) as ImageResponse;
+  return { status: response.status, result, requestId: response.headers.get('x-request-id')! };
 }
 
 const sentTo = (vendorModel: string): readonly LoggedRequest[] =>
   vendor.requests.entries.filter((entry) => entry.model === vendorModel);
 
-test('an answer has the fields of the specification, base64 unless asked otherwise', async (t) => {
+test('a response has the fields of the specification, and base64 by default', async (t) => {
   const account = await stack.createAccount();
-  const { status, answer, requestId } = await draw(account, 'plain', { n: 3 });
-  t.is(status, 200, JSON.stringify(answer).slice(0, 300));
-  t.deepEqual(Object.keys(answer).sort(), ['created', 'data', 'id', 'usage']);
-  t.is(answer.id, requestId);
-  t.true(Math.abs(answer.created - Date.now() / 1_000) < 5);
-  t.is(answer.data.length, 3);
-  t.is(new Set(answer.data.map((image) => image.b64_json)).size, 3);
-  for (const image of answer.data) {
+  const { status, result, requestId } = await draw(account, 'plain', { n: 3 });
+  t.is(status, 200, JSON.stringify(result).slice(0, 300));
+  t.deepEqual(Object.keys(result).sort(), ['created', 'data', 'id', 'usage']);
+  t.is(result.id, requestId);
+  t.true(Math.abs(result.created - Date.now() / 1_000) < 5);
+  t.is(result.data.length, 3);
+  t.is(new Set(result.data.map((image) => image.b64_json)).size, 3);
+  for (const image of result.data) {
     t.deepEqual(Object.keys(image).sort(), ['b64_json', 'revised_prompt', 'url']);
     t.is(Buffer.from(image.b64_json!, 'base64').toString('latin1', 1, 4), 'PNG');
     t.is(image.url, null);
     t.is(image.revised_prompt, 'A picture of: a red boat');
   }
-  t.deepEqual(Object.keys(answer.usage).sort(), ['cost_request', 'free_request', 'total_time']);
-  t.is(answer.usage.cost_request, 3.69);
-  t.false(answer.usage.free_request);
+  t.deepEqual(Object.keys(result.usage).sort(), ['cost_request', 'free_request', 'total_time']);
+  t.is(result.usage.cost_request, 3.69);
+  t.false(result.usage.free_request);
   t.is(await readLoss(stack, account.id, '100'), 3_690_000_000n);
   t.like(await findRow(stack, requestId), {
     success: true,
@@ -132,13 +132,13 @@ test('an answer has the fields of the specification, base64 unless asked otherwi
   });
 });
 
-test('links serve the images, under the type that they are of', async (t) => {
+test('links serve the images with their actual content type', async (t) => {
   const account = await stack.createAccount();
-  const { answer } = await draw(account, 'plain', { n: 2, response_format: 'url' });
-  const links = answer.data.map((image) => image.url!);
+  const { result } = await draw(account, 'plain', { n: 2, response_format: 'url' });
+  const links = result.data.map((image) => image.url!);
   t.is(new Set(links).size, 2);
   for (const [i, link] of links.entries()) {
-    t.is(answer.data[i]?.b64_json, null);
+    t.is(result.data[i]?.b64_json, null);
     t.true(link.startsWith(`${stack.url}/files/`));
     const response = await fetch(link);
     t.is(response.headers.get('content-type'), 'image/png');
@@ -147,23 +147,23 @@ test('links serve the images, under the type that they are of', async (t) => {
   }
 });
 
-test('a name that nobody was given is a 404, and no way out of the folder', async (t) => {
+test('an unknown file name is a 404, and cannot escape the folder', async (t) => {
   for (const name of ['x.png', `${'a'.repeat(43)}.png`, '..%2f..%2fetc%2fpasswd', `${'a'.repeat(43)}.html`]) {
     t.is((await fetch(`${stack.url}/files/${name}`)).status, 404, name);
   }
 });
 
-for (const [what, more, cost] of [
+for (const [title, more, cost] of [
   ['the default quality and size', {}, 1_010_000_000n],
   ['another size', { size: '512x512' }, 370_000_000n],
   ['a quality with one price for all sizes', { quality: 'low' }, 100_000_000n],
   ['a quality without a price of its own', { quality: 'high' }, 9_900_000_000n],
-  ['two of them', { size: '512x512', n: 2 }, 740_000_000n],
+  ['two images of another size', { size: '512x512', n: 2 }, 740_000_000n],
 ] as const) {
-  test(`the price by quality and size is right for ${what}`, async (t) => {
+  test(`the price by quality and size is right for ${title}`, async (t) => {
     const account = await stack.createAccount();
-    const { answer, requestId } = await draw(account, 'by-quality', more);
-    t.is(toNano(answer.usage.cost_request), cost);
+    const { result, requestId } = await draw(account, 'by-quality', more);
+    t.is(toNano(result.usage.cost_request), cost);
     t.is(await readLoss(stack, account.id, '100'), cost);
     const row = await findRow(stack, requestId);
     t.is(row.imageQuality, 'quality' in more ? more.quality : 'medium');
@@ -171,26 +171,29 @@ for (const [what, more, cost] of [
   });
 }
 
-test('prices by request and by character are paid as they say', async (t) => {
+test('prices per request and per character are charged as configured', async (t) => {
   const account = await stack.createAccount();
-  t.is((await draw(account, 'by-request', { n: 2 })).answer.usage.cost_request, 0.77);
-  t.is((await draw(account, 'by-character', { prompt: 'x'.repeat(50) })).answer.usage.cost_request, 0.05);
+  t.is((await draw(account, 'by-request', { n: 2 })).result.usage.cost_request, 0.77);
+  t.is((await draw(account, 'by-character', { prompt: 'x'.repeat(50) })).result.usage.cost_request, 0.05);
 });
 
-test.serial('a price by time is paid for the seconds the vendor took', async (t) => {
+test.serial('a price per second is charged for the vendor’s response time', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
-  const { answer } = await draw(account, 'by-time');
+  const { result } = await draw(account, 'by-time');
   t.true(
-    answer.usage.cost_request >= 0.195 && answer.usage.cost_request < 0.6,
-    String(answer.usage.cost_request),
+    result.usage.cost_request >= 0.195 && result.usage.cost_request < 0.6,
+    String(result.usage.cost_request),
   );
 });
 
-test.serial('a price by time does not count the failure of another route', async (t) => {
+test.serial('a price per second does not include the failed attempt on another route', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
-  const { status, answer } = await draw(account, 'time-after-failure');
+  const { status, result } = await draw(account, 'time-after-failure');
   t.is(status, 200);
-  t.true(answer.usage.cost_request < 0.5, `paid ${answer.usage.cost_request} s, 0.7 s of them for a failure`);
+  t.true(
+    result.usage.cost_request < 0.5,
+    `charged for ${result.usage.cost_request} s, 0.7 s of them for a failed attempt`,
+  );
 });
 
 test('number, size and quality reach the vendor', async (t) => {
@@ -200,27 +203,27 @@ test('number, size and quality reach the vendor', async (t) => {
   t.like(sent?.body, { prompt: 'a red boat', n: 2, size: '512x512', quality: 'low' });
 });
 
-test('without a size a model that lacks 1024x1024 takes its own first one', async (t) => {
+test('without a size, a model that does not support 1024x1024 uses its first size', async (t) => {
   const account = await stack.createAccount();
-  const { answer, requestId } = await draw(account, 'small-only');
-  t.is(Buffer.from(answer.data[0]!.b64_json!, 'base64').readUInt32BE(16), 256);
+  const { result, requestId } = await draw(account, 'small-only');
+  t.is(Buffer.from(result.data[0]!.b64_json!, 'base64').readUInt32BE(16), 256);
   t.is((await findRow(stack, requestId)).imageSize, '256x256');
 });
 
-test('free requests are used first, and come back when the vendor fails', async (t) => {
+test('free requests are used first, and are returned when the vendor fails', async (t) => {
   const account = await stack.createAccount({ freeRequests: 1 });
-  t.like((await draw(account, 'free', { n: 4 })).answer.usage, { free_request: true, cost_request: 0 });
-  t.like((await draw(account, 'free')).answer.usage, { free_request: false, cost_request: 1.23 });
-  const rows = await stack.createAccount({ freeRequests: 1 });
-  t.is((await draw(rows, 'failing')).status, 502);
-  t.is((await stack.readAccount(rows.id)).freeRequests, 1);
+  t.like((await draw(account, 'free', { n: 4 })).result.usage, { free_request: true, cost_request: 0 });
+  t.like((await draw(account, 'free')).result.usage, { free_request: false, cost_request: 1.23 });
+  const other = await stack.createAccount({ freeRequests: 1 });
+  t.is((await draw(other, 'failing')).status, 502);
+  t.is((await stack.readAccount(other.id)).freeRequests, 1);
 });
 
-test('four pictures where three can be paid for are a 402', async (t) => {
+test('four images are a 402 if the balance covers only three', async (t) => {
   const account = await stack.createAccount({ balance: '4' });
-  const { status, answer } = await draw(account, 'plain', { n: 4 });
+  const { status, result } = await draw(account, 'plain', { n: 4 });
   t.is(status, 402);
-  t.is(answer.error.code, 'insufficient_balance');
+  t.is(result.error.code, 'insufficient_balance');
   t.is((await draw(account, 'plain', { n: 3 })).status, 200);
   t.is(await readLoss(stack, account.id, '4'), 3_690_000_000n);
 });
@@ -231,12 +234,12 @@ for (const [model, status, code] of [
   ['refusing', 422, 'upstream_rejected'],
   ['late', 504, 'upstream_timeout'],
 ] as const) {
-  test(`a ${model} vendor is a ${status} ${code} that costs nothing and tells no secret`, async (t) => {
+  test(`a ${model} vendor is a ${status} ${code} that is free and leaks no secrets`, async (t) => {
     const account = await stack.createAccount();
-    const { status: got, answer, requestId } = await draw(account, model, { size: '1024x1024' });
-    t.is(got, status);
-    t.is(answer.error.code, code);
-    t.false(JSON.stringify(answer).includes('sk-'));
+    const { status: actualStatus, result, requestId } = await draw(account, model, { size: '1024x1024' });
+    t.is(actualStatus, status);
+    t.is(result.error.code, code);
+    t.false(JSON.stringify(result).includes('sk-'));
     t.like(await findRow(stack, requestId), {
       success: false,
       responseCode: status,
@@ -248,17 +251,17 @@ for (const [model, status, code] of [
   });
 }
 
-test('pictures that take longer than we wait are asked for once, here and elsewhere: their vendor may still draw them', async (t) => {
+test('images that time out are not retried on any route, because their vendor may still be drawing them', async (t) => {
   const account = await stack.createAccount({ freeRequests: 1 });
-  for (const [n, what, advice] of [
+  for (const [n, subject, advice] of [
     [4, '4 pictures', 'for fewer at once, or '],
     [1, 'this picture', ''],
   ] as const) {
     const before = sentTo('gpt-image-dawdling+slow-20000').length;
-    const { status, answer, requestId } = await draw(account, 'dawdling', { n });
+    const { status, result, requestId } = await draw(account, 'dawdling', { n });
     t.is(status, 504);
-    const message = `The model took too long to make ${what}, and was not asked again. Nothing is charged: what it may still make is the operator's to pay. Ask ${advice}for a smaller size or a lower quality; sent again as it is, the request most likely takes as long.`;
-    t.like(answer.error, { code: 'upstream_timeout', message });
+    const message = `The model took too long to make ${subject}, and was not asked again. Nothing is charged: what it may still make is the operator's to pay. Ask ${advice}for a smaller size or a lower quality; sent again as it is, the request most likely takes as long.`;
+    t.like(result.error, { code: 'upstream_timeout', message });
     t.is(sentTo('gpt-image-dawdling+slow-20000').length, before + 1);
     t.like(await findRow(stack, requestId), {
       errorCode: 'upstream_timeout',
@@ -274,22 +277,26 @@ test('pictures that take longer than we wait are asked for once, here and elsewh
   t.is((await stack.readAccount(account.id)).freeRequests, 1);
 });
 
-/** Sends a request and leaves at once when told to. */
-function drawAndLeave(account: TestAccount, model: string, more: object): { leave(): Promise<void> } {
+/** Sends a request, and disconnects when `disconnect()` is called. */
+function drawAndDisconnect(
+  account: TestAccount,
+  model: string,
+  more: object,
+): { disconnect(): Promise<void> } {
   const caller = new AbortController();
-  const answer = fetch(`${stack.url}/v1/images/generations`, {
+  const outcome = fetch(`${stack.url}/v1/images/generations`, {
     method: 'POST',
     signal: caller.signal,
     headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
     body: JSON.stringify({ model, prompt: 'a slow boat', ...more }),
   }).then(
-    () => 'answered',
-    () => 'left',
+    () => 'responded',
+    () => 'disconnected',
   );
   return {
-    async leave() {
+    async disconnect() {
       caller.abort();
-      if ((await answer) !== 'left') throw new Error('it was answered before it could leave');
+      if ((await outcome) !== 'disconnected') throw new Error('the response arrived before the disconnect');
     },
   };
 }
@@ -300,21 +307,21 @@ const countReserved = async ({ id }: TestAccount): Promise<number> =>
 const readRows = async ({ id }: TestAccount): Promise<RequestLogDocument[]> =>
   await stack.mongo.db.collection<RequestLogDocument>('request_logs').find({ accountId: id }).toArray();
 
-test('forty images whose callers leave just before their end are made, not stored, and paid for', async (t) => {
+test('forty images whose callers disconnect just before the end are made and charged, but not stored', async (t) => {
   const account = await stack.createAccount();
-  const held = vendor.hold('gpt-image-slow');
-  t.teardown(() => held.end());
+  const vendorHold = vendor.hold('gpt-image-slow');
+  t.teardown(() => vendorHold.end());
   const callers = Array.from({ length: 10 }, () =>
-    drawAndLeave(account, 'slow', { n: 4, response_format: 'url' }),
+    drawAndDisconnect(account, 'slow', { n: 4, response_format: 'url' }),
   );
   const calls = (): readonly LoggedRequest[] => sentTo('gpt-image-slow');
-  await waitFor('all calls to be made', () => held.waiting === 10);
-  await waitUntilTold(t, stack, account, () => Promise.all(callers.map((caller) => caller.leave())));
-  held.end();
+  await waitFor('all vendor calls to be made', () => vendorHold.waiting === 10);
+  await waitUntilTold(t, stack, account, () => Promise.all(callers.map((caller) => caller.disconnect())));
+  vendorHold.end();
   await waitForNoReservation(stack, account.id);
   t.false(calls().some(({ isAborted }) => isAborted));
   t.is(await readLoss(stack, account.id, '100'), 40n * 1_230_000_000n);
-  const rows = await waitFor('the rows', async () => {
+  const rows = await waitFor('the log rows', async () => {
     const found = await readRows(account);
     return found.length === 10 && found;
   });
@@ -329,58 +336,58 @@ test('forty images whose callers leave just before their end are made, not store
   }
 });
 
-test('a caller who leaves an image before a vendor is asked pays nothing, and no vendor is asked', async (t) => {
+test('a disconnect before a vendor was called is free, and no vendor is called', async (t) => {
   const account = await stack.createAccount();
-  const held = vendor.hold('gpt-image-alone');
-  const first = drawAndLeave(account, 'one-by-one', {});
-  await waitFor('the vendor to be asked', () => held.waiting === 1);
-  const second = drawAndLeave(account, 'one-by-one', { n: 4 });
-  await waitFor('the second to be admitted', async () => (await countReserved(account)) === 2);
-  await second.leave();
-  await waitFor('its release', async () => (await countReserved(account)) === 1);
-  await first.leave();
-  held.end();
+  const vendorHold = vendor.hold('gpt-image-alone');
+  const first = drawAndDisconnect(account, 'one-by-one', {});
+  await waitFor('the vendor to be called', () => vendorHold.waiting === 1);
+  const second = drawAndDisconnect(account, 'one-by-one', { n: 4 });
+  await waitFor('the second request to be admitted', async () => (await countReserved(account)) === 2);
+  await second.disconnect();
+  await waitFor('its reservation to be released', async () => (await countReserved(account)) === 1);
+  await first.disconnect();
+  vendorHold.end();
   await waitForNoReservation(stack, account.id);
   t.is(sentTo('gpt-image-alone').length, 1);
   t.is(await readLoss(stack, account.id, '100'), 1_230_000_000n);
 });
 
-test('a vendor that fails after its caller left costs nothing, and is not asked again', async (t) => {
+test('a vendor failure after the caller disconnected is free and not retried', async (t) => {
   const account = await stack.createAccount();
-  const held = vendor.hold('gpt-image-w+fail-500');
-  t.teardown(() => held.end());
-  const caller = drawAndLeave(account, 'slow-failing', { n: 4 });
-  const isOurs = ({ model }: LoggedRequest): boolean => model === 'gpt-image-w+fail-500';
-  await vendor.requests.waitFor(isOurs);
-  await waitUntilTold(t, stack, account, () => caller.leave());
-  held.end();
-  await vendor.requests.waitFor((one) => isOurs(one) && one.isOver);
+  const vendorHold = vendor.hold('gpt-image-w+fail-500');
+  t.teardown(() => vendorHold.end());
+  const caller = drawAndDisconnect(account, 'slow-failing', { n: 4 });
+  const isOurRequest = ({ model }: LoggedRequest): boolean => model === 'gpt-image-w+fail-500';
+  await vendor.requests.waitFor(isOurRequest);
+  await waitUntilTold(t, stack, account, () => caller.disconnect());
+  vendorHold.end();
+  await vendor.requests.waitFor((one) => isOurRequest(one) && one.isOver);
   await waitForNoReservation(stack, account.id);
   t.is(sentTo('gpt-image-w+fail-500').length, 1);
   t.is(await readLoss(stack, account.id, '100'), 0n);
-  const [row] = await waitFor('the row', async () => {
+  const [row] = await waitFor('the log row', async () => {
     const found = await readRows(account);
     return found.length > 0 && found;
   });
   t.like(row, { errorCode: 'job_cancelled', images: 0, costNano: 0n });
 });
 
-test('a free request is spent by a caller who leaves once a vendor was asked', async (t) => {
+test('a disconnect after a vendor was called uses up the free request', async (t) => {
   const account = await stack.createAccount({ freeRequests: 1 });
-  const held = vendor.hold('gpt-image-gratis');
-  t.teardown(() => held.end());
-  const caller = drawAndLeave(account, 'slow-free', {});
+  const vendorHold = vendor.hold('gpt-image-gratis');
+  t.teardown(() => vendorHold.end());
+  const caller = drawAndDisconnect(account, 'slow-free', {});
   await vendor.requests.waitFor(({ model }) => model === 'gpt-image-gratis');
-  await waitUntilTold(t, stack, account, () => caller.leave());
-  held.end();
+  await waitUntilTold(t, stack, account, () => caller.disconnect());
+  vendorHold.end();
   await waitForNoReservation(stack, account.id);
   const { freeRequests } = await stack.readAccount(account.id);
   t.is(freeRequests, 0);
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });
 
-test('a vendor that reads the prompt once for each picture is reserved for as often', async (t) => {
-  const reading = await useStack(t, {
+test('if a vendor reads the prompt once per image, the reservation includes it as often', async (t) => {
+  const geminiStack = await useStack(t, {
     catalog: `
 upstreams: { google: { kind: gemini, baseUrl: "http://127.0.0.1:9", apiKeys: [k] } }
 models:
@@ -392,10 +399,10 @@ models:
     routes: [{ upstream: google }]
 `,
   });
-  const { apiKey } = await reading.createAccount({ balance: '250' });
-  const ask = (n: number): Promise<Response> =>
-    reading.post('/v1/images/generations', apiKey, { model: 'painter', prompt: 'word '.repeat(99), n });
-  const refused = await ask(4);
-  t.is(refused.status, 402);
-  t.is((await ask(2)).status, 502);
+  const { apiKey } = await geminiStack.createAccount({ balance: '250' });
+  const send = (n: number): Promise<Response> =>
+    geminiStack.post('/v1/images/generations', apiKey, { model: 'painter', prompt: 'word '.repeat(99), n });
+  const tooMany = await send(4);
+  t.is(tooMany.status, 402);
+  t.is((await send(2)).status, 502);
 });

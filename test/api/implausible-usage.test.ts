@@ -4,12 +4,14 @@ import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../su
 import { readAdmin } from '../support/admin.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** A vendor that reports what cannot be, or far more than was reserved, does not empty a customer. */
+/**
+ * A vendor that reports impossible usage, or far more than was reserved, does not empty a customer's balance.
+ */
 
-/** What the vendor reports next. */
-let reported: object = {};
-/** What it says next in place of its one word. */
-let said: readonly string[] | object | null = null;
+/** The usage that the vendor reports next. */
+let reportedUsage: object = {};
+/** The response that the vendor sends next instead of its one word. */
+let nextResponse: readonly string[] | object | null = null;
 let vendor: ScriptedVendor;
 let stack: TestStack;
 
@@ -18,12 +20,12 @@ test.before(async () => {
     if (path.endsWith('/embeddings')) {
       const inputs = [body['input']].flat();
       const embedding = Buffer.from(new Float32Array([1, 2]).buffer).toString('base64');
-      return { data: inputs.map((_, index) => ({ index, embedding })), usage: reported };
+      return { data: inputs.map((_, index) => ({ index, embedding })), usage: reportedUsage };
     }
     if (path.endsWith('/images/generations')) {
-      return { created: 1, data: [{ b64_json: tinyPng }], usage: reported };
+      return { created: 1, data: [{ b64_json: tinyPng }], usage: reportedUsage };
     }
-    return said ?? answerWithUsage(reported);
+    return nextResponse ?? answerWithUsage(reportedUsage);
   });
   stack = await startStack({
     catalog: `
@@ -49,12 +51,14 @@ test.after.always(async () => {
 const tinyPng =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
 const messages = [{ role: 'user', content: 'hello there world' }];
-/** As we count it: three words, four for the message, three to start the answer; and the one word of the answer. */
-const [promptTokens, answerTokens] = [10, 1];
+/**
+ * By our count: three words, four tokens for the message, three to start the reply; and one word of reply.
+ */
+const [promptTokens, replyTokens] = [10, 1];
 const chatPath = '/v1/chat/completions';
 
-async function ask(path: string, body: object, usage: object, balance = '1000') {
-  reported = usage;
+async function send(path: string, body: object, usage: object, balance = '1000') {
+  reportedUsage = usage;
   const account = await stack.createAccount({ balance });
   const response = await stack.post(path, account.apiKey, body);
   const row = await findRow(stack, response.headers.get('x-request-id')!);
@@ -69,99 +73,102 @@ const usageOf = (prompt: number, completion: number): object => ({
   prompt_tokens_details: { cached_tokens: prompt },
 });
 
-for (const { what, usage, expected } of [
+for (const { title, usage, expected } of [
   {
-    what: 'a completion of 100 million tokens',
+    title: 'a completion of 100 million tokens',
     usage: usageOf(promptTokens, 100_000_000),
-    expected: { promptTokens, completionTokens: answerTokens, cacheReadTokens: promptTokens },
+    expected: { promptTokens, completionTokens: replyTokens, cacheReadTokens: promptTokens },
   },
   {
-    what: 'a prompt of 100 million tokens',
+    title: 'a prompt of 100 million tokens',
     usage: usageOf(100_000_000, 1),
     expected: { promptTokens, completionTokens: 1, cacheReadTokens: 0 },
   },
   {
-    what: 'a prompt that fits the context, and that its words have in no vocabulary',
+    title: 'a prompt that fits the context, but not its text in any vocabulary',
     usage: usageOf(50_000, 1),
     expected: { promptTokens, completionTokens: 1, cacheReadTokens: 0 },
   },
   {
-    what: 'a completion of no tokens, where a word was said',
+    title: 'a completion of no tokens although a word was generated',
     usage: usageOf(promptTokens, 0),
-    expected: { promptTokens, completionTokens: answerTokens },
+    expected: { promptTokens, completionTokens: replyTokens },
   },
   {
-    what: 'a prompt of no tokens',
+    title: 'a prompt of no tokens',
     usage: usageOf(0, 1),
     expected: { promptTokens, completionTokens: 1 },
   },
   {
-    what: 'a completion beyond the bound that the vendor was sent',
+    title: 'a completion beyond the limit sent to the vendor',
     usage: usageOf(promptTokens, 300),
-    expected: { promptTokens, completionTokens: answerTokens },
+    expected: { promptTokens, completionTokens: replyTokens },
   },
 ]) {
-  test.serial(`${what} is taken for not reported: own count, and the row says so`, async (t) => {
-    const { status, row, loss } = await ask(chatPath, { model: 'chat', messages, max_tokens: 200 }, usage);
-    t.is(status, 200);
-    t.like(row, { success: true, counted: true, shortfallNano: 0n, ...expected });
-    t.is(loss, BigInt(row.promptTokens + row.completionTokens) * 10_000n);
-  });
+  test.serial(
+    `${title} is treated as not reported: our own count is used, and the row is marked as counted`,
+    async (t) => {
+      const { status, row, loss } = await send(chatPath, { model: 'chat', messages, max_tokens: 200 }, usage);
+      t.is(status, 200);
+      t.like(row, { success: true, counted: true, shortfallNano: 0n, ...expected });
+      t.is(loss, BigInt(row.promptTokens + row.completionTokens) * 10_000n);
+    },
+  );
 }
 
 test.serial(
-  'what a vendor may count is taken as reported: a little more than the bound it was sent',
+  'a plausible count is accepted as reported: slightly more than the limit sent to the vendor',
   async (t) => {
-    const { row } = await ask(chatPath, { model: 'chat', messages, max_tokens: 200 }, usageOf(12, 205));
+    const { row } = await send(chatPath, { model: 'chat', messages, max_tokens: 200 }, usageOf(12, 205));
     t.like(row, { counted: false, promptTokens: 12, completionTokens: 205 });
     const unbounded = { model: 'unbounded', messages, max_tokens: 200 };
-    t.like((await ask(chatPath, unbounded, usageOf(12, 100_000))).row, {
+    t.like((await send(chatPath, unbounded, usageOf(12, 100_000))).row, {
       counted: false,
       completionTokens: 100_000,
     });
-    t.like((await ask(chatPath, unbounded, usageOf(12, 200_000))).row, {
+    t.like((await send(chatPath, unbounded, usageOf(12, 200_000))).row, {
       counted: true,
       completionTokens: 1,
     });
   },
 );
 
-test.serial('a search by a model that was not asked for one is a mistake of its report', async (t) => {
-  const { row } = await ask(chatPath, { model: 'searcher', messages }, usageOf(50_000, 1));
-  t.like(row, { counted: true, promptTokens, completionTokens: 1 });
-});
-
 test.serial(
-  'a request costs at most twice what was reserved for it; the rest is the operator’s',
+  'a search reported by a model that was not asked for one is treated as a wrong report',
   async (t) => {
-    const body = { model: 'chat', messages, max_tokens: 190 };
-    const { row, loss } = await ask(chatPath, body, { prompt_tokens: 3_000, completion_tokens: 190 });
-    t.like(row, { counted: false, promptTokens: 3_000, completionTokens: 190 });
-    // Ten tokens of prompt and 190 of completion were reserved.
-    t.is(row.costNano, 2n * 200n * 10_000n);
-    t.is(row.costNano + row.shortfallNano, 3_190n * 10_000n);
-    t.is(loss, row.costNano);
+    const { row } = await send(chatPath, { model: 'searcher', messages }, usageOf(50_000, 1));
+    t.like(row, { counted: true, promptTokens, completionTokens: 1 });
   },
 );
 
+test.serial('a request costs at most twice its reservation; the operator bears the rest', async (t) => {
+  const body = { model: 'chat', messages, max_tokens: 190 };
+  const { row, loss } = await send(chatPath, body, { prompt_tokens: 3_000, completion_tokens: 190 });
+  t.like(row, { counted: false, promptTokens: 3_000, completionTokens: 190 });
+  // Ten tokens of prompt and 190 of completion were reserved.
+  t.is(row.costNano, 2n * 200n * 10_000n);
+  t.is(row.costNano + row.shortfallNano, 3_190n * 10_000n);
+  t.is(loss, row.costNano);
+});
+
 const malayalam = 'ഒരു ചെറിയ വാചകം ഇവിടെ എഴുതിയിരിക്കുന്നു. '.repeat(100);
 
-for (const { what, model, body, prompt } of [
-  { what: 'what a vendor adds of its own', model: 'chat', body: { messages }, prompt: 700 },
+for (const { title, model, body, prompt } of [
+  { title: 'tokens that a vendor adds itself', model: 'chat', body: { messages }, prompt: 700 },
   {
-    what: 'a vocabulary with a token for each byte',
+    title: 'a vocabulary with one token per byte',
     model: 'chat',
     body: { messages: [{ role: 'user', content: malayalam }] },
     prompt: Buffer.byteLength(malayalam),
   },
   {
-    what: 'a run of spaces, of which our vocabulary makes a token and others many',
+    title: 'a run of spaces, one token in our vocabulary and many in others',
     model: 'chat',
     body: { messages: [{ role: 'user', content: `a${' '.repeat(20_000)}b` }] },
     prompt: 20_002,
   },
   {
-    what: 'a picture of the dearest kind',
+    title: 'an image of the most expensive kind',
     model: 'pictured',
     body: {
       messages: [
@@ -171,37 +178,45 @@ for (const { what, model, body, prompt } of [
     prompt: 48_100,
   },
   {
-    what: 'a search that was asked for',
+    title: 'a requested search',
     model: 'searcher',
     body: { messages, web_search: true },
     prompt: 90_000,
   },
-  { what: 'a search of the vendor’s own accord', model: 'sonar', body: { messages }, prompt: 90_000 },
+  { title: 'a search that the vendor always makes', model: 'sonar', body: { messages }, prompt: 90_000 },
   {
-    what: 'such a search for a short answer, for which little else is reserved',
+    title: 'such a search for a short reply, for which little else is reserved',
     model: 'sonar',
     body: { messages, max_tokens: 16 },
     prompt: 15_000,
   },
 ]) {
-  test.serial(`an honest count of a prompt is charged as reported: ${what}`, async (t) => {
-    const { row, loss } = await ask(chatPath, { model, ...body }, usageOf(prompt, 1));
+  test.serial(`an honest prompt count is charged as reported: ${title}`, async (t) => {
+    const { row, loss } = await send(chatPath, { model, ...body }, usageOf(prompt, 1));
     t.like(row, { success: true, counted: false, promptTokens: prompt });
     t.is(loss, BigInt(prompt + 1) * 10_000n);
   });
 }
 
-test.serial('a vendor’s mistake takes no more of an open-ended chat than its parts can cost', async (t) => {
-  const hi = [{ role: 'user', content: 'hi' }];
-  for (const [n, prompt] of [
-    [1, 127_000],
-    [8, 1_000_000],
-  ] as const) {
-    const { row, loss } = await ask(chatPath, { model: 'chat', messages: hi, n }, usageOf(prompt, 1), '0.2');
-    t.like(row, { counted: true, promptTokens: 8, completionTokens: 1 });
-    t.is(loss, 90_000n);
-  }
-});
+test.serial(
+  'for a chat without max_tokens, a wrong report of a vendor costs no more than its parts can',
+  async (t) => {
+    const hi = [{ role: 'user', content: 'hi' }];
+    for (const [n, prompt] of [
+      [1, 127_000],
+      [8, 1_000_000],
+    ] as const) {
+      const { row, loss } = await send(
+        chatPath,
+        { model: 'chat', messages: hi, n },
+        usageOf(prompt, 1),
+        '0.2',
+      );
+      t.like(row, { counted: true, promptTokens: 8, completionTokens: 1 });
+      t.is(loss, 90_000n);
+    }
+  },
+);
 
 const reasoningOf = (words: number): object => ({
   ...answerWithUsage({
@@ -219,11 +234,11 @@ const reasoningOf = (words: number): object => ({
 });
 
 test.serial(
-  'a report beyond max_tokens that agrees with what was seen is believed, and the rest of it the operator’s',
+  'a report beyond max_tokens that matches the output is accepted, and the operator bears the excess',
   async (t) => {
-    said = reasoningOf(5_000);
-    const { row } = await ask(chatPath, { model: 'thinker', messages, max_tokens: 16 }, {});
-    said = null;
+    nextResponse = reasoningOf(5_000);
+    const { row } = await send(chatPath, { model: 'thinker', messages, max_tokens: 16 }, {});
+    nextResponse = null;
     t.like(row, { counted: false, promptTokens: 12, completionTokens: 5_001 });
     // Ten tokens of prompt and 16 of completion were reserved.
     t.is(row.costNano, 2n * 26n * 10_000n);
@@ -232,47 +247,51 @@ test.serial(
 );
 
 test.serial(
-  'on a route whose vendor bounds the answer alone, reasoning beyond it is reserved and paid',
+  'if a vendor’s limit excludes reasoning, the reasoning beyond it is reserved and charged',
   async (t) => {
-    said = reasoningOf(5_000);
+    nextResponse = reasoningOf(5_000);
     const body = { model: 'overrunner', messages, max_tokens: 16 };
-    const { row } = await ask(chatPath, body, {});
+    const { row } = await send(chatPath, body, {});
     t.like(row, { counted: false, completionTokens: 5_001, shortfallNano: 0n, costNano: 5_013n * 10_000n });
-    said = null;
+    nextResponse = null;
     const { apiKey } = await stack.createAccount({ balance: '0.1' });
     t.is((await stack.post(chatPath, apiKey, body)).status, 402);
   },
 );
 
-test.serial('counts ahead of an answer that nobody tells again are no free answer', async (t) => {
+test.serial('usage sent only before the output does not make a longer output free', async (t) => {
   const chunk = (delta: object, more: object = {}): string =>
     JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }], ...more });
   const words = Array.from({ length: 100 }, () => chunk({ content: ' cat' }));
   const finish = JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
   const body = { model: 'chat', messages, stream: true, max_tokens: 1_000 };
-  for (const [told, completionTokens, counted] of [
+  for (const [reportedTokens, completionTokens, counted] of [
     [0, 100, true],
     [60, 100, true],
     [130, 130, false],
   ] as const) {
-    said = [chunk({ role: 'assistant', content: '' }, { usage: usageOf(12, told) }), ...words, finish];
-    const { row } = await ask(chatPath, body, {});
-    t.like(row, { success: true, promptTokens: 12, completionTokens, counted }, `${told}`);
+    nextResponse = [
+      chunk({ role: 'assistant', content: '' }, { usage: usageOf(12, reportedTokens) }),
+      ...words,
+      finish,
+    ];
+    const { row } = await send(chatPath, body, {});
+    t.like(row, { success: true, promptTokens: 12, completionTokens, counted }, `${reportedTokens}`);
   }
-  said = null;
+  nextResponse = null;
 });
 
 test.serial(
-  'embeddings and images are charged by own count as well, where the report cannot be',
+  'embeddings and images are also charged by our own count if the report is implausible',
   async (t) => {
-    const embedding = await ask(
+    const embedding = await send(
       '/v1/embeddings',
       { model: 'vectors', input: ['one two', 'three'] },
       { prompt_tokens: 99_000_000 },
     );
     t.like(embedding.row, { success: true, counted: true, promptTokens: 3 });
     t.is(embedding.loss, 30_000n);
-    const image = await ask(
+    const image = await send(
       '/v1/images/generations',
       { model: 'pictures', prompt: 'a red fox' },
       { input_tokens: 50_000_000, output_tokens: 50_000_000 },
@@ -282,31 +301,34 @@ test.serial(
   },
 );
 
-test.serial('embeddings and images of no tokens are not free: own count, and the row says so', async (t) => {
-  const input = ['one two', 'three'];
-  const embedding = await ask('/v1/embeddings', { model: 'vectors', input }, { prompt_tokens: 0 });
-  t.like(embedding.row, { success: true, counted: true, promptTokens: 3 });
-  t.is(embedding.loss, 30_000n);
-  for (const [input_tokens, output_tokens, expected] of [
-    [0, 0, { counted: true, promptTokens: 3, completionTokens: 1_290 }],
-    [12, 0, { counted: true, promptTokens: 12, completionTokens: 1_290 }],
-    [0, 1_100, { counted: true, promptTokens: 3, completionTokens: 1_100 }],
-    [12, 1_100, { counted: false, promptTokens: 12, completionTokens: 1_100 }],
-  ] as const) {
-    const body = { model: 'pictures', prompt: 'a red fox' };
-    const { row, loss } = await ask('/v1/images/generations', body, { input_tokens, output_tokens });
-    t.like(row, { success: true, ...expected });
-    t.is(loss, BigInt(expected.promptTokens + expected.completionTokens) * 10_000n);
-  }
-});
+test.serial(
+  'embeddings and images reported with no tokens are not free: our own count is used, and the row is marked as counted',
+  async (t) => {
+    const input = ['one two', 'three'];
+    const embedding = await send('/v1/embeddings', { model: 'vectors', input }, { prompt_tokens: 0 });
+    t.like(embedding.row, { success: true, counted: true, promptTokens: 3 });
+    t.is(embedding.loss, 30_000n);
+    for (const [input_tokens, output_tokens, expected] of [
+      [0, 0, { counted: true, promptTokens: 3, completionTokens: 1_290 }],
+      [12, 0, { counted: true, promptTokens: 12, completionTokens: 1_290 }],
+      [0, 1_100, { counted: true, promptTokens: 3, completionTokens: 1_100 }],
+      [12, 1_100, { counted: false, promptTokens: 12, completionTokens: 1_100 }],
+    ] as const) {
+      const body = { model: 'pictures', prompt: 'a red fox' };
+      const { row, loss } = await send('/v1/images/generations', body, { input_tokens, output_tokens });
+      t.like(row, { success: true, ...expected });
+      t.is(loss, BigInt(expected.promptTokens + expected.completionTokens) * 10_000n);
+    }
+  },
+);
 
-test.serial('images that are paid by tokens are not free where their vendor reports none', async (t) => {
-  const { row, loss } = await ask('/v1/images/generations', { model: 'pictures', prompt: 'a red fox' }, {});
+test.serial('images priced per token are not free if their vendor reports no usage', async (t) => {
+  const { row, loss } = await send('/v1/images/generations', { model: 'pictures', prompt: 'a red fox' }, {});
   t.like(row, { success: true, counted: true, promptTokens: 3, completionTokens: 1_290 });
   t.is(loss, 1_293n * 10_000n);
 });
 
-test.serial('the books are exact after all of it', async (t) => {
+test.serial('the ledger is exact after all of this', async (t) => {
   const { differences } = await readAdmin<{ differences: object[] }>(stack.env, 'ledger', 'verify');
   t.deepEqual(differences, []);
 });

@@ -9,7 +9,7 @@ import { watchRedis } from '../support/watch-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 
-/** How a job goes on, told as it happens, and told again from where a reader was. */
+/** Job events: sent as they happen, and replayed from where a reader left off. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -41,20 +41,20 @@ async function follow(
   headers: Record<string, string> = {},
   from: Pick<TestStack, 'url'> = stack,
 ): Promise<Event[]> {
-  const answer = await askJobs(from, account, `/${id}/events`, { headers });
-  return parseNamedEvents<JobBody>(await answer.text());
+  const response = await askJobs(from, account, `/${id}/events`, { headers });
+  return parseNamedEvents<JobBody>(await response.text());
 }
 
-test('a job is followed from its place in the line to its response, and the stream ends with it', async (t) => {
+test('job events lead from the queue position to the response, and the stream then ends', async (t) => {
   const account = await stack.createAccount();
   const jobs = await Promise.all(
     Array.from({ length: 12 }, () => createJob(stack, account, chats, chatOf('line-chat'))),
   );
   const last = jobs.reduce((a, b) => ((a.position ?? 0) > (b.position ?? 0) ? a : b));
-  const answer = await askJobs(stack, account, `/${last.id}/events`);
-  t.is(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
-  t.is(answer.headers.get('x-accel-buffering'), 'no');
-  const events = parseNamedEvents<JobBody>(await answer.text());
+  const response = await askJobs(stack, account, `/${last.id}/events`);
+  t.is(response.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+  t.is(response.headers.get('x-accel-buffering'), 'no');
+  const events = parseNamedEvents<JobBody>(await response.text());
   const names = events.map(({ name }) => name);
   t.deepEqual([...new Set(names)], ['queued', 'active', 'succeeded']);
   t.deepEqual(
@@ -70,30 +70,32 @@ test('a job is followed from its place in the line to its response, and the stre
   t.is(end.response!['id'], last.id);
 });
 
-test('a reader that connects again, at any process, gets what it missed and nothing twice', async (t) => {
+test('a reader that reconnects to any process gets the events that it missed, and none twice', async (t) => {
   const account = await stack.createAccount();
   const other = await startApi(stack.config, stack.env, stack.log);
   t.teardown(() => other.stop());
   const { id } = await createJob(stack, account, chats, chatOf('chat'));
   await waitForJob(stack, account, id);
-  const whole = await follow(account, id);
+  const allEvents = await follow(account, id);
   t.deepEqual(
-    whole.map(({ name }) => name),
+    allEvents.map(({ name }) => name),
     ['queued', 'active', 'succeeded'],
   );
-  for (const [i, event] of whole.slice(0, -1).entries()) {
-    const rest = await follow(account, id, { 'last-event-id': event.id }, other);
-    t.deepEqual(rest, whole.slice(i + 1));
+  for (const [i, event] of allEvents.slice(0, -1).entries()) {
+    const missed = await follow(account, id, { 'last-event-id': event.id }, other);
+    t.deepEqual(missed, allEvents.slice(i + 1));
   }
-  const query = await askJobs(other, account, `/${id}/events?last_event_id=${whole[1]!.id}`);
-  t.deepEqual(parseNamedEvents(await query.text()), whole.slice(2));
-  t.deepEqual(await follow(account, id, { 'last-event-id': 'nonsense' }), whole);
-  const done = await askJobs(other, account, `/${id}/events`, { headers: { 'last-event-id': whole[2]!.id } });
+  const query = await askJobs(other, account, `/${id}/events?last_event_id=${allEvents[1]!.id}`);
+  t.deepEqual(parseNamedEvents(await query.text()), allEvents.slice(2));
+  t.deepEqual(await follow(account, id, { 'last-event-id': 'nonsense' }), allEvents);
+  const done = await askJobs(other, account, `/${id}/events`, {
+    headers: { 'last-event-id': allEvents[2]!.id },
+  });
   t.is(done.status, 204);
   t.is(await done.text(), '');
 });
 
-test('a job that is cancelled ends its stream with that', async (t) => {
+test('a cancelled job ends its stream with a cancelled event', async (t) => {
   const account = await stack.createAccount();
   const { id } = await createJob(stack, account, chats, chatOf('hung-chat'));
   await waitForJob(stack, account, id, ({ status }) => status === 'active');
@@ -107,91 +109,92 @@ test('a job that is cancelled ends its stream with that', async (t) => {
   t.false(events.slice(0, -1).some(({ data }) => hasEnded(data)));
 });
 
-test('a process that stops ends its streams, and their readers go on at another', async (t) => {
+test('a process that stops ends its streams, and their readers continue at another process', async (t) => {
   const account = await stack.createAccount();
   const stopping = await startApi(stack.config, stack.env, stack.log);
   const { id } = await createJob(stack, account, chats, chatOf('hung-chat'));
   await waitForJob(stack, account, id, ({ status }) => status === 'active');
-  const answer = await askJobs(stopping, account, `/${id}/events`);
-  const text = answer.text();
+  const response = await askJobs(stopping, account, `/${id}/events`);
+  const text = response.text();
   await stopping.stop();
-  const seen = parseNamedEvents<JobBody>(await text);
-  t.is(seen.at(-1)?.name, 'active');
+  const received = parseNamedEvents<JobBody>(await text);
+  t.is(received.at(-1)?.name, 'active');
   await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
-  const rest = await follow(account, id, { 'last-event-id': seen.at(-1)!.id });
+  const missed = await follow(account, id, { 'last-event-id': received.at(-1)!.id });
   t.deepEqual(
-    rest.map(({ name }) => name),
+    missed.map(({ name }) => name),
     ['cancelled'],
   );
 });
 
-test('HEAD of a stream of events says what it is, and does not wait', async (t) => {
+test('HEAD for an event stream returns its headers immediately', async (t) => {
   const account = await stack.createAccount();
   const { id } = await createJob(stack, account, chats, chatOf('hung-chat'));
-  const answer = await askJobs(stack, account, `/${id}/events`, { method: 'HEAD' });
-  t.is(answer.status, 200);
-  t.is(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+  const response = await askJobs(stack, account, `/${id}/events`, { method: 'HEAD' });
+  t.is(response.status, 200);
+  t.is(response.headers.get('content-type'), 'text/event-stream; charset=utf-8');
   await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
   t.is((await askJobs(stack, account, `/${randomUUID()}/events`)).status, 404);
 });
 
-// Serial: so many look at their jobs often enough to delay what other tests wait for.
+// Serial: so many streams poll their jobs often enough to delay what other tests wait for.
 test.serial(
-  'an account follows jobs by so many streams at each process, and those keep no other call out',
+  'the number of event streams per account and process is limited, and open streams do not block other calls',
   async (t) => {
     const [account, other] = [await stack.createAccount(), await stack.createAccount()];
     const { id } = await createJob(stack, account, chats, chatOf('hung-chat'));
-    const { id: ofOther } = await createJob(stack, other, chats, chatOf('hung-chat'));
-    const leaving = new AbortController();
-    t.teardown(() => leaving.abort());
-    const open = async (of: TestAccount, jobId: string): Promise<Response> =>
-      await askJobs(stack, of, `/${jobId}/events`, { signal: leaving.signal });
-    const opened = await Promise.all(Array.from({ length: maxCallsPerAccount }, () => open(account, id)));
-    t.true(opened.every(({ status }) => status === 200));
-    const refused = await open(account, id);
-    t.is(refused.status, 429);
-    t.truthy(refused.headers.get('retry-after'));
-    t.is(((await refused.json()) as { error: { code: string } }).error.code, 'rate_limit_exceeded');
-    t.is((await open(other, ofOther)).status, 200);
+    const { id: otherId } = await createJob(stack, other, chats, chatOf('hung-chat'));
+    const client = new AbortController();
+    t.teardown(() => client.abort());
+    const open = async (reader: TestAccount, jobId: string): Promise<Response> =>
+      await askJobs(stack, reader, `/${jobId}/events`, { signal: client.signal });
+    const streams = await Promise.all(Array.from({ length: maxCallsPerAccount }, () => open(account, id)));
+    t.true(streams.every(({ status }) => status === 200));
+    const limited = await open(account, id);
+    t.is(limited.status, 429);
+    t.truthy(limited.headers.get('retry-after'));
+    t.is(((await limited.json()) as { error: { code: string } }).error.code, 'rate_limit_exceeded');
+    t.is((await open(other, otherId)).status, 200);
     t.is((await askJobs(stack, account, `/${id}`)).status, 200);
     for (const [owner, jobId] of [
       [account, id],
-      [other, ofOther],
+      [other, otherId],
     ] as const)
       await askJobs(stack, owner, `/${jobId}`, { method: 'DELETE' });
-    // Each of them is told of the end, and makes room.
-    const texts = await Promise.all(opened.map((answer) => answer.text()));
+    // Each stream gets the final event and then frees its slot.
+    const texts = await Promise.all(streams.map((response) => response.text()));
     t.true(texts.every((text) => parseNamedEvents<JobBody>(text).at(-1)?.name === 'cancelled'));
-    await waitFor('room', async () => (await open(account, id)).status === 200);
+    await waitFor('a free slot', async () => (await open(account, id)).status === 200);
   },
 );
 
-test('a job whose reader has left is not looked at any more', async (t) => {
+test('a job whose reader has disconnected is no longer polled', async (t) => {
   const account = await stack.createAccount();
-  const [left, kept] = [
+  const [unreadJob, readJob] = [
     await createJob(stack, account, chats, chatOf('hung-chat')),
     await createJob(stack, account, chats, chatOf('hung-chat')),
   ];
-  // What a worker says of one of them alone, it says before that.
-  for (const { id } of [left, kept])
+  // Worker commands about only one of the jobs all come before this point.
+  for (const { id } of [unreadJob, readJob])
     await waitForJob(stack, account, id, ({ status }) => status === 'active');
   const commands = await watchRedis(t, stack.config.redisUrl);
-  const looksAt = ({ id }: JobBody, from = 0): number =>
-    // The worker speaks of both, in one command.
+  const countPolls = ({ id }: JobBody, from = 0): number =>
+    // Worker commands name both jobs in one command.
     commands
       .slice(from)
-      .filter(({ args }) => args.includes(id) && !(args.includes(left.id) && args.includes(kept.id))).length;
-  const leaving = new AbortController();
+      .filter(({ args }) => args.includes(id) && !(args.includes(unreadJob.id) && args.includes(readJob.id)))
+      .length;
+  const client = new AbortController();
   const open = async (job: JobBody, signal: AbortSignal) =>
     await askJobs(stack, account, `/${job.id}/events`, { signal });
-  const ending = new AbortController();
-  t.teardown(() => ending.abort());
-  await Promise.all([open(left, leaving.signal), open(kept, ending.signal)]);
-  await waitFor('both to be looked at', () => looksAt(left) > 2 && looksAt(kept) > 2);
-  leaving.abort();
+  const otherClient = new AbortController();
+  t.teardown(() => otherClient.abort());
+  await Promise.all([open(unreadJob, client.signal), open(readJob, otherClient.signal)]);
+  await waitFor('both jobs to be polled', () => countPolls(unreadJob) > 2 && countPolls(readJob) > 2);
+  client.abort();
   const from = commands.length;
-  // The other reader is the clock.
-  await waitFor('the other to be looked at again', () => looksAt(kept, from) >= 4);
-  t.true(looksAt(left, from) <= 1, `${looksAt(left, from)} looks`);
-  for (const { id } of [left, kept]) await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  // The polls of the other job serve as a clock.
+  await waitFor('the other job to be polled again', () => countPolls(readJob, from) >= 4);
+  t.true(countPolls(unreadJob, from) <= 1, `${countPolls(unreadJob, from)} polls`);
+  for (const { id } of [unreadJob, readJob]) await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
 });

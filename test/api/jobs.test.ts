@@ -12,7 +12,7 @@ import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Work that is handed over: made, shown, listed and cancelled by any process, and paid like any other. */
+/** Durable jobs: created, shown, listed and cancelled by any process, and charged like any other request. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -65,7 +65,7 @@ async function readSpent({ id }: TestAccount): Promise<bigint> {
 const readReserved = async ({ id }: TestAccount): Promise<bigint> =>
   (await stack.readAccount(id)).reservedNano;
 
-/** What differs between two answers to the same request by itself. */
+/** Removes what differs between any two responses to the same request. */
 const withoutTimes = (response: object): object => {
   const { id, created, usage, ...rest } = response as Record<string, unknown>;
   const { total_time: time, ...counts } = usage as Record<string, unknown>;
@@ -80,14 +80,14 @@ const creations: readonly [string, string, object][] = [
 ];
 
 for (const [operation, path, body] of creations) {
-  test(`${JSON.stringify(body)} as a job has the response of the synchronous call, and costs the same`, async (t) => {
-    const [waiting, leaving] = [await stack.createAccount(), await stack.createAccount()];
-    const answer = await stack.post(path, waiting.apiKey, body);
-    t.is(answer.status, 200);
-    t.regex(answer.headers.get('vary') ?? '', /\bPrefer\b/);
-    const expected = (await answer.json()) as object;
+  test(`${JSON.stringify(body)} as a job has the response and the cost of the synchronous call`, async (t) => {
+    const [synchronous, asynchronous] = [await stack.createAccount(), await stack.createAccount()];
+    const syncResponse = await stack.post(path, synchronous.apiKey, body);
+    t.is(syncResponse.status, 200);
+    t.regex(syncResponse.headers.get('vary') ?? '', /\bPrefer\b/);
+    const expected = (await syncResponse.json()) as object;
 
-    const accepted = await stack.post(path, leaving.apiKey, body, respondAsync);
+    const accepted = await stack.post(path, asynchronous.apiKey, body, respondAsync);
     t.is(accepted.status, 202);
     const job = (await accepted.json()) as JobBody;
     t.is(accepted.headers.get('location'), `/v1/jobs/${job.id}`);
@@ -97,30 +97,31 @@ for (const [operation, path, body] of creations) {
     t.truthy(accepted.headers.get('x-ratelimit-remaining-requests'));
     t.like(job, { object: 'job', operation, cost_request: null, error: null, webhook: null });
 
-    const ended = await waitForJob(stack, leaving, job.id);
+    const ended = await waitForJob(stack, asynchronous, job.id);
     t.like(ended, { status: 'succeeded', progress: 1, position: null, eta_seconds: null, deadline_at: null });
     t.deepEqual(withoutTimes(ended.response!), withoutTimes(expected));
     t.is(ended.response!['id'], job.id);
     t.true(Date.parse(ended.expires_at!) - Date.parse(ended.ended_at!) === 24 * 60 * 60_000);
-    const spent = await readSpent(leaving);
-    t.is(spent, await readSpent(waiting));
+    const spent = await readSpent(asynchronous);
+    t.is(spent, await readSpent(synchronous));
     t.is(toNano(ended.cost_request!), spent);
-    t.deepEqual(await findReservations(stack, leaving.id), []);
+    t.deepEqual(await findReservations(stack, asynchronous.id), []);
 
-    // As where the vendor reported more than the account could pay: less was debited than the kept answer says.
-    await stack.redis.hset(redisKeys.job(leaving.id, job.id), 'cost', '123');
-    const { cost_request: cost, response } = await readJob(stack, leaving, job.id);
+    // Simulates a vendor that reported more than the account could pay: less was debited than the stored response
+    // says.
+    await stack.redis.hset(redisKeys.job(asynchronous.id, job.id), 'cost', '123');
+    const { cost_request: cost, response } = await readJob(stack, asynchronous, job.id);
     t.is(cost, 0.000000123);
     t.is((response!['usage'] as { cost_request: number | null }).cost_request, cost);
   });
 }
 
-test('a preference in a list, with parameters and in any case is understood, and no other makes a job', async (t) => {
+test('a preference in a list, with parameters and in any case is understood, and no other one creates a job', async (t) => {
   const { apiKey } = await stack.createAccount();
   for (const prefer of ['wait=10, Respond-Async; foo="a, b"', 'handling=lenient , respond-async']) {
-    const answer = await stack.post(chats, apiKey, chatOf('chat'), { prefer });
-    t.is(answer.status, 202, prefer);
-    await answer.text();
+    const response = await stack.post(chats, apiKey, chatOf('chat'), { prefer });
+    t.is(response.status, 202, prefer);
+    await response.text();
   }
   for (const prefer of [
     'return="respond-async"',
@@ -128,14 +129,14 @@ test('a preference in a list, with parameters and in any case is understood, and
     'wait=10',
     'respond-asynchronously',
   ]) {
-    const answer = await stack.post(chats, apiKey, chatOf('chat'), { prefer });
-    t.is(answer.status, 200, prefer);
-    t.false(answer.headers.has('preference-applied'));
-    await answer.text();
+    const response = await stack.post(chats, apiKey, chatOf('chat'), { prefer });
+    t.is(response.status, 200, prefer);
+    t.false(response.headers.has('preference-applied'));
+    await response.text();
   }
 });
 
-test('headers that cannot be meant are a 422 that names them', async (t) => {
+test('invalid headers are a 422 that reports them', async (t) => {
   const { apiKey } = await stack.createAccount();
   const unsafe = 'https://127.0.0.1/hook';
   const cases: [object, Record<string, string>, string[]][] = [
@@ -147,9 +148,9 @@ test('headers that cannot be meant are a 422 that names them', async (t) => {
     [chatOf('chat'), { ...respondAsync, 'x-webhook-url': unsafe }, ['header', 'X-Webhook-Url']],
   ];
   for (const [body, headers, loc] of cases) {
-    const answer = await stack.post(chats, apiKey, body, headers);
-    t.is(answer.status, 422, JSON.stringify(headers));
-    const { detail, error } = (await answer.json()) as {
+    const response = await stack.post(chats, apiKey, body, headers);
+    t.is(response.status, 422, JSON.stringify(headers));
+    const { detail, error } = (await response.json()) as {
       detail: { loc: string[] }[];
       error: { message: string };
     };
@@ -163,31 +164,31 @@ for (const [path, body] of [
   [embeddings, { model: 'vectors', input: 'one' }],
   [images, { model: 'picture', prompt: 'a lighthouse' }],
 ] as const) {
-  test(`${path}: a stream and a job at once are a 422, and nothing is placed or reserved`, async (t) => {
+  test(`${path}: a stream and a job in one request are a 422, and nothing is queued or reserved`, async (t) => {
     const account = await stack.createAccount();
-    const answer = await stack.post(path, account.apiKey, { ...body, stream: true }, respondAsync);
-    t.is(answer.status, 422);
-    t.like(await answer.json(), { detail: [{ loc: ['body', 'stream'] }] });
+    const response = await stack.post(path, account.apiKey, { ...body, stream: true }, respondAsync);
+    t.is(response.status, 422);
+    t.like(await response.json(), { detail: [{ loc: ['body', 'stream'] }] });
     t.deepEqual(await findReservations(stack, account.id), []);
     const listed = (await (await askJobs(stack, account, '')).json()) as { items: unknown[] };
     t.deepEqual(listed.items, []);
   });
 }
 
-test('a job shows where its webhook goes', async (t) => {
+test('a job shows its webhook', async (t) => {
   const account = await stack.createAccount();
   const url = 'https://hooks.example/jobs';
   const { webhook } = await createJob(stack, account, chats, chatOf('chat'), { 'x-webhook-url': url });
   t.like(webhook, { url, status: 'pending', attempts: 0, last_error: null });
 });
 
-test('nobody sees or cancels a job of another account, nor one that never was', async (t) => {
+test('a job of another account, or one that never existed, can be neither seen nor cancelled', async (t) => {
   const [owner, other] = [await stack.createAccount(), await stack.createAccount()];
   const { id } = await createJob(stack, owner, chats, chatOf('hung-chat'));
   for (const path of [`/${id}`, `/${id}/events`, `/${randomUUID()}`, '/nonsense', `/${id}x/events`]) {
-    const answer = await askJobs(stack, other, path);
-    t.is(answer.status, 404, path);
-    t.is(((await answer.json()) as { error: { code: string } }).error.code, 'not_found');
+    const response = await askJobs(stack, other, path);
+    t.is(response.status, 404, path);
+    t.is(((await response.json()) as { error: { code: string } }).error.code, 'not_found');
   }
   t.is((await askJobs(stack, other, `/${id}`, { method: 'DELETE' })).status, 404);
   t.deepEqual(((await (await askJobs(stack, other, '')).json()) as { items: unknown[] }).items, []);
@@ -196,7 +197,7 @@ test('nobody sees or cancels a job of another account, nor one that never was', 
   await askJobs(stack, owner, `/${id}`, { method: 'DELETE' });
 });
 
-test('jobs are listed by pages, the newest first, by status, and without their responses', async (t) => {
+test('jobs are listed in pages, newest first, by status, and without their responses', async (t) => {
   const account = await stack.createAccount();
   const ids: string[] = [];
   for (let i = 0; i < 3; i++) ids.unshift((await createJob(stack, account, chats, chatOf('chat'))).id);
@@ -227,19 +228,19 @@ test('jobs are listed by pages, the newest first, by status, and without their r
   t.is((await askJobs(stack, account, '?status=done')).status, 422);
 });
 
-test('a job that runs is cancelled: its vendor is hung up on, only what it said is charged, and nothing is held any more', async (t) => {
+test('cancelling a running job aborts the vendor call, charges only the output so far, and releases everything else', async (t) => {
   const account = await stack.createAccount();
   const { id } = await createJob(stack, account, chats, { ...chatOf('hung-chat'), max_tokens: 5_000 });
   const active = await waitForJob(stack, account, id, (job) => job.status === 'active');
   t.truthy(active.started_at);
   t.is(active.position, null);
-  const answer = await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
-  t.is(answer.status, 200);
-  t.true(((await answer.json()) as JobBody).cancel_requested);
+  const response = await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  t.is(response.status, 200);
+  t.true(((await response.json()) as JobBody).cancel_requested);
   const ended = await waitForJob(stack, account, id);
   t.like(ended, { status: 'cancelled', error: { code: 'job_cancelled' } });
   t.is(toNano(ended.cost_request!), await readSpent(account));
-  // The prompt: the vendor streams, so it is known to have said nothing.
+  // Only the prompt is charged: the vendor streams, so it is known that there was no output.
   t.true(ended.cost_request! < 20 * 7e-6, String(ended.cost_request));
   t.is(await readReserved(account), 0n);
   const again = await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
@@ -247,11 +248,11 @@ test('a job that runs is cancelled: its vendor is hung up on, only what it said 
   t.deepEqual(await again.json(), ended);
 });
 
-test('a job that is cancelled pays for the images that its vendor had been asked for, and for no others', async (t) => {
+test('a cancelled job is charged only for images that its vendor had been asked for', async (t) => {
   const account = await stack.createAccount();
   const word = createWord();
   const { id } = await createJob(stack, account, images, { model: 'hung-pictures', prompt: word, n: 3 });
-  await waitFor('the vendor to be asked', () => countCalls(word) === 1);
+  await waitFor('the vendor to be called', () => countCalls(word) === 1);
   await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
   t.like(await waitForJob(stack, account, id), { status: 'cancelled', cost_request: 1.5 });
   t.is(countCalls(word), 1);
@@ -259,11 +260,11 @@ test('a job that is cancelled pays for the images that its vendor had been asked
   t.is(await readReserved(account), 0n);
 });
 
-test('a job that is cancelled after its vendor refused it, while it waits to ask again, costs nothing', async (t) => {
+test('a job cancelled while it waits to retry after a rate limit error is free', async (t) => {
   const account = await stack.createAccount();
   const word = createWord();
   const { id } = await createJob(stack, account, images, { model: 'limited-picture', prompt: word, n: 2 });
-  await waitFor('the vendor to be asked', () => countCalls(word) >= 1);
+  await waitFor('the vendor to be called', () => countCalls(word) >= 1);
   await waitForJob(stack, account, id, (job) => job.status === 'active');
   await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
   t.like(await waitForJob(stack, account, id), { status: 'cancelled', cost_request: 0 });
@@ -271,11 +272,11 @@ test('a job that is cancelled after its vendor refused it, while it waits to ask
   t.is(await readReserved(account), 0n);
 });
 
-test('what cannot start in time costs nothing, and no vendor hears of it: a job fails, and a caller is told', async (t) => {
-  const busy = await stack.createAccount();
-  const blocking = await createJob(stack, busy, chats, chatOf('busy-chat'));
-  await waitForJob(stack, busy, blocking.id, (job) => job.status === 'active');
-  const soon = { 'x-request-timeout-ms': '300' };
+test('a request that cannot start before its deadline is free and reaches no vendor: a job fails, and a waiting caller gets a 504', async (t) => {
+  const blocker = await stack.createAccount();
+  const blocking = await createJob(stack, blocker, chats, chatOf('busy-chat'));
+  await waitForJob(stack, blocker, blocking.id, (job) => job.status === 'active');
+  const shortDeadline = { 'x-request-timeout-ms': '300' };
   const waiting: readonly [string, (word: string) => object][] = [
     [chats, (word) => chatOf('busy-chat', word)],
     [embeddings, (word) => ({ model: 'busy-vectors', input: word })],
@@ -285,12 +286,12 @@ test('what cannot start in time costs nothing, and no vendor hears of it: a job 
     waiting.map(async ([path, bodyOf]) => {
       const account = await stack.createAccount();
       const words = [createWord(), createWord()] as const;
-      const job = await createJob(stack, account, path, bodyOf(words[0]), soon);
+      const job = await createJob(stack, account, path, bodyOf(words[0]), shortDeadline);
       t.is(Date.parse(job.deadline_at!) - Date.parse(job.created_at), 300);
       t.is(typeof job.position, 'number');
-      const answer = await stack.post(path, account.apiKey, bodyOf(words[1]), soon);
-      t.is(answer.status, 504, path);
-      t.is(((await answer.json()) as { error: { code: string } }).error.code, 'deadline_exceeded');
+      const response = await stack.post(path, account.apiKey, bodyOf(words[1]), shortDeadline);
+      t.is(response.status, 504, path);
+      t.is(((await response.json()) as { error: { code: string } }).error.code, 'deadline_exceeded');
       t.like(await waitForJob(stack, account, job.id), {
         status: 'failed',
         started_at: null,
@@ -303,20 +304,20 @@ test('what cannot start in time costs nothing, and no vendor hears of it: a job 
       t.is(await readSpent(account), 0n);
     }),
   );
-  await askJobs(stack, busy, `/${blocking.id}`, { method: 'DELETE' });
+  await askJobs(stack, blocker, `/${blocking.id}`, { method: 'DELETE' });
 });
 
-test('past the bound of jobs a request is refused at once and leaves nothing behind', async (t) => {
+test('a request beyond the limit of jobs is rejected immediately and leaves no trace', async (t) => {
   const account = await stack.createAccount();
   await stack.redis.hset(redisKeys.account(account.id), 'mqj', '1');
   const first = await createJob(stack, account, chats, chatOf('hung-chat'));
   const headers = { ...respondAsync, 'idempotency-key': randomUUID() };
   const before = await readReserved(account);
   for (let i = 0; i < 2; i++) {
-    const refused = await stack.post(chats, account.apiKey, chatOf('chat'), headers);
-    t.is(refused.status, 429);
-    t.truthy(refused.headers.get('retry-after'));
-    t.is(((await refused.json()) as { error: { code: string } }).error.code, 'too_many_jobs');
+    const rejected = await stack.post(chats, account.apiKey, chatOf('chat'), headers);
+    t.is(rejected.status, 429);
+    t.truthy(rejected.headers.get('retry-after'));
+    t.is(((await rejected.json()) as { error: { code: string } }).error.code, 'too_many_jobs');
   }
   t.is(await readReserved(account), before);
   t.deepEqual(await findReservations(stack, account.id), []);
@@ -325,14 +326,14 @@ test('past the bound of jobs a request is refused at once and leaves nothing beh
   t.is((await stack.post(chats, account.apiKey, chatOf('chat'), headers)).status, 202);
 });
 
-test('the same key and body is one job, for callers who wait and for those who do not', async (t) => {
+test('the same key and body is one job, for synchronous and asynchronous callers', async (t) => {
   const account = await stack.createAccount();
   const word = createWord();
   const key = { 'idempotency-key': randomUUID() };
   const body = chatOf('slow-chat', word);
   const job = await createJob(stack, account, chats, body, key);
   const [claim = ''] = await findKeys(stack.redis, `*:claim:${account.id}:*`);
-  t.true((await stack.redis.ttl(claim)) > 24 * 60 * 60, 'the key is forgotten while the job may still wait');
+  t.true((await stack.redis.ttl(claim)) > 24 * 60 * 60, 'the key expires while the job may still wait');
   const again = await stack.post(chats, account.apiKey, body, { ...respondAsync, ...key });
   t.is(again.status, 202);
   t.is(again.headers.get('idempotent-replayed'), 'true');
@@ -348,7 +349,7 @@ test('the same key and body is one job, for callers who wait and for those who d
   t.is(await readSpent(account), toNano(ended.cost_request!));
 });
 
-test('a caller who waits for a job that another cancels is told so, as no fault of his, and may have it done anew', async (t) => {
+test('a caller that waits for a job cancelled by another gets a 409 without blame, and may send it again', async (t) => {
   const account = await stack.createAccount();
   const key = { 'idempotency-key': randomUUID() };
   const body = chatOf('hung-chat', createWord());
@@ -356,10 +357,10 @@ test('a caller who waits for a job that another cancels is told so, as no fault 
   const waiting = stack.post(chats, account.apiKey, body, key);
   await waitForJob(stack, account, job.id, ({ status }) => status === 'active');
   await askJobs(stack, account, `/${job.id}`, { method: 'DELETE' });
-  const answer = await waiting;
-  t.is(answer.status, 409);
-  t.is(answer.headers.get('x-should-retry'), 'false');
-  const { error, detail } = (await answer.json()) as {
+  const response = await waiting;
+  t.is(response.status, 409);
+  t.is(response.headers.get('x-should-retry'), 'false');
+  const { error, detail } = (await response.json()) as {
     error: { code: string; message: string; type: string };
     detail: { message_ru: string };
   };
@@ -373,7 +374,7 @@ test('a caller who waits for a job that another cancels is told so, as no fault 
   await askJobs(stack, account, `/${again.id}`, { method: 'DELETE' });
 });
 
-test('who prefers a job of a request that somebody waits for is answered like that one', async (t) => {
+test('an asynchronous request gets the normal response if a synchronous one with its key already exists', async (t) => {
   const account = await stack.createAccount();
   const key = { 'idempotency-key': randomUUID() };
   const body = { model: 'vectors', input: Array.from({ length: 60 }, (_, i) => `text ${i} ${createWord()}`) };
@@ -384,7 +385,7 @@ test('who prefers a job of a request that somebody waits for is answered like th
   t.deepEqual(await second.json(), await first.json());
 });
 
-test('a large response of a job comes whole', async (t) => {
+test('a large response of a job is returned completely', async (t) => {
   const account = await stack.createAccount();
   const input = Array.from({ length: 200 }, (_, i) => `text ${i}`);
   const job = await createJob(stack, account, embeddings, { model: 'vectors', input });
@@ -397,17 +398,17 @@ test('a large response of a job comes whole', async (t) => {
   t.true(data.every(({ embedding }) => embedding.length === 1536));
 });
 
-test('a job whose response cannot be read is shown with all else, and with its response once the store is back', async (t) => {
+test('a job whose response cannot be read is shown without it, and with it once the store is back', async (t) => {
   const account = await stack.createAccount();
-  // Nothing listens there: another process serves this account while it cannot reach the object store.
+  // Nothing listens there: another process serves this account, but cannot reach the object store.
   const s3 = { ...stack.config.s3, endpoint: 'http://127.0.0.1:9' };
   const cutOff = await startApi({ ...stack.config, s3 }, stack.env, stack.log);
   t.teardown(() => cutOff.stop());
   const key = { 'idempotency-key': randomUUID() };
   const body = { model: 'vectors', input: Array.from({ length: 60 }, (_, i) => `text ${i} ${createWord()}`) };
   const { id } = await createJob(stack, account, embeddings, body, key);
-  const { response, response_error: none, ...ended } = await waitForJob(stack, account, id);
-  t.is(none, null);
+  const { response, response_error: noError, ...ended } = await waitForJob(stack, account, id);
+  t.is(noError, null);
   t.truthy(response);
   const check = (shown: JobBody): void => {
     const { response: missing, response_error: failure, ...rest } = shown;
@@ -417,9 +418,9 @@ test('a job whose response cannot be read is shown with all else, and with its r
     t.regex(failure!.message, /again/);
   };
   for (const method of ['GET', 'DELETE']) {
-    const answer = await askJobs(cutOff, account, `/${id}`, { method });
-    t.is(answer.status, 200);
-    check((await answer.json()) as JobBody);
+    const response = await askJobs(cutOff, account, `/${id}`, { method });
+    t.is(response.status, 200);
+    check((await response.json()) as JobBody);
   }
   const replayed = await postJson(`${cutOff.url}${embeddings}`, account.apiKey, body, {
     ...respondAsync,
@@ -436,96 +437,100 @@ test('a job whose response cannot be read is shown with all else, and with its r
   t.deepEqual((await readJob(stack, account, id)).response, response);
 });
 
-interface Sight {
-  /** The estimate was made between these two. */
-  readonly askedAtMs: number;
-  readonly answeredAtMs: number;
+interface Observation {
+  /** The estimate was made between these two times. */
+  readonly requestedAtMs: number;
+  readonly respondedAtMs: number;
   readonly position: number;
   readonly etaSeconds: number | null;
 }
 
-/** An outlook is half a second old at the most: after so long it knows of the first job that ended. */
+/**
+ * Estimates are at most half a second old, so after this time they take the first finished job into account.
+ */
 const measuredAfterMs = 600;
 
-/** An estimate, and how long it really took: the time is known as well as the time of the estimate is. */
+/** An estimate and the actual time, bounded by when the estimate was requested and received. */
 interface Estimate {
   readonly position: number;
-  readonly saidMs: number;
-  readonly leastMs: number;
-  readonly mostMs: number;
+  readonly estimatedMs: number;
+  readonly minActualMs: number;
+  readonly maxActualMs: number;
 }
 
 /**
- * By which factor the worst estimate was off from what jobs at the same position took, at the quickest and at the slowest: a
- * machine that stands still for a moment is not foreseen.
+ * The factor by which the worst estimate was off from what jobs at the same position took, at their fastest and
+ * slowest: a machine that pauses for a moment cannot be foreseen.
  */
 function findLargestError(estimates: readonly Estimate[]): number {
-  const errors = estimates.map(({ position, saidMs }) => {
+  const errors = estimates.map(({ position, estimatedMs }) => {
     const alike = estimates.filter((one) => one.position === position);
-    const leastMs = Math.min(...alike.map((one) => one.leastMs));
-    const mostMs = Math.max(...alike.map((one) => one.mostMs));
-    return Math.max(leastMs / saidMs, saidMs / mostMs);
+    const minActualMs = Math.min(...alike.map((one) => one.minActualMs));
+    const maxActualMs = Math.max(...alike.map((one) => one.maxActualMs));
+    return Math.max(minActualMs / estimatedMs, estimatedMs / maxActualMs);
   });
   return Math.max(...errors);
 }
 
-/** Of the eight calls that the vendor of the line takes at once, one is left to those who wait for their answer. */
-const linePlaces = 7;
+/** The vendor takes eight concurrent calls, one of which is reserved for synchronous callers. */
+const jobSlots = 7;
 
 /**
- * By which factor the pace of the line itself changed. Each call takes the vendor equally long, so it is the machine that
- * was slower at one time than at another: as slow as it was while two rounds of jobs ended, against the quickest two.
+ * The factor by which the pace of the queue itself changed. The vendor takes the same time for each call, so any
+ * change comes from the machine: the slowest two rounds of jobs against the fastest two.
  */
 function findDrift(endedAtMs: readonly number[]): number {
   const sorted = endedAtMs.toSorted((a, b) => a - b);
-  const rounds = sorted.slice(2 * linePlaces).map((atMs, i) => atMs - sorted[i]!);
+  const rounds = sorted.slice(2 * jobSlots).map((atMs, i) => atMs - sorted[i]!);
   return Math.max(...rounds) / Math.min(...rounds);
 }
 
-// Serial, as those come first: other tests would make the jobs slower, and their ends would make them quicker.
+// Serial, because serial tests run first: other tests would slow the jobs down, and speed them up again when they
+// end.
 test.serial(
-  'fifty jobs come nearer without ever falling back, and end when they were said to, within a factor of three',
+  'fifty jobs advance in the queue without falling back, and end when estimated, within a factor of three',
   async (t) => {
     const account = await stack.createAccount();
     const jobs = await Promise.all(
       Array.from({ length: 50 }, () => createJob(stack, account, chats, chatOf('line-chat'))),
     );
-    const seen = new Map<string, Sight[]>(jobs.map(({ id }) => [id, []]));
+    const observations = new Map<string, Observation[]>(jobs.map(({ id }) => [id, []]));
     let ended: JobBody[] = [];
-    await waitFor('all to end', async () => {
-      const askedAtMs = Date.now();
-      const answer = await askJobs(stack, account, '?page_size=100');
-      const { items } = (await answer.json()) as { items: JobBody[] };
-      const answeredAtMs = Date.now();
+    await waitFor('all jobs to end', async () => {
+      const requestedAtMs = Date.now();
+      const response = await askJobs(stack, account, '?page_size=100');
+      const { items } = (await response.json()) as { items: JobBody[] };
+      const respondedAtMs = Date.now();
       for (const { id, position, eta_seconds: etaSeconds } of items)
-        if (position !== null) seen.get(id)!.push({ askedAtMs, answeredAtMs, position, etaSeconds });
+        if (position !== null)
+          observations.get(id)!.push({ requestedAtMs, respondedAtMs, position, etaSeconds });
       ended = items.filter(({ status }) => status === 'succeeded');
       return ended.length === jobs.length;
     });
-    const endOf = (job: JobBody): number => Date.parse(job.ended_at!);
-    const endsMs = ended.map(endOf);
+    const endMsOf = (job: JobBody): number => Date.parse(job.ended_at!);
+    const endsMs = ended.map(endMsOf);
     const measuredAtMs = Math.min(...endsMs) + measuredAfterMs;
     const estimates: Estimate[] = [];
     for (const job of ended) {
-      const sights = seen.get(job.id)!;
-      const positions = sights.map(({ position }) => position);
+      const jobObservations = observations.get(job.id)!;
+      const positions = jobObservations.map(({ position }) => position);
       t.deepEqual(
         positions,
         positions.toSorted((a, b) => b - a),
         job.id,
       );
-      for (const { askedAtMs, answeredAtMs, position, etaSeconds } of sights) {
-        if (askedAtMs < measuredAtMs || etaSeconds === null) continue;
-        const [leastMs, mostMs] = [endOf(job) - answeredAtMs, endOf(job) - askedAtMs];
-        estimates.push({ position, saidMs: etaSeconds * 1_000, leastMs, mostMs });
+      for (const { requestedAtMs, respondedAtMs, position, etaSeconds } of jobObservations) {
+        if (requestedAtMs < measuredAtMs || etaSeconds === null) continue;
+        const [minActualMs, maxActualMs] = [endMsOf(job) - respondedAtMs, endMsOf(job) - requestedAtMs];
+        estimates.push({ position, estimatedMs: etaSeconds * 1_000, minActualMs, maxActualMs });
       }
     }
-    const farthest = Math.max(...jobs.map(({ id }) => seen.get(id)![0]?.position ?? 0));
-    t.true(farthest >= 30, `the last of them stood at ${farthest}`);
+    const firstPosition = Math.max(...jobs.map(({ id }) => observations.get(id)![0]?.position ?? 0));
+    t.true(firstPosition >= 30, `the last job was at position ${firstPosition}`);
     t.true(estimates.length > 50);
-    // Nobody can foresee that others will take the machine, or leave it: what that comes to is not the estimate's error.
-    const bound = Math.max(3, 2 * findDrift(endsMs));
-    const largest = findLargestError(estimates);
-    t.true(largest <= bound, `off by a factor of ${largest}, and may be by ${bound}`);
+    // Load from other processes cannot be foreseen: its effect is not an error of the estimate.
+    const maxError = Math.max(3, 2 * findDrift(endsMs));
+    const largestError = findLargestError(estimates);
+    t.true(largestError <= maxError, `off by a factor of ${largestError}, ${maxError} allowed`);
   },
 );

@@ -4,7 +4,7 @@ import { useStack } from '../support/stack.ts';
 
 const get = 'GET /v1/servers HTTP/1.1\r\nhost: a\r\n\r\n';
 
-test('a connection is kept for longer than balancers pool it, and clients are told for how long', async (t) => {
+test('a connection stays open longer than load balancers pool it, and responses include the timeout', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const response = await fetch(`${stack.url}/v1/servers`);
   await response.arrayBuffer();
@@ -12,7 +12,7 @@ test('a connection is kept for longer than balancers pool it, and clients are to
   t.is(response.headers.get('keep-alive'), 'timeout=75');
 });
 
-test('an operator says for how long, and each request counts anew', async (t) => {
+test('the keep-alive timeout is configurable, and each request restarts it', async (t) => {
   const timeoutMs = 2_000;
   const stack = await useStack(t, { workers: [], env: { KEEPALIVE_TIMEOUT_MS: String(timeoutMs) } });
   const caller = await useRaw(t, stack.url);

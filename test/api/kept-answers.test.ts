@@ -5,10 +5,10 @@ import type { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { maxStoredBytesPerAccount, maxStoredBytesInFlight } from '../../shared/billing/stored-bytes.ts';
+import { maxKeptBytesPerAccount, maxKeptBytesUnderWay } from '../../shared/billing/kept-bytes.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { createJob, waitForJob } from '../support/jobs.ts';
-import { pretendStored, readStoredBytes } from '../support/kept-answers.ts';
+import { pretendKept, readKeptBytes } from '../support/kept-answers.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { useRaw, type RawCaller } from '../support/raw-caller.ts';
@@ -16,22 +16,22 @@ import { parseSse } from '../support/sse-events.ts';
 import { startStack, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What kept answers take: of Redis, of an api process's memory, of connections that nobody reads. */
+/** The cost of stored responses: memory in Redis and in api processes, and connections that nobody reads. */
 
 const chats = '/v1/chat/completions';
 const usage = { prompt_tokens: 10, completion_tokens: 100, total_tokens: 110 };
 const maxStallMs = 500;
 const eventBytes = 60_000;
 
-/** Says so many times 60 kB as its caller asks for, as a stream or at once. */
-function say(body: Readonly<Record<string, unknown>>): object | readonly string[] {
+/** Responds with as many times 60 kB as the caller asks for, streamed or not. */
+function respond(body: Readonly<Record<string, unknown>>): object | readonly string[] {
   const [{ content }] = body['messages'] as [{ content: string }];
   const count = Number(content);
   const text = 'x'.repeat(eventBytes);
   if (body['stream'] !== true) {
-    const answer = answerWithUsage(usage) as { choices: [{ message: { content: string } }] };
-    answer.choices[0].message.content = text.repeat(count);
-    return answer;
+    const response = answerWithUsage(usage) as { choices: [{ message: { content: string } }] };
+    response.choices[0].message.content = text.repeat(count);
+    return response;
   }
   const chunk = { id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm' };
   const event = (choices: object[], more: object = {}): string =>
@@ -55,7 +55,7 @@ let vendor: ScriptedVendor;
 let stack: TestStack;
 
 test.before(async () => {
-  vendor = await startScriptedVendor(say);
+  vendor = await startScriptedVendor(respond);
   stack = await startStack({
     catalog: catalogOf(vendor.url),
     api: { maxStallMs },
@@ -68,8 +68,8 @@ test.after.always(async () => {
 
 const createKey = (): Record<string, string> => ({ 'idempotency-key': randomUUID() });
 
-/** A chat whose answer has so many times 60 kB. */
-const ask = (count: number, stream = false): object => ({
+/** The body of a chat whose response has `count` times 60 kB. */
+const chatOf = (count: number, stream = false): object => ({
   model: 'chat',
   messages: [{ role: 'user', content: String(count) }],
   ...(stream ? { stream, stream_options: { include_usage: true } } : {}),
@@ -86,15 +86,20 @@ async function send(
   return { status: response.status, headers: response.headers, requestId, text: await response.text() };
 }
 
-const lengthInRedis = ({ id }: TestAccount, requestId: string, of = stack): Promise<number> =>
-  of.redis.strlen(redisKeys.storedFrames(id, requestId));
+const readStoredLength = ({ id }: TestAccount, requestId: string, of = stack): Promise<number> =>
+  of.redis.strlen(redisKeys.keptFrames(id, requestId));
 
 async function waitUntilMoved(account: TestAccount, requestId: string, of = stack): Promise<void> {
-  await waitFor('the stream to move', async () => (await lengthInRedis(account, requestId, of)) < 100);
+  await waitFor(
+    'the stream to move to the object store',
+    async () => (await readStoredLength(account, requestId, of)) < 100,
+  );
 }
 
-/** A caller that reads nothing, and the api's end of its connection. */
-async function askWithoutReading(
+/**
+ * Sends a request without reading the response. Returns the caller, and the api process's end of its connection.
+ */
+async function sendWithoutReading(
   t: ExecutionContext,
   { apiKey }: TestAccount,
   body: object,
@@ -123,160 +128,163 @@ async function askWithoutReading(
   return { caller, accepted };
 }
 
-test('a stream that has ended moves to the object store, and is given again from there byte for byte', async (t) => {
+test('a finished stream moves to the object store, and is replayed from there byte for byte', async (t) => {
   const account = await stack.createAccount();
   const key = createKey();
-  const first = await send(account, ask(40, true), key);
+  const first = await send(account, chatOf(40, true), key);
   t.true(parseSse(first.text).isDone);
   await waitUntilMoved(account, first.requestId);
-  const replays = await Promise.all(Array.from({ length: 3 }, () => send(account, ask(40, true), key)));
+  const replays = await Promise.all(Array.from({ length: 3 }, () => send(account, chatOf(40, true), key)));
   for (const { headers, text } of replays) {
     t.is(headers.get('idempotent-replayed'), 'true');
     t.true(text === first.text);
   }
-  const kept = await readStoredBytes(stack.redis, account.id);
-  t.true(kept['sum']! < 100);
+  const storedBytes = await readKeptBytes(stack.redis, account.id);
+  t.true(storedBytes['sum']! < 100);
 });
 
-test('a short stream stays in Redis, unless its account has much there', async (t) => {
+test('a short stream stays in Redis, unless its account already has a lot there', async (t) => {
   const account = await stack.createAccount();
   const [key, later] = [createKey(), createKey()];
-  const first = await send(account, ask(1, true), key);
-  const kept = await lengthInRedis(account, first.requestId);
-  t.true(kept > eventBytes);
-  t.is((await readStoredBytes(stack.redis, account.id))['sum'], kept);
-  await pretendStored(stack.redis, account.id, maxStoredBytesPerAccount - 1_000_000);
-  const second = await send(account, ask(1, true), later);
+  const first = await send(account, chatOf(1, true), key);
+  const storedBytes = await readStoredLength(account, first.requestId);
+  t.true(storedBytes > eventBytes);
+  t.is((await readKeptBytes(stack.redis, account.id))['sum'], storedBytes);
+  await pretendKept(stack.redis, account.id, maxKeptBytesPerAccount - 1_000_000);
+  const second = await send(account, chatOf(1, true), later);
   await waitUntilMoved(account, second.requestId);
-  t.is((await send(account, ask(1, true), later)).text, second.text);
-  t.is(await lengthInRedis(account, first.requestId), kept);
+  t.is((await send(account, chatOf(1, true), later)).text, second.text);
+  t.is(await readStoredLength(account, first.requestId), storedBytes);
 });
 
-test('while the object store is away streams and whole answers stay in Redis, counted, and are given from there', async (t) => {
+test('while the object store is down, streams and other responses stay in Redis, count as memory, and are replayed from there', async (t) => {
   const s3 = await startEmbeddedS3({ dir: `${stack.dir}/gone`, accessKeyId: 'k', secretAccessKey: 's' });
   await s3.close();
-  const own = await useStack(t, { catalog: catalogOf(vendor.url), env: { S3_ENDPOINT: s3.endpoint } });
-  const account = await own.createAccount();
+  const ownStack = await useStack(t, { catalog: catalogOf(vendor.url), env: { S3_ENDPOINT: s3.endpoint } });
+  const account = await ownStack.createAccount();
   for (const stream of [true, false]) {
     const key = createKey();
-    const first = await send(account, ask(20, stream), key, own);
-    const again = await send(account, ask(20, stream), key, own);
+    const first = await send(account, chatOf(20, stream), key, ownStack);
+    const again = await send(account, chatOf(20, stream), key, ownStack);
     t.is(first.status, 200);
     t.is(again.headers.get('idempotent-replayed'), 'true');
     t.true(again.text === first.text);
   }
-  t.true((await readStoredBytes(own.redis, account.id))['sum']! > 40 * eventBytes);
+  t.true((await readKeptBytes(ownStack.redis, account.id))['sum']! > 40 * eventBytes);
 });
 
-test('an account that has too much in Redis is told to wait or to leave the header out, and gets what is kept for it', async (t) => {
+test('an account that stores too much in Redis is asked to wait or omit the header, and can still replay its stored responses', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
   const key = createKey();
-  const kept = await send(account, ask(1), key);
-  await pretendStored(stack.redis, account.id, maxStoredBytesPerAccount + 1);
-  const refused = await send(account, ask(1), createKey());
-  t.is(refused.status, 429);
-  t.truthy(refused.headers.get('retry-after'));
-  t.is(refused.headers.get('x-ratelimit-limit-requests'), '100000');
-  const { error } = JSON.parse(refused.text) as { error: { code: string; message: string } };
+  const stored = await send(account, chatOf(1), key);
+  await pretendKept(stack.redis, account.id, maxKeptBytesPerAccount + 1);
+  const rejected = await send(account, chatOf(1), createKey());
+  t.is(rejected.status, 429);
+  t.truthy(rejected.headers.get('retry-after'));
+  t.is(rejected.headers.get('x-ratelimit-limit-requests'), '100000');
+  const { error } = JSON.parse(rejected.text) as { error: { code: string; message: string } };
   t.is(error.code, 'too_many_jobs');
   t.regex(error.message, /Idempotency-Key.*Send .* without the header, or later.* within a day/);
-  t.is((await send(account, ask(1), {})).status, 200, 'without the header');
-  t.is((await send(account, ask(1), key)).text, kept.text, 'a replay');
-  t.is((await send(other, ask(1), createKey())).status, 200);
-  await pretendStored(stack.redis, account.id, maxStoredBytesPerAccount + 1, -20);
+  t.is((await send(account, chatOf(1), {})).status, 200, 'without the header');
+  t.is((await send(account, chatOf(1), key)).text, stored.text, 'a replay');
+  t.is((await send(other, chatOf(1), createKey())).status, 200);
+  await pretendKept(stack.redis, account.id, maxKeptBytesPerAccount + 1, -20);
   await stack.redis.hdel(
-    redisKeys.storedBytes(account.id),
-    ...Object.keys(await readStoredBytes(stack.redis, account.id)).filter(
+    redisKeys.keptBytes(account.id),
+    ...Object.keys(await readKeptBytes(stack.redis, account.id)).filter(
       (field) => field !== 'sum' && Number(field) > Date.now() / 1_000,
     ),
   );
-  t.is((await send(account, ask(1), createKey())).status, 200, 'when it has expired');
+  t.is((await send(account, chatOf(1), createKey())).status, 200, 'after it has expired');
   await waitForNoReservation(stack, account.id);
 });
 
-test('answers of jobs that have ended, however many, keep no request with an Idempotency-Key out', async (t) => {
+test('stored responses of finished jobs, however many, do not block requests with an Idempotency-Key', async (t) => {
   const account = await stack.createAccount();
   const { redis } = stack;
-  const job = await createJob(stack, account, chats, ask(0), createKey());
+  const job = await createJob(stack, account, chats, chatOf(0), createKey());
   await waitForJob(stack, account, job.id);
-  t.deepEqual(await readStoredBytes(redis, account.id), {});
-  t.true((await readStoredBytes(redis, account.id, 'jobStoredBytes'))['sum']! > 0);
-  await pretendStored(redis, account.id, maxStoredBytesInFlight, 600, 'jobStoredBytes');
-  t.is((await send(account, ask(1), createKey())).status, 200);
-  // Past the bound what a further job leaves in Redis says no more than where its response is.
-  const more = await createJob(stack, account, chats, ask(0));
+  t.deepEqual(await readKeptBytes(redis, account.id), {});
+  t.true((await readKeptBytes(redis, account.id, 'jobKeptBytes'))['sum']! > 0);
+  await pretendKept(redis, account.id, maxKeptBytesUnderWay, 600, 'jobKeptBytes');
+  t.is((await send(account, chatOf(1), createKey())).status, 200);
+  // Beyond the limit, a further job stores only the location of its response in Redis.
+  const more = await createJob(stack, account, chats, chatOf(0));
   const { response } = await waitForJob(stack, account, more.id);
   t.is(response!['id'], more.id);
-  t.true((await lengthInRedis(account, more.id)) < 100);
+  t.true((await readStoredLength(account, more.id)) < 100);
 });
 
-test('a stream whose account comes to have too much in Redis ends, and what came of it is charged', async (t) => {
+test('a stream ends when its account stores too much in Redis, and its output so far is charged', async (t) => {
   const simulator = await startVendorSimulator();
   t.teardown(() => simulator.close());
-  const own = await useStack(t, {
+  const ownStack = await useStack(t, {
     catalog: catalogOf(simulator.url).replace('model: m', 'model: gpt+drip-20'),
   });
-  const account = await own.createAccount();
+  const account = await ownStack.createAccount();
   const messages = [{ role: 'user', content: 'cat '.repeat(5_000) }];
-  const response = await own.post(chats, account.apiKey, { ...ask(1, true), messages }, createKey());
+  const response = await ownStack.post(chats, account.apiKey, { ...chatOf(1, true), messages }, createKey());
   const reader = response.body!.getReader();
   const chunks = [Buffer.from((await reader.read()).value ?? [])];
-  await pretendStored(own.redis, account.id, maxStoredBytesInFlight);
+  await pretendKept(ownStack.redis, account.id, maxKeptBytesUnderWay);
   for (let next = await reader.read(); !next.done; next = await reader.read())
     chunks.push(Buffer.from(next.value));
   const { events } = parseSse(Buffer.concat(chunks).toString());
   t.is(events.at(-1)?.error?.code, 'too_many_jobs');
-  await waitForNoReservation(own, account.id);
-  const loss = await readLoss(own, account.id, '100');
+  await waitForNoReservation(ownStack, account.id);
+  const loss = await readLoss(ownStack, account.id, '100');
   t.true(loss > 0n);
-  t.true(loss < toNano(0.1), 'far from all that was to come');
+  t.true(loss < toNano(0.1), 'much less than the full stream would cost');
   t.true(simulator.requests.entries[0]!.isAborted);
 });
 
-for (const { what, stream } of [
-  { what: 'stream', stream: true },
-  { what: 'whole answer', stream: false },
+for (const { kind, stream } of [
+  { kind: 'stream', stream: true },
+  { kind: 'non-streamed response', stream: false },
 ]) {
-  test(`a replay of a ${what} that nobody reads is cut after the longest stall`, async (t) => {
+  test(`a replay of a ${kind} that nobody reads is cut off after the maximum stall`, async (t) => {
     const account = await stack.createAccount();
     const key = createKey();
-    // Above what the system's buffers between two sockets take.
-    const body = ask(250, stream);
+    // More than the system's buffers between two sockets hold.
+    const body = chatOf(250, stream);
     const { text } = await send(account, body, key);
-    const { caller, accepted } = await askWithoutReading(t, account, body, key);
+    const { caller, accepted } = await sendWithoutReading(t, account, body, key);
     await once(accepted, 'close');
     caller.socket.resume();
     const received = (await caller.closed).length;
-    t.true(received > 0 && received < text.length, `${received} of ${text.length}`);
-    t.is((await send(account, body, key)).text.length, text.length, 'and is there for who asks again');
+    t.true(received > 0 && received < text.length, `${received} of ${text.length} bytes received`);
+    t.is((await send(account, body, key)).text.length, text.length, 'and can be replayed again');
   });
 }
 
-test('a live stream that nobody reads is cut as well, and what was generated is charged', async (t) => {
+test('a live stream that nobody reads is cut off as well, and what was generated is charged', async (t) => {
   const account = await stack.createAccount();
-  const { accepted } = await askWithoutReading(t, account, ask(250, true), {});
+  const { accepted } = await sendWithoutReading(t, account, chatOf(250, true), {});
   await once(accepted, 'close');
   await waitForNoReservation(stack, account.id);
   t.true((await readLoss(stack, account.id, '100')) > 0n);
 });
 
-test('of whole answers that nobody reads one account is sent no more than its share of the memory, and others are sent theirs', async (t) => {
-  // Room for two and a half of 15 MB, each of which is more than the system's buffers between two sockets take.
-  const own = await useStack(t, { catalog: catalogOf(vendor.url), api: { responseMemoryBytes: 40_000_000 } });
-  const [slow, other] = [await own.createAccount(), await own.createAccount()];
+test('unread non-streamed responses take at most their account’s share of the memory, and other accounts get theirs', async (t) => {
+  // Enough for two and a half responses of 15 MB, each larger than the system's buffers between two sockets.
+  const ownStack = await useStack(t, {
+    catalog: catalogOf(vendor.url),
+    api: { responseMemoryBytes: 40_000_000 },
+  });
+  const [slow, other] = [await ownStack.createAccount(), await ownStack.createAccount()];
   const [slowKey, otherKey] = [createKey(), createKey()];
-  const body = ask(250);
-  const { text } = await send(slow, body, slowKey, own);
-  const { text: text2 } = await send(other, body, otherKey, own);
-  const first = await own.post(chats, slow.apiKey, body, slowKey);
-  let answered = 0;
-  const further = Array.from({ length: 4 }, async () => {
-    const response = await own.post(chats, slow.apiKey, body, slowKey);
-    answered += 1;
+  const body = chatOf(250);
+  const { text } = await send(slow, body, slowKey, ownStack);
+  const { text: text2 } = await send(other, body, otherKey, ownStack);
+  const first = await ownStack.post(chats, slow.apiKey, body, slowKey);
+  let responseCount = 0;
+  const moreTexts = Array.from({ length: 4 }, async () => {
+    const response = await ownStack.post(chats, slow.apiKey, body, slowKey);
+    responseCount += 1;
     return await response.text();
   });
-  t.true((await send(other, body, otherKey, own)).text === text2);
-  t.is(answered, 0);
+  t.true((await send(other, body, otherKey, ownStack)).text === text2);
+  t.is(responseCount, 0);
   t.true((await first.text()) === text);
-  for (const answer of await Promise.all(further)) t.true(answer === text);
+  for (const moreText of await Promise.all(moreTexts)) t.true(moreText === text);
 });

@@ -2,7 +2,9 @@ import test from 'ava';
 import { useScriptedStack } from '../support/scripted-stack.ts';
 import type { TestStack } from '../support/stack.ts';
 
-/** Reasoning that a vendor wants back comes back with the very call that it led to, whatever ids the vendor gives. */
+/**
+ * Reasoning that a vendor needs back is returned with the call that it led to, whatever ids the vendor uses.
+ */
 
 let stack: TestStack;
 const addScript = useScriptedStack(
@@ -25,8 +27,8 @@ const callTo = (payee: string): object => ({
   function: { name: 'pay', arguments: JSON.stringify({ to: payee }) },
 });
 
-/** A choice for each payee, whole. */
-const wholeAnswer = {
+/** A complete choice for each payee. */
+const wholeResponse = {
   id: 'chatcmpl-1',
   object: 'chat.completion',
   created: 1,
@@ -43,10 +45,10 @@ const wholeAnswer = {
   })),
 };
 
-/** The same, streamed: both choices speak in turns, and the last of them ends first. */
+/** The same, streamed: the two choices are interleaved, and the last one finishes first. */
 const chunk = (index: number, delta: object, finish: string | null = null): string =>
   JSON.stringify({ choices: [{ index, delta, finish_reason: finish }] });
-const streamedAnswer = [
+const streamedResponse = [
   ...payees.map((payee, index) => chunk(index, { role: 'assistant', reasoning_content: thoughtOf(payee) })),
   ...payees.map((payee, index) => chunk(index, { tool_calls: [{ index: 0, ...callTo(payee) }] })),
   chunk(1, {}, 'tool_calls'),
@@ -55,25 +57,25 @@ const streamedAnswer = [
 ];
 
 for (const stream of [false, true]) {
-  test(`of choices whose calls have one id, each call gets its own reasoning back, ${stream ? 'streamed' : 'whole'}`, async (t) => {
+  test(`if several choices use the same call id, each call gets its own reasoning back, ${stream ? 'streamed' : 'not streamed'}`, async (t) => {
     const sent: Record<string, unknown>[] = [];
     const messages = addScript((body) => {
       sent.push(body);
-      if (sent.length === 1) return stream ? streamedAnswer : wholeAnswer;
+      if (sent.length === 1) return stream ? streamedResponse : wholeResponse;
       const message = { role: 'assistant', content: 'Done.' };
-      return { ...wholeAnswer, choices: [{ index: 0, finish_reason: 'stop', message }] };
+      return { ...wholeResponse, choices: [{ index: 0, finish_reason: 'stop', message }] };
     });
     const account = await stack.createAccount();
-    const ask = async (body: object): Promise<void> => {
+    const send = async (body: object): Promise<void> => {
       const more = { model: 'thinker', tools: [{ type: 'function', function: { name: 'pay' } }] };
       const response = await stack.post('/v1/chat/completions', account.apiKey, { ...more, ...body });
       t.is(response.status, 200, await response.text());
     };
-    await ask({ messages, n: 2, stream });
+    await send({ messages, n: 2, stream });
     for (const payee of payees) {
-      const made = { role: 'assistant', content: null, tool_calls: [callTo(payee)] };
-      const answered = { role: 'tool', tool_call_id: 'functions.pay:0', content: 'done' };
-      await ask({ messages: [...messages, made, answered] });
+      const toolCall = { role: 'assistant', content: null, tool_calls: [callTo(payee)] };
+      const toolResult = { role: 'tool', tool_call_id: 'functions.pay:0', content: 'done' };
+      await send({ messages: [...messages, toolCall, toolResult] });
       const [, repeated] = sent.at(-1)!['messages'] as Record<string, unknown>[];
       t.is(repeated!['reasoning_content'], thoughtOf(payee));
     }

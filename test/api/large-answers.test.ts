@@ -5,7 +5,7 @@ import { askForVectors, checkVectors, writeTexts } from '../support/large-answer
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
-test('answers of many callers at once, far more than a process asks for at a time, reach each of them whole', async (t) => {
+test('concurrent responses for many callers, far beyond the inputs per vendor call, each arrive complete', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
@@ -14,7 +14,7 @@ upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1" } }
 models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7.77 }, routes: [{ upstream: vendor, model: emb }] }]
 `,
   });
-  // 6 kB a vector: two answers that alone are larger than that, some that are not, and one that goes in a frame.
+  // 6 kB per vector: two responses that are large by themselves, some that are not, and one that fits in a frame.
   const counts = [1_500, 1_100, 500, 300, 87, 12, 1];
   const callers = await Promise.all(
     counts.map(async (count, i) => ({
@@ -22,21 +22,22 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
       texts: writeTexts(`caller ${i} text`, count),
     })),
   );
-  const answers = await Promise.all(
+  const results = await Promise.all(
     callers.map(({ account, texts }) => askForVectors(stack, account, 'emb', texts)),
   );
   await waitForNoReservation(stack);
   for (const [i, { account, texts }] of callers.entries()) {
-    checkVectors(t, answers[i]!, texts);
-    const { usage } = answers[i]!.body;
-    // The vendor counts four words a text and we six or seven tokens; in shared calls a bill is of either, or between them.
-    const own = texts.reduce((sum, text) => sum + countTokens(text), 0);
-    t.true(usage.prompt_tokens >= 3 * texts.length && usage.prompt_tokens <= own);
+    checkVectors(t, results[i]!, texts);
+    const { usage } = results[i]!.body;
+    // The vendor counts four words per text, and we count six or seven tokens. In shared calls, the charge is one
+    // of the two or in between.
+    const ownTokens = texts.reduce((sum, text) => sum + countTokens(text), 0);
+    t.true(usage.prompt_tokens >= 3 * texts.length && usage.prompt_tokens <= ownTokens);
     t.is(await readLoss(stack, account.id, '100'), toNano(usage.cost_request));
   }
 });
 
-test('vectors are right to the bit while buffers are used again, whoever leaves meanwhile', async (t) => {
+test('vectors are bit-identical while buffers are reused and other requests are cancelled', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
@@ -49,21 +50,21 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
   const callers = counts.map(async (count, caller) => {
     const account = await stack.createAccount();
     for (let round = 0; round < 6; round++) {
-      // Half of the texts are shared by all rounds of the caller: some of them are under way for a round that left.
+      // Half of the texts are shared by all rounds of the caller: some are in flight for a cancelled round.
       const texts = writeTexts(`caller ${caller}`, count).map((text, i) =>
         i % 2 ? text : `${text} ${round}`,
       );
-      const leaving = new AbortController();
-      const left = post(stack, account, texts, leaving.signal).then(
+      const cancelling = new AbortController();
+      const cancelled = post(stack, account, texts, cancelling.signal).then(
         (response) => response.arrayBuffer(),
         () => undefined,
       );
-      const [answer] = await Promise.all([
+      const [result] = await Promise.all([
         askForVectors(stack, account, 'emb', texts),
-        new Promise((resolve) => setImmediate(resolve)).then(() => leaving.abort()),
+        new Promise((resolve) => setImmediate(resolve)).then(() => cancelling.abort()),
       ]);
-      checkVectors(t, answer, texts);
-      await left?.catch(() => undefined);
+      checkVectors(t, result, texts);
+      await cancelled?.catch(() => undefined);
     }
   });
   await Promise.all(callers);
@@ -77,10 +78,10 @@ const post = (stack: TestStack, { apiKey }: TestAccount, input: readonly string[
     signal,
   });
 
-test('while one account does not read its answers another’s are given, and the first goes on when it reads', async (t) => {
+test('unread responses of one account do not block those of another, and continue once they are read', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
-  // Room for two answers of 12 MB, of which an account has one. No socket takes as much.
+  // Enough for two responses of 12 MB, one per account. No socket buffers that much.
   const stack = await useStack(t, {
     api: { responseMemoryBytes: 26_000_000 },
     catalog: `
@@ -95,7 +96,7 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
   const second = post(stack, slow, texts, never);
   checkVectors(t, await askForVectors(stack, other, 'emb', texts), texts);
   const inputs = vendor.requests.entries.flatMap(({ body }) => (body as { input: string[] }).input);
-  t.is(inputs.length, 2 * texts.length, 'the second was not asked for yet');
+  t.is(inputs.length, 2 * texts.length, 'the second request has not been sent yet');
   await unread.arrayBuffer();
   t.is((await second).status, 200);
   await (await second).arrayBuffer();

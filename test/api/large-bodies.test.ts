@@ -5,7 +5,7 @@ import { startStack, useStack, type TestAccount, type TestStack } from '../suppo
 import { startUpload, type Upload } from '../support/uploads.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Bodies of over 64 KB: who may send them, what they hold of the process, and for how long. */
+/** Bodies over 64 KB: who may send them, and how much memory of the process they take, and for how long. */
 
 const embeddings = '/v1/embeddings';
 const large = { model: 'use-lite-en-512', input: 'word '.repeat(80_000) };
@@ -27,103 +27,118 @@ test.before(async () => {
 });
 test.after.always(() => stack.close());
 
-const upload = (at: TestStack, { apiKey }: TestAccount, headers = {}): Upload =>
-  startUpload(`${at.url}${embeddings}`, apiKey, headers);
+const upload = (on: TestStack, { apiKey }: TestAccount, headers = {}): Upload =>
+  startUpload(`${on.url}${embeddings}`, apiKey, headers);
 
 const codeOf = (text: string): string => (JSON.parse(text) as { error: { code: string } }).error.code;
 
-const readUsed = async (at: TestStack, { id }: TestAccount): Promise<number> =>
-  Number(await at.redis.hget(redisKeys.account(id), 'win'));
+const readUsedRequests = async (on: TestStack, { id }: TestAccount): Promise<number> =>
+  Number(await on.redis.hget(redisKeys.account(id), 'win'));
 
-test('past its share of memory an account is told 503 with a time to come back, before its body is read; others go on', async (t) => {
+test('an account over its share of memory gets a 503 with retry-after before its body is read, and others are not affected', async (t) => {
   const stack = await useStack(t, { api: { requestMemoryBytes: 2_000_000 } });
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
-  const holding = upload(stack, account, { 'content-length': 1_000_000 });
-  holding.request.write('{"model":');
+  const unfinished = upload(stack, account, { 'content-length': 1_000_000 });
+  unfinished.request.write('{"model":');
   t.not(
     (await stack.post(embeddings, account.apiKey, large)).status,
     503,
-    'what is announced takes no memory',
+    'a declared length takes no memory',
   );
-  holding.request.write(`"${'a'.repeat(900_000)}`);
-  const used = await readUsed(stack, account);
-  const refused = await waitFor('a refusal', async () => {
-    const announced = upload(stack, account, { 'content-length': 800_000 });
-    const timer = setTimeout(() => announced.request.destroy(), 200);
-    const answer = await announced.answer.catch(() => null);
+  unfinished.request.write(`"${'a'.repeat(900_000)}`);
+  const used = await readUsedRequests(stack, account);
+  const rejected = await waitFor('a 503', async () => {
+    const declared = upload(stack, account, { 'content-length': 800_000 });
+    const timer = setTimeout(() => declared.request.destroy(), 200);
+    const response = await declared.answer.catch(() => null);
     clearTimeout(timer);
-    return answer?.status === 503 ? answer : null;
+    return response?.status === 503 ? response : null;
   });
-  t.truthy(refused.headers['retry-after']);
-  t.is(codeOf(refused.text), 'queue_full');
-  t.true((await readUsed(stack, account)) >= used, 'slots are counted');
+  t.truthy(rejected.headers['retry-after']);
+  t.is(codeOf(rejected.text), 'queue_full');
+  t.true((await readUsedRequests(stack, account)) >= used, 'rejected requests count against the rate limit');
   t.is((await stack.post(embeddings, account.apiKey, small)).status, 200);
-  t.not((await stack.post(embeddings, other.apiKey, large)).status, 503, 'another account has room');
-  holding.request.destroy();
-  await waitFor('room', async () => (await stack.post(embeddings, account.apiKey, large)).status !== 503);
+  t.not((await stack.post(embeddings, other.apiKey, large)).status, 503, 'another account has memory');
+  unfinished.request.destroy();
+  await waitFor(
+    'the memory to be freed',
+    async () => (await stack.post(embeddings, account.apiKey, large)).status !== 503,
+  );
 });
 
-test('a body of many small values counts as what it takes of memory', async (t) => {
+test('a body of many small values counts by the memory that it takes', async (t) => {
   const stack = await useStack(t, { workers: [], api: { requestMemoryBytes: 16_000_000 } });
   const [account, other] = await Promise.all([stack.createAccount({ rpm: 10_000 }), stack.createAccount()]);
-  const holding = upload(stack, account, { 'content-length': 1_000_000 });
-  // 180 KB, and four megabytes of memory.
-  holding.request.write(`{"model":"none","input":[${'{},'.repeat(60_000)}`);
+  const unfinished = upload(stack, account, { 'content-length': 1_000_000 });
+  // 180 KB, but four megabytes of memory.
+  unfinished.request.write(`{"model":"none","input":[${'{},'.repeat(60_000)}`);
   const body = { model: 'none', input: ' '.repeat(4_500_000) };
-  const isRefused = async ({ apiKey }: TestAccount): Promise<boolean> =>
+  const isRejected = async ({ apiKey }: TestAccount): Promise<boolean> =>
     (await stack.post(embeddings, apiKey, body)).status === 503;
-  await waitFor('a refusal', async () => await isRefused(account));
-  t.false(await isRefused(other));
-  holding.request.destroy();
-  await waitFor('room', async () => !(await isRefused(account)));
+  await waitFor('a 503', async () => await isRejected(account));
+  t.false(await isRejected(other));
+  unfinished.request.destroy();
+  await waitFor('the memory to be freed', async () => !(await isRejected(account)));
 });
 
-test('seven uploads of one account that hardly move leave room for the largest body of another', async (t) => {
+test('seven slow uploads of one account leave enough memory for the largest body of another', async (t) => {
   const stack = await useStack(t, { api: { requestMemoryBytes: 8_000_000 } });
   const [slow, innocent] = [await stack.createAccount(), await stack.createAccount()];
   const uploads = Array.from({ length: 7 }, () => upload(stack, slow, { 'content-length': 2_000_000 }));
   for (const { request } of uploads) request.write(`{"model":"${'a'.repeat(1_900_000)}`);
-  const answers = await Promise.race([
+  const outcome = await Promise.race([
     Promise.all(uploads.slice(0, 2).map((one) => one.answer)),
-    waitFor('some to be refused', async () => {
+    waitFor('some to be rejected', async () => {
       const done = await Promise.all(
         uploads.map(async ({ answer }) => (await Promise.race([answer, delay(20, null)]))?.status),
       );
       return done.filter((status) => status === 503).length >= 4 ? done : null;
     }),
   ]);
-  t.truthy(answers);
+  t.truthy(outcome);
   const body = { model: 'nope', input: Array.from({ length: 30 }, (_, i) => `${i} word`.repeat(10_000)) };
-  t.is((await stack.post(embeddings, innocent.apiKey, body)).status, 404, 'read to its end');
+  t.is((await stack.post(embeddings, innocent.apiKey, body)).status, 404, 'read to the end');
   for (const { request } of uploads) request.destroy();
 });
 
-const refusals = [
-  { who: 'without money', balance: '0', change: {}, status: 402, code: 'insufficient_balance' },
-  { who: 'that is banned', balance: '100', change: { ban: '1' }, status: 403, code: 'account_banned' },
-  { who: 'at its limit', balance: '100', change: { rpm: '0' }, status: 429, code: 'rate_limit_exceeded' },
+const rejections = [
+  { description: 'without money', balance: '0', change: {}, status: 402, code: 'insufficient_balance' },
+  {
+    description: 'that is banned',
+    balance: '100',
+    change: { ban: '1' },
+    status: 403,
+    code: 'account_banned',
+  },
+  {
+    description: 'at its rate limit',
+    balance: '100',
+    change: { rpm: '0' },
+    status: 429,
+    code: 'rate_limit_exceeded',
+  },
 ];
-for (const { who, balance, change, status, code } of refusals) {
-  test(`an account ${who} is told so before its large body is read, and also where its length is not said`, async (t) => {
+for (const { description, balance, change, status, code } of rejections) {
+  test(`an account ${description} is rejected before its large body is read, with or without a declared length`, async (t) => {
     const account = await stack.createAccount({ balance });
     if (Object.keys(change).length > 0) await stack.redis.hset(redisKeys.account(account.id), change);
-    const announced = upload(stack, account, { 'content-length': largestBytes });
-    const answer = await announced.answer;
-    t.is(answer.status, status);
-    t.is(codeOf(answer.text), code);
-    t.is(answer.headers['connection'], 'close');
-    t.true(answer.bytesSent < 1_000, `${answer.bytesSent} bytes were sent`);
-    if (status === 402) t.is(answer.headers['x-ratelimit-remaining-requests'], '99999');
+    const declared = upload(stack, account, { 'content-length': largestBytes });
+    const response = await declared.answer;
+    t.is(response.status, status);
+    t.is(codeOf(response.text), code);
+    t.is(response.headers['connection'], 'close');
+    t.true(response.bytesSent < 1_000, `${response.bytesSent} bytes were sent`);
+    if (status === 402) t.is(response.headers['x-ratelimit-remaining-requests'], '99999');
     const chunked = upload(stack, account);
     chunked.request.write(`{"model":"${'a'.repeat(70_000)}`);
     t.is((await chunked.answer).status, status);
-    // Who sends all of it before it listens gets the answer as well.
+    // A client that sends the whole body before it reads gets the response as well.
     const whole = await stack.post(embeddings, account.apiKey, { input: 'a'.repeat(5_000_000) });
     t.is(whole.status, status);
   });
 }
 
-test('a key that was replaced is refused before a large body of its holder is read', async (t) => {
+test('a replaced key is rejected before a large body is read', async (t) => {
   const account = await stack.createAccount();
   await fetch(`${stack.url}/v1/users/regenerate_api_key`, {
     method: 'PUT',
@@ -134,27 +149,27 @@ test('a key that was replaced is refused before a large body of its holder is re
   t.true(bytesSent < 1_000);
 });
 
-test('a caller who asks before sending is told to go on only where its body is wanted', async (t) => {
-  const [rich, poor] = [await stack.createAccount(), await stack.createAccount({ balance: '0' })];
+test('a client with Expect gets a 100 Continue only if its body will be read', async (t) => {
+  const [funded, unfunded] = [await stack.createAccount(), await stack.createAccount({ balance: '0' })];
   const body = JSON.stringify({ model: 'nope', input: 'a'.repeat(100_000) });
   const headers = { 'content-length': body.length, expect: '100-continue' };
-  const refused = upload(stack, poor, headers);
-  refused.request.once('continue', () => t.fail('told to go on'));
-  t.is((await refused.answer).status, 402);
-  const unknown = upload(stack, { ...rich, apiKey: 'mg-unknown' }, { ...headers, 'content-length': 100 });
-  unknown.request.once('continue', () => t.fail('told to go on'));
+  const rejected = upload(stack, unfunded, headers);
+  rejected.request.once('continue', () => t.fail('got a 100 Continue'));
+  t.is((await rejected.answer).status, 402);
+  const unknown = upload(stack, { ...funded, apiKey: 'mg-unknown' }, { ...headers, 'content-length': 100 });
+  unknown.request.once('continue', () => t.fail('got a 100 Continue'));
   t.is((await unknown.answer).status, 401);
-  const wanted = upload(stack, rich, headers);
-  wanted.request.once('continue', () => wanted.request.end(body));
-  t.is((await wanted.answer).status, 404);
+  const accepted = upload(stack, funded, headers);
+  accepted.request.once('continue', () => accepted.request.end(body));
+  t.is((await accepted.answer).status, 404);
 });
 
-test('a large body counts from when it begins, and its admission takes only what its model takes beyond', async (t) => {
+test('a large body counts against the rate limit from its start, and its admission adds only the rest of its model’s coefficient', async (t) => {
   const account = await stack.createAccount({ rpm: 10 });
   const invalid = await stack.post(embeddings, account.apiKey, { model: 'heavy', text: 'a'.repeat(70_000) });
   t.is(invalid.status, 422);
   t.is(invalid.headers.get('x-ratelimit-remaining-requests'), '9');
-  t.is(await readUsed(stack, account), 1);
+  t.is(await readUsedRequests(stack, account), 1);
   const caller = new AbortController();
   const input = Array.from({ length: 20 }, () => 'word '.repeat(1_000));
   fetch(`${stack.url}${embeddings}`, {
@@ -163,11 +178,11 @@ test('a large body counts from when it begins, and its admission takes only what
     body: JSON.stringify({ model: 'heavy', input }),
     signal: caller.signal,
   }).catch(() => undefined);
-  await waitFor('the admission', async () => (await readUsed(stack, account)) === 4);
+  await waitFor('the admission', async () => (await readUsedRequests(stack, account)) === 4);
   caller.abort();
 });
 
-test('a model that costs nothing is there for a large body of an account without money; one that costs is not', async (t) => {
+test('an account without money may send a large body to a free model, but not to a paid one', async (t) => {
   const gratis =
     '{ id: gratis, type: embedding, context: 8192, dimensions: { default: 8 }, ' +
     'pricing: { in_cost_per_million: 0 }, routes: [{ upstream: vendor, model: m }] }';
@@ -175,13 +190,13 @@ test('a model that costs nothing is there for a large body of an account without
   const { apiKey } = await stack.createAccount({ balance: '0' });
   const input = Array.from({ length: 20 }, () => 'word '.repeat(9_000));
   const free = await stack.post(embeddings, apiKey, { model: 'gratis', input });
-  t.is(codeOf(await free.text()), 'content_too_long', 'it was counted');
-  const refused = await stack.post(embeddings, apiKey, { model: 'heavy', input });
-  t.is(refused.status, 402);
-  t.false((await refused.text()).includes('This request may cost'), 'it was not counted');
+  t.is(codeOf(await free.text()), 'content_too_long', 'it was tokenized');
+  const rejected = await stack.post(embeddings, apiKey, { model: 'heavy', input });
+  t.is(rejected.status, 402);
+  t.false((await rejected.text()).includes('This request may cost'), 'it was not tokenized');
 });
 
-test('the kept answer of a large request outlives the balance that paid for it, and takes a slot', async (t) => {
+test('the stored response of a large request outlives the balance that paid for it, and counts against the rate limit', async (t) => {
   const account = await stack.createAccount();
   const key = { 'idempotency-key': 'once' };
   const body = { model: 'use-lite-en-512', input: Array.from({ length: 20 }, () => 'word '.repeat(1_000)) };
@@ -192,16 +207,16 @@ test('the kept answer of a large request outlives the balance that paid for it, 
   t.is(again.status, 200);
   t.is(again.headers.get('idempotent-replayed'), 'true');
   t.is(await again.text(), await first.text());
-  t.is(await readUsed(stack, account), 2);
+  t.is(await readUsedRequests(stack, account), 2);
   t.is((await stack.post(embeddings, account.apiKey, body, { 'idempotency-key': 'other' })).status, 402);
 });
 
-test('bodies that come too slowly, or not at all, are ended and told so', async (t) => {
+test('bodies that arrive too slowly or not at all are rejected with a 408', async (t) => {
   t.timeout(90_000);
   const stack = await useStack(t, { workers: [], api: { requestMemoryBytes: 2_000_000 } });
   const account = await stack.createAccount();
   const startedAt = performance.now();
-  const take = async ({ answer }: Upload) => {
+  const readResult = async ({ answer }: Upload) => {
     const { status, text, headers } = await answer;
     return {
       status,
@@ -217,17 +232,20 @@ test('bodies that come too slowly, or not at all, are ended and told so', async 
   const other = await stack.createAccount();
   const stalled = upload(stack, other, { 'content-length': 1_500_000 });
   stalled.request.write(`{"model":"${'a'.repeat(1_100_000)}`);
-  const slow = await take(trickling);
+  const slow = await readResult(trickling);
   clearInterval(timer);
   t.is(slow.status, 408);
   t.regex(slow.text, /comes at less than 32 KB a second/);
   t.true(slow.afterMs > 5_000 && slow.afterMs < 20_000, `after ${slow.afterMs} ms`);
-  const [none, stopped] = await Promise.all([take(never), take(stalled)]);
-  t.is(none.status, 408);
-  t.regex(none.text, /has not come within 30 s/);
+  const [missing, stopped] = await Promise.all([readResult(never), readResult(stalled)]);
+  t.is(missing.status, 408);
+  t.regex(missing.text, /has not come within 30 s/);
   t.is(stopped.status, 408);
   t.regex(stopped.text, /Nothing more of the body has come for 30 s/);
   t.true(stopped.isClosed);
   const body = JSON.stringify({ model: 'nope', input: 'a'.repeat(1_500_000) });
-  await waitFor('room', async () => (await stack.post(embeddings, other.apiKey, body)).status === 404);
+  await waitFor(
+    'the memory to be freed',
+    async () => (await stack.post(embeddings, other.apiKey, body)).status === 404,
+  );
 });

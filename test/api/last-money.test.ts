@@ -5,7 +5,7 @@ import { findReservations, findRow } from '../support/observe.ts';
 import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** The last roubles of a balance: nobody gets more than it holds, and no kopeck of it is lost. */
+/** The last roubles of a balance: nobody can spend more than the balance, and nothing of it is lost. */
 
 const catalogOf = (vendorUrl: string, scriptedUrl: string): string => `
 upstreams:
@@ -17,8 +17,8 @@ models:
   - { id: greedy, type: chat, context: 8192, pricing: { prompt: 1000, completion: 1000 }, routes: [{ upstream: scripted, model: gpt }] }
 `;
 
-/** Far more than any prompt of these tests reserves, and no more than the model's context holds. */
-const reported = { prompt_tokens: 4_000, completion_tokens: 100, total_tokens: 4_100 };
+/** Far more than any prompt of these tests reserves, but within the model's context. */
+const reportedUsage = { prompt_tokens: 4_000, completion_tokens: 100, total_tokens: 4_100 };
 
 let vendor: VendorSimulator;
 let scripted: ScriptedVendor;
@@ -26,7 +26,7 @@ let stack: TestStack;
 
 test.before(async () => {
   vendor = await startVendorSimulator({ logCapacity: 0 });
-  scripted = await startScriptedVendor(() => answerWithUsage(reported));
+  scripted = await startScriptedVendor(() => answerWithUsage(reportedUsage));
   stack = await startStack({ catalog: catalogOf(vendor.url, scripted.url) });
 });
 test.after.always(async () => {
@@ -40,7 +40,7 @@ for (const { kind, path, body } of [
   { kind: 'chats', path: '/v1/chat/completions', body: { model: 'chat', messages } },
   { kind: 'images', path: '/v1/images/generations', body: { model: 'picture', prompt: 'a fox' } },
 ]) {
-  test(`of 200 ${kind} at once a balance for ten pays ten to the last nano-rouble, and refuses 190`, async (t) => {
+  test(`of 200 concurrent ${kind}, a balance for ten pays for ten to the last nano-rouble, and 190 are refused`, async (t) => {
     const account = await stack.createAccount({ balance: '10.00000007' });
     const responses = await Promise.all(
       Array.from({ length: 200 }, () => stack.post(path, account.apiKey, body)),
@@ -53,18 +53,18 @@ for (const { kind, path, body } of [
   });
 }
 
-test('what a vendor reports beyond the balance is never charged, and its row says how much it was', async (t) => {
+test('usage beyond the balance is never charged, and the log row shows the shortfall', async (t) => {
   const account = await stack.createAccount({ balance: '2' });
   const body = { model: 'greedy', messages, max_tokens: 100 };
   const responses = await Promise.all(
     Array.from({ length: 20 }, () => stack.post('/v1/chat/completions', account.apiKey, body)),
   );
-  const answered = responses.filter((one) => one.status === 200);
-  t.true(answered.length > 1);
+  const succeeded = responses.filter((one) => one.status === 200);
+  t.true(succeeded.length > 1);
   t.true(responses.every((one) => one.status === 200 || one.status === 402));
   t.like(await stack.readAccount(account.id), { balanceNano: 0n, reservedNano: 0n });
-  const rows = await Promise.all(answered.map((one) => findRow(stack, one.headers.get('x-request-id')!)));
-  // 4100 tokens at a thousand roubles a million.
+  const rows = await Promise.all(succeeded.map((one) => findRow(stack, one.headers.get('x-request-id')!)));
+  // 4100 tokens at a thousand roubles per million.
   t.true(rows.every((row) => row.costNano + row.shortfallNano === 4_100_000_000n));
   t.true(rows.every((row) => row.shortfallNano > 0n));
   t.is(

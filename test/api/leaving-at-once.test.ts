@@ -10,10 +10,10 @@ const workers = [
 ] as const;
 const common = 'type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }';
 
-test('where streams are not read on, a caller who leaves has the vendor’s call ended, begun or not', async (t) => {
+test('without a disconnect grace, a disconnect aborts the vendor call, whether or not output has started', async (t) => {
   const vendor = await startVendorSimulator({ replyWords: 400, logCapacity: 5_000 });
   t.teardown(() => vendor.close());
-  // Neither vendor says anything more: what ends its call is that the caller left, for no timeout is as short.
+  // Neither vendor sends anything more, and no timeout is that short, so only the disconnect can end the call.
   const stack = await useStack(t, {
     workers,
     catalog: `
@@ -29,7 +29,7 @@ models:
     const entry = await vendor.requests.waitFor((one) => !one.isOver);
     if (model === 'begun') await caller.readUntil('content":"');
     caller.leave();
-    await waitFor('the vendor to be left', () => entry.isOver);
+    await waitFor('the vendor call to end', () => entry.isOver);
     t.true(entry.isAborted, model);
   }
 });

@@ -11,9 +11,12 @@ import { waitFor } from '../support/wait-for.ts';
 import { listenTo } from '../support/listen-to.ts';
 import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 
-/** Callers who leave pay for what the vendor did, whenever they leave, and for no more than was reserved. */
+/**
+ * Callers that disconnect are charged for what the vendor did, whenever they disconnect, and for no more than was
+ * reserved.
+ */
 
-/** What a test's vendor says, by the name that the prompt tells. */
+/** How long the upstream `brief` reads a stream after a disconnect. */
 const graceMs = 300;
 
 const catalogOf = (url: string): string => {
@@ -50,18 +53,18 @@ const addScript = useScriptedStack(test, catalogOf, (started) => {
   stack = started;
 });
 
-/** What one side waits for and the other lets happen. */
-interface Gate {
-  readonly opened: Promise<void>;
-  open(): void;
+/** A promise that the other side resolves. */
+interface Deferred {
+  readonly promise: Promise<void>;
+  resolve(): void;
 }
 
-function createGate(): Gate {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
+function createDeferred(): Deferred {
+  let resolveNow = (): void => undefined;
+  const promise = new Promise<void>((resolvePromise) => {
+    resolveNow = resolvePromise;
   });
-  return { opened, open: () => open() };
+  return { promise, resolve: () => resolveNow() };
 }
 
 const chunk = (delta: object, more: object = {}): string =>
@@ -71,13 +74,13 @@ const usage = (prompt: number, completion: number): object => ({
   usage: { prompt_tokens: prompt, completion_tokens: completion },
 });
 
-interface Scene {
+interface TestChat {
   readonly account: TestAccount;
   readonly body: object;
 }
 
-/** An account, and the body of a chat of its own script. */
-async function setScene(
+/** Creates an account, and the body of a chat with its own script. */
+async function prepareChat(
   model: string,
   script: Script,
   {
@@ -85,36 +88,49 @@ async function setScene(
     freeRequests = 0,
     ...more
   }: { stream?: boolean; freeRequests?: number; max_tokens?: number } = {},
-): Promise<Scene> {
+): Promise<TestChat> {
   const messages = addScript(script);
   const account = await stack.createAccount({ balance: '1000', freeRequests });
   return { account, body: { model, stream, messages, max_tokens: 20_000, ...more } };
 }
 
-/** Leaves, and resolves when the worker has been told. */
-async function leave(t: ExecutionContext, { account }: Scene, caller: LeavingCaller): Promise<void> {
+/** Disconnects, and resolves once the worker has been told to cancel. */
+async function disconnectAndWait(
+  t: ExecutionContext,
+  { account }: TestChat,
+  caller: LeavingCaller,
+): Promise<void> {
   const [requestId] = await findReservations(stack, account.id);
   const workers = await new WorkerRegistryStore(stack.redis).findAlive('chat');
-  const ears = await listenTo(t, stack.config.redisUrl, ...Array.from(workers, redisChannels.control));
+  const controlMessages = await listenTo(
+    t,
+    stack.config.redisUrl,
+    ...Array.from(workers, redisChannels.control),
+  );
   caller.leave();
   for (;;) {
-    const told = JSON.parse((await ears.receive()).toString()) as { action?: string; requestId?: string };
-    if (told.action === 'cancel' && told.requestId === requestId) break;
+    const message = JSON.parse((await controlMessages.receive()).toString()) as {
+      action?: string;
+      requestId?: string;
+    };
+    if (message.action === 'cancel' && message.requestId === requestId) break;
   }
-  ears.close();
+  controlMessages.close();
 }
 
-/** The row of the account's only request, once it is settled; its cost is what the account lost. */
-async function settle(t: ExecutionContext, { account }: Scene): Promise<RequestLogDocument> {
+/**
+ * Returns the log row of the account's only request once it is settled. Its cost is what the account lost.
+ */
+async function waitForSettledRow(t: ExecutionContext, { account }: TestChat): Promise<RequestLogDocument> {
   await waitForNoReservation(stack, account.id);
   const rows = stack.mongo.db.collection<RequestLogDocument>('request_logs');
-  const row = await waitFor('the row', () => rows.findOne({ accountId: account.id }));
+  const row = await waitFor('the log row', () => rows.findOne({ accountId: account.id }));
   t.is(await readLoss(stack, account.id, '1000'), row.costNano);
   return row;
 }
 
-const left = { success: false, responseCode: 499, errorCode: 'job_cancelled' };
-/** At a thousand roubles a million tokens each. */
+const disconnectedRow = { success: false, responseCode: 499, errorCode: 'job_cancelled' };
+/** At a thousand roubles per million tokens, both prompt and completion. */
 const costOf = ({ promptTokens, completionTokens }: RequestLogDocument): bigint =>
   BigInt(promptTokens + completionTokens) * 1_000_000n;
 
@@ -155,23 +171,23 @@ for (const { dialect, model, before, after } of [
     after: [claudeEvents.close, claudeEvents.end],
   },
 ]) {
-  test(`a stream of ${dialect} that is cut after its last word is charged by the usage that follows it`, async (t) => {
-    const gone = createGate();
+  test(`a stream of ${dialect} API that is aborted after its last token is charged by the usage that follows it`, async (t) => {
+    const disconnected = createDeferred();
     let cut: Promise<void> | null = null;
-    const scene = await setScene(model, async function* (_body, _path, call: ScriptedCall) {
+    const chat = await prepareChat(model, async function* (_body, _path, call: ScriptedCall) {
       cut = call.cut;
       yield* before;
-      await gone.opened;
+      await disconnected.promise;
       yield* after;
-      // It ends nothing by itself: what ends the call early is that the usage is known.
+      // The script does not end by itself: the call is aborted early because the usage is known.
       await call.cut;
     });
-    const caller = startChat(stack, scene.account.apiKey, scene.body);
+    const caller = startChat(stack, chat.account.apiKey, chat.body);
     await caller.readUntil('last');
     caller.leave();
-    gone.open();
-    const row = await settle(t, scene);
-    t.like(row, { ...left, promptTokens: 20, completionTokens: 10_000, counted: false });
+    disconnected.resolve();
+    const row = await waitForSettledRow(t, chat);
+    t.like(row, { ...disconnectedRow, promptTokens: 20, completionTokens: 10_000, counted: false });
     t.is(row.costNano, 10_020_000_000n);
     await cut!;
   });
@@ -183,263 +199,280 @@ const geminiChunk = (parts: object[], counts: object): string =>
     usageMetadata: { promptTokenCount: 20, ...counts },
   });
 
-test('a stream of Gemini’s that is cut is charged by the counts of its last chunk, at once', async (t) => {
+test('a disconnected stream of Gemini’s API is charged immediately by the counts of its last chunk', async (t) => {
   let cut: Promise<void> | null = null;
-  const scene = await setScene('gem', async function* (_body, _path, call: ScriptedCall) {
+  const chat = await prepareChat('gem', async function* (_body, _path, call: ScriptedCall) {
     cut = call.cut;
     yield geminiChunk([], { thoughtsTokenCount: 9_990 });
     yield geminiChunk([{ text: 'last' }], { thoughtsTokenCount: 9_990, candidatesTokenCount: 10 });
     await call.cut;
   });
-  const caller = startChat(stack, scene.account.apiKey, scene.body);
+  const caller = startChat(stack, chat.account.apiKey, chat.body);
   await caller.readUntil('last');
   caller.leave();
   await cut!;
-  const row = await settle(t, scene);
-  t.like(row, { ...left, promptTokens: 20, completionTokens: 10_000, counted: false });
+  const row = await waitForSettledRow(t, chat);
+  t.like(row, { ...disconnectedRow, promptTokens: 20, completionTokens: 10_000, counted: false });
   t.is(row.costNano, 10_020_000_000n);
 });
 
-test('a caller who leaves before the first word pays for what was thought, as usage on every chunk tells', async (t) => {
-  const thought = createGate();
+test('a disconnect before the first output is charged for the reasoning, by the usage on every chunk', async (t) => {
+  const reasoned = createDeferred();
   let cut: Promise<void> | null = null;
-  const scene = await setScene('plain', async function* (_body, _path, call: ScriptedCall) {
+  const chat = await prepareChat('plain', async function* (_body, _path, call: ScriptedCall) {
     cut = call.cut;
     yield chunk({ role: 'assistant', content: '' }, usage(20, 0));
     for (let tokens = 1_000; tokens <= 10_000; tokens += 1_000) {
       yield JSON.stringify({ choices: [], ...usage(20, tokens) });
     }
-    thought.open();
+    reasoned.resolve();
     await call.cut;
   });
-  const caller = startChat(stack, scene.account.apiKey, scene.body);
-  await thought.opened;
+  const caller = startChat(stack, chat.account.apiKey, chat.body);
+  await reasoned.promise;
   caller.leave();
-  // The vendor is left as soon as all of it is known to be counted.
+  // The call is aborted as soon as all of it is known to be counted.
   await cut!;
-  const row = await settle(t, scene);
-  t.like(row, { ...left, promptTokens: 20, completionTokens: 10_000, counted: false });
+  const row = await waitForSettledRow(t, chat);
+  t.like(row, { ...disconnectedRow, promptTokens: 20, completionTokens: 10_000, counted: false });
 });
 
-/** A stream that says this and then nothing more, until it is cut. */
-const sayAndWait = (said: readonly string[], onSaid: () => void = () => undefined): Script =>
+/** A stream that sends these chunks and then nothing more, until it is aborted. */
+const sendAndWait = (chunks: readonly string[], onSaid: () => void = () => undefined): Script =>
   async function* (_body, _path, call: ScriptedCall) {
-    yield* said;
+    yield* chunks;
     onSaid();
     await call.cut;
   };
 
-for (const { what, model, said, least } of [
-  { what: 'a model that reasons', model: 'thinker', said: chunk({ content: 'last' }), least: graceMs },
+for (const { what, model, sentChunk, minTokens } of [
+  {
+    what: 'a model that reasons',
+    model: 'thinker',
+    sentChunk: chunk({ content: 'last' }),
+    minTokens: graceMs,
+  },
   {
     what: 'a model that draws',
     model: 'painter',
-    said: chunk({
+    sentChunk: chunk({
       content: 'last',
       images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }],
     }),
-    least: 1_290 + graceMs,
+    minTokens: 1_290 + graceMs,
   },
 ]) {
-  test(`${what}, left without its usage, is charged what it can have generated meanwhile, as our count`, async (t) => {
+  test(`after a disconnect before its usage, ${what} is charged for what it can have generated, by our count`, async (t) => {
     const startedAtMs = performance.now();
-    const scene = await setScene(model, sayAndWait([said]));
-    const caller = startChat(stack, scene.account.apiKey, scene.body);
+    const chat = await prepareChat(model, sendAndWait([sentChunk]));
+    const caller = startChat(stack, chat.account.apiKey, chat.body);
     await caller.readUntil('last');
     caller.leave();
-    const row = await settle(t, scene);
-    const most = 1_290 + 10 + performance.now() - startedAtMs;
-    t.like(row, { ...left, counted: true });
-    t.true(row.completionTokens >= least && row.completionTokens <= most, `${row.completionTokens}`);
+    const row = await waitForSettledRow(t, chat);
+    const maxTokens = 1_290 + 10 + performance.now() - startedAtMs;
+    t.like(row, { ...disconnectedRow, counted: true });
+    t.true(row.completionTokens >= minTokens && row.completionTokens <= maxTokens, `${row.completionTokens}`);
     t.is(row.costNano, costOf(row));
   });
 }
 
-test('what can have been generated unseen is never more than was reserved', async (t) => {
-  const scene = await setScene('thinker', sayAndWait([chunk({ content: 'last' })]), { max_tokens: 50 });
-  const caller = startChat(stack, scene.account.apiKey, scene.body);
+test('the charge for possible unseen output never exceeds the reservation', async (t) => {
+  const chat = await prepareChat('thinker', sendAndWait([chunk({ content: 'last' })]), { max_tokens: 50 });
+  const caller = startChat(stack, chat.account.apiKey, chat.body);
   await caller.readUntil('last');
   caller.leave();
-  t.like(await settle(t, scene), { ...left, counted: true, completionTokens: 50 });
+  t.like(await waitForSettledRow(t, chat), { ...disconnectedRow, counted: true, completionTokens: 50 });
 });
 
-test('a search that is left is charged the prompt with what it may have found', async (t) => {
-  const asked = createGate();
-  const scene = await setScene(
+test('a search whose caller disconnects is charged for the prompt and what the search may have found', async (t) => {
+  const called = createDeferred();
+  const chat = await prepareChat(
     'searcher',
-    sayAndWait([], () => asked.open()),
+    sendAndWait([], () => called.resolve()),
   );
-  const caller = startChat(stack, scene.account.apiKey, { ...scene.body, web_search: true });
-  await asked.opened;
+  const caller = startChat(stack, chat.account.apiKey, { ...chat.body, web_search: true });
+  await called.promise;
   caller.leave();
-  const row = await settle(t, scene);
-  t.like(row, { ...left, counted: true });
+  const row = await waitForSettledRow(t, chat);
+  t.like(row, { ...disconnectedRow, counted: true });
   t.true(row.promptTokens > 16_000 && row.promptTokens < 16_100, `${row.promptTokens}`);
 });
 
-for (const { what, model, most } of [
-  { what: 'a model that searches unasked', model: 'sonar', most: 16_100 },
-  { what: 'a model that could have searched, and was not asked to', model: 'searcher', most: 100 },
+for (const { what, model, maxTokens } of [
+  { what: 'a model that always searches', model: 'sonar', maxTokens: 16_100 },
+  { what: 'a model that could have searched but was not asked to', model: 'searcher', maxTokens: 100 },
 ]) {
-  test(`${what}, left after its last word, is charged a prompt of at most ${most} tokens`, async (t) => {
-    const scene = await setScene(model, sayAndWait([chunk({ content: 'last' })]), { max_tokens: 16 });
-    const caller = startChat(stack, scene.account.apiKey, scene.body);
+  test(`after a disconnect at its last token, ${what} is charged for a prompt of at most ${maxTokens} tokens`, async (t) => {
+    const chat = await prepareChat(model, sendAndWait([chunk({ content: 'last' })]), { max_tokens: 16 });
+    const caller = startChat(stack, chat.account.apiKey, chat.body);
     await caller.readUntil('last');
     caller.leave();
-    const row = await settle(t, scene);
-    t.like(row, { ...left, counted: true });
-    t.true(row.promptTokens > most - 100 && row.promptTokens <= most, `${row.promptTokens}`);
+    const row = await waitForSettledRow(t, chat);
+    t.like(row, { ...disconnectedRow, counted: true });
+    t.true(row.promptTokens > maxTokens - 100 && row.promptTokens <= maxTokens, `${row.promptTokens}`);
     t.is(row.costNano, costOf(row));
   });
 }
 
-test('a model that hides nothing is charged what it was seen to say, also after its caller left', async (t) => {
-  const gone = createGate();
-  const scene = await setScene('plain-brief', async function* (_body, _path, call: ScriptedCall) {
+test('a model without hidden output is charged for the output seen, including output after the disconnect', async (t) => {
+  const disconnected = createDeferred();
+  const chat = await prepareChat('plain-brief', async function* (_body, _path, call: ScriptedCall) {
     yield chunk({ content: 'one' });
-    await gone.opened;
+    await disconnected.promise;
     yield chunk({ content: ' two' });
     await call.cut;
   });
-  const caller = startChat(stack, scene.account.apiKey, scene.body);
+  const caller = startChat(stack, chat.account.apiKey, chat.body);
   await caller.readUntil('one');
   caller.leave();
-  gone.open();
-  t.like(await settle(t, scene), { ...left, counted: true, completionTokens: 2 });
+  disconnected.resolve();
+  t.like(await waitForSettledRow(t, chat), { ...disconnectedRow, counted: true, completionTokens: 2 });
 });
 
-test('a stream that is left before anything came of it is charged its prompt, and uses up a free request', async (t) => {
-  const asked = [createGate(), createGate()] as const;
+test('a disconnect before any output is charged for the prompt, and uses up a free request', async (t) => {
+  const called = [createDeferred(), createDeferred()] as const;
   let calls = 0;
-  const script = sayAndWait([], () => asked[calls++]!.open());
-  const scene = await setScene('plain-brief', script, { freeRequests: 1 });
-  for (const gate of asked) {
-    const caller = startChat(stack, scene.account.apiKey, scene.body);
-    await gate.opened;
+  const script = sendAndWait([], () => called[calls++]!.resolve());
+  const chat = await prepareChat('plain-brief', script, { freeRequests: 1 });
+  for (const eachCall of called) {
+    const caller = startChat(stack, chat.account.apiKey, chat.body);
+    await eachCall.promise;
     caller.leave();
-    await waitForNoReservation(stack, scene.account.id);
+    await waitForNoReservation(stack, chat.account.id);
   }
-  t.is((await stack.readAccount(scene.account.id)).freeRequests, 0);
+  t.is((await stack.readAccount(chat.account.id)).freeRequests, 0);
   const rows = stack.mongo.db.collection<RequestLogDocument>('request_logs');
-  const paid = await waitFor('the row', () => rows.findOne({ accountId: scene.account.id, free: false }));
-  t.like(paid, { ...left, counted: true, completionTokens: 0 });
-  t.is(await readLoss(stack, scene.account.id, '1000'), paid.costNano);
-  t.is(paid.costNano, BigInt(paid.promptTokens) * 1_000_000n);
-  t.true(paid.promptTokens > 5);
+  const paidRow = await waitFor('the log row', () =>
+    rows.findOne({ accountId: chat.account.id, free: false }),
+  );
+  t.like(paidRow, { ...disconnectedRow, counted: true, completionTokens: 0 });
+  t.is(await readLoss(stack, chat.account.id, '1000'), paidRow.costNano);
+  t.is(paidRow.costNano, BigInt(paidRow.promptTokens) * 1_000_000n);
+  t.true(paidRow.promptTokens > 5);
 });
 
 for (const model of ['plain-hasty', 'thinker']) {
-  test(`a whole answer is read to its end when its caller has left, and charged as reported: ${model}`, async (t) => {
-    const [asked, gone] = [createGate(), createGate()];
-    const scene = await setScene(
+  test(`a non-streamed response is read to its end after a disconnect, and charged as reported: ${model}`, async (t) => {
+    const [called, disconnected] = [createDeferred(), createDeferred()];
+    const chat = await prepareChat(
       model,
       async () => {
-        asked.open();
-        await gone.opened;
+        called.resolve();
+        await disconnected.promise;
         return answerWithUsage({ prompt_tokens: 20, completion_tokens: 10_000 });
       },
       { stream: false },
     );
-    const caller = startChat(stack, scene.account.apiKey, scene.body);
-    await asked.opened;
-    await leave(t, scene, caller);
-    // Longer than a stream would be read on for.
+    const caller = startChat(stack, chat.account.apiKey, chat.body);
+    await called.promise;
+    await disconnectAndWait(t, chat, caller);
+    // Longer than a stream would still be read.
     await delay(2 * graceMs);
-    gone.open();
-    t.like(await settle(t, scene), { ...left, promptTokens: 20, completionTokens: 10_000, counted: false });
+    disconnected.resolve();
+    t.like(await waitForSettledRow(t, chat), {
+      ...disconnectedRow,
+      promptTokens: 20,
+      completionTokens: 10_000,
+      counted: false,
+    });
   });
 }
 
 for (const what of ['never comes', 'breaks off'] as const) {
-  test(`a whole answer that ${what} costs nothing, whoever waits for it, and is not asked for anew when nobody does`, async (t) => {
-    const [asked, gone] = [createGate(), createGate()];
+  test(`a non-streamed response that ${what} is free, and is not retried after a disconnect`, async (t) => {
+    const [called, disconnected] = [createDeferred(), createDeferred()];
     let calls = 0;
-    const scene = await setScene(
+    const chat = await prepareChat(
       'twofold',
       async (_body, _path, call) => {
         calls += 1;
-        asked.open();
-        await (what === 'breaks off' ? gone.opened : call.cut);
+        called.resolve();
+        await (what === 'breaks off' ? disconnected.promise : call.cut);
         throw new Error('the vendor fails');
       },
       { stream: false, freeRequests: 1 },
     );
-    const caller = startChat(stack, scene.account.apiKey, scene.body);
-    await asked.opened;
-    await leave(t, scene, caller);
-    gone.open();
-    t.like(await settle(t, scene), { ...left, costNano: 0n });
-    t.is((await stack.readAccount(scene.account.id)).freeRequests, 1);
+    const caller = startChat(stack, chat.account.apiKey, chat.body);
+    await called.promise;
+    await disconnectAndWait(t, chat, caller);
+    disconnected.resolve();
+    t.like(await waitForSettledRow(t, chat), { ...disconnectedRow, costNano: 0n });
+    t.is((await stack.readAccount(chat.account.id)).freeRequests, 1);
     t.is(calls, 1);
   });
 }
 
-test('a route that drains is read to its end, and charged as reported', async (t) => {
-  const gone = createGate();
-  const scene = await setScene('drained', async function* () {
+test('a stream on a route that drains is read to its end and charged as reported', async (t) => {
+  const disconnected = createDeferred();
+  const chat = await prepareChat('drained', async function* () {
     yield chunk({ content: 'one' }, usage(20, 1));
     yield chunk({ content: 'two' }, usage(20, 2));
-    await gone.opened;
-    // Longer than a route that cancels would be read on for, and with usage that would be enough for it.
+    await disconnected.promise;
+    // Longer than a route that cancels would be read, and with usage that would be enough for it.
     for (let i = 0; i < 5; i++) yield chunk({ content: 'more' }, usage(20, 100 * (i + 1)));
     yield finish;
     yield JSON.stringify({ choices: [], ...usage(20, 10_000) });
     yield '[DONE]';
   });
-  const caller = startChat(stack, scene.account.apiKey, scene.body);
+  const caller = startChat(stack, chat.account.apiKey, chat.body);
   await caller.readUntil('two');
-  await leave(t, scene, caller);
-  gone.open();
-  t.like(await settle(t, scene), { ...left, promptTokens: 20, completionTokens: 10_000, counted: false });
+  await disconnectAndWait(t, chat, caller);
+  disconnected.resolve();
+  t.like(await waitForSettledRow(t, chat), {
+    ...disconnectedRow,
+    promptTokens: 20,
+    completionTokens: 10_000,
+    counted: false,
+  });
 });
 
-test('a vendor that fails after its caller left is paid for what was seen, before any output for nothing', async (t) => {
-  for (const said of [[], [chunk({ content: 'last' })]]) {
-    const [asked, gone] = [createGate(), createGate()];
-    const scene = await setScene('thinker', async function* () {
-      yield* said;
-      asked.open();
-      await gone.opened;
+test('a vendor failure after a disconnect is charged for the output seen, and is free before any output', async (t) => {
+  for (const chunks of [[], [chunk({ content: 'last' })]]) {
+    const [called, disconnected] = [createDeferred(), createDeferred()];
+    const chat = await prepareChat('thinker', async function* () {
+      yield* chunks;
+      called.resolve();
+      await disconnected.promise;
       yield JSON.stringify({ error: { message: 'overloaded', type: 'server_error', code: null } });
     });
-    const caller = startChat(stack, scene.account.apiKey, scene.body);
-    await asked.opened;
-    if (said.length > 0) await caller.readUntil('last');
-    await leave(t, scene, caller);
-    gone.open();
-    const row = await settle(t, scene);
-    t.like(row, { ...left, counted: true, completionTokens: said.length });
-    t.is(row.costNano, said.length === 0 ? 0n : costOf(row));
+    const caller = startChat(stack, chat.account.apiKey, chat.body);
+    await called.promise;
+    if (chunks.length > 0) await caller.readUntil('last');
+    await disconnectAndWait(t, chat, caller);
+    disconnected.resolve();
+    const row = await waitForSettledRow(t, chat);
+    t.like(row, { ...disconnectedRow, counted: true, completionTokens: chunks.length });
+    t.is(row.costNano, chunks.length === 0 ? 0n : costOf(row));
   }
 });
 
-test('a caller who leaves while others have the vendor’s calls pays nothing and leaves no row', async (t) => {
-  const [asked, done] = [createGate(), createGate()];
-  const busy = await setScene(
+test('a disconnect while the request waits for a vendor slot is free and not logged', async (t) => {
+  const [called, finished] = [createDeferred(), createDeferred()];
+  const blockingChat = await prepareChat(
     'narrow',
     async () => {
-      asked.open();
-      await done.opened;
+      called.resolve();
+      await finished.promise;
       return answerWithUsage({ prompt_tokens: 20, completion_tokens: 1 });
     },
     { stream: false },
   );
-  const first = startChat(stack, busy.account.apiKey, busy.body);
-  await asked.opened;
-  let wasAsked = false;
-  const scene = await setScene('narrow', () => {
-    wasAsked = true;
+  const first = startChat(stack, blockingChat.account.apiKey, blockingChat.body);
+  await called.promise;
+  let wasCalled = false;
+  const chat = await prepareChat('narrow', () => {
+    wasCalled = true;
     return answerWithUsage({});
   });
-  const caller = startChat(stack, scene.account.apiKey, scene.body);
-  await waitFor('the reservation', async () => (await stack.readAccount(scene.account.id)).reservedNano > 0n);
+  const caller = startChat(stack, chat.account.apiKey, chat.body);
+  await waitFor('the reservation', async () => (await stack.readAccount(chat.account.id)).reservedNano > 0n);
   caller.leave();
-  await waitForNoReservation(stack, scene.account.id);
-  t.is(await readLoss(stack, scene.account.id, '1000'), 0n);
-  done.open();
+  await waitForNoReservation(stack, chat.account.id);
+  t.is(await readLoss(stack, chat.account.id, '1000'), 0n);
+  finished.resolve();
   await first.rest();
-  t.false(wasAsked);
+  t.false(wasCalled);
   const rows = stack.mongo.db.collection<RequestLogDocument>('request_logs');
   await findRow(stack, first.requestId());
-  t.is(await rows.countDocuments({ accountId: scene.account.id }), 0);
+  t.is(await rows.countDocuments({ accountId: chat.account.id }), 0);
 });

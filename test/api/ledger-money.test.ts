@@ -9,7 +9,7 @@ import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
 
-/** The books after a busy hour: what callers were told they paid is what they lost, in Redis and at rest. */
+/** Money after a busy hour: what callers were told they paid is what they lost, in Redis and in MongoDB. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -25,18 +25,18 @@ models:
   - { id: picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 0.100000007 }, routes: [{ upstream: vendor, model: gpt-image-sim }] }
 `;
 
-interface Sent {
+interface SentRequest {
   readonly account: TestAccount;
   readonly status: number;
   readonly requestId: string;
-  /** What the caller was told; null where the answer broke off before it could be. */
+  /** What the caller was told; null if the response broke off before that. */
   readonly receipt: { readonly costNano: bigint; readonly free: boolean } | null;
 }
 
 const requestCount = 200;
 const accountCount = 5;
 
-test('after 200 mixed requests receipts, balances and the ledger agree to the nano-rouble', async (t) => {
+test('after 200 mixed requests, reported costs, balances and the ledger agree to the nano-rouble', async (t) => {
   const vendor = await startVendorSimulator({ logCapacity: 0 });
   t.teardown(() => vendor.close());
   const stack = await useStack(t, { catalog: catalogOf(vendor.url) });
@@ -45,7 +45,7 @@ test('after 200 mixed requests receipts, balances and the ledger agree to the na
   const words = (): string => Array.from({ length: 1 + Math.floor(random() * 30) }, () => 'cat').join(' ');
   const accounts = await Promise.all(
     Array.from({ length: accountCount }, (_, i) =>
-      // The first is so poor that its money runs out on the way.
+      // The first account is so poor that its money runs out on the way.
       stack.createAccount({ balance: i === 0 ? '0.3' : '50', freeRequests: 4 * i, rpm: 1_000 }),
     ),
   );
@@ -77,7 +77,7 @@ test('after 200 mixed requests receipts, balances and the ledger agree to the na
     ])();
   };
 
-  async function send(): Promise<Sent> {
+  async function send(): Promise<SentRequest> {
     const account = pick(accounts);
     const response = await stack.post(...spread(makeCall(), account));
     const text = await response.text();
@@ -86,7 +86,7 @@ test('after 200 mixed requests receipts, balances and the ledger agree to the na
       ? parseSse(text).events.find((event) => event.usage)?.usage
       : (JSON.parse(text) as { usage?: Record<string, unknown> }).usage;
     const failed = { costNano: 0n, free: false };
-    const told = usage
+    const receipt = usage
       ? { costNano: toNano(Number(usage['cost_request'])), free: usage['free_request'] === true }
       : response.ok
         ? null
@@ -95,50 +95,50 @@ test('after 200 mixed requests receipts, balances and the ledger agree to the na
       account,
       status: response.status,
       requestId: response.headers.get('x-request-id')!,
-      receipt: told,
+      receipt: receipt,
     };
   }
   const spread = ([path, body]: readonly [string, object], account: TestAccount) =>
     [path, account.apiKey, body] as const;
 
-  const sent: Sent[] = [];
+  const sent: SentRequest[] = [];
   for (let i = 0; i < requestCount; i += 25) {
     sent.push(...(await Promise.all(Array.from({ length: 25 }, send))));
   }
   await waitForNoReservation(stack);
-  // A stream is trimmed last, when its rows and all sums over them are in MongoDB.
+  // A stream is trimmed last, once its rows and all totals over them are in MongoDB.
   for (let shard = 0; shard < shardCount; shard++) {
-    await waitFor(`stream ${shard} to be at rest`, async () => {
+    await waitFor(`stream ${shard} to be processed`, async () => {
       return (await stack.redis.xlen(redisKeys.ledgerStream(shard))) === 0;
     });
   }
 
   const statuses = new Set(sent.map((one) => one.status));
   const inOrder = [...statuses].sort((a, b) => a - b);
-  t.deepEqual(inOrder, [200, 402, 422, 502], 'the mix held everything that it should');
+  t.deepEqual(inOrder, [200, 402, 422, 502], 'the mix produced all expected statuses');
   t.true(sent.some((one) => one.receipt?.free) && sent.some((one) => one.receipt === null));
 
   const { db } = stack.mongo;
   for (const [i, account] of accounts.entries()) {
-    const own = sent.filter((one) => one.account === account);
-    // A stream that broke has no receipt; its log row is the only one to tell.
+    const ownRequests = sent.filter((one) => one.account === account);
+    // A stream that broke off has no receipt: only its log row shows the cost.
     const broken = await Promise.all(
-      own.filter((one) => one.receipt === null).map((one) => findRow(stack, one.requestId)),
+      ownRequests.filter((one) => one.receipt === null).map((one) => findRow(stack, one.requestId)),
     );
     t.true(broken.every((row) => !row.success && row.costNano > 0n));
     const rows = await db
       .collection<RequestLogDocument>('request_logs')
       .find({ accountId: account.id })
       .toArray();
-    // One that was refused for a part of it pays for what came of the rest, where that was in another call.
-    const refused = new Set(own.filter((one) => one.status === 422).map((one) => one.requestId));
-    const paidOfRefused = rows.filter((row) => refused.has(row._id));
+    // A request rejected for one of its parts is charged for the others, if they were in another call.
+    const rejected = new Set(ownRequests.filter((one) => one.status === 422).map((one) => one.requestId));
+    const paidOfRejected = rows.filter((row) => rejected.has(row._id));
     const paid =
-      own.reduce((sum, one) => sum + (one.receipt?.costNano ?? 0n), 0n) +
-      [...broken, ...paidOfRefused].reduce((sum, row) => sum + row.costNano, 0n);
+      ownRequests.reduce((sum, one) => sum + (one.receipt?.costNano ?? 0n), 0n) +
+      [...broken, ...paidOfRejected].reduce((sum, row) => sum + row.costNano, 0n);
     const freeUsed =
-      own.filter((one) => one.receipt?.free).length +
-      [...broken, ...paidOfRefused].filter((row) => row.free).length;
+      ownRequests.filter((one) => one.receipt?.free).length +
+      [...broken, ...paidOfRejected].filter((row) => row.free).length;
 
     const hot = await stack.readAccount(account.id);
     t.is(startNano(i) - hot.balanceNano, paid, `account ${i} in Redis`);
@@ -147,17 +147,17 @@ test('after 200 mixed requests receipts, balances and the ledger agree to the na
     t.is(hot.freeRequests, 4 * i - freeUsed);
     t.true(hot.balanceNano >= 0n);
 
-    const atRest = await db.collection<{ _id: string }>('accounts').findOne({ _id: account.id });
-    t.like(atRest, { balanceNano: hot.balanceNano, freeRequests: hot.freeRequests });
+    const stored = await db.collection<{ _id: string }>('accounts').findOne({ _id: account.id });
+    t.like(stored, { balanceNano: hot.balanceNano, freeRequests: hot.freeRequests });
 
     const entries = await db.collection('ledger').find({ accountId: account.id }).toArray();
     const sum = entries.reduce((total, entry) => total + (entry['amountNano'] as bigint), 0n);
     t.is(sum, hot.balanceNano, `account ${i}: the balance is the sum of its ledger`);
     t.is(rows.length, entries.filter((entry) => entry['kind'] === 'charge').length);
-    // Whatever reached a model is logged, and nothing else.
-    const reached = own.filter((one) => one.status !== 402);
+    // Exactly the requests that reached a model are logged.
+    const reached = ownRequests.filter((one) => one.status !== 402);
     const logged = new Set(rows.map((row) => row._id));
-    t.true(own.filter((one) => one.status === 402).every((one) => !logged.has(one.requestId)));
+    t.true(ownRequests.filter((one) => one.status === 402).every((one) => !logged.has(one.requestId)));
     t.true(reached.filter((one) => one.status !== 422).every((one) => logged.has(one.requestId)));
 
     const days = await db.collection('daily_stats').find({ accountId: account.id }).toArray();

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** Errors tell people what to do, in both of their languages. */
+/** Errors explain what to do, in both languages. */
 
 let stack: TestStack;
 
@@ -15,8 +15,8 @@ interface NotFound {
   readonly detail: { readonly message_ru: string; readonly message_en: string };
 }
 
-test('an address of another API, or a base URL that is wrong, is a 404 that says what to use', async (t) => {
-  for (const [method, path, tells] of [
+test('a path of another API, or a wrong base URL, is a 404 that says what to use instead', async (t) => {
+  for (const [method, path, advice] of [
     ['POST', '/v1/responses', /Use POST \/v1\/chat\/completions/],
     ['GET', '/v1/responses/resp_1', /Use POST \/v1\/chat\/completions/],
     ['POST', '/v1/completions', /Use POST \/v1\/chat\/completions/],
@@ -39,15 +39,15 @@ test('an address of another API, or a base URL that is wrong, is a 404 that says
     t.is(response.status, 404, path);
     t.is(error.code, 'not_found', path);
     t.true(error.message.startsWith(`There is nothing at ${method} ${path}. `), error.message);
-    t.regex(error.message, tells);
+    t.regex(error.message, advice);
     t.is(detail.message_en, error.message);
-    // What the general text leaves open stands behind it.
+    // The specific advice follows the general text.
     t.regex(detail.message_ru, /^По этому адресу ничего нет\./);
     t.true(detail.message_ru.endsWith(error.message));
   }
 });
 
-test('an unknown model is named, and where to find others', async (t) => {
+test('an unknown model is reported, with where to find the others', async (t) => {
   const response = await fetch(`${stack.url}/v1/models/gpt-unknown`);
   const { error } = (await response.json()) as NotFound;
   t.is(error.message, 'There is no model "gpt-unknown". GET /v1/models lists those there are.');

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** The public list of models: no key needed, every field of the specification there. */
+/** The public list of models: without a key, and with every field of the specification. */
 
 const catalog = `
 upstreams:
@@ -68,7 +68,7 @@ const pricingFields =
   cost_per_image_quality cost_per_second cost_per_request prompt completion input_cache_read input_cache_write
   overrides free_requests`.split(/\s+/);
 
-test('the list is a list, in the catalog’s order, and needs no key', async (t) => {
+test('the list has the standard format and the catalog’s order, and needs no key', async (t) => {
   const { status, body, response } = await get('/v1/models');
   t.is(status, 200);
   t.deepEqual(Object.keys(body as object).sort(), ['data', 'object']);
@@ -85,7 +85,7 @@ test('each model has every field of the specification, and no other', async (t) 
   }
 });
 
-test('a model tells what the catalog says of it', async (t) => {
+test('a model shows its catalog entry', async (t) => {
   const { body } = await get('/v1/models/lab/deep.thought:42');
   t.like(body, {
     id: 'lab/deep.thought:42',
@@ -123,69 +123,69 @@ test('a model tells what the catalog says of it', async (t) => {
   });
 });
 
-test('what the catalog leaves out has its default', async (t) => {
+test('fields missing from the catalog have their defaults', async (t) => {
   const { body } = await get('/v1/models/echo');
   t.like(body, { active: true, rpm_coefficient: 1, size: null, name: null, web_search: null });
   const { pricing } = body as { pricing: { date_of_use: string; free_requests: boolean } };
-  // A price without a day holds since the gateway first saw it.
+  // A price without a date applies from when the gateway first saw it.
   t.is(pricing.date_of_use, new Date().toISOString().slice(0, 10));
   t.false(pricing.free_requests);
 });
 
-test('an upstream’s name, address and key are nobody’s business', async (t) => {
+test('the name, URL and key of an upstream are never exposed', async (t) => {
   const { body } = await get('/v1/models');
   t.false(/keyless|127\.0\.0\.1|NO_SUCH_KEY|builtin|route/.test(JSON.stringify(body)));
 });
 
-for (const [what, path] of [
-  ['its id with a slash as it is', 'lab/deep.thought:42'],
+for (const [identifier, path] of [
+  ['its id with a plain slash', 'lab/deep.thought:42'],
   ['its id with the slash encoded', 'lab%2Fdeep.thought%3A42'],
   ['an alias with a slash', 'lab/dt'],
   ['an alias with the slash encoded', 'lab%2Fdt'],
-  ['an alias without one', 'deep-thought'],
+  ['an alias without a slash', 'deep-thought'],
 ] as const) {
-  test(`a model is found by ${what}`, async (t) => {
+  test(`a model is found by ${identifier}`, async (t) => {
     const { status, body } = await get(`/v1/models/${path}`);
     t.is(status, 200);
     t.is((body as Model).id, 'lab/deep.thought:42');
   });
 }
 
-test('the type picks models', async (t) => {
+test('the list can be filtered by type', async (t) => {
   t.deepEqual(await list('?type=chat'), ['echo']);
   t.deepEqual(await list('?type=vision'), ['lab/deep.thought:42']);
   t.deepEqual(await list('?type=embedding'), ['vectors']);
   t.deepEqual(await list('?type=image'), ['pictures']);
 });
 
-test('an unknown model is a 404 in the form of all errors', async (t) => {
+test('an unknown model is a 404 in the standard error format', async (t) => {
   const { status, body } = await get('/v1/models/lab/none');
   t.is(status, 404);
   t.like(body, { error: { code: 'model_not_found' }, detail: { error: 'model_not_found' } });
 });
 
-test('a model whose upstream has no key is inactive, refused, and the others work', async (t) => {
+test('a model whose upstream has no key is inactive and rejected, and the others work', async (t) => {
   const account = await stack.createAccount();
   const messages = [{ role: 'user', content: 'hi' }];
-  const refused = await stack.post('/v1/chat/completions', account.apiKey, { model: 'lab/dt', messages });
-  t.is(refused.status, 422);
-  t.like(await refused.json(), {
+  const rejected = await stack.post('/v1/chat/completions', account.apiKey, { model: 'lab/dt', messages });
+  t.is(rejected.status, 422);
+  t.like(await rejected.json(), {
     error: { code: 'model_disabled' },
     detail: [{ loc: ['body', 'model'] }],
   });
-  const answered = await stack.post('/v1/chat/completions', account.apiKey, { model: 'echo', messages });
-  t.is(answered.status, 200);
+  const succeeded = await stack.post('/v1/chat/completions', account.apiKey, { model: 'echo', messages });
+  t.is(succeeded.status, 200);
 });
 
 test('a vision model is a chat model too', async (t) => {
   const account = await stack.createAccount();
   const body = { model: 'lab/dt', messages: [{ role: 'user', content: 'hi' }] };
   const response = await stack.post('/v1/chat/completions', account.apiKey, body);
-  // Inactive, but not of another type.
+  // Inactive, but not rejected for its type.
   t.is(((await response.json()) as { error: { code: string } }).error.code, 'model_disabled');
 });
 
-test('a HEAD of the list is answered without a body', async (t) => {
+test('a HEAD of the list has no body', async (t) => {
   const response = await fetch(`${stack.url}/v1/models`, { method: 'HEAD' });
   t.is(response.status, 200);
   t.is(await response.text(), '');

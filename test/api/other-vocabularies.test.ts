@@ -4,21 +4,21 @@ import { readLoss, waitForNoReservation } from '../support/observe.ts';
 import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** A vendor whose vocabulary has fewer long tokens than ours: GPT-2's, which is a real one. */
+/** A vendor whose vocabulary has fewer long tokens than ours: GPT-2's, a real one. */
 
 const nanoPerToken = 1_000_000n;
 const vendorEncoding = 'r50k_base';
 
 let vendor: ScriptedVendor;
 let stack: TestStack;
-/** Prompt tokens that the vendor counted since a test set it to zero. */
-let drawn = 0;
+/** Prompt tokens that the vendor has counted since a test last reset it to zero. */
+let vendorTokens = 0;
 
 test.before(async () => {
   vendor = await startScriptedVendor((body) => {
     const [message] = body['messages'] as { content: string }[];
     const prompt = countTokens(message!.content, vendorEncoding);
-    drawn += prompt;
+    vendorTokens += prompt;
     return answerWithUsage({ prompt_tokens: prompt, completion_tokens: 1, total_tokens: prompt + 1 });
   });
   const chat = (id: string, more: string): string =>
@@ -37,8 +37,8 @@ test.after.always(async () => {
   await vendor.close();
 });
 
-async function askOften(balance: string, model: string, content: string) {
-  drawn = 0;
+async function sendMany(balance: string, model: string, content: string) {
+  vendorTokens = 0;
   const account = await stack.createAccount({ balance });
   const body = { model, messages: [{ role: 'user', content }], max_tokens: 1 };
   const statuses = await Promise.all(
@@ -52,8 +52,8 @@ async function askOften(balance: string, model: string, content: string) {
   const served = statuses.filter((status) => status === 200).length;
   return {
     served,
-    drawnNano: BigInt(drawn) * nanoPerToken,
-    paid: await readLoss(stack, account.id, balance),
+    vendorCostNano: BigInt(vendorTokens) * nanoPerToken,
+    chargedNano: await readLoss(stack, account.id, balance),
   };
 }
 
@@ -66,18 +66,25 @@ const texts = {
 
 for (const [name, content] of Object.entries(texts)) {
   test.serial(
-    `an account draws no more than twice what it pays with texts that its vendor splits (${name})`,
+    `an account gets no more than twice what it pays with texts that its vendor splits into more tokens (${name})`,
     async (t) => {
-      const { served, drawnNano, paid } = await askOften('10', 'unknown', content);
-      t.log(`${served} served, drawn ${drawnNano}, paid ${paid}`);
+      const { served, vendorCostNano, chargedNano } = await sendMany('10', 'unknown', content);
+      t.log(`${served} served, vendor cost ${vendorCostNano}, charged ${chargedNano}`);
       t.true(served > 0);
-      t.true(drawnNano <= 2n * paid);
+      t.true(vendorCostNano <= 2n * chargedNano);
     },
   );
 }
 
-test.serial('a model whose tokenizer is named is reserved by that count alone', async (t) => {
-  const { served, drawnNano, paid } = await askOften('10', 'known', 'The cat sat on the mat. '.repeat(40));
-  t.is(served, 30);
-  t.is(paid, drawnNano + 30n * nanoPerToken);
-});
+test.serial(
+  'the reservation for a model with a configured tokenizer uses that tokenizer’s count only',
+  async (t) => {
+    const { served, vendorCostNano, chargedNano } = await sendMany(
+      '10',
+      'known',
+      'The cat sat on the mat. '.repeat(40),
+    );
+    t.is(served, 30);
+    t.is(chargedNano, vendorCostNano + 30n * nanoPerToken);
+  },
+);

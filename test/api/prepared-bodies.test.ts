@@ -6,24 +6,26 @@ import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Public pages are made once and tagged, sent compressed on request, and not sent again to a caller that has them. */
+/**
+ * Public pages are prepared once with an ETag, compressed on request, and not sent again to clients that have them.
+ */
 
 let stack: TestStack;
 
 test.before(async () => {
-  // So long a step of the figures that no test sees its end.
+  // A statistics step so long that no test sees its end.
   stack = await startStack({ workers: [], api: { statsStepMs: 1_000 * 365 * 86_400_000 } });
 });
 test.after.always(() => stack?.close());
 
-interface Answer {
+interface RawResult {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly bytes: Buffer;
 }
 
-/** As it comes over the wire: `fetch` would ask for codings by itself, and undo them. */
-async function get(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
+/** The response as it is on the wire: `fetch` would request compression by itself and decode it. */
+async function get(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<RawResult> {
   return await new Promise((resolve, reject) => {
     const call = request(`${stack.url}${path}`, { method, headers }, (response) => {
       const chunks: Buffer[] = [];
@@ -43,30 +45,30 @@ async function get(path: string, headers: Record<string, string> = {}, method = 
 }
 
 const decoders = { br: brotliDecompressSync, gzip: gunzipSync };
-const tag = /^"[A-Za-z0-9_-]+"$/;
+const etagPattern = /^"[A-Za-z0-9_-]+"$/;
 const large = ['/docs', '/v1/openapi.json', '/v1/models'];
 const small = ['/v1/logs/summary', '/v1/servers', '/v1/models/status', '/v1/models/demo-echo'];
 
 for (const path of [...large, ...small]) {
-  test(`${path} has a strong tag, and is a 304 to a caller that has it`, async (t) => {
+  test(`${path} has a strong ETag, and is a 304 to a client that has it`, async (t) => {
     const whole = await get(path);
     const etag = String(whole.headers['etag']);
     t.is(whole.status, 200);
-    t.regex(etag, tag);
+    t.regex(etag, etagPattern);
     t.is(Number(whole.headers['content-length']), whole.bytes.length);
     for (const known of [etag, `"other", W/${etag}`, '*']) {
-      const answer = await get(path, { 'if-none-match': known });
-      t.is(answer.status, 304, known);
-      t.is(answer.bytes.length, 0);
-      for (const name of ['etag', 'vary']) t.is(answer.headers[name], whole.headers[name]);
-      t.truthy(answer.headers['cache-control']);
+      const response = await get(path, { 'if-none-match': known });
+      t.is(response.status, 304, known);
+      t.is(response.bytes.length, 0);
+      for (const name of ['etag', 'vary']) t.is(response.headers[name], whole.headers[name]);
+      t.truthy(response.headers['cache-control']);
     }
     const changed = await get(path, { 'if-none-match': '"other"' });
     t.is(changed.status, 200);
     t.deepEqual(changed.bytes, whole.bytes);
   });
 
-  test(`a HEAD of ${path} has the headers of its GET and no body`, async (t) => {
+  test(`a HEAD of ${path} has the headers of its GET, and no body`, async (t) => {
     const [head, whole] = [await get(path, {}, 'HEAD'), await get(path)];
     t.is(head.status, 200);
     t.is(head.bytes.length, 0);
@@ -77,7 +79,7 @@ for (const path of [...large, ...small]) {
 }
 
 for (const path of large) {
-  test(`${path} is compressed on request, under a tag of its own`, async (t) => {
+  test(`${path} is compressed on request, with its own ETag`, async (t) => {
     const plain = await get(path);
     t.is(plain.headers['content-encoding'], undefined);
     t.is(plain.headers['vary'], 'accept-encoding');
@@ -86,14 +88,14 @@ for (const path of large) {
       ['gzip;q=1.0, br;q=0', 'gzip'],
       ['gzip', 'gzip'],
     ] as const) {
-      const answer = await get(path, { 'accept-encoding': accept });
-      t.is(answer.headers['content-encoding'], coding, accept);
-      t.is(answer.headers['vary'], 'accept-encoding');
-      t.regex(String(answer.headers['etag']), tag);
-      t.not(answer.headers['etag'], plain.headers['etag']);
-      t.true(answer.bytes.length < plain.bytes.length / 2);
-      t.deepEqual(decoders[coding](answer.bytes), plain.bytes);
-      const known = { 'accept-encoding': accept, 'if-none-match': String(answer.headers['etag']) };
+      const response = await get(path, { 'accept-encoding': accept });
+      t.is(response.headers['content-encoding'], coding, accept);
+      t.is(response.headers['vary'], 'accept-encoding');
+      t.regex(String(response.headers['etag']), etagPattern);
+      t.not(response.headers['etag'], plain.headers['etag']);
+      t.true(response.bytes.length < plain.bytes.length / 2);
+      t.deepEqual(decoders[coding](response.bytes), plain.bytes);
+      const known = { 'accept-encoding': accept, 'if-none-match': String(response.headers['etag']) };
       t.is((await get(path, known)).status, 304);
     }
     for (const accept of ['identity', 'deflate', 'br;q=0, gzip;q=0'])
@@ -101,35 +103,41 @@ for (const path of large) {
   });
 }
 
-test('what fits into one packet is not compressed', async (t) => {
+test('a body that fits into one packet is not compressed', async (t) => {
   for (const path of small.slice(0, 2)) {
-    const answer = await get(path, { 'accept-encoding': 'br' });
-    t.is(answer.headers['content-encoding'], undefined, path);
-    t.is(answer.headers['vary'], undefined, path);
+    const response = await get(path, { 'accept-encoding': 'br' });
+    t.is(response.headers['content-encoding'], undefined, path);
+    t.is(response.headers['vary'], undefined, path);
   }
 });
 
-// Alone, as it changes what the others read.
-test.serial('a model that is turned off changes what it is in, and its tags', async (t) => {
+// Serial, because it changes what the other tests read.
+test.serial('disabling a model changes the pages that contain it, and their ETags', async (t) => {
   const paths = ['/v1/models', '/v1/models?type=chat', '/v1/models/status', '/v1/models/demo-echo'];
   const untouched = ['/v1/models?type=embedding', '/v1/servers'];
-  const tagsOf = async (list: readonly string[]) =>
+  const readEtags = async (list: readonly string[]) =>
     await Promise.all(list.map(async (path) => (await get(path)).headers['etag']));
-  const before = await tagsOf(paths);
-  const untouchedBefore = await tagsOf(untouched);
+  const before = await readEtags(paths);
+  const untouchedBefore = await readEtags(untouched);
   await stack.redis.sadd(redisKeys.disabledModels, 'demo-echo');
   await publishInvalidation(stack.redis, { kind: 'models' });
-  await waitFor('the switch', async () => (await get('/v1/models/demo-echo')).headers['etag'] !== before[3]);
-  const off = await tagsOf(paths);
+  await waitFor(
+    'the model to be disabled',
+    async () => (await get('/v1/models/demo-echo')).headers['etag'] !== before[3],
+  );
+  const off = await readEtags(paths);
   for (const [i, path] of paths.entries()) t.not(off[i], before[i], path);
-  t.deepEqual(await tagsOf(untouched), untouchedBefore);
+  t.deepEqual(await readEtags(untouched), untouchedBefore);
   await stack.redis.srem(redisKeys.disabledModels, 'demo-echo');
   await publishInvalidation(stack.redis, { kind: 'models' });
-  await waitFor('the switch', async () => (await get('/v1/models/demo-echo')).headers['etag'] === before[3]);
-  t.deepEqual(await tagsOf(paths), before);
+  await waitFor(
+    'the model to be enabled again',
+    async () => (await get('/v1/models/demo-echo')).headers['etag'] === before[3],
+  );
+  t.deepEqual(await readEtags(paths), before);
 });
 
-test('copies of what may change within a second are asked about; others may be used for a while', async (t) => {
+test('caches must revalidate pages that may change within a second, and may keep others for a while', async (t) => {
   t.is((await get('/v1/models')).headers['cache-control'], 'public, no-cache');
   t.is((await get('/v1/health')).headers['cache-control'], 'no-store');
   t.regex(String((await get('/v1/models/status')).headers['cache-control']), /^public, max-age=\d+$/);

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** What a key's holder sees of the account. */
+/** The account as its key holder sees it. */
 
 let stack: TestStack;
 
@@ -31,11 +31,12 @@ async function readProfile(apiKey: string): Promise<Profile> {
   return (await response.json()) as Profile;
 }
 
-/** Every field of the specification's UserBalance; all of them are optional there. */
-const known = `id user_type last_used_at balance total_balance_added free_requests request_count_last_hour
+/** All fields of the specification's UserBalance, which are all optional there. */
+const knownFields =
+  `id user_type last_used_at balance total_balance_added free_requests request_count_last_hour
   total_cost_request_last_hour average_rpm requests_per_minute`.split(/\s+/);
 
-test('a new account shows its balance, free requests and limit', async (t) => {
+test('a new account shows its balance, free requests and rate limit', async (t) => {
   const { id, apiKey } = await stack.createAccount({ balance: '12.345678901', freeRequests: 4, rpm: 77 });
   const profile = await readProfile(apiKey);
   t.like(profile, {
@@ -50,12 +51,12 @@ test('a new account shows its balance, free requests and limit', async (t) => {
     requests_per_minute: 77,
   });
   t.deepEqual(
-    Object.keys(profile).filter((name) => !known.includes(name)),
+    Object.keys(profile).filter((name) => !knownFields.includes(name)),
     [],
   );
 });
 
-test('a paid request lowers the balance by its receipt, and not what was ever added', async (t) => {
+test('a paid request lowers the balance by the reported cost, but not the total ever added', async (t) => {
   const { apiKey } = await stack.createAccount({ balance: '1' });
   const body = { model: 'use-lite-en-512', input: 'cat' };
   const response = await stack.post('/v1/embeddings', apiKey, body);
@@ -73,21 +74,21 @@ test('a paid request lowers the balance by its receipt, and not what was ever ad
   t.regex(profile.last_used_at!, /Z$/);
 });
 
-test('a free request lowers their number alone', async (t) => {
+test('a free request lowers only the number of free requests', async (t) => {
   const { apiKey } = await stack.createAccount({ balance: '1', freeRequests: 2 });
   const messages = [{ role: 'user', content: 'hi' }];
   await (await stack.post('/v1/chat/completions', apiKey, { model: 'demo-echo', messages })).text();
   t.like(await readProfile(apiKey), { balance: 1, free_requests: 1 });
 });
 
-test('looking at the profile costs nothing and takes no slot of the minute', async (t) => {
+test('reading the profile is free and does not count against the rate limit', async (t) => {
   const { apiKey } = await stack.createAccount({ balance: '1', rpm: 1 });
   for (let i = 0; i < 5; i++) await readProfile(apiKey);
   const response = await stack.post('/v1/embeddings', apiKey, { model: 'use-lite-en-512', input: 'cat' });
   t.is(response.status, 200);
 });
 
-test('a key shows its own account and no other', async (t) => {
+test('a key shows only its own account', async (t) => {
   const [ann, bob] = await Promise.all([
     stack.createAccount({ balance: '1' }),
     stack.createAccount({ balance: '2' }),
@@ -96,7 +97,7 @@ test('a key shows its own account and no other', async (t) => {
   t.like(await readProfile(bob.apiKey), { id: bob.id, balance: 2 });
 });
 
-test('without a key, or with a wrong one, the profile is a 401', async (t) => {
+test('without a valid key, the profile is a 401', async (t) => {
   for (const headers of [{}, { authorization: 'Bearer mg-none' }]) {
     const response = await fetch(`${stack.url}/v1/users/profile`, { headers });
     t.is(response.status, 401);

@@ -10,7 +10,7 @@ import { testWithOwn } from '../support/own-stores.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Refill codes: each is worth its money once, and guessing them ends an account. */
+/** Refill codes: each is worth its money once, and guessing codes gets an account banned. */
 
 let stack: TestStack;
 let codes: RefillCodeStore;
@@ -32,7 +32,7 @@ async function createCode(worth: Partial<NewRefillCode> & { balance?: string } =
 
 const unknownCode = (i: number): string => `2222-2222-2222-2222-22${String(22 + i)}`;
 
-test('a code adds its money and its free requests, and the answer tells both and the new profile', async (t) => {
+test('a code adds its money and free requests, and the response shows both and the new profile', async (t) => {
   const { id, apiKey } = await stack.createAccount({ balance: '1.5', freeRequests: 2 });
   const code = await createCode({ balance: '50.000000001', freeRequests: 3 });
   const { status, body } = await redeem<RedeemResponse>(apiKey, code);
@@ -51,13 +51,13 @@ test('a code adds its money and its free requests, and the answer tells both and
   await chat.text();
   const again = await redeem<RedeemResponse>(apiKey, await createCode());
   t.regex(again.body.last_used_at!, /^\d{4}-.*Z$/);
-  await waitFor('the ledger to bring it to rest', async () => {
-    const atRest = await stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
-    return atRest?.totalAddedNano === parseRub('61.500000001');
+  await waitFor('the ledger to write it to MongoDB', async () => {
+    const stored = await stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
+    return stored?.totalAddedNano === parseRub('61.500000001');
   });
 });
 
-test('a code is redeemed in any case, with or without its dashes', async (t) => {
+test('a code is accepted in any case, with or without dashes', async (t) => {
   const { apiKey } = await stack.createAccount();
   for (const type of [
     (code: string) => code.toLowerCase(),
@@ -68,30 +68,30 @@ test('a code is redeemed in any case, with or without its dashes', async (t) => 
   }
 });
 
-test('of 100 simultaneous redeems of one code by one account one counts', async (t) => {
+test('of 100 concurrent redemptions of a code by one account, one succeeds', async (t) => {
   const { id, apiKey } = await stack.createAccount({ balance: '1' });
   const code = await createCode();
-  const answers = await Promise.all(Array.from({ length: 100 }, () => redeem(apiKey, code)));
-  t.is(answers.filter(({ status }) => status === 200).length, 1);
-  const refused = answers.filter(({ status }) => status !== 200);
-  t.true(refused.every(({ status, body }) => status === 422 && body.error.code === 'invalid_code'));
+  const results = await Promise.all(Array.from({ length: 100 }, () => redeem(apiKey, code)));
+  t.is(results.filter(({ status }) => status === 200).length, 1);
+  const failed = results.filter(({ status }) => status !== 200);
+  t.true(failed.every(({ status, body }) => status === 422 && body.error.code === 'invalid_code'));
   t.is(formatRub((await stack.readAccount(id)).balanceNano), '11');
 });
 
-test('of 100 simultaneous redeems of one code by ten accounts one counts', async (t) => {
+test('of 100 concurrent redemptions of a code by ten accounts, one succeeds', async (t) => {
   const accounts = await Promise.all(Array.from({ length: 10 }, () => stack.createAccount({ balance: '1' })));
   const code = await createCode();
-  const answers = await Promise.all(
+  const results = await Promise.all(
     Array.from({ length: 100 }, (_, i) => redeem(accounts[i % 10]!.apiKey, code)),
   );
-  t.is(answers.filter(({ status }) => status === 200).length, 1);
+  t.is(results.filter(({ status }) => status === 200).length, 1);
   const balances = await Promise.all(
     accounts.map(async ({ id }) => formatRub((await stack.readAccount(id)).balanceNano)),
   );
   t.deepEqual(balances.toSorted(), ['1', '1', '1', '1', '1', '1', '1', '1', '1', '11']);
 });
 
-test('a code that is used, expired or revoked is told as such, and is no guess', async (t) => {
+test('a used, expired or revoked code is reported as such, and does not count as a guess', async (t) => {
   const [owner, other] = await Promise.all([stack.createAccount(), stack.createAccount()]);
   const used = await createCode();
   const expired = await createCode({ expiresAt: new Date(Date.now() - 1) });
@@ -115,7 +115,7 @@ test('a code that is used, expired or revoked is told as such, and is no guess',
   t.is((await redeem(other.apiKey, await createCode())).status, 200);
 });
 
-test('the tenth unknown code within an hour bans the account for good, and no code before it', async (t) => {
+test('the tenth unknown code within an hour bans the account permanently, and no earlier one does', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   for (let i = 1; i < bannedAtUnknownCodes; i++) {
     const { status, body } = await redeem(apiKey, unknownCode(i));
@@ -135,34 +135,34 @@ test('the tenth unknown code within an hour bans the account for good, and no co
   t.is((await codes.find(unused))?.redeemed, null);
   const body = { model: 'demo-echo', messages: [{ role: 'user', content: 'hi' }] };
   t.is((await stack.post('/v1/chat/completions', apiKey, body)).status, 403);
-  const atRest = await stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
-  t.like(atRest, { banned: true, banReason: 'guessed refill codes' });
+  const stored = await stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
+  t.like(stored, { banned: true, banReason: 'guessed refill codes' });
 });
 
-test('unknown codes are counted over an hour that starts with the first, for each account by itself', async (t) => {
+test('unknown codes are counted per account, over an hour that starts with the first', async (t) => {
   const [guesser, other] = await Promise.all([stack.createAccount(), stack.createAccount()]);
   const key = redisKeys.unknownCodes(guesser.id);
   await redeem(guesser.apiKey, unknownCode(1));
   const ttl = await stack.redis.ttl(key);
   t.true(ttl > 3_000 && ttl <= 3_600);
-  // As if half of the hour had gone.
+  // Simulates that half of the hour has passed.
   await stack.redis.expire(key, 1_800);
   for (let i = 2; i < bannedAtUnknownCodes; i++) await redeem(guesser.apiKey, unknownCode(i));
   t.true((await stack.redis.ttl(key)) <= 1_800);
   t.is((await redeem(other.apiKey, unknownCode(1))).status, 422);
-  // As if the hour were over.
+  // Simulates that the hour has passed.
   await stack.redis.del(key);
   t.is((await redeem(guesser.apiKey, unknownCode(1))).status, 422);
 });
 
-test('of many simultaneous guesses those from the tenth on are refused as banned', async (t) => {
+test('of many concurrent guesses, those from the tenth on are refused as banned', async (t) => {
   const { apiKey } = await stack.createAccount();
-  const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => redeem(apiKey, unknownCode(i))));
-  t.is(answers.filter(({ status }) => status === 422).length, bannedAtUnknownCodes - 1);
-  t.is(answers.filter(({ status }) => status === 403).length, 30 - bannedAtUnknownCodes + 1);
+  const results = await Promise.all(Array.from({ length: 30 }, (_, i) => redeem(apiKey, unknownCode(i))));
+  t.is(results.filter(({ status }) => status === 422).length, bannedAtUnknownCodes - 1);
+  t.is(results.filter(({ status }) => status === 403).length, 30 - bannedAtUnknownCodes + 1);
 });
 
-test('a code that is no string, empty or longer than 256 characters is a 422 and no guess', async (t) => {
+test('a code that is not a string, empty, or longer than 256 characters is a 422 and does not count as a guess', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   for (const code of [undefined, null, 7, '', 'A'.repeat(257)]) {
     const { status, body } = await redeem(apiKey, code);
@@ -174,7 +174,7 @@ test('a code that is no string, empty or longer than 256 characters is a 422 and
   t.is(await stack.redis.get(redisKeys.unknownCodes(id)), '1');
 });
 
-test('a code that would lift the balance above its cap stays unused, and the caller is told', async (t) => {
+test('a code that would lift the balance above its cap is rejected and stays unused', async (t) => {
   const { id, apiKey } = await stack.createAccount({ balance: '8999995' });
   const code = await createCode({ balance: '10' });
   const { status, body } = await redeem(apiKey, code);
@@ -187,31 +187,34 @@ test('a code that would lift the balance above its cap stays unused, and the cal
   t.is(formatRub((await stack.readAccount(id)).balanceNano), '8999995');
 });
 
-test('of two codes that fit the cap only one by one, one is credited and the other stays unused', async (t) => {
+test('of two codes that fit under the cap only separately, one is credited and the other stays unused', async (t) => {
   const { id, apiKey } = await stack.createAccount({ balance: '1' });
   const both = await Promise.all([createCode({ balance: '5000000' }), createCode({ balance: '5000000' })]);
-  const answers = await Promise.all(both.map((code) => redeem(apiKey, code)));
+  const results = await Promise.all(both.map((code) => redeem(apiKey, code)));
   t.deepEqual(
-    answers.map(({ status }) => status).toSorted((a, b) => a - b),
+    results.map(({ status }) => status).toSorted((a, b) => a - b),
     [200, 422],
   );
   t.is(formatRub((await stack.readAccount(id)).balanceNano), '5000001');
-  const unused = both[answers.findIndex(({ status }) => status === 422)]!;
+  const unused = both[results.findIndex(({ status }) => status === 422)]!;
   t.is((await codes.find(unused))?.redeemed, null);
 });
 
-testWithOwn('MongoDB')('while MongoDB is away a code is a 503, and a guess is not counted', async (t) => {
-  const own = await useStack(t);
-  const { id, apiKey } = await own.createAccount();
-  t.is((await callApi(own.url, apiKey, 'GET', '/users/profile')).status, 200);
-  await own.stopMongo();
-  for (let i = 0; i < 2; i++) {
-    const { status, body } = await redeem(apiKey, unknownCode(i), own.url);
-    t.is(status, 503);
-    t.is(body.error.code, 'service_unavailable');
-  }
-  t.is(await own.redis.exists(redisKeys.unknownCodes(id)), 0);
-  for (const path of ['/users/stats', '/users/request_logs', '/users/refill_logs']) {
-    t.like(await callApi(own.url, apiKey, 'GET', path), { status: 503 }, path);
-  }
-});
+testWithOwn('MongoDB')(
+  'while MongoDB is down, redeeming a code is a 503, and a guess is not counted',
+  async (t) => {
+    const ownStack = await useStack(t);
+    const { id, apiKey } = await ownStack.createAccount();
+    t.is((await callApi(ownStack.url, apiKey, 'GET', '/users/profile')).status, 200);
+    await ownStack.stopMongo();
+    for (let i = 0; i < 2; i++) {
+      const { status, body } = await redeem(apiKey, unknownCode(i), ownStack.url);
+      t.is(status, 503);
+      t.is(body.error.code, 'service_unavailable');
+    }
+    t.is(await ownStack.redis.exists(redisKeys.unknownCodes(id)), 0);
+    for (const path of ['/users/stats', '/users/request_logs', '/users/refill_logs']) {
+      t.like(await callApi(ownStack.url, apiKey, 'GET', path), { status: 503 }, path);
+    }
+  },
+);

@@ -9,7 +9,7 @@ import { callApi } from '../support/call-api.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What was redeemed is in the refill log from the next request on, wherever its entry is by then. */
+/** A redeemed code is in the refill log from the next request on, wherever its entry is by then. */
 
 const createCodes = (stack: TestStack, count: number): Promise<string[]> =>
   new RefillCodeStore(stack.mongo.db).create(count, {
@@ -30,7 +30,7 @@ const codesOf = ({ items }: RefillLogPage): string[] => items.map((item) => item
 const readBalance = async (stack: TestStack, { apiKey }: TestAccount): Promise<number | undefined> =>
   (await callApi<UserBalance>(stack.url, apiKey, 'GET', '/users/profile')).body.balance;
 
-test('while nothing reads the ledger, what was redeemed is in the log all the same, and in its place once it is read', async (t) => {
+test('a redeemed code is in the log even before the ledger is processed, and keeps its position afterwards', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const account = await stack.createAccount({ balance: '0' });
   const codes = await createCodes(stack, 5);
@@ -49,11 +49,11 @@ test('while nothing reads the ledger, what was redeemed is in the log all the sa
   const before = await readLog(stack, account);
   await stack.startWorker();
   const stream = redisKeys.ledgerStream(shardOf(account.id));
-  await waitFor('the ledger to be at rest', async () => (await stack.redis.xlen(stream)) === 0);
+  await waitFor('the ledger to be processed', async () => (await stack.redis.xlen(stream)) === 0);
   t.deepEqual(await readLog(stack, account), before);
 });
 
-test('while the ledger is read, each code is in the log once from the next request on', async (t) => {
+test('while the ledger is being processed, each code is in the log exactly once from the next request on', async (t) => {
   const stack = await useStack(t);
   const account = await stack.createAccount({ balance: '0' });
   for (const [i, code] of (await createCodes(stack, 25)).entries()) {
@@ -65,7 +65,7 @@ test('while the ledger is read, each code is in the log once from the next reque
   }
 });
 
-test('what an operator credits is in the balance at once, and no row of the log', async (t) => {
+test('an operator’s credit is in the balance immediately, and not in the log', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const account = await stack.createAccount({ balance: '1' });
   const [code] = await createCodes(stack, 1);

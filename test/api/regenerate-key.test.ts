@@ -16,7 +16,7 @@ import { parseSse } from '../support/sse-events.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
 
-/** A key that is replaced is dead at once and everywhere, and an account is never left without one. */
+/** A replaced key stops working immediately and everywhere, and an account is never left without a key. */
 
 let stack: TestStack;
 let vendor: VendorSimulator;
@@ -35,10 +35,10 @@ const regenerate = (apiKey: string) =>
   callApi<NewApiKey>(stack.url, apiKey, 'PUT', '/users/regenerate_api_key');
 const readProfile = (apiKey: string, url = stack.url) => callApi(url, apiKey, 'GET', '/users/profile');
 const openAccounts = (): AccountStore => new AccountStore(stack.mongo.db, stack.config);
-const readAtRest = (id: string) =>
+const readStored = (id: string) =>
   stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
 
-test('the new key works and the old one is dead, in every api process, from the answer on', async (t) => {
+test('in every api process, the new key works and the old one does not once the response has been sent', async (t) => {
   const second = await startApi(stack.config, stack.env, stack.log);
   t.teardown(() => second.stop());
   const { id, apiKey } = await stack.createAccount();
@@ -49,29 +49,29 @@ test('the new key works and the old one is dead, in every api process, from the 
   t.true(isApiKey(body.new_api_key));
   t.not(body.new_api_key, apiKey);
   for (const url of [stack.url, second.url]) {
-    const old = await readProfile(apiKey, url);
-    t.is(old.status, 401);
-    t.is(old.body.error.code, 'invalid_api_key');
-    const works = await readProfile(body.new_api_key, url);
-    t.like(works, { status: 200, body: { id } });
+    const oldKeyResult = await readProfile(apiKey, url);
+    t.is(oldKeyResult.status, 401);
+    t.is(oldKeyResult.body.error.code, 'invalid_api_key');
+    const newKeyResult = await readProfile(body.new_api_key, url);
+    t.like(newKeyResult, { status: 200, body: { id } });
   }
   t.is((await stack.post('/v1/chat/completions', apiKey, chat)).status, 401);
   t.is((await stack.post('/v1/chat/completions', body.new_api_key, chat)).status, 200);
   t.is(await stack.redis.exists(redisKeys.apiKey(hashSecret(apiKey))), 0);
 });
 
-test('the new key is kept as the old one was: its hash, its mask, and apart from them itself, to be revealed', async (t) => {
+test('the new key is stored like the old one: as a hash and a mask, and separately in a form that can be revealed', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   const { new_api_key: newKey } = (await regenerate(apiKey)).body;
-  const atRest = await readAtRest(id);
-  t.like(atRest, { keyHash: hashSecret(newKey), keyMasked: maskApiKey(newKey) });
+  const stored = await readStored(id);
+  t.like(stored, { keyHash: hashSecret(newKey), keyMasked: maskApiKey(newKey) });
   t.is(await openAccounts().revealKey(id), newKey);
-  t.false(Object.values(atRest!).includes(newKey));
+  t.false(Object.values(stored!).includes(newKey));
   const secrets = stack.mongo.db.collection<{ _id: string }>('key_secrets');
   t.is(await secrets.countDocuments({ _id: { $in: [hashSecret(apiKey)] } }), 0, 'the old one is gone');
 });
 
-test('a stream that the old key opened goes on to its end', async (t) => {
+test('a stream opened with the old key continues to its end', async (t) => {
   const { apiKey } = await stack.createAccount();
   const response = await stack.post('/v1/chat/completions', apiKey, {
     ...chat,
@@ -89,44 +89,44 @@ test('a stream that the old key opened goes on to its end', async (t) => {
   t.true(parseSse(text).isDone);
 });
 
-test('of twenty simultaneous calls with one key one gets the new key, and that key works', async (t) => {
+test('of twenty concurrent calls with one key, one gets a new key, and that key works', async (t) => {
   const { apiKey } = await stack.createAccount();
-  const answers = await Promise.all(Array.from({ length: 20 }, () => regenerate(apiKey)));
-  const won = answers.filter(({ status }) => status === 200);
-  t.is(won.length, 1);
-  t.is(answers.filter(({ status }) => status === 401).length, 19);
-  t.is((await readProfile(won[0]!.body.new_api_key)).status, 200);
+  const results = await Promise.all(Array.from({ length: 20 }, () => regenerate(apiKey)));
+  const succeeded = results.filter(({ status }) => status === 200);
+  t.is(succeeded.length, 1);
+  t.is(results.filter(({ status }) => status === 401).length, 19);
+  t.is((await readProfile(succeeded[0]!.body.new_api_key)).status, 200);
   t.is((await readProfile(apiKey)).status, 401);
 });
 
 testWithOwn('MongoDB')(
-  'while MongoDB is away no key is made: the error says so in two languages, and the old key works on',
+  'while MongoDB is down, no key is created: the error says so in two languages, and the old key keeps working',
   async (t) => {
-    const own = await useStack(t);
-    const { apiKey } = await own.createAccount();
-    t.is((await readProfile(apiKey, own.url)).status, 200);
-    await own.stopMongo();
-    const { status, body } = await callApi(own.url, apiKey, 'PUT', '/users/regenerate_api_key');
+    const ownStack = await useStack(t);
+    const { apiKey } = await ownStack.createAccount();
+    t.is((await readProfile(apiKey, ownStack.url)).status, 200);
+    await ownStack.stopMongo();
+    const { status, body } = await callApi(ownStack.url, apiKey, 'PUT', '/users/regenerate_api_key');
     t.is(status, 500);
     t.is(body.error.code, 'key_generation_failed');
     const detail = body.detail as { error: string; message_ru: string; message_en: string };
     t.deepEqual(Object.keys(detail), ['error', 'message_ru', 'message_en']);
     t.is(detail.error, 'key_generation_failed');
     t.regex(detail.message_ru, /[а-я]/);
-    t.is((await readProfile(apiKey, own.url)).status, 200);
-    await own.restartMongo();
-    t.is((await callApi(own.url, apiKey, 'PUT', '/users/regenerate_api_key')).status, 200);
+    t.is((await readProfile(apiKey, ownStack.url)).status, 200);
+    await ownStack.restartMongo();
+    t.is((await callApi(ownStack.url, apiKey, 'PUT', '/users/regenerate_api_key')).status, 200);
   },
 );
 
-test('where Redis fails after MongoDB took the new key, the old one is put back', async (t) => {
+test('if Redis fails after MongoDB has stored the new key, the old one is restored', async (t) => {
   class FailingStore extends HotAccountStore {
     override async update(): Promise<void> {
       throw new AppError('service_unavailable');
     }
   }
   const { id, apiKey } = await stack.createAccount();
-  const before = await readAtRest(id);
+  const before = await readStored(id);
   const accounts = openAccounts();
   const dependencies = {
     redis: stack.redis,
@@ -136,17 +136,17 @@ test('where Redis fails after MongoDB took the new key, the old one is put back'
   };
   await t.throwsAsync(replaceKey(dependencies, id), { instanceOf: AppError });
   const { keyHash, keyMasked } = before!;
-  t.like(await readAtRest(id), { keyHash, keyMasked });
+  t.like(await readStored(id), { keyHash, keyMasked });
   t.is(await accounts.revealKey(id), apiKey);
   t.is((await readProfile(apiKey)).status, 200);
 });
 
-test('where its caller was told to try again before MongoDB took the new key, the old one is put back', async (t) => {
-  const late = new AbortController();
+test('if the caller was told to retry before MongoDB stored the new key, the old one is restored', async (t) => {
+  const timeout = new AbortController();
   class SlowAccounts extends AccountStore {
     override async replaceKey(...args: Parameters<AccountStore['replaceKey']>) {
       const replaced = await super.replaceKey(...args);
-      late.abort(new AppError('service_unavailable'));
+      timeout.abort(new AppError('service_unavailable'));
       return replaced;
     }
   }
@@ -159,30 +159,30 @@ test('where its caller was told to try again before MongoDB took the new key, th
     hotAccounts: new HotAccountStore(stack.redis, accounts, new LedgerStore(stack.mongo.db)),
     apiKeys: new ApiKeyStore(stack.redis, accounts),
   };
-  const replacing = replaceKey(dependencies, id, {}, late.signal);
+  const replacing = replaceKey(dependencies, id, {}, timeout.signal);
   await t.throwsAsync(replacing, { code: 'service_unavailable' });
-  t.is((await readAtRest(id))?.keyHash, hashSecret(apiKey));
+  t.is((await readStored(id))?.keyHash, hashSecret(apiKey));
   t.is(await accounts.revealKey(id), apiKey);
   t.is((await readProfile(apiKey)).status, 200);
 });
 
-test('after a crash in the middle of a replacement the key in MongoDB opens the account, and the old one no longer', async (t) => {
+test('after a crash during a replacement, the key in MongoDB opens the account, and the old one does not', async (t) => {
   const { id, apiKey } = await stack.createAccount();
-  // MongoDB has the new key; Redis was not told.
+  // MongoDB has the new key, but Redis does not.
   const replaced = await openAccounts().replaceKey(id);
   t.like(await readProfile(replaced!.apiKey), { status: 200, body: { id } });
   t.is((await stack.readAccount(id)).keyHash, replaced!.keyHash);
   t.is((await readProfile(apiKey)).status, 401);
 });
 
-test('where Redis names a key that MongoDB does not have, MongoDB is right', async (t) => {
+test('if Redis has a key that MongoDB does not have, MongoDB takes precedence', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   const lost = hashSecret('a key that was never told');
   await stack.redis.hset(redisKeys.account(id), 'key', lost);
   t.is((await readProfile(apiKey)).status, 200);
   t.is((await stack.readAccount(id)).keyHash, hashSecret(apiKey));
 
-  // Known to the caches, the old key gets as far as to be compared.
+  // The old key is cached, so it gets as far as the comparison.
   t.is((await readProfile(apiKey)).status, 200);
   const replaced = await openAccounts().replaceKey(id);
   await stack.redis.hset(redisKeys.account(id), 'key', lost);
@@ -190,10 +190,10 @@ test('where Redis names a key that MongoDB does not have, MongoDB is right', asy
   t.is((await stack.readAccount(id)).keyHash, replaced!.keyHash);
 });
 
-test('a key that MongoDB has already replaced cannot replace another', async (t) => {
+test('a key that MongoDB has already replaced cannot create another', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   const replaced = await openAccounts().replaceKey(id);
   t.is((await regenerate(apiKey)).status, 401);
-  t.is((await readAtRest(id))?.keyHash, replaced!.keyHash);
+  t.is((await readStored(id))?.keyHash, replaced!.keyHash);
   t.is((await readProfile(apiKey)).status, 401);
 });

@@ -10,7 +10,7 @@ import { allQueues, useStack, type TestAccount, type TestStack } from '../suppor
 import type { WorkerOptions } from '../../workers/worker.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Memory for answers runs out: who may wait for it, and who has to give it back. */
+/** When memory for responses runs out: who may wait for it, and who must free it. */
 
 const catalogOf = (url: string): string => `
 upstreams: { vendor: { kind: openai, baseUrl: "${url}/v1" } }
@@ -29,17 +29,20 @@ test.after.always(() => vendor.close());
 const post = (stack: TestStack, { apiKey }: TestAccount, model: string, input: readonly string[]) =>
   stack.post('/v1/embeddings', apiKey, { model, input, encoding_format: 'base64' });
 
-async function readRefusal(answer: Promise<Response>): Promise<string> {
-  const response = await answer;
+async function readRejection(responsePromise: Promise<Response>): Promise<string> {
+  const response = await responsePromise;
   const { error } = (await response.json()) as { error: { code: string } };
   return `${response.status} ${error.code}`;
 }
 
-/** Nobody is cut for being slow on a busy machine; who keeps others waiting is after a tenth of it. */
+/**
+ * Long enough that no client is cut off for being slow on a busy machine. Clients that keep others waiting are cut
+ * off after a tenth of it.
+ */
 const maxStallMs = 90_000;
 
-test('nobody waits for memory who would not be admitted, and who waits holds no money meanwhile', async (t) => {
-  // One answer of 200 vectors at a time.
+test('requests that would not be admitted do not wait for memory, and those that wait reserve no money', async (t) => {
+  // Enough for one response of 200 vectors at a time.
   const stack = await useStack(t, {
     catalog: catalogOf(vendor.url),
     api: { responseMemoryBytes: 2_000_000 },
@@ -49,37 +52,37 @@ test('nobody waits for memory who would not be admitted, and who waits holds no 
     await stack.createAccount({ rpm: 10 }),
     await stack.createAccount(),
   ];
-  const poor = await stack.createAccount({ balance: '0.000001' });
+  const unfunded = await stack.createAccount({ balance: '0.000001' });
   const limited = await stack.createAccount({ rpm: 1 });
   t.is((await post(stack, limited, 'emb', ['cat'])).status, 200);
   await stack.redis.hset(redisKeys.account(banned.id), 'ban', '1');
-  const held = vendor.hold('emb-held');
-  t.teardown(() => held.end());
+  const vendorHold = vendor.hold('emb-held');
+  t.teardown(() => vendorHold.end());
   const texts = writeTexts('text', 200);
   const first = askForVectors(stack, holder, 'held', texts);
-  await waitFor('the call', () => held.waiting > 0);
-  let isAnswered = false;
+  await waitFor('the vendor call', () => vendorHold.waiting > 0);
+  let hasResponded = false;
   const second = post(stack, waiter, 'emb', texts).finally(() => {
-    isAnswered = true;
+    hasResponded = true;
   });
-  const refusals = await Promise.all(
-    [poor, limited, banned].map((account) => readRefusal(post(stack, account, 'emb', texts))),
+  const rejections = await Promise.all(
+    [unfunded, limited, banned].map((account) => readRejection(post(stack, account, 'emb', texts))),
   );
-  t.deepEqual(refusals, ['402 insufficient_balance', '429 rate_limit_exceeded', '403 account_banned']);
-  t.false(isAnswered);
+  t.deepEqual(rejections, ['402 insufficient_balance', '429 rate_limit_exceeded', '403 account_banned']);
+  t.false(hasResponded);
   t.deepEqual(await findReservations(stack, waiter.id), []);
-  held.end();
+  vendorHold.end();
   checkVectors(t, await first, texts);
   const response = await second;
-  t.is(response.headers.get('x-ratelimit-remaining-requests'), '9', 'asked twice, it counts once');
+  t.is(response.headers.get('x-ratelimit-remaining-requests'), '9', 'admitted twice, but counted once');
   const { usage } = (await response.json()) as { usage: { cost_request: number } };
   await waitForNoReservation(stack);
   t.is(await readLoss(stack, waiter.id, '100'), toNano(usage.cost_request));
-  t.is(await readLoss(stack, poor.id, '0.000001'), 0n);
+  t.is(await readLoss(stack, unfunded.id, '0.000001'), 0n);
 });
 
-test('answers that nobody reads are cut for another account that waits, those of whoever holds most', async (t) => {
-  // Room for three answers of 2000 vectors and a little less than a fourth; no socket takes as much as one.
+test('unread responses are cut off if another account waits, starting with the account that holds the most memory', async (t) => {
+  // Enough for three responses of 2000 vectors and slightly less than a fourth; no socket buffers as much as one.
   const stack = await useStack(t, {
     catalog: catalogOf(vendor.url),
     api: { responseMemoryBytes: 49_300_000, maxStallMs },
@@ -91,24 +94,24 @@ test('answers that nobody reads are cut for another account that waits, those of
   ];
   const texts = writeTexts('text', 2_000);
   const hoarded = await Promise.all([0, 1].map(() => post(stack, hoarder, 'emb', texts)));
-  const kept = await post(stack, modest, 'emb', texts);
-  const wanted = writeTexts('text', 2_048);
-  checkVectors(t, await askForVectors(stack, caller, 'emb', wanted), wanted);
+  const modestResponse = await post(stack, modest, 'emb', texts);
+  const callerTexts = writeTexts('text', 2_048);
+  checkVectors(t, await askForVectors(stack, caller, 'emb', callerTexts), callerTexts);
   const cut = await Promise.allSettled(hoarded.map((response) => response.arrayBuffer()));
   t.true(cut.some(({ status }) => status === 'rejected'));
-  // After the longest stall this one would have been cut as well.
-  t.true((await kept.arrayBuffer()).byteLength > 2_000 * 1536 * 4);
+  // The maximum stall would have cut off this response as well.
+  t.true((await modestResponse.arrayBuffer()).byteLength > 2_000 * 1536 * 4);
 });
 
-/** Of one picture, of which an answer has four: 3 MB. */
+/** The side in pixels of one of the four images of a response: 3 MB each. */
 const partSide = 1_000;
-/** A third of a chat, which is as large. */
+/** A third of a chat response, which is of the same size. */
 const partText = 'x'.repeat(4_000_000);
 
-/** A vendor of large answers, and a process with room for two of 12 MB. */
+/** Starts a vendor with large responses, and a process with memory for two of 12 MB. */
 async function startWithLargeAnswers(t: ExecutionContext, workers: WorkerOptions[] = [allQueues]) {
   const prompts: unknown[] = [];
-  // Noise does not get smaller where it is written anew.
+  // Noise does not get smaller when it is encoded again.
   const base64Of = async (side: number): Promise<string> => {
     const raw = { width: side, height: side, channels: 3 as const };
     const png = await sharp(randomBytes(side * side * 3), { raw })
@@ -123,13 +126,13 @@ async function startWithLargeAnswers(t: ExecutionContext, workers: WorkerOptions
       const images = n === 1 ? [large] : Array.from({ length: Number(n) }, () => small);
       return { created: 1, data: images.map((image) => ({ b64_json: image })) };
     }
-    const answer = answerWithUsage({ prompt_tokens: 5, completion_tokens: 100 }) as ChatAnswer;
-    answer.choices[0]!.message.content = partText.repeat(3);
-    return answer;
+    const response = answerWithUsage({ prompt_tokens: 5, completion_tokens: 100 }) as ChatAnswer;
+    response.choices[0]!.message.content = partText.repeat(3);
+    return response;
   });
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
-    // Nobody is to be cut here, however slow the machine is.
+    // No client is to be cut off here, however slow the machine is.
     api: { responseMemoryBytes: 26_000_000, maxStallMs: 10 * maxStallMs },
     workers,
     catalog: `
@@ -146,47 +149,47 @@ interface ChatAnswer {
   readonly choices: { readonly message: { content: string } }[];
 }
 
-const hasImages = (answer: unknown, count: number): boolean =>
-  (answer as { data: { b64_json: string }[] }).data.length === count;
+const hasImages = (body: unknown, count: number): boolean =>
+  (body as { data: { b64_json: string }[] }).data.length === count;
 
 const kinds = [
   {
     kind: 'images',
     path: '/v1/images/generations',
     body: { model: 'image', prompt: 'a fox', n: 4 },
-    check: (answer: unknown) => hasImages(answer, 4),
+    check: (body: unknown) => hasImages(body, 4),
   },
   {
-    kind: 'whole chats',
+    kind: 'non-streamed chats',
     path: '/v1/chat/completions',
     body: { model: 'chat', messages: [{ role: 'user', content: 'draw' }], max_tokens: 100 },
-    check: (answer: unknown) =>
-      (answer as ChatAnswer).choices[0]!.message.content.length === 3 * partText.length,
+    check: (body: unknown) => (body as ChatAnswer).choices[0]!.message.content.length === 3 * partText.length,
   },
 ];
 
 for (const { kind, path, body, check } of kinds) {
-  test(`answers of ${kind} that one account does not read are held by their worker, and another’s are given`, async (t) => {
+  test(`unread responses to ${kind} of one account are held by their worker, and those of another account are delivered`, async (t) => {
     const { stack } = await startWithLargeAnswers(t);
     const [slow, other] = [await stack.createAccount(), await stack.createAccount()];
-    let begun = 0;
-    const leaving = new AbortController();
+    let startedCount = 0;
+    const cancelling = new AbortController();
     const unread = Array.from({ length: 4 }, async (_, i) => {
-      const response = await postUntil(stack, slow, path, body, i === 3 ? leaving.signal : null);
-      begun += 1;
+      const response = await postUntil(stack, slow, path, body, i === 3 ? cancelling.signal : null);
+      startedCount += 1;
       return response;
     });
     unread[3]!.catch(() => undefined);
-    await waitFor('the answers to be paid for', async () => {
-      return begun > 0 && (await findReservations(stack, slow.id)).length === 0;
+    await waitFor('the responses to be charged', async () => {
+      return startedCount > 0 && (await findReservations(stack, slow.id)).length === 0;
     });
     for (let i = 0; i < 2; i++) {
       const response = await stack.post(path, other.apiKey, body);
       t.true(check(await response.json()));
     }
-    t.is(begun, 1, 'an account has half of what there is');
-    // Whoever leaves holds nothing then, and the others get theirs one after the other as they read them.
-    leaving.abort();
+    t.is(startedCount, 1, 'an account may use half of the memory');
+    // The cancelled request frees its memory, and the others get their responses one after another as they are
+    // read.
+    cancelling.abort();
     const read = unread.slice(0, 3).map(async (one) => check(await (await one).json()));
     t.deepEqual(await Promise.all(read), [true, true, true]);
     await waitForNoReservation(stack);
@@ -208,13 +211,13 @@ const postUntil = (
     signal,
   });
 
-test('what a worker holds for an account that does not read keeps it from asking for more, and nobody else', async (t) => {
-  // Of this an account alone has one answer of 12 MB, or one of which as much is expected.
+test('unread responses held by a worker keep their account, and no other, from further vendor calls', async (t) => {
+  // One account may use enough of this for a response of 12 MB, or a request expected to need as much.
   const { stack, prompts } = await startWithLargeAnswers(t, [
     { ...allQueues, responseMemoryBytes: 30_000_000 },
   ]);
   const [slow, other] = [await stack.createAccount(), await stack.createAccount()];
-  const ask = (account: TestAccount, prompt: string, signal: AbortSignal | null = null): Promise<Response> =>
+  const draw = (account: TestAccount, prompt: string, signal: AbortSignal | null = null): Promise<Response> =>
     postUntil(
       stack,
       account,
@@ -222,28 +225,28 @@ test('what a worker holds for an account that does not read keeps it from asking
       { model: 'image', prompt, size: '2048x2048' },
       signal,
     );
-  const promptsOfSlow = (): string[] =>
+  const listSlowPrompts = (): string[] =>
     [...new Set(prompts.filter((prompt) => prompt !== 'other'))].map(String).toSorted();
   // One is held by the api process, and one by the worker.
-  const unread = [ask(slow, 'read 0'), ask(slow, 'read 1')];
-  await waitFor('two that are paid for', async () => {
+  const unread = [draw(slow, 'read 0'), draw(slow, 'read 1')];
+  await waitFor('two requests to be charged', async () => {
     return prompts.length === 2 && (await findReservations(stack, slow.id)).length === 0;
   });
-  const leaving = new AbortController();
-  const left = ask(slow, 'left', leaving.signal);
-  unread.push(ask(slow, 'read 2'), ask(slow, 'read 3'));
-  await waitFor('three that wait', async () => (await findReservations(stack, slow.id)).length === 3);
-  for (let i = 0; i < 3; i++) t.true(hasImages(await (await ask(other, 'other')).json(), 1));
-  t.deepEqual(promptsOfSlow(), ['read 0', 'read 1']);
-  leaving.abort();
-  await t.throwsAsync(left, { any: true });
-  await waitFor('the one that left to be free', async () => {
+  const cancelling = new AbortController();
+  const cancelled = draw(slow, 'left', cancelling.signal);
+  unread.push(draw(slow, 'read 2'), draw(slow, 'read 3'));
+  await waitFor('three requests to wait', async () => (await findReservations(stack, slow.id)).length === 3);
+  for (let i = 0; i < 3; i++) t.true(hasImages(await (await draw(other, 'other')).json(), 1));
+  t.deepEqual(listSlowPrompts(), ['read 0', 'read 1']);
+  cancelling.abort();
+  await t.throwsAsync(cancelled, { any: true });
+  await waitFor('the cancelled request to be released', async () => {
     return (await findReservations(stack, slow.id)).length === 2;
   });
   const read = unread.map(async (one) => hasImages(await (await one).json(), 1));
   t.deepEqual(await Promise.all(read), [true, true, true, true]);
   await waitForNoReservation(stack);
-  t.deepEqual(promptsOfSlow(), ['read 0', 'read 1', 'read 2', 'read 3']);
-  t.is(prompts.length, 4 + 3, 'nothing is asked for twice');
+  t.deepEqual(listSlowPrompts(), ['read 0', 'read 1', 'read 2', 'read 3']);
+  t.is(prompts.length, 4 + 3, 'no vendor call is repeated');
   t.is(await readLoss(stack, slow.id, '100'), 4_000_000_000n);
 });

@@ -5,7 +5,7 @@ import { readAdmin, runAdmin } from '../support/admin.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Vendors on bad days, as callers see it: through HTTP, with two workers. */
+/** Failing vendors as callers see them: through HTTP, with two workers. */
 
 const workers = [
   { queues: ['chat', 'image', 'embedding'], concurrency: 256 },
@@ -24,29 +24,33 @@ async function startRig(
   return { stack, vendor };
 }
 
-interface Asked {
+interface SentResult {
   readonly status: number;
   readonly ms: number;
   readonly code: string | null;
 }
 
-async function ask(stack: TestStack, apiKey: string, model: string, text = 'hello'): Promise<Asked> {
+async function send(stack: TestStack, apiKey: string, model: string, text = 'hello'): Promise<SentResult> {
   const startedAt = performance.now();
   const response = await stack.post('/v1/chat/completions', apiKey, {
     model,
     messages: [{ role: 'user', content: text }],
   });
-  const answer = (await response.json()) as { error?: { code: string } };
-  return { status: response.status, ms: performance.now() - startedAt, code: answer.error?.code ?? null };
+  const body = (await response.json()) as { error?: { code: string } };
+  return { status: response.status, ms: performance.now() - startedAt, code: body.error?.code ?? null };
 }
 
-async function askMany(times: number, atOnce: number, one: () => Promise<Asked>): Promise<Asked[]> {
-  const all: Asked[] = [];
-  let left = times;
+async function sendMany(
+  times: number,
+  concurrency: number,
+  one: () => Promise<SentResult>,
+): Promise<SentResult[]> {
+  const all: SentResult[] = [];
+  let remaining = times;
   await Promise.all(
-    Array.from({ length: atOnce }, async () => {
-      while (left > 0) {
-        left -= 1;
+    Array.from({ length: concurrency }, async () => {
+      while (remaining > 0) {
+        remaining -= 1;
         all.push(await one());
       }
     }),
@@ -59,7 +63,7 @@ const callsOf = (vendor: VendorSimulator, model: string): number =>
 
 for (const percent of [50, 40]) {
   test.serial(
-    `with one route that fails ${percent} % of its calls and one that is slow, no caller of 2 000 sees a failure`,
+    `with one route that fails ${percent} % of its calls and one that is slow, none of 2 000 callers sees a failure`,
     async (t) => {
       const slowMs = 60;
       const { stack, vendor } = await startRig(
@@ -75,25 +79,26 @@ models:
 `,
       );
       const { apiKey } = await stack.createAccount({ balance: '1000' });
-      const all = await askMany(2_000, 16, () => ask(stack, apiKey, 'chat'));
+      const all = await sendMany(2_000, 16, () => send(stack, apiKey, 'chat'));
       t.deepEqual(
         all.filter(({ status }) => status !== 200),
         [],
       );
-      // Half of the calls failing is what a breaker opens at: such a route is seldom tried. One that fails less is used.
-      const tried = callsOf(vendor, `gpt+flaky-${percent}`);
-      t.true(tried > (percent < 50 ? 500 : 10), `${tried} calls of the failing route`);
+      // A breaker opens when half of the calls fail, so such a route is rarely tried. One that fails less often is
+      // used.
+      const flakyCalls = callsOf(vendor, `gpt+flaky-${percent}`);
+      t.true(flakyCalls > (percent < 50 ? 500 : 10), `${flakyCalls} calls on the failing route`);
       const sorted = all.map(({ ms }) => ms).toSorted((x, y) => x - y);
       const [p50, p99] = [0.5, 0.99].map((part) => sorted[Math.floor(sorted.length * part)]!.toFixed(0));
-      t.log(`${tried} calls of the failing route; p50 ${p50} ms, p99 ${p99} ms`);
-      // Nobody is asked again once there is an answer.
+      t.log(`${flakyCalls} calls on the failing route; p50 ${p50} ms, p99 ${p99} ms`);
+      // No vendor is called again once there is a response.
       t.is(vendor.requests.entries.filter(({ status }) => status === 200).length, 2_000);
     },
   );
 }
 
 test.serial(
-  'a dead route is left alone by all workers within a second of its breaker’s opening, and comes back by itself',
+  'all workers stop calling a dead route within a second after its breaker opens, and use it again once it recovers',
   async (t) => {
     const { stack, vendor } = await startRig(
       t,
@@ -105,37 +110,37 @@ models:
 `,
     );
     const { apiKey } = await stack.createAccount();
-    t.is((await ask(stack, apiKey, 'chat')).status, 200);
+    t.is((await send(stack, apiKey, 'chat')).status, 200);
     t.is(callsOf(vendor, 'dying'), 1);
 
     vendor.setFaults({ status: 500 }, { model: 'dying' });
-    // Callers never notice: each of their calls goes on at the other route.
-    const during = await askMany(60, 10, () => ask(stack, apiKey, 'chat'));
+    // Callers never notice: each of their calls continues on the other route.
+    const during = await sendMany(60, 10, () => send(stack, apiKey, 'chat'));
     t.true(during.every(({ status }) => status === 200));
     type Row = { upstream_model: string; breaker: string; failed: number };
     const rows = await readAdmin<Row[]>(stack.env, 'upstream', 'list');
     t.not(rows.find((row) => row.upstream_model === 'dying')!.breaker, 'closed');
     t.is(rows.find((row) => row.upstream_model === 'spare')!.breaker, 'closed');
 
-    // It is open for all: but for single probes the route is called no more.
+    // The breaker is open for all workers: except for single probes, the route is not called.
     const before = callsOf(vendor, 'dying');
     const startedAt = performance.now();
-    const after = await askMany(200, 20, () => ask(stack, apiKey, 'chat'));
+    const after = await sendMany(200, 20, () => send(stack, apiKey, 'chat'));
     t.true(after.every(({ status }) => status === 200));
     const probes = callsOf(vendor, 'dying') - before;
     t.true(probes <= 1 + (performance.now() - startedAt) / 900, `${probes} calls of 200`);
 
     vendor.setFaults({}, { model: 'dying' });
     await waitFor('the route to be called again', async () => {
-      const healed = callsOf(vendor, 'dying');
-      await askMany(10, 5, () => ask(stack, apiKey, 'chat'));
-      return callsOf(vendor, 'dying') - healed >= 10;
+      const callsBefore = callsOf(vendor, 'dying');
+      await sendMany(10, 5, () => send(stack, apiKey, 'chat'));
+      return callsOf(vendor, 'dying') - callsBefore >= 10;
     });
   },
 );
 
 test.serial(
-  'where every route is down callers are told so quickly, in their logs too, and the model heals by itself',
+  'if every route is down, callers quickly get an error, which is also in their logs, and the model recovers by itself',
   async (t) => {
     const { stack, vendor } = await startRig(
       t,
@@ -146,13 +151,13 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: only }] }]
     );
     const { apiKey } = await stack.createAccount();
     vendor.setFaults({ status: 503 });
-    const failures = await askMany(40, 10, () => ask(stack, apiKey, 'chat'));
+    const failures = await sendMany(40, 10, () => send(stack, apiKey, 'chat'));
     t.true(failures.every(({ status, code }) => status === 502 && code === 'upstream_error'));
-    // Each of them could have called three times.
+    // Each of the requests could have made three calls.
     t.true(callsOf(vendor, 'only') < 60, `${callsOf(vendor, 'only')} calls`);
     vendor.setFaults({});
-    await waitFor('an answer', async () => (await ask(stack, apiKey, 'chat')).status === 200);
-    await waitFor('all of them in the log', async () => {
+    await waitFor('a successful response', async () => (await send(stack, apiKey, 'chat')).status === 200);
+    await waitFor('all failures to be in the log', async () => {
       const response = await fetch(`${stack.url}/v1/users/request_logs`, {
         headers: { authorization: `Bearer ${apiKey}` },
       });
@@ -163,7 +168,7 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: only }] }]
 );
 
 test.serial(
-  'a key without money, or unknown, is set aside for all workers and shown to the operator, who can reset it',
+  'a key without credit, or unknown, goes on cooldown for all workers and is shown to the operator, who can reset it',
   async (t) => {
     const { stack, vendor } = await startRig(
       t,
@@ -173,20 +178,20 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
 `,
     );
     const { apiKey } = await stack.createAccount();
-    const all = await askMany(60, 6, () => ask(stack, apiKey, 'chat'));
+    const all = await sendMany(60, 6, () => send(stack, apiKey, 'chat'));
     t.true(all.every(({ status }) => status === 200));
-    const callsBy = (key: string): number =>
+    const countCallsBy = (key: string): number =>
       vendor.requests.entries.filter((entry) => entry.key === key).length;
-    // At most what was under way when it was found out.
-    t.true(callsBy('sk-a+exhausted') <= 6 && callsBy('sk-b+revoked') <= 6);
-    t.is(callsBy('sk-good'), 60);
+    // At most the calls that were in flight when the failure was noticed.
+    t.true(countCallsBy('sk-a+exhausted') <= 6 && countCallsBy('sk-b+revoked') <= 6);
+    t.is(countCallsBy('sk-good'), 60);
 
     const { stdout } = await runAdmin(stack.env, 'upstream', 'list', '--json');
     t.false(/sk-/.test(stdout), stdout);
     type Row = { key: string; set_aside: { seconds: number; because: string } | null };
     const rows = JSON.parse(stdout) as Row[];
     t.deepEqual(
-      rows.map(({ set_aside: aside }) => aside !== null),
+      rows.map(({ set_aside: cooldown }) => cooldown !== null),
       [true, true, false],
     );
     t.regex(rows[0]!.set_aside!.because, /429/);
@@ -201,7 +206,7 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
 );
 
 test.serial(
-  'a key at its limit is not called again before the time that its vendor named, by any worker',
+  'a rate-limited key is not called by any worker before the time that its vendor specified',
   async (t) => {
     const { stack, vendor } = await startRig(
       t,
@@ -211,32 +216,32 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
 `,
     );
     const { apiKey } = await stack.createAccount();
-    const limitedCalls = (): number =>
+    const countLimitedCalls = (): number =>
       vendor.requests.entries.filter((entry) => entry.key?.startsWith('sk-limited') === true).length;
-    await waitFor('the limit to be met', async () => {
-      t.is((await ask(stack, apiKey, 'chat')).status, 200);
-      return limitedCalls() > 0;
+    await waitFor('the limit to be hit', async () => {
+      t.is((await send(stack, apiKey, 'chat')).status, 200);
+      return countLimitedCalls() > 0;
     });
-    const metAt = performance.now();
-    const met = limitedCalls();
+    const hitAt = performance.now();
+    const callsAtLimit = countLimitedCalls();
     type Row = { failed: number; rate_limited: number };
     await waitFor('the limit to be counted', async () => {
       const [row] = await readAdmin<Row[]>(stack.env, 'upstream', 'list');
-      return row?.failed === 0 && row.rate_limited === met;
+      return row?.failed === 0 && row.rate_limited === callsAtLimit;
     });
-    while (performance.now() - metAt < 1_300) {
-      t.is((await ask(stack, apiKey, 'chat')).status, 200);
+    while (performance.now() - hitAt < 1_300) {
+      t.is((await send(stack, apiKey, 'chat')).status, 200);
     }
-    t.is(limitedCalls(), met);
+    t.is(countLimitedCalls(), callsAtLimit);
     await waitFor('the key to be tried again', async () => {
-      t.is((await ask(stack, apiKey, 'chat')).status, 200);
-      return limitedCalls() > met;
+      t.is((await send(stack, apiKey, 'chat')).status, 200);
+      return countLimitedCalls() > callsAtLimit;
     });
   },
 );
 
 test.serial(
-  'all workers together keep to an upstream’s number of calls; more wait and are served',
+  'all workers together respect the concurrency limit of an upstream, and further requests wait',
   async (t) => {
     const { stack, vendor } = await startRig(
       t,
@@ -244,41 +249,38 @@ test.serial(
 upstreams: { vendor: { kind: openai, baseUrl: "${url}", maxConcurrency: 3 } }
 models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
 `,
-      // One more than three at once would be told 429.
+      // A fourth concurrent call would be a 429.
       { cost: { perCallMs: 20, maxConcurrency: 3, overflow: 'reject' } },
     );
     const { apiKey } = await stack.createAccount();
-    const all = await askMany(90, 30, () => ask(stack, apiKey, 'chat'));
+    const all = await sendMany(90, 30, () => send(stack, apiKey, 'chat'));
     t.true(all.every(({ status }) => status === 200));
     t.deepEqual(vendor.requests.counters.byStatus, { 200: 90 });
   },
 );
 
-test.serial(
-  'a vendor that hangs, and one that does not know the model, are stood in for by another route',
-  async (t) => {
-    const { stack, vendor } = await startRig(
-      t,
-      (url) => `
+test.serial('if a vendor hangs or does not know the model, another route takes over', async (t) => {
+  const { stack, vendor } = await startRig(
+    t,
+    (url) => `
 upstreams: { vendor: { kind: openai, baseUrl: "${url}", timeoutMs: 1000 } }
 models:
   - { id: hanging, ${common}, routes: [{ upstream: vendor, model: gpt+hang, weight: 100000 }, { upstream: vendor, model: gpt-a, weight: 0.001 }] }
   - { id: retired, ${common}, routes: [{ upstream: vendor, model: gpt+fail-404, weight: 100000 }, { upstream: vendor, model: gpt-b, weight: 0.001 }] }
   - { id: gone, ${common}, routes: [{ upstream: vendor, model: gpt-gone+fail-404 }] }
 `,
-    );
-    const { apiKey } = await stack.createAccount();
-    t.is((await ask(stack, apiKey, 'hanging')).status, 200);
-    t.is(callsOf(vendor, 'gpt+hang'), 1);
-    t.is((await ask(stack, apiKey, 'retired')).status, 200);
-    t.is(callsOf(vendor, 'gpt+fail-404'), 1);
-    // Where nobody knows it, the vendor's word is the answer, and it was asked for once.
-    t.like(await ask(stack, apiKey, 'gone'), { status: 422, code: 'upstream_rejected' });
-    t.is(callsOf(vendor, 'gpt-gone+fail-404'), 1);
-  },
-);
+  );
+  const { apiKey } = await stack.createAccount();
+  t.is((await send(stack, apiKey, 'hanging')).status, 200);
+  t.is(callsOf(vendor, 'gpt+hang'), 1);
+  t.is((await send(stack, apiKey, 'retired')).status, 200);
+  t.is(callsOf(vendor, 'gpt+fail-404'), 1);
+  // If no route knows the model, the vendor's error is returned after one call.
+  t.like(await send(stack, apiKey, 'gone'), { status: 422, code: 'upstream_rejected' });
+  t.is(callsOf(vendor, 'gpt-gone+fail-404'), 1);
+});
 
-test.serial('an operator sees and resets an upstream from a shell that has none of its keys', async (t) => {
+test.serial('an operator can see and reset an upstream from a shell without its keys', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
@@ -289,14 +291,14 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
 `,
   });
   const { apiKey } = await stack.createAccount();
-  t.is((await ask(stack, apiKey, 'chat')).status, 502);
+  t.is((await send(stack, apiKey, 'chat')).status, 502);
   const { SECRET_KEY_OF_TEST: _secret, ...shell } = stack.env;
   const [row] = await readAdmin<{ key: string; upstream: string }[]>(shell, 'upstream', 'list');
   t.like(row, { upstream: 'vendor', key: '1 of 1 (SECRET_KEY_OF_TEST is not set in this shell)' });
   const before = vendor.requests.counters.total;
-  t.is((await ask(stack, apiKey, 'chat')).status, 502);
-  t.is(vendor.requests.counters.total, before, 'set aside');
+  t.is((await send(stack, apiKey, 'chat')).status, 502);
+  t.is(vendor.requests.counters.total, before, 'on cooldown');
   t.is((await runAdmin(shell, 'upstream', 'reset', 'vendor')).exitCode, 0);
-  t.is((await ask(stack, apiKey, 'chat')).status, 502);
-  t.true(vendor.requests.counters.total > before, 'tried again');
+  t.is((await send(stack, apiKey, 'chat')).status, 502);
+  t.true(vendor.requests.counters.total > before, 'called again');
 });

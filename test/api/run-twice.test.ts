@@ -11,35 +11,35 @@ for (const { kind, path, body } of [
   { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
   { kind: 'embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one two' } },
 ]) {
-  test(`an ${kind} job that two workers run at once is charged once and logged once`, async (t) => {
+  test(`an ${kind} job that two workers run concurrently is charged and logged once`, async (t) => {
     const vendor = await startVendorSimulator();
     t.teardown(() => vendor.close());
     const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });
     const account = await stack.createAccount();
-    const held = vendor.hold(kind === 'image' ? 'img+slow-4000' : 'emb+slow-4000');
-    t.teardown(() => held.end());
-    const answer = stack.post(path, account.apiKey, body);
+    const vendorHold = vendor.hold(kind === 'image' ? 'img+slow-4000' : 'emb+slow-4000');
+    t.teardown(() => vendorHold.end());
+    const responsePromise = stack.post(path, account.apiKey, body);
     await waitFor('the job', async () => (await stack.redis.llen(`${bullPrefix}:${kind}:wait`)) === 1);
     const queue = new Queue(kind, { connection: stack.redis, prefix: bullPrefix });
     t.teardown(() => queue.close());
     const [job] = await queue.getWaiting();
-    // A job that stalled while its worker still lives is this: the same item in two hands.
+    // Simulates a job that stalled although its worker is still alive: two workers process the same item.
     await queue.add(job!.name, job!.data);
     await Promise.all([stack.startWorker({ concurrency: 1 }), stack.startWorker({ concurrency: 1 })]);
-    await waitFor('both calls', () => held.waiting === 2);
-    held.end();
-    const response = await answer;
+    await waitFor('both vendor calls', () => vendorHold.waiting === 2);
+    vendorHold.end();
+    const response = await responsePromise;
     t.is(response.status, 200);
     const { usage } = (await response.json()) as { usage: { cost_request: number } };
     await waitFor(
-      'both runs',
+      'both runs to end',
       async () => (await queue.getActiveCount()) + (await queue.getWaitingCount()) === 0,
     );
     await waitForNoReservation(stack, account.id);
     t.is(vendor.requests.counters.total, 2);
     t.is(await readLoss(stack, account.id, '100'), toNano(usage.cost_request));
     const rows = stack.mongo.db.collection('request_logs');
-    await waitFor('the row', async () => (await rows.countDocuments({ accountId: account.id })) > 0);
+    await waitFor('the log row', async () => (await rows.countDocuments({ accountId: account.id })) > 0);
     t.is(await rows.countDocuments({ accountId: account.id }), 1);
   });
 }

@@ -8,7 +8,10 @@ import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Inputs that are sent as token numbers, as LangChain does: texts from the api on, and counted as they were sent. */
+/**
+ * Inputs sent as token numbers, as LangChain does: they become texts in the api process, and count by their token
+ * numbers.
+ */
 
 const catalogOf = (vendorUrl: string): string => {
   const model = (id: string, vendorModel: string, more = '', upstream = 'vendor'): string =>
@@ -32,7 +35,7 @@ useVendorStack(test, catalogOf, (started) => {
   ({ stack, vendor } = started);
 });
 
-interface Answer {
+interface EmbeddingResponse {
   readonly data: readonly { index: number; embedding: number[] }[];
   readonly usage: { prompt_tokens: number; cost_request: number };
 }
@@ -41,10 +44,10 @@ async function embed(
   { apiKey }: TestAccount,
   model: string,
   input: unknown,
-): Promise<{ status: number; requestId: string; answer: Answer }> {
+): Promise<{ status: number; requestId: string; body: EmbeddingResponse }> {
   const response = await stack.post('/v1/embeddings', apiKey, { model, input, dimensions: 8 });
   const requestId = response.headers.get('x-request-id')!;
-  return { status: response.status, requestId, answer: (await response.json()) as Answer };
+  return { status: response.status, requestId, body: (await response.json()) as EmbeddingResponse };
 }
 
 const textsSent = (vendorModel: string): string[] =>
@@ -52,7 +55,7 @@ const textsSent = (vendorModel: string): string[] =>
     .filter((entry) => entry.model === vendorModel)
     .flatMap((entry) => (entry.body as { input: string[] }).input);
 
-test('token numbers get the vectors of the texts that they stand for, in their order', async (t) => {
+test('token numbers get the vectors of the texts that they encode, in order', async (t) => {
   const account = await stack.createAccount();
   const texts = ['Hello world', 'Привет, мир', '你好，世界 🚢', '\ufeff<|endoftext|>'];
   const asTokens = texts.map((text) => encode(text, { disallowedSpecial: new Set() }));
@@ -62,69 +65,69 @@ test('token numbers get the vectors of the texts that they stand for, in their o
     await embed(account, 'ordered', asTokens[0]),
   ];
   for (const { status } of [plain, several, one]) t.is(status, 200);
-  t.deepEqual(several.answer.data, plain.answer.data);
-  t.deepEqual(one.answer.data, plain.answer.data.slice(0, 1));
+  t.deepEqual(several.body.data, plain.body.data);
+  t.deepEqual(one.body.data, plain.body.data.slice(0, 1));
   t.deepEqual(textsSent('emb-ordered'), [...texts, ...texts, texts[0]!]);
 });
 
 test.serial(
-  'callers who send token numbers share calls, and computations, with those who send text',
+  'inputs sent as token numbers share calls and computations with those sent as text',
   async (t) => {
     const [ann, bob] = [await stack.createAccount(), await stack.createAccount()];
-    const held = vendor.hold('emb-merged');
+    const vendorHold = vendor.hold('emb-merged');
     const first = embed(ann, 'merged', 'cat dog');
-    await waitFor('the first call', () => held.waiting === 1);
+    await waitFor('the first call', () => vendorHold.waiting === 1);
     const others = [
       embed(ann, 'merged', [encode('cat dog'), encode('fish bird')]),
       embed(bob, 'merged', 'river stone'),
       embed(bob, 'merged', encode('cloud rain')),
     ];
     await waitForInputsInLine(stack, 3);
-    held.end();
-    const [alone, ...answers] = await Promise.all([first, ...others]);
-    for (const { status, answer } of [alone, ...answers]) {
+    vendorHold.end();
+    const [alone, ...results] = await Promise.all([first, ...others]);
+    for (const { status, body } of [alone, ...results]) {
       t.is(status, 200);
-      for (const { embedding } of answer.data) t.is(embedding.length, 8);
+      for (const { embedding } of body.data) t.is(embedding.length, 8);
     }
-    t.deepEqual(answers[0]!.answer.data[0]!.embedding, alone.answer.data[0]!.embedding);
+    t.deepEqual(results[0]!.body.data[0]!.embedding, alone.body.data[0]!.embedding);
     t.is(vendor.requests.entries.filter((entry) => entry.model === 'emb-merged').length, 2);
     t.deepEqual(textsSent('emb-merged').toSorted(), ['cat dog', 'cloud rain', 'fish bird', 'river stone']);
     t.deepEqual(
-      answers.map(({ answer }) => answer.usage.prompt_tokens),
+      results.map(({ body }) => body.usage.prompt_tokens),
       [4, 2, 2],
     );
   },
 );
 
-test('token numbers are charged as the vendor counts their text, and by their own number where it does not', async (t) => {
+test('token numbers are charged by the vendor’s count of their text, or by their own number if the vendor reports none', async (t) => {
   const account = await stack.createAccount();
   const text = 'The cat sat on the mat.';
   const reported = await embed(account, 'charged', encode(text));
-  t.is(reported.answer.usage.prompt_tokens, countWords(text));
-  // Its letters one by one: another way to write the same text.
-  const letters = ['c', 'a', 't'].flatMap((letter) => encode(letter));
-  const unreported = await embed(account, 'unreported', [encode(text), letters]);
-  t.is(unreported.answer.usage.prompt_tokens, encode(text).length + 3);
+  t.is(reported.body.usage.prompt_tokens, countWords(text));
+  // The characters one by one: another encoding of the same text.
+  const characterTokens = ['c', 'a', 't'].flatMap((character) => encode(character));
+  const unreported = await embed(account, 'unreported', [encode(text), characterTokens]);
+  t.is(unreported.body.usage.prompt_tokens, encode(text).length + 3);
   t.like(await findRow(stack, unreported.requestId), {
     promptTokens: encode(text).length + 3,
     counted: true,
   });
-  const paid = [reported, unreported].map(({ answer }) => toNano(answer.usage.cost_request));
+  const costs = [reported, unreported].map(({ body }) => toNano(body.usage.cost_request));
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), paid[0]! + paid[1]!);
+  t.is(await readLoss(stack, account.id, '100'), costs[0]! + costs[1]!);
 });
 
-test('no fewer tokens are reserved than the text has in the vocabulary of its model', async (t) => {
+test('at least as many tokens are reserved as the text has in its model’s vocabulary', async (t) => {
   const account = await stack.createAccount();
   const text = 'Съешь же ещё этих мягких французских булок';
   const tokens = encode(text);
-  const own = countTokens(text, 'r50k_base');
-  t.true(own > tokens.length);
-  const { answer } = await embed(account, 'unreported-other', [tokens]);
-  t.is(answer.usage.prompt_tokens, own);
+  const ownTokens = countTokens(text, 'r50k_base');
+  t.true(ownTokens > tokens.length);
+  const { body } = await embed(account, 'unreported-other', [tokens]);
+  t.is(body.usage.prompt_tokens, ownTokens);
 });
 
-test('a character that is cut between two inputs is U+FFFD in both', async (t) => {
+test('a character split between two inputs is U+FFFD in both', async (t) => {
   const account = await stack.createAccount();
   const tokens = encode('🦜');
   t.true(tokens.length > 1);
@@ -133,7 +136,7 @@ test('a character that is cut between two inputs is U+FFFD in both', async (t) =
   for (const text of textsSent('emb-cut')) t.regex(text, /^\ufffd+$/);
 });
 
-test('more token numbers than a body may hold of other values are read, and their text takes no more than a body', async (t) => {
+test('more token numbers are accepted than other values in a body, and their text is limited like a body', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const row = Array.from({ length: 8_000 }, () => encode(' cat')[0]!);
   const large = await embed(
@@ -142,8 +145,8 @@ test('more token numbers than a body may hold of other values are read, and thei
     Array.from({ length: 50 }, () => row),
   );
   t.is(large.status, 200);
-  t.is(large.answer.usage.prompt_tokens, 400_000);
-  // 128 spaces are one token, and 8192 of those a megabyte.
+  t.is(large.body.usage.prompt_tokens, 400_000);
+  // 128 spaces are one token, and 8192 of those tokens are a megabyte.
   const [spaces] = encode(' '.repeat(128));
   const inflating = Array.from({ length: 100 }, () => Array.from({ length: 8_192 }, () => spaces!));
   const response = await stack.post('/v1/embeddings', account.apiKey, {

@@ -7,11 +7,11 @@ import { createFileKey } from '../../shared/storage/file-name.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
 import { useStack, type StackOptions, type TestStack } from '../support/stack.ts';
 
-/** Links to files, which need no key: what one caller leaves unread is taken from nobody else. */
+/** Links to files, which need no key: unread downloads of one client do not affect others. */
 
 interface FileStack extends TestStack {
-  /** Keeps a file as a worker does. @returns its link */
-  readonly keep: (bytes: Buffer) => Promise<string>;
+  /** Stores a file as a worker does. @returns its link */
+  readonly store: (bytes: Buffer) => Promise<string>;
 }
 
 async function useFileStack(t: ExecutionContext, options: StackOptions): Promise<FileStack> {
@@ -19,20 +19,22 @@ async function useFileStack(t: ExecutionContext, options: StackOptions): Promise
   const objects = new ObjectStore(stack.config.s3);
   t.teardown(() => objects.close());
   await objects.prepareBucket();
-  const keep = async (bytes: Buffer): Promise<string> => {
+  const store = async (bytes: Buffer): Promise<string> => {
     const key = createFileKey('image/png');
     await objects.put(key, bytes, 'image/png');
     return `${stack.url}/${key}`;
   };
-  return { ...stack, keep };
+  return { ...stack, store };
 }
 
-/** Asks on a connection of its own, and resolves with the answer's beginning. Of its body nothing is read yet. */
+/**
+ * Requests a file over a new connection, and resolves with the start of the response. The body is not read yet.
+ */
 async function open(t: ExecutionContext, link: string, address: string): Promise<IncomingMessage> {
   const download = get(link, { agent: false, headers: { 'x-forwarded-for': address } });
   t.teardown(() => download.destroy());
   const [response] = (await once(download, 'response')) as [IncomingMessage];
-  // Those that are ended unread say so.
+  // Downloads that are ended unread emit an error.
   response.on('error', () => undefined);
   return response;
 }
@@ -40,17 +42,17 @@ async function open(t: ExecutionContext, link: string, address: string): Promise
 const read = async (t: ExecutionContext, link: string, address: string): Promise<Buffer> =>
   await buffer(await open(t, link, address));
 
-/** More than the sockets of both sides take. */
+/** More than the socket buffers of both sides hold. */
 const large = randomBytes(20_000_000);
 const [home, away] = ['192.0.2.1', '198.51.100.7'];
 
-test('downloads that nobody reads hold nothing of the object store, and are whole when they are read at last', async (t) => {
+test('unread downloads do not hold object store connections, and are complete when they are finally read', async (t) => {
   const stack = await useFileStack(t, {});
   const small = randomBytes(1_000);
-  const [largeLink, smallLink] = [await stack.keep(large), await stack.keep(small)];
+  const [largeLink, smallLink] = [await stack.store(large), await stack.store(small)];
   const downloads = await Promise.all(Array.from({ length: 60 }, () => open(t, largeLink, home)));
   t.deepEqual([...new Set(downloads.map(({ statusCode }) => statusCode))], [200]);
-  // Of the same address, and of another.
+  // From the same address, and from another.
   t.true((await read(t, smallLink, home)).equals(small));
   t.true((await read(t, smallLink, away)).equals(small));
   const health = (await (await fetch(`${stack.url}/v1/health`)).json()) as { checks: { s3: string } };
@@ -59,9 +61,9 @@ test('downloads that nobody reads hold nothing of the object store, and are whol
   t.true((await buffer(downloads[59]!)).equals(large));
 });
 
-test('an address that leaves its share of downloads unread waits for its own, and no other waits for it', async (t) => {
+test('an address with its share of unread downloads waits, and no other address does', async (t) => {
   const stack = await useFileStack(t, { api: { maxDownloads: 4 } });
-  const [largeLink, smallLink] = [await stack.keep(large), await stack.keep(Buffer.from('small'))];
+  const [largeLink, smallLink] = [await stack.store(large), await stack.store(Buffer.from('small'))];
   const unread = [await open(t, largeLink, home), await open(t, largeLink, home)];
   let isThirdRead = false;
   const third = read(t, smallLink, home).then((bytes) => {
@@ -74,20 +76,20 @@ test('an address that leaves its share of downloads unread waits for its own, an
   t.is(await third, 'small');
 });
 
-test('a download that nobody reads is cut, and one that waits for its place is served', async (t) => {
+test('a download that nobody reads is cut off, and a waiting one is then served', async (t) => {
   const stack = await useFileStack(t, { api: { maxDownloads: 2, maxStallMs: 500 } });
-  const [largeLink, smallLink] = [await stack.keep(large), await stack.keep(Buffer.from('small'))];
+  const [largeLink, smallLink] = [await stack.store(large), await stack.store(Buffer.from('small'))];
   const unread = await open(t, largeLink, home);
   t.is((await read(t, smallLink, home)).toString(), 'small');
   await t.throwsAsync(async () => void (await buffer(unread)));
 });
 
-test('a file of any length arrives whole, with its headers, and HEAD tells its length', async (t) => {
+test('a file of any length arrives complete with its headers, and HEAD returns its length', async (t) => {
   const stack = await useFileStack(t, {});
   const range = 512 * 1024;
   for (const length of [1, range - 1, range, range + 1, 3 * range]) {
     const bytes = large.subarray(0, length);
-    const link = await stack.keep(bytes);
+    const link = await stack.store(bytes);
     const response = await open(t, link, home);
     t.like(response.headers, {
       'content-type': 'image/png',
@@ -97,16 +99,16 @@ test('a file of any length arrives whole, with its headers, and HEAD tells its l
     });
     t.true((await buffer(response)).equals(bytes));
     const head = request(link, { method: 'HEAD', agent: false }).end();
-    const [told] = (await once(head, 'response')) as [IncomingMessage];
-    t.is(told.statusCode, 200);
-    t.is(told.headers['content-length'], String(length));
-    t.is((await buffer(told)).length, 0);
+    const [headResponse] = (await once(head, 'response')) as [IncomingMessage];
+    t.is(headResponse.statusCode, 200);
+    t.is(headResponse.headers['content-length'], String(length));
+    t.is((await buffer(headResponse)).length, 0);
   }
 });
 
-test('a file that is gone before its last range is an answer that breaks off', async (t) => {
+test('a file deleted before its last range was read is a response that breaks off', async (t) => {
   const stack = await useFileStack(t, {});
-  const link = await stack.keep(large);
+  const link = await stack.store(large);
   const download = await open(t, link, home);
   const objects = new ObjectStore(stack.config.s3);
   t.teardown(() => objects.close());

@@ -8,11 +8,13 @@ import type { Script } from '../support/scripted-vendor.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What a vendor generates and nobody sees is paid for, however a call ends that the caller had asked for. */
+/**
+ * Output that a vendor generates unseen is charged, however the call ends, if the caller had asked for it.
+ */
 
 const graceMs = 300;
 const timeoutMs = 1_500;
-/** Longer than a model takes between two words. */
+/** Longer than a model pauses between two tokens. */
 const silenceMs = 800;
 
 const catalogOf = (url: string): string => {
@@ -41,14 +43,14 @@ const addScript = useScriptedStack(test, catalogOf, (started) => {
   stack = started;
 });
 
-interface Scene {
+interface TestChat {
   readonly account: TestAccount;
   readonly body: object;
-  /** How often the vendor was asked. */
+  /** The number of vendor calls. */
   readonly calls: () => number;
 }
 
-async function setScene(model: string, script: Script, more: object = {}): Promise<Scene> {
+async function prepareChat(model: string, script: Script, more: object = {}): Promise<TestChat> {
   let calls = 0;
   const messages = addScript((...args) => {
     calls += 1;
@@ -62,11 +64,13 @@ async function setScene(model: string, script: Script, more: object = {}): Promi
   };
 }
 
-/** The row of the account's only request, once it is settled; its cost is what the account lost. */
-async function settle(t: ExecutionContext, { account }: Scene): Promise<RequestLogDocument> {
+/**
+ * Returns the log row of the account's only request once it is settled. Its cost is what the account lost.
+ */
+async function waitForSettledRow(t: ExecutionContext, { account }: TestChat): Promise<RequestLogDocument> {
   await waitForNoReservation(stack, account.id);
   const rows = stack.mongo.db.collection<RequestLogDocument>('request_logs');
-  const row = await waitFor('the row', () => rows.findOne({ accountId: account.id }));
+  const row = await waitFor('the log row', () => rows.findOne({ accountId: account.id }));
   t.is(await readLoss(stack, account.id, '1000'), row.costNano);
   return row;
 }
@@ -74,15 +78,15 @@ async function settle(t: ExecutionContext, { account }: Scene): Promise<RequestL
 const chunk = (delta: object): string =>
   JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] });
 
-function isWithin(t: ExecutionContext, tokens: number, least: number, most: number): void {
-  t.true(tokens >= least && tokens <= most, `${tokens} of ${least} to ${most}`);
+function assertWithin(t: ExecutionContext, tokens: number, min: number, max: number): void {
+  t.true(tokens >= min && tokens <= max, `${tokens} is not between ${min} and ${max}`);
 }
 
-const left = { success: false, errorCode: 'job_cancelled', counted: true };
-const tooLong = { success: false, errorCode: 'upstream_timeout', counted: true };
+const disconnectedRow = { success: false, errorCode: 'job_cancelled', counted: true };
+const timedOutRow = { success: false, errorCode: 'upstream_timeout', counted: true };
 
-test('a report does not hold what is thought in silence after it', async (t) => {
-  const scene = await setScene('gem', async function* (_body, _path, call) {
+test('reported usage does not limit the charge for later reasoning that was not streamed', async (t) => {
+  const chat = await prepareChat('gem', async function* (_body, _path, call) {
     yield JSON.stringify({
       candidates: [
         { index: 0, content: { role: 'model', parts: [{ text: 'Let me think', thought: true }] } },
@@ -92,20 +96,20 @@ test('a report does not hold what is thought in silence after it', async (t) => 
     await call.cut;
   });
   const startedAtMs = performance.now();
-  const caller = startChat(stack, scene.account.apiKey, scene.body);
+  const caller = startChat(stack, chat.account.apiKey, chat.body);
   await caller.readUntil('Let me');
   await delay(silenceMs);
   caller.leave();
-  const row = await settle(t, scene);
-  const most = 2_000 + performance.now() - startedAtMs;
-  t.like(row, { ...left, promptTokens: 20 });
-  isWithin(t, row.completionTokens, 2_000 + silenceMs + graceMs - 50, most);
+  const row = await waitForSettledRow(t, chat);
+  const maxTokens = 2_000 + performance.now() - startedAtMs;
+  t.like(row, { ...disconnectedRow, promptTokens: 20 });
+  assertWithin(t, row.completionTokens, 2_000 + silenceMs + graceMs - 50, maxTokens);
 });
 
-test('a vendor that is sent no n makes one answer, and one is reserved and paid for', async (t) => {
+test('if a vendor is not sent n, one choice is reserved and charged', async (t) => {
   let sent: object = {};
   const more = { n: 8, max_tokens: 10_000 };
-  const scene = await setScene(
+  const chat = await prepareChat(
     'single',
     async function* (body, _path, call) {
       sent = body;
@@ -115,27 +119,27 @@ test('a vendor that is sent no n makes one answer, and one is reserved and paid 
     more,
   );
   const startedAtMs = performance.now();
-  const caller = startChat(stack, scene.account.apiKey, scene.body);
+  const caller = startChat(stack, chat.account.apiKey, chat.body);
   await caller.readUntil('Hm');
   await delay(silenceMs);
   caller.leave();
-  const row = await settle(t, scene);
+  const row = await waitForSettledRow(t, chat);
   t.false('n' in sent);
   t.like(sent, { max_tokens: 10_000 });
-  t.like(row, left);
-  isWithin(t, row.completionTokens, silenceMs + graceMs - 50, performance.now() - startedAtMs);
+  t.like(row, disconnectedRow);
+  assertWithin(t, row.completionTokens, silenceMs + graceMs - 50, performance.now() - startedAtMs);
 });
 
-test('a second call of one answer is paid for beside the first, whose usage is known', async (t) => {
-  let askAgain = (): void => undefined;
-  const askedAgain = new Promise<void>((resolve) => {
-    askAgain = resolve;
+test('a second vendor call for one response is charged in addition to the first, whose usage is known', async (t) => {
+  let signalSecondCall = (): void => undefined;
+  const secondCall = new Promise<void>((resolve) => {
+    signalSecondCall = resolve;
   });
-  const scene = await setScene(
+  const chat = await prepareChat(
     'claude',
     async function* (_body, _path, call) {
-      if (scene.calls() === 2) {
-        askAgain();
+      if (chat.calls() === 2) {
+        signalSecondCall();
         await call.cut;
         return;
       }
@@ -147,21 +151,21 @@ test('a second call of one answer is paid for beside the first, whose usage is k
     },
     { web_search: true },
   );
-  const caller = startChat(stack, scene.account.apiKey, scene.body);
-  await askedAgain;
+  const caller = startChat(stack, chat.account.apiKey, chat.body);
+  await secondCall;
   caller.leave();
-  const row = await settle(t, scene);
-  t.like(row, left);
-  t.is(scene.calls(), 2);
+  const row = await waitForSettledRow(t, chat);
+  t.like(row, disconnectedRow);
+  t.is(chat.calls(), 2);
   // Each of the two calls reads the prompt and what a search may have found.
-  isWithin(t, row.promptTokens, 32_000, 32_100);
-  isWithin(t, row.completionTokens, 700 + graceMs - 50, 20_000);
+  assertWithin(t, row.promptTokens, 32_000, 32_100);
+  assertWithin(t, row.completionTokens, 700 + graceMs - 50, 20_000);
 });
 
-for (const leaves of [false, true]) {
-  const what = leaves ? 'is read on for its usage until' : 'lasts until';
-  test(`a stream that ${what} our own time is over is charged as one that is left`, async (t) => {
-    const scene = await setScene('thinker', async function* (_body, _path, call) {
+for (const disconnects of [false, true]) {
+  const state = disconnects ? 'is being read for its usage' : 'is still running';
+  test(`a stream that ${state} when our timeout expires is charged like a disconnected one`, async (t) => {
+    const chat = await prepareChat('thinker', async function* (_body, _path, call) {
       yield chunk({ role: 'assistant', content: '' });
       await delay(silenceMs);
       const cut = new AbortController();
@@ -171,19 +175,19 @@ for (const leaves of [false, true]) {
         await delay(20);
       }
     });
-    const caller = startChat(stack, scene.account.apiKey, scene.body);
+    const caller = startChat(stack, chat.account.apiKey, chat.body);
     await caller.readUntil('0 ');
-    if (leaves) caller.leave();
+    if (disconnects) caller.leave();
     else t.regex(await caller.rest(), /upstream_timeout/);
-    const row = await settle(t, scene);
-    t.like(row, leaves ? left : tooLong);
-    t.is(scene.calls(), 1);
-    isWithin(t, row.completionTokens, silenceMs, 2 * timeoutMs);
+    const row = await waitForSettledRow(t, chat);
+    t.like(row, disconnects ? disconnectedRow : timedOutRow);
+    t.is(chat.calls(), 1);
+    assertWithin(t, row.completionTokens, silenceMs, 2 * timeoutMs);
   });
 }
 
-/** Begins, and then thinks, as a vendor might that keeps the connection alive, until it is cut. */
-const think: Script = async function* (_body, _path, call) {
+/** Starts, and then reasons until it is aborted, like a vendor that keeps the connection alive. */
+const reason: Script = async function* (_body, _path, call) {
   yield chunk({ role: 'assistant', content: '' });
   await call.cut;
 };
@@ -193,45 +197,47 @@ for (const [model, calls] of [
   ['unbounded', 1],
   ['thinker', 2],
 ] as const) {
-  const what =
-    calls === 1 ? 'bounds no thought: it is paid for, and' : 'bounds all: who takes all our time hangs, and';
-  test(`max_tokens on the route of ${model} ${what} ${calls} calls are made`, async (t) => {
+  const effect =
+    calls === 1
+      ? 'does not limit reasoning, so a timeout is charged'
+      : 'limits everything, so a timeout counts as hanging';
+  test(`max_tokens on the route of ${model} ${effect} (calls: ${calls})`, async (t) => {
     let arrivedAtMs = 0;
     const script: Script = (...args) => {
       arrivedAtMs = performance.now();
-      return think(...args);
+      return reason(...args);
     };
-    const scene = await setScene(model, script, { max_tokens: 8 });
+    const chat = await prepareChat(model, script, { max_tokens: 8 });
     const startedAtMs = performance.now();
-    const caller = startChat(stack, scene.account.apiKey, scene.body);
+    const caller = startChat(stack, chat.account.apiKey, chat.body);
     await t.notThrowsAsync(caller.rest());
-    const row = await settle(t, scene);
-    t.is(scene.calls(), calls);
+    const row = await waitForSettledRow(t, chat);
+    t.is(chat.calls(), calls);
     if (calls > 1) t.like(row, { success: false, costNano: 0n });
     else {
-      t.like(row, tooLong);
-      // The time of a call begins before it is connected, and what may be generated when it is sent.
-      isWithin(t, row.completionTokens, timeoutMs - (arrivedAtMs - startedAtMs), 2 * timeoutMs);
+      t.like(row, timedOutRow);
+      // The time of a call starts before it is connected, and the time for generation when it is sent.
+      assertWithin(t, row.completionTokens, timeoutMs - (arrivedAtMs - startedAtMs), 2 * timeoutMs);
     }
   });
 }
 
-/** Comes to nothing. */
+/** Never responds. */
 const hang: Script = async (_body, _path, call) => {
   await call.cut;
   return {};
 };
 
 for (const [what, more] of [
-  ['a whole answer', { stream: false }],
-  ['a stream that does not begin', {}],
+  ['a non-streamed response', { stream: false }],
+  ['a stream that does not start', {}],
 ] as const) {
-  test(`a vendor that takes all our time for ${what} hangs: it is asked again, and nothing is charged`, async (t) => {
-    const scene = await setScene('thinker', hang, more);
-    const answer = await stack.post('/v1/chat/completions', scene.account.apiKey, scene.body);
-    t.is(answer.status, 504);
-    const row = await settle(t, scene);
+  test(`a vendor that uses all our time for ${what} counts as hanging: the request is retried and free`, async (t) => {
+    const chat = await prepareChat('thinker', hang, more);
+    const response = await stack.post('/v1/chat/completions', chat.account.apiKey, chat.body);
+    t.is(response.status, 504);
+    const row = await waitForSettledRow(t, chat);
     t.like(row, { success: false, errorCode: 'upstream_timeout', costNano: 0n });
-    t.is(scene.calls(), 2);
+    t.is(chat.calls(), 2);
   });
 }
