@@ -136,11 +136,11 @@ test('one account’s large calls delay another’s single input by at most one 
   const vendorHold = rig.vendor.hold('emb');
   const bulk = Promise.all(['a', 'b', 'c'].map((name) => embed(rig, heavy, textsOf(name, 2_048))));
   await waitForInputsInLine(rig.stack, 3 * 2_048 - 512);
-  vendorHold.letGo(1);
+  vendorHold.release(1);
   await waitForInputsInLine(rig.stack, 3 * 2_048 - 2 * 512);
   const single = embed(rig, light, 'a single input');
   await waitForInputsInLine(rig.stack, 3 * 2_048 - 2 * 512 + 1);
-  vendorHold.letGo(2);
+  vendorHold.release(2);
   t.is((await single).status, 200);
   const entry = rig.vendor.requests.entries.findIndex((one) => inputsOf(one).includes('a single input'));
   t.is(entry, 2, 'the first call after the one in flight when the input arrived');

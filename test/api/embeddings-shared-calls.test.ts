@@ -146,7 +146,7 @@ test.serial(
     const vendorHold = vendor.hold('emb-last');
     const inputs = textsOf('cat', 200);
     const caller = embedAndDisconnect(ann, 'last', inputs);
-    vendorHold.letGo(3);
+    vendorHold.release(3);
     await waitFor('the last call', () => callsOf('emb-last').length === 4 && vendorHold.waiting === 1);
     await caller.disconnect();
     vendorHold.end();
@@ -367,7 +367,7 @@ test.serial(
       await waitForInputsInLine(stack, 61);
       const good = embed(bob, 'mixed', `good ${round}`);
       await waitForInputsInLine(stack, 62);
-      vendorHold.letGo(1);
+      vendorHold.release(1);
       await waitFor('the poison input to be sent', () => callsWith(name, `poison ${round}`).length === 1);
       await bad.disconnect();
       await waitForInputsInLine(stack, round === 1 ? 0 : 1);
@@ -409,7 +409,7 @@ test.serial(
       const single = embed(one, 'turns', `single ${i}`);
       await waitForInputsInLine(stack, 299 - 3 * i);
       // The two in flight, and the next two.
-      vendorHold.letGo(4);
+      vendorHold.release(4);
       t.is((await single).status, 200);
       await waitFor('the next calls', () => vendorHold.waiting === 2);
       const position = callsOf('emb-turns').findIndex((call) => inputsOf(call).includes(`single ${i}`));

@@ -5,10 +5,10 @@ import type { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { maxKeptBytesPerAccount, maxKeptBytesUnderWay } from '../../shared/billing/kept-bytes.ts';
+import { maxStoredBytesPerAccount, maxStoredBytesInFlight } from '../../shared/billing/stored-bytes.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { createJob, waitForJob } from '../support/jobs.ts';
-import { pretendKept, readKeptBytes } from '../support/kept-answers.ts';
+import { pretendStored, readStoredBytes } from '../support/kept-answers.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { useRaw, type RawCaller } from '../support/raw-caller.ts';
@@ -87,7 +87,7 @@ async function send(
 }
 
 const readStoredLength = ({ id }: TestAccount, requestId: string, of = stack): Promise<number> =>
-  of.redis.strlen(redisKeys.keptFrames(id, requestId));
+  of.redis.strlen(redisKeys.storedFrames(id, requestId));
 
 async function waitUntilMoved(account: TestAccount, requestId: string, of = stack): Promise<void> {
   await waitFor(
@@ -139,7 +139,7 @@ test('a finished stream moves to the object store, and is replayed from there by
     t.is(headers.get('idempotent-replayed'), 'true');
     t.true(text === first.text);
   }
-  const storedBytes = await readKeptBytes(stack.redis, account.id);
+  const storedBytes = await readStoredBytes(stack.redis, account.id);
   t.true(storedBytes['sum']! < 100);
 });
 
@@ -149,8 +149,8 @@ test('a short stream stays in Redis, unless its account already has a lot there'
   const first = await send(account, chatOf(1, true), key);
   const storedBytes = await readStoredLength(account, first.requestId);
   t.true(storedBytes > eventBytes);
-  t.is((await readKeptBytes(stack.redis, account.id))['sum'], storedBytes);
-  await pretendKept(stack.redis, account.id, maxKeptBytesPerAccount - 1_000_000);
+  t.is((await readStoredBytes(stack.redis, account.id))['sum'], storedBytes);
+  await pretendStored(stack.redis, account.id, maxStoredBytesPerAccount - 1_000_000);
   const second = await send(account, chatOf(1, true), later);
   await waitUntilMoved(account, second.requestId);
   t.is((await send(account, chatOf(1, true), later)).text, second.text);
@@ -170,14 +170,14 @@ test('while the object store is down, streams and other responses stay in Redis,
     t.is(again.headers.get('idempotent-replayed'), 'true');
     t.true(again.text === first.text);
   }
-  t.true((await readKeptBytes(ownStack.redis, account.id))['sum']! > 40 * eventBytes);
+  t.true((await readStoredBytes(ownStack.redis, account.id))['sum']! > 40 * eventBytes);
 });
 
 test('an account that stores too much in Redis is asked to wait or omit the header, and can still replay its stored responses', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
   const key = createKey();
   const stored = await send(account, chatOf(1), key);
-  await pretendKept(stack.redis, account.id, maxKeptBytesPerAccount + 1);
+  await pretendStored(stack.redis, account.id, maxStoredBytesPerAccount + 1);
   const rejected = await send(account, chatOf(1), createKey());
   t.is(rejected.status, 429);
   t.truthy(rejected.headers.get('retry-after'));
@@ -188,10 +188,10 @@ test('an account that stores too much in Redis is asked to wait or omit the head
   t.is((await send(account, chatOf(1), {})).status, 200, 'without the header');
   t.is((await send(account, chatOf(1), key)).text, stored.text, 'a replay');
   t.is((await send(other, chatOf(1), createKey())).status, 200);
-  await pretendKept(stack.redis, account.id, maxKeptBytesPerAccount + 1, -20);
+  await pretendStored(stack.redis, account.id, maxStoredBytesPerAccount + 1, -20);
   await stack.redis.hdel(
-    redisKeys.keptBytes(account.id),
-    ...Object.keys(await readKeptBytes(stack.redis, account.id)).filter(
+    redisKeys.storedBytes(account.id),
+    ...Object.keys(await readStoredBytes(stack.redis, account.id)).filter(
       (field) => field !== 'sum' && Number(field) > Date.now() / 1_000,
     ),
   );
@@ -204,9 +204,9 @@ test('stored responses of finished jobs, however many, do not block requests wit
   const { redis } = stack;
   const job = await createJob(stack, account, chats, chatOf(0), createKey());
   await waitForJob(stack, account, job.id);
-  t.deepEqual(await readKeptBytes(redis, account.id), {});
-  t.true((await readKeptBytes(redis, account.id, 'jobKeptBytes'))['sum']! > 0);
-  await pretendKept(redis, account.id, maxKeptBytesUnderWay, 600, 'jobKeptBytes');
+  t.deepEqual(await readStoredBytes(redis, account.id), {});
+  t.true((await readStoredBytes(redis, account.id, 'jobStoredBytes'))['sum']! > 0);
+  await pretendStored(redis, account.id, maxStoredBytesInFlight, 600, 'jobStoredBytes');
   t.is((await send(account, chatOf(1), createKey())).status, 200);
   // Beyond the limit, a further job stores only the location of its response in Redis.
   const more = await createJob(stack, account, chats, chatOf(0));
@@ -226,7 +226,7 @@ test('a stream ends when its account stores too much in Redis, and its output so
   const response = await ownStack.post(chats, account.apiKey, { ...chatOf(1, true), messages }, createKey());
   const reader = response.body!.getReader();
   const chunks = [Buffer.from((await reader.read()).value ?? [])];
-  await pretendKept(ownStack.redis, account.id, maxKeptBytesUnderWay);
+  await pretendStored(ownStack.redis, account.id, maxStoredBytesInFlight);
   for (let next = await reader.read(); !next.done; next = await reader.read())
     chunks.push(Buffer.from(next.value));
   const { events } = parseSse(Buffer.concat(chunks).toString());
