@@ -415,7 +415,9 @@ test('a stored response and its key expire after a day, and no sooner', async (t
   const [claim] = await findKeys(stack.redis, `mg:*:claim:${account.id}:*`);
   const claimTtl = await stack.redis.ttl(claim!);
   t.true(claimTtl > day - 60 && claimTtl <= day, String(claimTtl));
-  const ttl = await stack.redis.ttl(redisKeys.storedFrames(account.id, response.headers.get('x-request-id')!));
+  const ttl = await stack.redis.ttl(
+    redisKeys.storedFrames(account.id, response.headers.get('x-request-id')!),
+  );
   t.true(ttl >= claimTtl && ttl <= day + 7_200, String(ttl));
 });
 
