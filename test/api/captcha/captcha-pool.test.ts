@@ -87,20 +87,16 @@ test('when the queue is full, a network with no waiting caller evicts the newest
   const [first, second, third] = [pool.take('192.0.2.2'), pool.take(site), pool.take(site)];
   const newest = t.throwsAsync(pool.take(site), { code: 'queue_full' });
   await t.throwsAsync(
-    pool.take('a network with a waiting caller evicts nobody'),
+    pool.take('192.0.2.2'),
     { code: 'queue_full' },
-    'one that has a place takes no other',
+    'a network with a waiting caller evicts nobody',
   );
   const others = [pool.take('192.0.2.3')];
   await newest;
   const evicted = t.throwsAsync(third, { code: 'queue_full' });
   others.push(pool.take('192.0.2.4'));
   await evicted;
-  await t.throwsAsync(
-    pool.take('every network has one waiting caller'),
-    { code: 'queue_full' },
-    'each has one',
-  );
+  await t.throwsAsync(pool.take('192.0.2.5'), { code: 'queue_full' }, 'every network has one waiting caller');
   for (let i = 0; i < 4; i++) await finish();
   t.deepEqual(await Promise.all([first, second, ...others].map(numberOf)), [0, 1, 2, 3]);
   const closed = pool.close();

@@ -31,7 +31,7 @@ test('when others hold nearly all connections, the largest network is evicted wh
   t.true(before >= 60);
   for (let i = 0; i < 8; i += 1) t.truthy(open('newcomer'), `${i}`);
   t.true(limit.size <= 64);
-  t.true(closed.includes('the largest'), 'the largest');
+  t.true(closed.includes('a'), 'the largest');
   t.false(closed.includes('f'), 'the smallest');
 });
 
