@@ -12,7 +12,7 @@ import type { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
 
-/** Answers under Idempotency-Keys, written as a worker writes them. */
+/** Stored responses for Idempotency-Keys, written as a worker writes them. */
 
 export const createRequest = (accountId: string = randomUUID()): HeldRequest => ({
   requestId: randomUUID(),
@@ -29,7 +29,7 @@ export function makeFrame(
   return encodeFrame({ requestId, attempt, sequence, kind, tokens: 0, payload: Buffer.from(payload) });
 }
 
-/** A whole stream: `accepted`, a delta for each payload, and a result. @returns how many bytes are kept of it */
+/** A complete stream: `accepted`, a delta per payload, and a result. @returns the number of stored bytes */
 export async function keepStream(
   frames: KeptFramesStore,
   request: HeldRequest,
@@ -43,10 +43,10 @@ export async function keepStream(
   return (await frames.append(request, 'result', last))!.bytes;
 }
 
-/** Which answers are counted together. */
+/** The counter that a response counts towards. */
 type KeptCounter = 'keptBytes' | 'jobKeptBytes';
 
-/** What Redis has counted for an account, by the end of the ten minutes in which it expires, and in sum. */
+/** Redis's byte counts for an account: one per ten-minute expiry slot, and the sum. */
 export async function readKeptBytes(
   redis: RedisClient,
   accountId: string,
@@ -60,7 +60,7 @@ export async function readKeptBytes(
   );
 }
 
-/** Makes an account look as if it had kept so much, for the next ten minutes or the last. */
+/** Makes an account appear to have this many bytes stored, expiring in `inMinutes`. */
 export async function pretendKept(
   redis: RedisClient,
   accountId: string,
@@ -74,14 +74,14 @@ export async function pretendKept(
 
 export interface TestObjects {
   readonly objects: ObjectStore;
-  /** By which another client reaches it. */
+  /** For another client of the same server. */
   readonly config: Config['s3'];
-  /** Takes the server away; on a new start it has what it had. */
+  /** Stops the server; after `start` it has the same data. */
   readonly stop: () => Promise<void>;
   readonly start: () => Promise<void>;
 }
 
-/** An S3 server of the test's own, with a bucket. */
+/** A dedicated S3 server with a bucket. */
 export async function useObjects(t: ExecutionContext): Promise<TestObjects> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   const credentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' };

@@ -4,7 +4,9 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { ImageEditRequest, imageFields } from '../../../shared/contract/image-request.ts';
 import { tinyPng } from '../../../shared/contract/image-stream.ts';
 
-/** A form means the same as the equivalent JSON request, whatever its part order and chunking; bad forms are refused. */
+/**
+ * A form means the same as the equivalent JSON request, whatever its part order and chunking; bad forms are refused.
+ */
 
 const boundary = 'a-boundary';
 const contract = { schema: ImageEditRequest, files: imageFields };

@@ -37,7 +37,9 @@ interface CodeRequest {
   readonly purpose: 'login' | 'signup';
 }
 
-/** The Redis commands of a request, each with its number of arguments. Periodic commands of the process are left out. */
+/**
+ * The Redis commands of a request, each with its number of arguments. Periodic commands of the process are left out.
+ */
 const describeCommands = (commands: readonly WatchedCommand[]): string[] =>
   commands
     .filter(({ args }) => args.includes('{web}') || args.includes(':mail:'))
