@@ -61,7 +61,7 @@ test('a master that is killed under load, or replaced as planned, costs errors f
     await waitFor('every account to be served after planned failovers', async () => {
       return (await callChat(stack.url, account, 'chat', 'hello')).outcome === 'ok';
     });
-  t.deepEqual(load.faults, []);
+  t.deepEqual(load.problems, []);
   t.deepEqual(
     [...load.outcomes.keys()].filter((outcome) => !outagesOnly.has(outcome)),
     [],

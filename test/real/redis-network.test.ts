@@ -59,6 +59,6 @@ test('when every connection to Redis falls silent, which nothing tells of, all k
   await waitFor('callers to be answered as before', () => load.receipts.length >= wanted);
   await load.stop();
   t.deepEqual([...load.outcomes.keys()], ['200']);
-  t.deepEqual(load.faults, []);
+  t.deepEqual(load.problems, []);
   t.deepEqual(await checkBooks(stack, accounts, load.receipts), []);
 });
