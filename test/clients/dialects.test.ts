@@ -61,7 +61,7 @@ async function createClient(): Promise<{ client: OpenAI; id: string }> {
   return { client: new OpenAI({ apiKey, baseURL: `${stack.url}/v1`, maxRetries: 0 }), id };
 }
 
-const picture = `data:image/png;base64,${makePng(8, 8, [200, 10, 10]).toString('base64')}`;
+const image = `data:image/png;base64,${makePng(8, 8, [200, 10, 10]).toString('base64')}`;
 const parameters = {
   type: 'object',
   properties: { city: { type: 'string' }, days: { type: 'integer' } },
@@ -75,7 +75,7 @@ const messages: OpenAI.ChatCompletionMessageParam[] = [
     role: 'user',
     content: [
       { type: 'text', text: 'What is the weather where this was taken?' },
-      { type: 'image_url', image_url: { url: picture } },
+      { type: 'image_url', image_url: { url: image } },
     ],
   },
 ];
@@ -316,7 +316,7 @@ test('a PDF is sent to every vendor that reads PDFs', async (t) => {
 
 test('an invalid image is refused before it reaches a vendor that takes image bytes', async (t) => {
   const { client } = await createClient();
-  const broken = `data:image/png;base64,${Buffer.from('\x89PNG\r\n\x1a\nnot a picture', 'latin1').toString('base64')}`;
+  const broken = `data:image/png;base64,${Buffer.from('\x89PNG\r\n\x1a\nnot a image', 'latin1').toString('base64')}`;
   for (const id of [models['anthropic by budget'], models['gemini by level']]) {
     const error = await t.throwsAsync(
       client.chat.completions.create({

@@ -82,8 +82,12 @@ const givenUp = /^The work failed repeatedly/;
 function findProblems(job: JobRecord): string[] {
   const problems: string[] = [];
   const { id, status, error, transitions } = job;
-  const ends = transitions.filter(isOver);
-  if (ends.length !== 1 || ends[0] !== transitions.at(-1) || ends[0]?.status !== status)
+  const finalTransitions = transitions.filter(isOver);
+  if (
+    finalTransitions.length !== 1 ||
+    finalTransitions[0] !== transitions.at(-1) ||
+    finalTransitions[0]?.status !== status
+  )
     problems.push(`${id} is ${status} after ${transitions.map((one) => one.status).join(', ')}`);
   if (status === 'failed' && !givenUp.test(error?.message ?? ''))
     problems.push(`${id}, ${job.model}, failed: ${error?.code} ${error?.message}`);

@@ -9,46 +9,46 @@ const site = '192.0.2.1';
 
 /** Draws on command; each captcha has its number as its image. */
 function createManualDrawer() {
-  const begun: ((error?: Error) => void)[] = [];
+  const started: ((error?: Error) => void)[] = [];
   let count = 0;
   const draw = (): Promise<DrawnCaptcha> =>
     new Promise((resolve, reject) => {
-      begun.push((error) => {
+      started.push((error) => {
         if (error !== undefined) reject(error);
         else resolve({ image: Buffer.from(String(count++)), promptImage: Buffer.alloc(0), icons: [] });
       });
     });
   const finish = async (error?: Error): Promise<void> => {
-    begun.shift()!(error);
+    started.shift()!(error);
     await turn();
   };
-  return { draw, begun, finish };
+  return { draw, started, finish };
 }
 
 const numberOf = async (captcha: Promise<DrawnCaptcha>): Promise<number> => Number((await captcha).image);
 
 test('nothing is drawn before the first captcha is requested', async (t) => {
-  const { draw, begun } = createManualDrawer();
+  const { draw, started } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 2 });
   await turn();
-  t.is(begun.length, 0);
+  t.is(started.length, 0);
   await pool.close();
 });
 
 test('each captcha is handed out once, in request order within a network, and one is drawn at a time', async (t) => {
-  const { draw, begun, finish } = createManualDrawer();
+  const { draw, started, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 2 });
   const taken = [pool.take(site), pool.take(site), pool.take(site)];
   for (let i = 0; i < 3; i++) {
-    t.is(begun.length, 1);
+    t.is(started.length, 1);
     await finish();
   }
   t.deepEqual(await Promise.all(taken.map(numberOf)), [0, 1, 2]);
   await finish();
   await finish();
-  t.is(begun.length, 0, 'two are ready');
+  t.is(started.length, 0, 'two are ready');
   t.deepEqual([await numberOf(pool.take(site)), await numberOf(pool.take(site))], [3, 4]);
-  t.is(begun.length, 1, 'a replacement is drawn for each one taken');
+  t.is(started.length, 1, 'a replacement is drawn for each one taken');
   const closed = pool.close();
   await finish();
   await closed;
@@ -107,30 +107,30 @@ test('when the queue is full, a network with no waiting caller evicts the newest
 test('a caller that disconnects frees its queue slot', async (t) => {
   const { draw, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 2 });
-  const [leaving, gone] = [new AbortController(), new Error('gone')];
-  const left = t.throwsAsync(pool.take(site, leaving.signal), { is: gone });
-  const kept = pool.take(site);
-  leaving.abort(gone);
-  await left;
-  await t.throwsAsync(pool.take(site, leaving.signal), { is: gone });
+  const [caller, disconnected] = [new AbortController(), new Error('gone')];
+  const cancelled = t.throwsAsync(pool.take(site, caller.signal), { is: disconnected });
+  const waiting = pool.take(site);
+  caller.abort(disconnected);
+  await cancelled;
+  await t.throwsAsync(pool.take(site, caller.signal), { is: disconnected });
   const next = pool.take('192.0.2.2');
   await finish();
   await finish();
-  t.deepEqual(await Promise.all([kept, next].map(numberOf)), [0, 1]);
+  t.deepEqual(await Promise.all([waiting, next].map(numberOf)), [0, 1]);
   const closed = pool.close();
   await finish();
   await closed;
 });
 
 test('a drawing failure fails all waiting callers, and the next caller triggers a new drawing', async (t) => {
-  const { draw, begun, finish } = createManualDrawer();
+  const { draw, started, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1 });
   const waiting = [pool.take(site), pool.take(site)].map((taken) =>
     t.throwsAsync(taken, { message: 'no paint' }),
   );
   await finish(new Error('no paint'));
   await Promise.all(waiting);
-  t.is(begun.length, 0);
+  t.is(started.length, 0);
   const next = pool.take(site);
   await finish();
   t.is(await numberOf(next), 0);
@@ -140,7 +140,7 @@ test('a drawing failure fails all waiting callers, and the next caller triggers 
 });
 
 test('closing refuses callers, and resolves once no drawing is running', async (t) => {
-  const { draw, begun, finish } = createManualDrawer();
+  const { draw, started, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log });
   const waiting = t.throwsAsync(pool.take(site), { code: 'service_unavailable' });
   let isClosed = false;
@@ -152,6 +152,6 @@ test('closing refuses callers, and resolves once no drawing is running', async (
   t.false(isClosed);
   await finish();
   await closed;
-  t.is(begun.length, 0);
+  t.is(started.length, 0);
   await t.throwsAsync(pool.take(site), { code: 'service_unavailable' });
 });

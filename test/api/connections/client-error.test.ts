@@ -74,9 +74,9 @@ test('a response that has started is cut off when its request turns out to be ma
   const { url } = await startServer(t, (_request, response) => response.write('the beginning'));
   const caller = await openRaw(url);
   caller.socket.write('POST / HTTP/1.1\r\nhost: gateway\r\ntransfer-encoding: chunked\r\n\r\n');
-  const begun = await caller.until('the beginning\r\n');
+  const partial = await caller.until('the beginning\r\n');
   caller.socket.write('no chunk\r\n');
-  t.is(await caller.closed, begun);
+  t.is(await caller.closed, partial);
 });
 
 test('a truncated body is a 400 if the caller is still listening', async (t) => {

@@ -7,16 +7,16 @@ import { ConnectionLimit, type ConnectionLimitOptions } from '../../../api/conne
 function createRig(options: ConnectionLimitOptions) {
   const limit = new ConnectionLimit(options);
   const closed: string[] = [];
-  const gone = new Set<Connection>();
+  const destroyed = new Set<Connection>();
   const open = (network: string): Connection | null => {
     const destroy = (): void => {
       closed.push(network);
-      gone.add(connection);
+      destroyed.add(connection);
     };
     const connection = createConnection({ destroy } as unknown as Socket, network);
     return limit.open(connection) ? connection : null;
   };
-  return { limit, closed, gone, open };
+  return { limit, closed, destroyed, open };
 }
 
 test('when others hold nearly all connections, the largest network is evicted while it is no smaller than the newcomer', (t) => {
@@ -56,7 +56,7 @@ test('each of many small networks keeps its connections', (t) => {
 });
 
 test('under random operations, the evicted connection belongs to the largest network with an idle connection', (t) => {
-  const { limit, closed, gone, open } = createRig({ max: 40, maxPerNetwork: 12 });
+  const { limit, closed, destroyed, open } = createRig({ max: 40, maxPerNetwork: 12 });
   const opened: Connection[] = [];
   // A fixed seed, so that each run is the same.
   let seed = 1;
@@ -89,7 +89,7 @@ test('under random operations, the evicted connection belongs to the largest net
       if (victim !== undefined) {
         const isOwn = victim === network;
         t.true(isOwn ? ownSize >= 12 || largest <= ownSize + 1 : sizeOf(victim) === largest, `step ${step}`);
-        const at = opened.findIndex((each) => gone.has(each));
+        const at = opened.findIndex((each) => destroyed.has(each));
         opened.splice(at, 1);
       }
       if (added !== null) opened.push(added);

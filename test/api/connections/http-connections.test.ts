@@ -129,13 +129,13 @@ test('an idle keep-alive connection retains nothing of its last request', async 
   const { url, held } = await start(t);
   const caller = await useRaw(t, url);
   caller.socket.write(get('/1'));
-  const answer = async (): Promise<WeakRef<IncomingMessage>> => {
+  const respond = async (): Promise<WeakRef<IncomingMessage>> => {
     const { request, response } = await waitForHeld(held, 1);
     response.end('answer');
     held.length = 0;
     return new WeakRef(request);
   };
-  const last = await answer();
+  const last = await respond();
   await caller.until('answer');
   await waitFor('the request to be collected', () => {
     collectGarbage();

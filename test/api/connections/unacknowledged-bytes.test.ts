@@ -62,16 +62,16 @@ test('only the rows of the given callers count in a large table, and the event l
   const ipv4 = socketOf('127.0.0.1', 0xc001);
   const ipv6 = socketOf('2001:db8::1', 0xc002);
   const ofBoth = socketOf('::ffff:127.0.0.2', 0xc003);
-  const gone = { localPort: 8080 } as Socket;
+  const closed = { localPort: 8080 } as Socket;
   let turns = 0;
   let timer = setImmediate(function count() {
     turns += 1;
     timer = setImmediate(count);
   });
-  const found = await readUnacknowledgedBytes([ipv4, ipv6, ofBoth, gone, socketOf('127.0.0.9', 1)], tables);
+  const found = await readUnacknowledgedBytes([ipv4, ipv6, ofBoth, closed, socketOf('127.0.0.9', 1)], tables);
   clearImmediate(timer);
   t.deepEqual(
-    [ipv4, ipv6, ofBoth, gone].map((socket) => found.get(socket)),
+    [ipv4, ipv6, ofBoth, closed].map((socket) => found.get(socket)),
     [10, 11, 12, undefined],
   );
   t.is(found.size, 3);

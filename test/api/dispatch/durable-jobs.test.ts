@@ -36,9 +36,9 @@ function createFailing(
       return async (...args: unknown[]): Promise<unknown> => {
         const isScript = name === 'evalsha' || name === 'eval';
         if (isScript && fails.before?.(args) === true) throw new Error('Connection is closed');
-        const answer: unknown = await (value as (...given: unknown[]) => unknown).apply(target, args);
+        const reply: unknown = await (value as (...given: unknown[]) => unknown).apply(target, args);
         if (isScript && fails.after?.(args) === true) throw new Error('Command timed out');
-        return answer;
+        return reply;
       };
     },
   });

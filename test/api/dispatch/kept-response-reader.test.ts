@@ -68,7 +68,7 @@ function follow(
   onDelta: (followed: FollowedResponse, count: number) => void = () => undefined,
 ): Reading {
   const deltas: Buffer[] = [];
-  let resolve: (answer: PooledBuffer) => void;
+  let resolve: (response: PooledBuffer) => void;
   let reject: (error: AppError) => void;
   const end = new Promise<PooledBuffer>((done, fail) => {
     resolve = done;
@@ -80,7 +80,7 @@ function follow(
       deltas.push(Buffer.from(bytes));
       onDelta(followed, deltas.length);
     },
-    end: (answer: PooledBuffer) => resolve(answer),
+    end: (response: PooledBuffer) => resolve(response),
     fail: (error: AppError) => reject(error),
   };
   const followed = kept.follow(request, receiver, { hasMemory: false });
@@ -201,8 +201,8 @@ test('an error is delivered unchanged, even if frames before it are missing', as
 test('whole responses are read only as memory allows, and the next one is read when one is released', async (t) => {
   const setup = await setUp(t, 3 * MB);
   const request = createRequest();
-  const answer = randomBytes(1 * MB);
-  const stored = await setup.responses.put(request, answer);
+  const response = randomBytes(1 * MB);
+  const stored = await setup.responses.put(request, response);
   await setup.frames.append(request, 'accepted', makeFrame(request, 'accepted', 0));
   await setup.frames.append(request, 'stored', makeFrame(request, 'stored', 1, encodeStored(stored)));
   const ended: PooledBuffer[] = [];
@@ -217,7 +217,7 @@ test('whole responses are read only as memory allows, and the next one is read w
     await waitFor(`response ${read}`, () => ended.length === read);
     peakBytes = Math.max(peakBytes, setup.memory.held);
     const { bytes, giveBack } = ended[read - 1]!;
-    t.true(bytes.equals(answer));
+    t.true(bytes.equals(response));
     giveBack();
   }
   t.true(peakBytes <= 2 * MB, 'an account gets half of what others leave');
@@ -243,11 +243,11 @@ async function runJob(
   { responses }: Setup,
   request: HeldRequest,
   worker: string,
-  answer: string,
+  response: string,
 ): Promise<number> {
   const { job } = await takeJob(redis(), jobQueue, request.accountId, worker);
   await startJob(redis(), job!);
-  await responses.keep({ ...request, jobAttempt: job!.attempt }, Buffer.from(answer));
+  await responses.keep({ ...request, jobAttempt: job!.attempt }, Buffer.from(response));
   return job!.attempt;
 }
 

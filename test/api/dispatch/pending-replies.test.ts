@@ -35,7 +35,7 @@ async function connect(t: ExecutionContext): Promise<RedisClient> {
   return client;
 }
 
-type Outcome = { readonly answer: Buffer } | { readonly failed: string };
+type Outcome = { readonly response: Buffer } | { readonly failed: string };
 
 interface Setup {
   readonly redis: RedisClient;
@@ -94,7 +94,7 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
             receiver: {
               delta: () => undefined,
               mayRestart: () => mayRestart,
-              end: ({ bytes }) => resolve({ answer: bytes }),
+              end: ({ bytes }) => resolve({ response: bytes }),
               fail: (error: AppError) => resolve({ failed: error.code }),
             },
             order: new FrameOrder(),
@@ -163,11 +163,11 @@ async function startWorker(t: ExecutionContext, { redis, waiters, registry }: Se
       send(requestId, attempt, 0, 'accepted', Buffer.from(id));
       send(requestId, attempt, 1, 'offered', encodeOffer(length));
       let sent = 0;
-      let asked = 0;
+      let requestedTo = 0;
       for (const [i, piece] of pieces.entries()) {
-        while (asked < sent + piece.length) {
+        while (requestedTo < sent + piece.length) {
           const message = await nextControl();
-          if (message.action === 'send' && message.requestId === requestId) asked = message.upToByte;
+          if (message.action === 'send' && message.requestId === requestId) requestedTo = message.upToByte;
         }
         send(requestId, attempt, 2 + i, 'piece', piece);
         sent += piece.length;
@@ -198,10 +198,10 @@ test('responses in one frame and in pieces arrive whole, however many arrive at 
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const small = randomUUID();
-  const answer = setup.wait({ requestId: small });
+  const response = setup.wait({ requestId: small });
   worker.send(small, 1, 0, 'accepted', Buffer.from(worker.id));
   worker.send(small, 1, 1, 'result', Buffer.from('small'));
-  t.deepEqual(await answer, { answer: Buffer.from('small') });
+  t.deepEqual(await response, { response: Buffer.from('small') });
 
   const lengths = fc.array(fc.integer({ min: 1, max: 20 * pieceBytes }), { minLength: 1, maxLength: 4 });
   await fc.assert(
@@ -211,9 +211,9 @@ test('responses in one frame and in pieces arrive whole, however many arrive at 
           const requestId = randomUUID();
           const bytes = Buffer.alloc(length, Buffer.from([seed, i, 1, 2, 3]));
           const outcome = setup.wait({ requestId });
-          const own = await startWorker(t, setup);
-          await own.serve(requestId, 1, length, split(bytes));
-          t.true(bytes.equals(((await outcome) as { answer: Buffer }).answer));
+          const sender = await startWorker(t, setup);
+          await sender.serve(requestId, 1, length, split(bytes));
+          t.true(bytes.equals(((await outcome) as { response: Buffer }).response));
         }),
       );
     }),
@@ -244,8 +244,8 @@ test('a new attempt starts from scratch: pieces of the previous one are not part
     first.send(requestId, 1, 5 + i, 'piece', Buffer.alloc(pieceBytes, 'old'));
     second.send(requestId, 2, 2 + i, 'piece', piece);
   }
-  const { answer } = (await outcome) as { answer: Buffer };
-  t.true(answer.equals(bytes));
+  const { response } = (await outcome) as { response: Buffer };
+  t.true(response.equals(bytes));
 });
 
 test('a stream whose worker died in the middle of an event fails when another attempt begins, which is cancelled', async (t) => {
@@ -260,7 +260,7 @@ test('a stream whose worker died in the middle of an event fails when another at
   }
   second.send(whole, 2, 1, 'result', Buffer.from('end'));
   t.deepEqual(await Promise.all(outcomes), [
-    { answer: Buffer.from('end') },
+    { response: Buffer.from('end') },
     { failed: 'service_unavailable' },
   ]);
   t.like(await second.nextControl(), { action: 'cancel', requestId: broken });
@@ -275,14 +275,14 @@ test('when a new attempt begins, the budget requested for the previous one is fr
   ];
   const [requestId, other] = [randomUUID(), randomUUID()];
   void setup.wait({ requestId });
-  const answer = setup.wait({ requestId: other });
+  const response = setup.wait({ requestId: other });
   await first.serve(requestId, 1, 12 * pieceBytes, []);
   await first.nextControl();
   await third.serve(other, 1, 3, []);
   second.send(requestId, 2, 0, 'accepted', Buffer.from(second.id));
   t.deepEqual(await third.nextControl(), { action: 'send', requestId: other, attempt: 1, upToByte: 3 });
   third.send(other, 1, 2, 'piece', Buffer.from('abc'));
-  t.deepEqual(await answer, { answer: Buffer.from('abc') });
+  t.deepEqual(await response, { response: Buffer.from('abc') });
 });
 
 test('a lost piece is an error, never a response with a gap, and its worker is cancelled', async (t) => {
@@ -307,7 +307,7 @@ test('a piece sent twice, because its worker did not know that it was delivered,
   await worker.serve(requestId, 1, bytes.length, pieces.slice(0, 1));
   worker.send(requestId, 1, 2, 'piece', pieces[0]);
   worker.send(requestId, 1, 3, 'piece', pieces[1]);
-  t.deepEqual(await outcome, { answer: bytes });
+  t.deepEqual(await outcome, { response: bytes });
 });
 
 test('a worker that can send no more ends the response with its error', async (t) => {
@@ -358,7 +358,7 @@ test('a result whose worker is dead is still awaited, because another worker wil
   setup.pass(30_001);
   t.deepEqual(await outcomeOfLiving, { failed: 'service_unavailable' });
   await next.serve(requestOfDead, 2, 3, [Buffer.from('abc')]);
-  t.deepEqual(await outcome, { answer: Buffer.from('abc') });
+  t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
 test('without any worker a caller fails after 15 s, unless its response was already offered and is paid for', async (t) => {
@@ -374,7 +374,7 @@ test('without any worker a caller fails after 15 s, unless its response was alre
   t.deepEqual(await ending, { failed: 'service_unavailable' });
   t.deepEqual(setup.abandoned, [untaken]);
   await worker.serve(offered, 2, 3, [Buffer.from('abc')]);
-  t.deepEqual(await outcome, { answer: Buffer.from('abc') });
+  t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
 test('time without workers while nobody was waiting does not count against the next caller', async (t) => {
@@ -433,9 +433,9 @@ test.serial('when the subscription is cut, nobody keeps waiting for pieces that 
   await waitFor('the worker to listen again', async () => await isHeard(redisChannels.control(worker.id)));
 
   const later = randomUUID();
-  const answer = setup.wait({ requestId: later });
+  const response = setup.wait({ requestId: later });
   await worker.serve(later, 1, 3, [Buffer.from('abc')]);
-  t.deepEqual(await answer, { answer: Buffer.from('abc') });
+  t.deepEqual(await response, { response: Buffer.from('abc') });
 });
 
 test('a request that ended without its last frame fails within seconds, and one still running does not', async (t) => {

@@ -208,9 +208,9 @@ const request = fc.record(
       }),
       { maxLength: 4, selector: (tool) => tool.function.name },
     ),
-    response_format: schema.map((told) => ({
+    response_format: schema.map((outputSchema) => ({
       type: 'json_schema',
-      json_schema: { name: 'answer', schema: told },
+      json_schema: { name: 'answer', schema: outputSchema },
     })),
     stop: fc.array(fc.lorem({ maxCount: 2 }), { maxLength: 4 }),
     user: words.map((text) => text.slice(0, 100)),
@@ -266,17 +266,21 @@ for (const dialect of Object.keys(vendorModels) as Dialect[]) {
 
 const long = 'four words of text '.repeat(4_000);
 const question = { role: 'user', content: 'go' };
-const toolCall = (more: object, told: object = {}): object => ({
+const toolCall = (more: object, functionFields: object = {}): object => ({
   role: 'assistant',
   content: null,
-  tool_calls: [{ id: 'a', type: 'function', ...more, function: { name: 'f', arguments: '{}', ...told } }],
+  tool_calls: [
+    { id: 'a', type: 'function', ...more, function: { name: 'f', arguments: '{}', ...functionFields } },
+  ],
 });
 const oversized: Record<string, object> = {
   reasoning_content: { messages: [question, { role: 'assistant', content: 'ok', reasoning_content: long }] },
   'the id of a call': { messages: [question, toolCall({ id: long })] },
   'the name of a call': { messages: [question, toolCall({}, { name: long })] },
   tool_call_id: { messages: [question, { role: 'tool', tool_call_id: long, content: 'ok' }] },
-  'the id of an audio': { messages: [question, { role: 'assistant', content: 'ok', audio: { id: long } }] },
+  'the id of an audio message': {
+    messages: [question, { role: 'assistant', content: 'ok', audio: { id: long } }],
+  },
   'the detail of an image': {
     messages: [
       {
@@ -285,7 +289,7 @@ const oversized: Record<string, object> = {
       },
     ],
   },
-  'the format of an audio': {
+  'the format of an audio input': {
     messages: [
       { role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AAAA', format: long } }] },
     ],
@@ -371,14 +375,14 @@ test('saved reasoning gets at most half of the context left by the prompt, lates
     toolCall({ id: `call_${index}` }),
     { role: 'tool', tool_call_id: `call_${index}`, content: 'ok' },
   ]).flat();
-  const kept = [1, 4, 7, 10].map((messageIndex, index) => ({
+  const saved = [1, 4, 7, 10].map((messageIndex, index) => ({
     messageIndex,
     toolCallId: `call_${index}`,
     value: value('word '.repeat(1_500)),
   }));
   const without = await count('small-openai', { messages: turns });
-  const counted = await count('small-openai', { messages: turns }, kept);
-  t.deepEqual(counted.reasoning, kept.slice(2));
+  const counted = await count('small-openai', { messages: turns }, saved);
+  t.deepEqual(counted.reasoning, saved.slice(2));
   t.true(counted.tokens > without.tokens + 3_000);
   t.true(counted.tokens - without.tokens <= (8_192 - without.tokens) / 2);
 });

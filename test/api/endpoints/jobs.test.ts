@@ -60,14 +60,14 @@ async function serve(t: ExecutionContext, find: () => Promise<ShownJob | null>):
 }
 
 test('a caller that cancels a job and disconnects is not logged as a failure, and the job is not read again', async (t) => {
-  const leaving = new AbortController();
+  const caller = new AbortController();
   let reads = 0;
   const { url, lines, waitForLine, handled } = await serve(t, async () => {
     reads += 1;
-    leaving.abort();
+    caller.abort();
     return showJob(['queued', 'active']);
   });
-  await t.throwsAsync(fetch(url, { method: 'DELETE', signal: leaving.signal }), { any: true });
+  await t.throwsAsync(fetch(url, { method: 'DELETE', signal: caller.signal }), { any: true });
   await handled;
   t.is((await waitForLine(({ msg }) => msg === 'request'))['status'], 499);
   t.false(lines.some(({ msg }) => msg === 'request failed'));

@@ -8,24 +8,24 @@ test.serial(
   'of simultaneous calls a few start immediately, and the others one per event loop iteration',
   async (t) => {
     const begin = beginInTurns(null, { operationId: 'listModels' });
-    let begun = 0;
+    let started = 0;
     const call = () =>
       begin({ ip: '192.0.2.1' } as ApiContext, async () => {
-        begun += 1;
+        started += 1;
       });
     const calls = Array.from({ length: 40 }, call);
-    const immediate = begun;
+    const immediate = started;
     t.true(immediate > 0 && immediate < 20);
     let before = immediate;
     for (let i = immediate; i < 40; i++) {
       await nextIteration();
-      t.true(begun - before <= 1, `${begun - before} started in one iteration`);
-      before = begun;
+      t.true(started - before <= 1, `${started - before} started in one iteration`);
+      before = started;
     }
     await Promise.all(calls);
     // In a later iteration, again a few start immediately.
     const later = Array.from({ length: immediate }, call);
-    t.is(begun, 40 + immediate);
+    t.is(started, 40 + immediate);
     await Promise.all(later);
   },
 );

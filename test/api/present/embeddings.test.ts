@@ -148,19 +148,19 @@ test('the largest response can be sent through a socket', async (t) => {
 
 test('chunks that nobody reads are not generated', async (t) => {
   let written = 0;
-  let begin = (): void => undefined;
-  const begun = new Promise<void>((resolve) => {
-    begin = resolve;
+  let onFirstChunk = (): void => undefined;
+  const firstChunk = new Promise<void>((resolve) => {
+    onFirstChunk = resolve;
   });
   const reader = new Writable({
     write(chunk: Buffer) {
       // The callback is never called: this reader accepts no more.
       written += chunk.length;
-      begin();
+      onFirstChunk();
     },
   });
   const sent = sendChunks(reader, presentEmbeddings(largest) as ChunkedBody, nextTurn);
-  await begun;
+  await firstChunk;
   for (let turn = 0; turn < 200; turn++) await nextTurn();
   t.true(written < 300_000);
   t.true(reader.writableLength < 300_000);

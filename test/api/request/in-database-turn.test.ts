@@ -18,13 +18,13 @@ function createCall(accountId: string) {
 
 /** Work that the test completes. */
 function createManualWork() {
-  const begun: string[] = [];
+  const started: string[] = [];
   const finishers: (() => void)[] = [];
   return {
-    begun,
+    started,
     finishNext: () => finishers.shift()!(),
     create: (name: string) => () => {
-      begun.push(name);
+      started.push(name);
       return new Promise<string>((resolve) => finishers.push(() => resolve(name)));
     },
   };
@@ -43,7 +43,7 @@ test('accounts alternate at the database, however many calls one of them has que
     work.finishNext();
   }
   await Promise.all(all);
-  t.deepEqual(work.begun, ['a1', 'a2', 'b1', 'a3']);
+  t.deepEqual(work.started, ['a1', 'a2', 'b1', 'a3']);
 });
 
 test('queued work is never started once its caller has disconnected', async (t) => {
@@ -51,16 +51,16 @@ test('queued work is never started once its caller has disconnected', async (t) 
   const work = createManualWork();
   const first = inDatabaseTurn(services, createCall('ann').context, work.create('first'));
   const call = createCall('ann');
-  const left = inDatabaseTurn(services, call.context, work.create('left'));
+  const cancelled = inDatabaseTurn(services, call.context, work.create('left'));
   const last = inDatabaseTurn(services, createCall('ann').context, work.create('last'));
   call.disconnect();
-  await t.throwsAsync(left, { message: /./, name: 'AppError' });
+  await t.throwsAsync(cancelled, { message: /./, name: 'AppError' });
   work.finishNext();
   await first;
   await settle();
   work.finishNext();
   await last;
-  t.deepEqual(work.begun, ['first', 'last']);
+  t.deepEqual(work.started, ['first', 'last']);
 });
 
 test('failing work releases its turn', async (t) => {

@@ -139,9 +139,9 @@ test('a banned account can neither redeem a code nor read its history, and the c
   const refused = await redeem(user, code);
   t.like(refused, { status: 403, body: { error: { code: 'account_banned' } } });
   for (const what of ['request-logs', 'refill-logs', 'stats']) {
-    const answer = await callWeb(user.client, 'GET', `${user.path}/${what}`);
-    t.is(answer.status, 403, what);
-    t.is(answer.body.error.code, 'account_banned');
+    const response = await callWeb(user.client, 'GET', `${user.path}/${what}`);
+    t.is(response.status, 403, what);
+    t.is(response.body.error.code, 'account_banned');
   }
   t.is((await new RefillCodeStore(stack.mongo.db).find(code))?.redeemed, null);
 });

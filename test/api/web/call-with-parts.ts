@@ -33,11 +33,11 @@ export interface Parts {
 }
 
 export function createParts({ body = {} }: Bounds, { email, linkId }: Caller): Parts {
-  const own = body['email'] === ownAddress ? { email } : {};
+  const ownEmail = body['email'] === ownAddress ? { email } : {};
   return {
     path: { account_id: linkId, session_id: crypto.randomUUID() },
     query: {},
-    body: { ...body, ...own },
+    body: { ...body, ...ownEmail },
   };
 }
 

@@ -132,12 +132,12 @@ for (const operation of withSession.filter(needsCsrfToken)) {
     const email = createEmail();
     const { client } = await createClient(email);
     const { client: sibling } = await createClient(email);
-    const { 'x-csrf-token': own, ...headers } = headersOf(client);
+    const { 'x-csrf-token': csrfToken, ...headers } = headersOf(client);
     t.like(await call(t, operation, { headers }), wrongCsrf);
     for (const token of [
       '',
       sibling.csrfToken!,
-      `${own!.slice(0, -1)}-`,
+      `${csrfToken!.slice(0, -1)}-`,
       client.cookies.get('mg_session')!,
     ]) {
       const wrong = { ...headers, 'x-csrf-token': token };
@@ -188,9 +188,9 @@ for (const operation of accountOperations) {
     const headers = headersOf(client);
     const [theirs, ...missing] = await Promise.all(
       [String(link._id), '2147483646', '0', '-1', '9'.repeat(15)].map((account_id) =>
-        call(t, operation, { headers, path: { account_id } }).then((answer) => ({
-          ...answer,
-          body: JSON.stringify(answer.body).replaceAll(account_id, '<id>'),
+        call(t, operation, { headers, path: { account_id } }).then((response) => ({
+          ...response,
+          body: JSON.stringify(response.body).replaceAll(account_id, '<id>'),
         })),
       ),
     );
