@@ -316,7 +316,7 @@ test('a PDF is sent to every vendor that reads PDFs', async (t) => {
 
 test('an invalid image is refused before it reaches a vendor that takes image bytes', async (t) => {
   const { client } = await createClient();
-  const broken = `data:image/png;base64,${Buffer.from('\x89PNG\r\n\x1a\nnot a image', 'latin1').toString('base64')}`;
+  const broken = `data:image/png;base64,${Buffer.from('\x89PNG\r\n\x1a\nnot a picture', 'latin1').toString('base64')}`;
   for (const id of [models['anthropic by budget'], models['gemini by level']]) {
     const error = await t.throwsAsync(
       client.chat.completions.create({
