@@ -24,7 +24,7 @@ const models = {
   openai: 'openai-reasoner',
   'anthropic by budget': 'claude-budget',
   'anthropic by effort': 'claude-effort',
-  'the newest of anthropic': 'claude-newest',
+  'newest anthropic': 'claude-newest',
   'gemini by budget': 'gemini-budget',
   'gemini by level': 'gemini-level',
 } as const;

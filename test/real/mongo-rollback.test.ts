@@ -14,15 +14,15 @@ realTest(
   'with an arbiter, charges that are only on the primary stay on the stream, and none is lost when it dies and is rolled back',
   async (t) => {
     const set = await useRealMongo(t, 'arbiter');
-    const books = await openBooks({ mongoUrl: nameDatabase(set.url) });
-    t.teardown(() => books.close());
-    const { redis, ledger, accounts, mongo } = books;
-    const account = await books.createAccount({ balanceNano: 1_000n });
+    const services = await openBooks({ mongoUrl: nameDatabase(set.url) });
+    t.teardown(() => services.close());
+    const { redis, ledger, accounts, mongo } = services;
+    const account = await services.createAccount({ balanceNano: 1_000n });
     const stream = redisKeys.ledgerStream(shardOf(account.id));
     const chargeSome = (count: number): Promise<string[]> =>
       Promise.all(Array.from({ length: count }, () => charge(redis, account, 1n)));
     const isApplied = async (): Promise<boolean> => (await redis.xlen(stream)) === 0;
-    const reader = books.startReader();
+    const reader = services.startReader();
     t.teardown(() => reader.stop());
     const before = await chargeSome(10);
     await waitFor('the first charges to be applied', isApplied);

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface EndlessVendor {
-  /** Without a path. */
+  /** Base URL, without a path. */
   readonly url: string;
   /** Resolves when the vendor cannot send more of the response for the moment, because nobody reads it. */
   readonly blocked: Promise<void>;

@@ -44,7 +44,7 @@ export const wholeChat = {
 };
 
 export interface ScriptedVendor {
-  /** Without a path. */
+  /** Base URL, without a path. */
   readonly url: string;
   close(): Promise<void>;
 }

@@ -243,7 +243,7 @@ test('a contested connection is closed while the kernel is still being queried',
       return new Promise(() => undefined);
     },
   });
-  await waitFor('the search', () => searches > 0);
+  await waitFor('the query', () => searches > 0);
   guard.watch(createConnection(contested as unknown as Socket, ''));
   await waitFor('the disconnect', () => contested.destroyed);
   t.false(queried.destroyed);

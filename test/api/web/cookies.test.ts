@@ -22,7 +22,7 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
 interface Expected {
-  /** Before `mg_session` and `mg_refresh`. */
+  /** Prefix of the cookie names `mg_session` and `mg_refresh`. */
   readonly prefix?: string;
   readonly attributes?: string;
   readonly refreshLifeMs: number;
