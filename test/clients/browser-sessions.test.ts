@@ -13,7 +13,9 @@ import { startStack, type TestStack } from '../support/stack.ts';
 import { createWebUser } from '../support/web-client.ts';
 import { createEmail, issueCode } from '../support/web-sign-in.ts';
 
-/** Sessions of the account area in a real browser: it alone says which cookies it takes, shows to scripts and sends. */
+/**
+ * Account area sessions in a real browser, which alone decides which cookies it accepts, sends and shows to scripts.
+ */
 
 let stack: TestStack;
 let browser: Browser;
@@ -27,17 +29,17 @@ test.after.always(async () => {
 
 type Scheme = 'http' | 'https';
 
-/** The gateway with a page of its own, and pages that attack it. */
+/** The gateway with its own page, and pages that attack it. */
 interface Site {
   readonly origin: string;
-  /** A page of another origin that is the same site to a browser, which sends it cookies of `origin`. */
+  /** A page on another origin in the same site, to which the browser applies the cookies of `origin`. */
   readonly neighbour: string;
-  /** A page of another site. */
+  /** A page on another site. */
   readonly stranger: string;
   readonly prefix: '' | '__Host-';
-  /** What came to `origin`, oldest first. */
+  /** Calls to `origin`, oldest first. */
   readonly calls: readonly PassedCall[];
-  /** A browser's profile: cookies that no other test has. */
+  /** A browser profile with its own cookies. */
   readonly profile: BrowserContext;
 }
 
@@ -46,16 +48,18 @@ async function useSite(t: ExecutionContext, scheme: Scheme): Promise<Site> {
   let target = stack.url;
   const front = await useFrontProxy(t, { isHttps, findTarget: () => target });
   const { port } = await useFrontProxy(t, { isHttps, findTarget: null });
-  // Of plain http no name is trusted unless PUBLIC_URL has it, and there ports alone tell neighbours apart.
-  const [own, near] = isHttps ? ['gateway.pictures.test', 'blog.pictures.test'] : ['127.0.0.1', '127.0.0.1'];
-  const origin = `${scheme}://${own}:${front.port}`;
-  // Other origins may call the API there, which must not open the account area to them.
+  // Over http no name is trusted without PUBLIC_URL, so there only the ports distinguish neighbours.
+  const [ownHost, nearHost] = isHttps
+    ? ['gateway.pictures.test', 'blog.pictures.test']
+    : ['127.0.0.1', '127.0.0.1'];
+  const origin = `${scheme}://${ownHost}:${front.port}`;
+  // With https other origins may call the API, which must not open the account area to them.
   if (isHttps) target = await startOtherApi(t, stack, { PUBLIC_URL: origin, CORS_ORIGINS: '*' });
   const profile = await browser.newContext({ ignoreHTTPSErrors: isHttps });
   t.teardown(() => profile.close());
   return {
     origin,
-    neighbour: `${scheme}://${near}:${port}`,
+    neighbour: `${scheme}://${nearHost}:${port}`,
     stranger: `${scheme}://stranger.test:${port}`,
     prefix: isHttps ? '__Host-' : '',
     calls: front.calls,
@@ -69,7 +73,7 @@ async function openPage(profile: BrowserContext, origin: string): Promise<Page> 
   return page;
 }
 
-/** Solves a captcha and has a code mailed, as the steps of the sign-in page do. @returns what is to be verified */
+/** Solves a captcha and requests a mailed code, like the sign-in page. @returns the verification request */
 async function requestCode(page: Page, email: string): Promise<{ challenge_id: string; code: string }> {
   const post = <T>(path: string, body: object): Promise<Answer<T>> =>
     callFromPage<T>(page, 'POST', path, { body });
@@ -84,7 +88,7 @@ async function requestCode(page: Page, email: string): Promise<{ challenge_id: s
   return { challenge_id: requested.body.challenge_id, code };
 }
 
-/** A sign-in without captcha and mail, for tests of what comes after. */
+/** Signs in without captcha and mail, for tests of later steps. */
 async function signIn(page: Page, email = createEmail()): Promise<AuthResult> {
   const { challengeId, code } = await issueCode(stack, email);
   const body = { challenge_id: challengeId, code };
@@ -95,7 +99,7 @@ const readMe = (page: Page) => callFromPage<WebUser>(page, 'GET', '/auth/me');
 
 for (const scheme of ['http', 'https'] as const) {
   withBrowser(
-    `${scheme}: a page signs in with captcha and mailed code, and the browser keeps the session from its scripts`,
+    `${scheme}: a page signs in with captcha and mailed code, and its scripts cannot read the session cookies`,
     async (t) => {
       const { origin, prefix, profile } = await useSite(t, scheme);
       const page = await openPage(profile, origin);
@@ -121,7 +125,7 @@ for (const scheme of ['http', 'https'] as const) {
   );
 
   withBrowser(
-    `${scheme}: a reloaded page refreshes, changes things with its new CSRF token, and signs out for good`,
+    `${scheme}: a reloaded page refreshes, makes changes with its new CSRF token, and signs out for good`,
     async (t) => {
       const { origin, profile } = await useSite(t, scheme);
       const page = await openPage(profile, origin);
@@ -142,17 +146,17 @@ for (const scheme of ['http', 'https'] as const) {
     },
   );
 
-  for (const [kind, who] of [
+  for (const [kind, description] of [
     [
       'neighbour',
       'calls from another origin of the same site carry the cookies, and are refused by their Origin',
     ],
     ['stranger', 'calls from another site carry no cookie and change nothing'],
   ] as const) {
-    withBrowser(`${scheme}: ${who}`, async (t) => {
+    withBrowser(`${scheme}: ${description}`, async (t) => {
       const site = await useSite(t, scheme);
-      const own = await openPage(site.profile, site.origin);
-      const { user, csrf_token } = await signIn(own);
+      const ownPage = await openPage(site.profile, site.origin);
+      const { user, csrf_token } = await signIn(ownPage);
       const attacker = await openPage(site.profile, site[kind]);
       const before = site.calls.length;
       await attackFromPage(attacker, site.origin, csrf_token);
@@ -170,13 +174,13 @@ for (const scheme of ['http', 'https'] as const) {
         [
           { call: 'POST logout', hasCookies, status: 403 },
           { call: 'POST refresh', hasCookies, status: 403 },
-          // A change with a body of JSON does not come: the browser asks first whether the page may send it.
+          // A change with a JSON body does not arrive: the browser's preflight is refused first.
           { call: 'GET me', hasCookies, status: hasCookies ? 200 : 401 },
           { call: 'POST logout', hasCookies, status: 403 },
         ],
       );
-      t.deepEqual((await readMe(own)).body, user);
-      t.is((await callFromPage(own, 'POST', '/auth/refresh')).status, 200);
+      t.deepEqual((await readMe(ownPage)).body, user);
+      t.is((await callFromPage(ownPage, 'POST', '/auth/refresh')).status, 200);
     });
   }
 }
@@ -200,5 +204,9 @@ withBrowser('https: neither a neighbouring host nor plain http can plant a sessi
   }
   const page = await openPage(profile, origin);
   t.is((await readMe(page)).status, 401);
-  t.is(calls.at(-1)!.cookie, `mg_session=${token}`, 'what the browser takes is a name that is not read');
+  t.is(
+    calls.at(-1)!.cookie,
+    `mg_session=${token}`,
+    'the browser accepts only a cookie name that is not read',
+  );
 });

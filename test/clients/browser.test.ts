@@ -6,11 +6,11 @@ import { type ExecutionContext } from 'ava';
 import { launchBrowser, withBrowser } from '../support/browser.ts';
 import { useStack } from '../support/stack.ts';
 
-/** Pages of other origins that call the gateway, in a real browser: it alone says what they may read. */
+/** Pages of other origins that call the gateway in a real browser, which alone decides what they may read. */
 
 const sdkFolder = 'node_modules/openai';
 
-/** Serves an empty page, and the official SDK as it is in its package. @returns the port */
+/** Serves an empty page, and the official SDK from its package. @returns the port */
 async function servePage(t: ExecutionContext): Promise<number> {
   const server = createServer((request, response) => {
     const path = normalize(request.url ?? '/');
@@ -28,7 +28,7 @@ async function servePage(t: ExecutionContext): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** What the page does; runs in the browser. */
+/** The page's script, which runs in the browser. */
 const useSdk = `async ({ baseURL, apiKey, wrongKey }) => {
   const { OpenAI } = await import('/openai/index.mjs');
   const options = { baseURL, dangerouslyAllowBrowser: true, maxRetries: 0 };
@@ -50,7 +50,7 @@ const useSdk = `async ({ baseURL, apiKey, wrongKey }) => {
   };
 }`;
 
-interface Seen {
+interface PageResult {
   readonly requestId: string;
   readonly remaining: string;
   readonly answer: string;
@@ -58,25 +58,28 @@ interface Seen {
   readonly error: { readonly status: number; readonly code: string; readonly requestId: string };
 }
 
-withBrowser('the official SDK works on a page of a listed origin, streams and errors too', async (t) => {
-  const port = await servePage(t);
-  const stack = await useStack(t, { env: { CORS_ORIGINS: `http://localhost:${port}` } });
-  const { apiKey } = await stack.createAccount();
-  const browser = await launchBrowser();
-  t.teardown(() => browser.close());
-  const page = await browser.newPage();
-  await page.goto(`http://localhost:${port}/`);
-  const call = { baseURL: `${stack.url}/v1`, apiKey, wrongKey: `mg-${'x'.repeat(43)}` };
-  const seen = await page.evaluate<Seen>(`(${useSdk})(${JSON.stringify(call)})`);
-  t.regex(seen.answer, /Hello from a page!/);
-  t.is(seen.streamed, seen.answer);
-  t.regex(seen.requestId, /^[0-9a-f-]{36}$/);
-  t.regex(seen.remaining, /^\d+$/);
-  t.like(seen.error, { status: 401, code: 'invalid_api_key' });
-  t.regex(seen.error.requestId, /^[0-9a-f-]{36}$/);
-  const reading = `fetch('${stack.url}/v1/models').then(() => 'read', () => 'refused')`;
-  t.is(await page.evaluate<string>(reading), 'read');
-  // The same server is another origin by its other name.
-  await page.goto(`http://127.0.0.1:${port}/`);
-  t.is(await page.evaluate<string>(reading), 'refused');
-});
+withBrowser(
+  'the official SDK works on a page of an allowed origin, including streams and errors',
+  async (t) => {
+    const port = await servePage(t);
+    const stack = await useStack(t, { env: { CORS_ORIGINS: `http://localhost:${port}` } });
+    const { apiKey } = await stack.createAccount();
+    const browser = await launchBrowser();
+    t.teardown(() => browser.close());
+    const page = await browser.newPage();
+    await page.goto(`http://localhost:${port}/`);
+    const call = { baseURL: `${stack.url}/v1`, apiKey, wrongKey: `mg-${'x'.repeat(43)}` };
+    const seen = await page.evaluate<PageResult>(`(${useSdk})(${JSON.stringify(call)})`);
+    t.regex(seen.answer, /Hello from a page!/);
+    t.is(seen.streamed, seen.answer);
+    t.regex(seen.requestId, /^[0-9a-f-]{36}$/);
+    t.regex(seen.remaining, /^\d+$/);
+    t.like(seen.error, { status: 401, code: 'invalid_api_key' });
+    t.regex(seen.error.requestId, /^[0-9a-f-]{36}$/);
+    const reading = `fetch('${stack.url}/v1/models').then(() => 'read', () => 'refused')`;
+    t.is(await page.evaluate<string>(reading), 'read');
+    // The same server by its other name is another origin.
+    await page.goto(`http://127.0.0.1:${port}/`);
+    t.is(await page.evaluate<string>(reading), 'refused');
+  },
+);

@@ -7,7 +7,7 @@ import { findRow } from '../support/observe.ts';
 import type { TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 
-/** One request, every vendor: the official package asks models that live behind each of the three dialects. */
+/** One request for every vendor: the official package calls models behind each of the three dialects. */
 
 const price = 'pricing: { prompt: 13.37, completion: 42.42, input_cache_read: 3.31 }';
 const model = (id: string, upstream: string, vendorModel: string, more = ''): string => `
@@ -24,7 +24,7 @@ const models = {
   openai: 'openai-reasoner',
   'anthropic by budget': 'claude-budget',
   'anthropic by effort': 'claude-effort',
-  'the newest of anthropic': 'claude-newest',
+  'newest anthropic': 'claude-newest',
   'gemini by budget': 'gemini-budget',
   'gemini by level': 'gemini-level',
 } as const;
@@ -61,7 +61,7 @@ async function createClient(): Promise<{ client: OpenAI; id: string }> {
   return { client: new OpenAI({ apiKey, baseURL: `${stack.url}/v1`, maxRetries: 0 }), id };
 }
 
-const picture = `data:image/png;base64,${makePng(8, 8, [200, 10, 10]).toString('base64')}`;
+const image = `data:image/png;base64,${makePng(8, 8, [200, 10, 10]).toString('base64')}`;
 const parameters = {
   type: 'object',
   properties: { city: { type: 'string' }, days: { type: 'integer' } },
@@ -75,7 +75,7 @@ const messages: OpenAI.ChatCompletionMessageParam[] = [
     role: 'user',
     content: [
       { type: 'text', text: 'What is the weather where this was taken?' },
-      { type: 'image_url', image_url: { url: picture } },
+      { type: 'image_url', image_url: { url: image } },
     ],
   },
 ];
@@ -84,7 +84,7 @@ interface GatewayUsage extends OpenAI.CompletionUsage {
   readonly cost_request: number;
 }
 
-/** Tokens and money of one answer, as they must be the same whichever vendor gave it. */
+/** Tokens and cost of a response, which must be the same for every vendor. */
 function account({ usage }: OpenAI.ChatCompletion): object {
   const { prompt_tokens, completion_tokens, completion_tokens_details, cost_request } = usage as GatewayUsage;
   return {
@@ -95,7 +95,7 @@ function account({ usage }: OpenAI.ChatCompletion): object {
   };
 }
 
-test('one body with tools, a picture, a system prompt and reasoning is answered alike, and costs the same, through every dialect', async (t) => {
+test('one body with tools, an image, a system prompt and reasoning gets the same response at the same cost through every dialect', async (t) => {
   const { client } = await createClient();
   const accounts: object[] = [];
   for (const [name, id] of Object.entries(models)) {
@@ -113,12 +113,12 @@ test('one body with tools, a picture, a system prompt and reasoning is answered 
           },
         ],
       };
-      const answer = stream
+      const completion = stream
         ? await client.chat.completions
             .stream({ ...body, stream_options: { include_usage: true } })
             .finalChatCompletion()
         : await client.chat.completions.create(body);
-      const [choice] = answer.choices;
+      const [choice] = completion.choices;
       t.is(choice?.finish_reason, 'tool_calls', name);
       t.is(choice?.message.content, null, name);
       const [call, ...others] = choice!.message.tool_calls ?? [];
@@ -129,10 +129,10 @@ test('one body with tools, a picture, a system prompt and reasoning is answered 
         days: 1,
       });
       t.truthy((choice as { native_finish_reason?: string }).native_finish_reason, name);
-      const said = choice!.message as { reasoning_content?: string };
-      // The package's own stream helper keeps the last piece of a field that it does not know.
-      t.regex(said.reasoning_content ?? '', stream ? /./ : /The user asked/, `${name}: what it thought`);
-      accounts.push(account(answer));
+      const message = choice!.message as { reasoning_content?: string };
+      // The package's stream helper keeps only the last piece of an unknown field.
+      t.regex(message.reasoning_content ?? '', stream ? /./ : /The user asked/, `${name}: its reasoning`);
+      accounts.push(account(completion));
     }
   }
   for (const one of accounts) t.deepEqual(one, accounts[0]!);
@@ -141,9 +141,9 @@ test('one body with tools, a picture, a system prompt and reasoning is answered 
 
 for (const [name, id] of Object.entries(models)) {
   for (const stream of [false, true]) {
-    test(`the official tool runner goes through several rounds with ${name}${stream ? ', streamed' : ''}`, async (t) => {
+    test(`the official tool runner completes several rounds with ${name}${stream ? ', streamed' : ''}`, async (t) => {
       const { client } = await createClient();
-      const asked: unknown[] = [];
+      const calls: unknown[] = [];
       const tool = {
         type: 'function' as const,
         function: {
@@ -152,7 +152,7 @@ for (const [name, id] of Object.entries(models)) {
           parameters,
           parse: JSON.parse as (text: string) => { city: string },
           function: (args: object): string => {
-            asked.push(args);
+            calls.push(args);
             return JSON.stringify({ celsius: 21 });
           },
         },
@@ -168,12 +168,12 @@ for (const [name, id] of Object.entries(models)) {
         ? await client.chat.completions.runTools({ ...body, stream: true }).finalContent()
         : await client.chat.completions.runTools(body).finalContent();
       t.regex(final ?? '', /^You said: What is the weather/);
-      t.deepEqual(asked, [{ city: 'simulated', days: 1 }]);
+      t.deepEqual(calls, [{ city: 'simulated', days: 1 }]);
     });
   }
 }
 
-test('calls in parallel are answered together, and the conversation goes on with the thought behind them', async (t) => {
+test('parallel calls are answered together, and the conversation continues with the reasoning behind them', async (t) => {
   const { client } = await createClient();
   const tools = ['first', 'second'].map((name) => ({
     type: 'function' as const,
@@ -185,8 +185,8 @@ test('calls in parallel are answered together, and the conversation goes on with
     const calls = first.choices[0]!.message.tool_calls!;
     t.is(calls.length, 2, id);
     t.is(new Set(calls.map((call) => call.id)).size, 2);
-    // As a client sends it that knows OpenAI's fields and no others.
-    const said: OpenAI.ChatCompletionMessageParam = {
+    // As sent by a client that only knows OpenAI's fields.
+    const assistantTurn: OpenAI.ChatCompletionMessageParam = {
       role: 'assistant',
       tool_calls: calls.map((call) => ({
         id: call.id,
@@ -197,10 +197,10 @@ test('calls in parallel are answered together, and the conversation goes on with
     const results = calls.map((call) => ({ role: 'tool' as const, tool_call_id: call.id, content: 'sunny' }));
     const second = await client.chat.completions.create({
       ...body,
-      messages: [...messages, said, ...results],
+      messages: [...messages, assistantTurn, ...results],
     });
     t.is(second.choices[0]?.finish_reason, 'stop', id);
-    // The vendor would have refused thinking without its signature; and it did think again.
+    // The vendor would have refused reasoning without its signature; and the model did reason again.
     t.true((second.usage?.completion_tokens_details?.reasoning_tokens ?? 0) > 0, id);
 
     const single = await client.chat.completions.create({ ...body, messages, parallel_tool_calls: false });
@@ -208,22 +208,22 @@ test('calls in parallel are answered together, and the conversation goes on with
   }
 });
 
-test('where a thought was forgotten the conversation goes on without it', async (t) => {
+test('a conversation continues without its reasoning if that has expired', async (t) => {
   const { client, id: accountId } = await createClient();
   const tools = [{ type: 'function' as const, function: { name: 'get_weather', parameters } }];
   for (const id of [models['anthropic by budget'], models['gemini by level']]) {
     const body = { model: id, reasoning_effort: 'high' as const, max_completion_tokens: 8_000, tools };
     const first = await client.chat.completions.create({ ...body, messages });
-    const remembered = await findKeys(stack.redis, `mg:*:reasoning:${accountId}:*`);
-    t.true(remembered.length > 0, id);
-    await Promise.all(remembered.map((key) => stack.redis.del(key)));
+    const savedKeys = await findKeys(stack.redis, `mg:*:reasoning:${accountId}:*`);
+    t.true(savedKeys.length > 0, id);
+    await Promise.all(savedKeys.map((key) => stack.redis.del(key)));
     const [call] = first.choices[0]!.message.tool_calls!;
-    const { function: made } = call as OpenAI.ChatCompletionMessageFunctionToolCall;
+    const { function: calledFunction } = call as OpenAI.ChatCompletionMessageFunctionToolCall;
     const second = await client.chat.completions.create({
       ...body,
       messages: [
         ...messages,
-        { role: 'assistant', tool_calls: [{ id: call!.id, type: 'function', function: made }] },
+        { role: 'assistant', tool_calls: [{ id: call!.id, type: 'function', function: calledFunction }] },
         { role: 'tool', tool_call_id: call!.id, content: 'sunny' },
       ],
     });
@@ -231,10 +231,10 @@ test('where a thought was forgotten the conversation goes on without it', async 
   }
 });
 
-test('a search tells its sources in the text for who wants links, and nowhere for who does not, through every dialect', async (t) => {
+test('a search lists its sources in the text only if links are requested, through every dialect', async (t) => {
   const { client } = await createClient();
   for (const id of [models.openai, models['anthropic by budget'], models['gemini by budget']]) {
-    const ask = async (search: boolean | string, stream: boolean): Promise<OpenAI.ChatCompletion> => {
+    const complete = async (search: boolean | string, stream: boolean): Promise<OpenAI.ChatCompletion> => {
       const body = {
         model: id,
         messages: [{ role: 'user' as const, content: 'news' }],
@@ -249,7 +249,7 @@ test('a search tells its sources in the text for who wants links, and nowhere fo
     };
     for (const stream of [false, true]) {
       for (const search of [true, 'links']) {
-        const { message } = (await ask(search, stream)).choices[0]!;
+        const { message } = (await complete(search, stream)).choices[0]!;
         t.regex(
           message.content ?? '',
           /^You said: news[\s\S]*\n\nSources:\n1\. \[.+\]\(https:\/\//,
@@ -257,32 +257,32 @@ test('a search tells its sources in the text for who wants links, and nowhere fo
         );
         t.true((message.annotations?.length ?? 0) > 0, id);
       }
-      const { message } = (await ask('no-links', stream)).choices[0]!;
+      const { message } = (await complete('no-links', stream)).choices[0]!;
       t.false(/https?:/.test(JSON.stringify(message)), `${id}: ${JSON.stringify(message)}`);
-      const { message: plain } = (await ask(false, stream)).choices[0]!;
+      const { message: plain } = (await complete(false, stream)).choices[0]!;
       t.false(/Sources/.test(plain.content ?? ''), id);
     }
   }
 });
 
-test('a JSON schema is followed, and several answers are given where the vendor can', async (t) => {
+test('a JSON schema is followed, and several choices are returned if the vendor supports it', async (t) => {
   const { client } = await createClient();
   const format = {
     type: 'json_schema' as const,
     json_schema: { name: 'weather', schema: parameters, strict: true },
   };
   for (const id of Object.values(models)) {
-    const answer = await client.chat.completions.create({ model: id, messages, response_format: format });
-    t.deepEqual(JSON.parse(answer.choices[0]!.message.content ?? ''), { city: 'simulated', days: 1 }, id);
+    const completion = await client.chat.completions.create({ model: id, messages, response_format: format });
+    t.deepEqual(JSON.parse(completion.choices[0]!.message.content ?? ''), { city: 'simulated', days: 1 }, id);
   }
   for (const id of [models.openai, models['gemini by budget']]) {
-    const answer = await client.chat.completions.create({ model: id, messages, n: 2 });
-    t.is(answer.choices.length, 2);
+    const completion = await client.chat.completions.create({ model: id, messages, n: 2 });
+    t.is(completion.choices.length, 2);
   }
-  // Of the routes of a model only those are asked that can.
+  // Only the routes that support it are called.
   for (let i = 0; i < 8; i++) {
-    const answer = await client.chat.completions.create({ model: 'mixed', messages, n: 2 });
-    t.is(answer.choices.length, 2);
+    const completion = await client.chat.completions.create({ model: 'mixed', messages, n: 2 });
+    t.is(completion.choices.length, 2);
   }
   const refused = await t.throwsAsync(
     client.chat.completions.create({ model: models['anthropic by budget'], messages, n: 2 }),
@@ -291,14 +291,14 @@ test('a JSON schema is followed, and several answers are given where the vendor 
   t.is(refused?.status, 422);
 });
 
-test('a PDF goes to every vendor that reads it', async (t) => {
+test('a PDF is sent to every vendor that reads PDFs', async (t) => {
   const { client } = await createClient();
   const file = {
     filename: 'a.pdf',
     file_data: `data:application/pdf;base64,${makePdf(['Read me.']).toString('base64')}`,
   };
   for (const id of Object.values(models)) {
-    const answer = await client.chat.completions.create({
+    const completion = await client.chat.completions.create({
       model: id,
       messages: [
         {
@@ -310,11 +310,11 @@ test('a PDF goes to every vendor that reads it', async (t) => {
         },
       ],
     });
-    t.regex(answer.choices[0]!.message.content ?? '', /read/, id);
+    t.regex(completion.choices[0]!.message.content ?? '', /read/, id);
   }
 });
 
-test('a picture that is none is refused before it reaches a vendor that takes bytes', async (t) => {
+test('an invalid image is refused before it reaches a vendor that takes image bytes', async (t) => {
   const { client } = await createClient();
   const broken = `data:image/png;base64,${Buffer.from('\x89PNG\r\n\x1a\nnot a picture', 'latin1').toString('base64')}`;
   for (const id of [models['anthropic by budget'], models['gemini by level']]) {
@@ -345,7 +345,7 @@ test('a picture that is none is refused before it reaches a vendor that takes by
   }
 });
 
-test('a chat model that draws sends its pictures, streamed or whole, and is paid by its tokens', async (t) => {
+test('a chat model that draws returns its images, streamed or not', async (t) => {
   const { client } = await createClient();
   type Drawn = { images?: { image_url: { url: string } }[] };
   const body = { model: 'painter', messages: [{ role: 'user' as const, content: 'a cat' }] };
@@ -357,7 +357,7 @@ test('a chat model that draws sends its pictures, streamed or whole, and is paid
   }
 });
 
-test('Gemini’s embeddings and pictures come as any other vendor’s', async (t) => {
+test('Gemini’s embeddings and images look like those of any other vendor', async (t) => {
   const { client, id } = await createClient();
   const inputs = Array.from({ length: 130 }, (_, i) => `text ${i}`);
   const { data, usage } = await client.embeddings.create({
@@ -379,7 +379,7 @@ test('Gemini’s embeddings and pictures come as any other vendor’s', async (t
   t.truthy(id);
 });
 
-test('what a broken stream had generated is paid for, and its prompt as the vendor counted it', async (t) => {
+test('the output of a broken stream is charged, with the prompt as counted by the vendor', async (t) => {
   for (const id of ['broken-claude', 'broken-gemini']) {
     const { client } = await createClient();
     const { data: stream, response } = await client.chat.completions
@@ -389,15 +389,15 @@ test('what a broken stream had generated is paid for, and its prompt as the vend
         stream: true,
       })
       .withResponse();
-    let said = '';
+    let received = '';
     await t.throwsAsync(async () => {
-      for await (const chunk of stream) said += chunk.choices[0]?.delta.content ?? '';
+      for await (const chunk of stream) received += chunk.choices[0]?.delta.content ?? '';
     });
-    t.true(said.length > 0, id);
+    t.true(received.length > 0, id);
     const row = await findRow(stack, response.headers.get('x-request-id')!);
     t.like(row, { success: false, responseCode: 502 }, id);
     t.true(row.completionTokens > 0, id);
-    // Seven words, as this vendor counts; our own count would add what every message costs.
+    // Seven words, in this vendor's count; our own count would add the overhead per message.
     t.is(row.promptTokens, 7, id);
     t.true(row.costNano > 0n, id);
   }

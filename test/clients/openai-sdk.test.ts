@@ -5,7 +5,7 @@ import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
 import type { TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 
-/** The official package, unmodified: whoever has it needs a base URL and a key, and nothing else. */
+/** The official package, unmodified: its users need only a base URL and a key. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -51,17 +51,17 @@ interface ClientOptions {
   readonly balance?: string;
   readonly rpm?: number;
   readonly apiKey?: string;
-  readonly lastSlash?: boolean;
+  readonly trailingSlash?: boolean;
 }
 
-/** A client as a user makes it; `calls` counts the requests that it really sent. */
+/** A client like a user's; `calls` records the requests that it sent. */
 async function createClient(options: ClientOptions = {}): Promise<{ client: OpenAI; calls: string[] }> {
-  const { balance = '100', rpm = 100_000, lastSlash = false } = options;
+  const { balance = '100', rpm = 100_000, trailingSlash = false } = options;
   const apiKey = options.apiKey ?? (await stack.createAccount({ balance, rpm })).apiKey;
   const calls: string[] = [];
   const client = new OpenAI({
     apiKey,
-    baseURL: `${stack.url}/v1${lastSlash ? '/' : ''}`,
+    baseURL: `${stack.url}/v1${trailingSlash ? '/' : ''}`,
     fetch: (url, init) => {
       calls.push(url instanceof Request ? url.url : String(url));
       return fetch(url, init);
@@ -70,9 +70,9 @@ async function createClient(options: ClientOptions = {}): Promise<{ client: Open
   return { client, calls };
 }
 
-const ask = (text: string): OpenAI.ChatCompletionMessageParam[] => [{ role: 'user', content: text }];
+const prompt = (text: string): OpenAI.ChatCompletionMessageParam[] => [{ role: 'user', content: text }];
 
-async function fails<T extends Error>(
+async function expectError<T extends Error>(
   t: ExecutionContext,
   promise: PromiseLike<unknown>,
   type: new (...args: never[]) => T,
@@ -85,12 +85,12 @@ async function fails<T extends Error>(
   return error as T;
 }
 
-for (const lastSlash of [false, true]) {
-  const base = lastSlash ? 'a base URL with a last slash' : 'a base URL without a last slash';
+for (const trailingSlash of [false, true]) {
+  const base = trailingSlash ? 'a base URL with a trailing slash' : 'a base URL without a trailing slash';
 
-  test(`${base} does for a chat, an embedding, an image and the list of models`, async (t) => {
-    const { client } = await createClient({ lastSlash });
-    const chat = await client.chat.completions.create({ model: 'gpt-sim', messages: ask('good morning') });
+  test(`${base} works for a chat, an embedding, an image and the model list`, async (t) => {
+    const { client } = await createClient({ trailingSlash });
+    const chat = await client.chat.completions.create({ model: 'gpt-sim', messages: prompt('good morning') });
     t.is(chat.choices[0]?.message.content, 'You said: good morning');
     t.is(chat.choices[0]?.message.role, 'assistant');
     t.is(chat.choices[0]?.finish_reason, 'stop');
@@ -113,11 +113,11 @@ for (const lastSlash of [false, true]) {
   });
 }
 
-test('the stream helper gathers the same answer as a whole one', async (t) => {
+test('the stream helper assembles the same response as without streaming', async (t) => {
   const { client } = await createClient();
   const pieces: string[] = [];
   const stream = client.chat.completions
-    .stream({ model: 'gpt-sim', messages: ask('one two three'), stream_options: { include_usage: true } })
+    .stream({ model: 'gpt-sim', messages: prompt('one two three'), stream_options: { include_usage: true } })
     .on('content', (piece) => pieces.push(piece));
   const final = await stream.finalChatCompletion();
   t.is(final.choices[0]?.message.content, 'You said: one two three');
@@ -127,12 +127,12 @@ test('the stream helper gathers the same answer as a whole one', async (t) => {
   t.is(final.usage?.completion_tokens, 5);
 });
 
-test('a stream has one id and one creation time, the role first, the finish last, and no usage unasked', async (t) => {
+test('a stream has one id and creation time, the role first, the finish reason last, and no usage by default', async (t) => {
   const { client } = await createClient();
   const chunks: OpenAI.ChatCompletionChunk[] = [];
   const stream = await client.chat.completions.create({
     model: 'gpt-sim',
-    messages: ask('one two'),
+    messages: prompt('one two'),
     stream: true,
   });
   for await (const chunk of stream) chunks.push(chunk);
@@ -149,12 +149,12 @@ test('a stream has one id and one creation time, the role first, the finish last
   t.is(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join(''), 'You said: one two');
 });
 
-test('include_usage adds one chunk without choices, which tells the price, before [DONE]', async (t) => {
+test('include_usage adds one chunk with the usage and cost but no choices, before [DONE]', async (t) => {
   const { client } = await createClient();
   const { data: stream, response } = await client.chat.completions
     .create({
       model: 'gpt-sim',
-      messages: ask('one two'),
+      messages: prompt('one two'),
       stream: true,
       stream_options: { include_usage: true },
     })
@@ -162,11 +162,11 @@ test('include_usage adds one chunk without choices, which tells the price, befor
   t.regex(response.headers.get('content-type') ?? '', /^text\/event-stream/);
   const chunks: OpenAI.ChatCompletionChunk[] = [];
   for await (const chunk of stream) chunks.push(chunk);
-  const told = chunks.filter((chunk) => chunk.usage);
-  t.is(told.length, 1);
-  t.is(chunks.at(-1), told[0]);
-  t.deepEqual(told[0]?.choices, []);
-  const usage = told[0]!.usage as unknown as Record<string, unknown>;
+  const usageChunks = chunks.filter((chunk) => chunk.usage);
+  t.is(usageChunks.length, 1);
+  t.is(chunks.at(-1), usageChunks[0]);
+  t.deepEqual(usageChunks[0]?.choices, []);
+  const usage = usageChunks[0]!.usage as unknown as Record<string, unknown>;
   t.is(usage['prompt_tokens'], 2);
   t.is(usage['completion_tokens'], 4);
   t.is(usage['total_tokens'], 6);
@@ -176,15 +176,15 @@ test('include_usage adds one chunk without choices, which tells the price, befor
   t.is(chunks.at(-2)?.choices[0]?.finish_reason, 'stop');
 });
 
-test('a stream that breaks after output throws in the loop that reads it', async (t) => {
+test('a stream that breaks after its first output throws in the loop that reads it', async (t) => {
   const { client } = await createClient();
   const stream = await client.chat.completions.create({
     model: 'broken',
-    messages: ask('a b c'),
+    messages: prompt('a b c'),
     stream: true,
   });
   const seen: string[] = [];
-  const error = await fails(
+  const error = await expectError(
     t,
     (async () => {
       for await (const chunk of stream) seen.push(chunk.choices[0]?.delta.content ?? '');
@@ -195,7 +195,7 @@ test('a stream that breaks after output throws in the loop that reads it', async
   t.is(error.code, 'upstream_error');
 });
 
-test('tool calls come whole, and streamed through the helper', async (t) => {
+test('tool calls are complete, with and without streaming', async (t) => {
   const { client } = await createClient();
   const parameters = {
     type: 'object',
@@ -204,15 +204,15 @@ test('tool calls come whole, and streamed through the helper', async (t) => {
   };
   const body = {
     model: 'gpt-sim',
-    messages: ask('what is the weather'),
+    messages: prompt('what is the weather'),
     tools: [{ type: 'function' as const, function: { name: 'weather', parameters } }],
   };
   const whole = await client.chat.completions.create(body);
   const streamed = await client.chat.completions.stream(body).finalChatCompletion();
-  for (const answer of [whole, streamed]) {
-    const call = answer.choices[0]?.message.tool_calls?.[0];
-    t.is(answer.choices[0]?.finish_reason, 'tool_calls');
-    t.is(answer.choices[0]?.message.content, null);
+  for (const completion of [whole, streamed]) {
+    const call = completion.choices[0]?.message.tool_calls?.[0];
+    t.is(completion.choices[0]?.finish_reason, 'tool_calls');
+    t.is(completion.choices[0]?.message.content, null);
     t.is(call?.type, 'function');
     if (call?.type !== 'function') return;
     t.is(call.function.name, 'weather');
@@ -221,44 +221,44 @@ test('tool calls come whole, and streamed through the helper', async (t) => {
   }
 });
 
-test('embeddings are exact by the client’s own base64 default, as floats, and keep the order of inputs', async (t) => {
+test('embeddings are exact with the client’s base64 default and as floats, and keep the order of inputs', async (t) => {
   const { client } = await createClient();
   const input = ['first text', 'second text', 'third', 'first text'];
   const byDefault = await client.embeddings.create({ model: 'vectors', input });
   const asFloats = await client.embeddings.create({ model: 'vectors', input, encoding_format: 'float' });
-  for (const answer of [byDefault, asFloats]) {
-    t.is(answer.object, 'list');
+  for (const response of [byDefault, asFloats]) {
+    t.is(response.object, 'list');
     t.deepEqual(
-      answer.data.map((item) => [item.object, item.index]),
+      response.data.map((item) => [item.object, item.index]),
       input.map((_, index) => ['embedding', index]),
     );
     t.deepEqual(
-      answer.data.map((item) => Float32Array.from(item.embedding)),
+      response.data.map((item) => Float32Array.from(item.embedding)),
       input.map((text) => deriveVector(text, 1536)),
     );
-    t.is(answer.usage.prompt_tokens, 7);
-    t.is(answer.usage.total_tokens, 7);
+    t.is(response.usage.prompt_tokens, 7);
+    t.is(response.usage.total_tokens, 7);
   }
 });
 
-test('dimensions are honoured where they are adjustable, and refused where they are not', async (t) => {
+test('dimensions are honoured if they are adjustable, and refused if not', async (t) => {
   const { client } = await createClient();
   const short = await client.embeddings.create({ model: 'vectors', input: 'short', dimensions: 64 });
   t.is(short.data[0]?.embedding.length, 64);
-  const error = await fails(
+  const error = await expectError(
     t,
     client.embeddings.create({ model: 'use-lite-en-512', input: 'short', dimensions: 64 }),
     OpenAI.UnprocessableEntityError,
   );
   t.is(error.param, 'dimensions');
-  await fails(
+  await expectError(
     t,
     client.embeddings.create({ model: 'vectors', input: 'x', dimensions: 4096 }),
     OpenAI.UnprocessableEntityError,
   );
 });
 
-test('pictures as base64 are PNGs of the size and number asked for', async (t) => {
+test('images as base64 are PNGs of the requested size and number', async (t) => {
   const { client } = await createClient();
   const { data } = await client.images.generate({
     model: 'demo-svg-image',
@@ -277,7 +277,7 @@ test('pictures as base64 are PNGs of the size and number asked for', async (t) =
   }
 });
 
-test('pictures as links can be fetched by whoever has the link, and are served as what they are', async (t) => {
+test('images as links can be fetched by anyone with the link, and have the right content type', async (t) => {
   const { client } = await createClient();
   const { data } = await client.images.generate({
     model: 'demo-svg-image',
@@ -301,22 +301,22 @@ test('pictures as links can be fetched by whoever has the link, and are served a
   t.is((await fetch(`${stack.url}/files/${'a'.repeat(43)}.png`)).status, 404);
 });
 
-test('a model is found by its id and by an alias with a slash', async (t) => {
+test('a model can be retrieved by its id, and by an alias with a slash', async (t) => {
   const { client } = await createClient();
   t.is((await client.models.retrieve('gpt-sim')).id, 'gpt-sim');
   const found = await client.models.retrieve('vendor/gpt-sim');
   t.is(found.id, 'gpt-sim');
   t.is(found.object, 'model');
-  await fails(t, client.models.retrieve('vendor/none'), OpenAI.NotFoundError);
-  const chat = await client.chat.completions.create({ model: 'vendor/gpt-sim', messages: ask('hi') });
+  await expectError(t, client.models.retrieve('vendor/none'), OpenAI.NotFoundError);
+  const chat = await client.chat.completions.create({ model: 'vendor/gpt-sim', messages: prompt('hi') });
   t.is(chat.choices[0]?.message.content, 'You said: hi');
 });
 
-test('a wrong key is an AuthenticationError, sent once', async (t) => {
+test('a wrong key is an AuthenticationError, and is not retried', async (t) => {
   const { client, calls } = await createClient({ apiKey: `mg-${'x'.repeat(43)}` });
-  const error = await fails(
+  const error = await expectError(
     t,
-    client.chat.completions.create({ model: 'gpt-sim', messages: ask('hi') }),
+    client.chat.completions.create({ model: 'gpt-sim', messages: prompt('hi') }),
     OpenAI.AuthenticationError,
   );
   t.is(error.status, 401);
@@ -325,11 +325,11 @@ test('a wrong key is an AuthenticationError, sent once', async (t) => {
   t.is(calls.length, 1);
 });
 
-test('too low a balance is an APIError of status 402, and is not tried again', async (t) => {
+test('an insufficient balance is an APIError with status 402, and is not retried', async (t) => {
   const { client, calls } = await createClient({ balance: '0.01' });
-  const error = await fails(
+  const error = await expectError(
     t,
-    client.chat.completions.create({ model: 'dear', messages: ask('hi') }),
+    client.chat.completions.create({ model: 'dear', messages: prompt('hi') }),
     OpenAI.APIError,
   );
   t.is(Number(error.status), 402);
@@ -337,18 +337,18 @@ test('too low a balance is an APIError of status 402, and is not tried again', a
   t.is(calls.length, 1);
 });
 
-test('an unknown model is a NotFoundError, an invalid request an UnprocessableEntityError', async (t) => {
+test('an unknown model is a NotFoundError, and an invalid request an UnprocessableEntityError', async (t) => {
   const { client, calls } = await createClient();
-  const missing = await fails(
+  const missing = await expectError(
     t,
-    client.chat.completions.create({ model: 'gpt-none', messages: ask('hi') }),
+    client.chat.completions.create({ model: 'gpt-none', messages: prompt('hi') }),
     OpenAI.NotFoundError,
   );
   t.is(missing.code, 'model_not_found');
   t.regex(missing.message, /gpt-none/);
-  const invalid = await fails(
+  const invalid = await expectError(
     t,
-    client.chat.completions.create({ model: 'gpt-sim', messages: ask('hi'), temperature: 3 }),
+    client.chat.completions.create({ model: 'gpt-sim', messages: prompt('hi'), temperature: 3 }),
     OpenAI.UnprocessableEntityError,
   );
   t.is(invalid.param, 'temperature');
@@ -356,9 +356,9 @@ test('an unknown model is a NotFoundError, an invalid request an UnprocessableEn
   t.is(calls.length, 2);
 });
 
-test('the limit of requests a minute is told by falling headers, and past it by a RateLimitError', async (t) => {
+test('the rate limit is shown by decreasing headers, and beyond it by a RateLimitError', async (t) => {
   const { client } = await createClient({ rpm: 2 });
-  const body = { model: 'gpt-sim', messages: ask('hi') };
+  const body = { model: 'gpt-sim', messages: prompt('hi') };
   const remaining: (string | null)[] = [];
   for (let i = 0; i < 2; i++) {
     const { response } = await client.chat.completions.create(body).withResponse();
@@ -367,7 +367,7 @@ test('the limit of requests a minute is told by falling headers, and past it by 
     remaining.push(response.headers.get('x-ratelimit-remaining-requests'));
   }
   t.deepEqual(remaining, ['1', '0']);
-  const error = await fails(
+  const error = await expectError(
     t,
     client.chat.completions.create(body, { maxRetries: 0 }),
     OpenAI.RateLimitError,

@@ -6,29 +6,29 @@ import { waitFor } from '../support/wait-for.ts';
 import type { Receipt } from './paid-load.ts';
 import type { ProcessStack } from './process-stack.ts';
 
-/** What anybody can see from beside the stack: whether its money is right. */
+/** Audits a stack from outside: whether its money is right. */
 
-/** A dead reader's lease runs out and another goes on, perhaps after an outage. */
+/** A dead reader's lease expires and another reader takes over, perhaps after an outage. */
 const ledgerTimeoutMs = 30_000;
 const pollMs = 100;
 
 const shards = Array.from({ length: shardCount }, (_, shard) => shard);
 
 /**
- * What is wrong with these receipts: each must be one entry of the ledger, with that amount. Waits for those that are
- * on their way to MongoDB.
+ * Checks receipts: each must be exactly one ledger entry with that amount. Waits for entries that are still on their
+ * way to MongoDB.
  */
 export async function checkReceipts(
   { ledger }: Pick<ProcessStack, 'ledger'>,
   receipts: readonly Receipt[],
 ): Promise<string[]> {
   const ids = receipts.map(({ requestId }) => requestId);
-  const faults: string[] = [];
+  const problems: string[] = [];
   const entries = await waitForEntries(ledger, ids);
   for (const { requestId, accountId, costNano, free } of receipts) {
     const entry = entries.get(requestId);
     if (entry === undefined) {
-      faults.push(`${requestId} was paid ${costNano} and is not in the ledger`);
+      problems.push(`${requestId} cost ${costNano} and is not in the ledger`);
       continue;
     }
     const expected = { accountId, amountNano: -costNano, freeRequests: free ? -1 : 0 };
@@ -38,11 +38,11 @@ export async function checkReceipts(
       freeRequests: entry.freeRequests,
     };
     if (describe(expected) !== describe(found))
-      faults.push(
-        `${requestId}: its caller was told ${describe(expected)}, the ledger has ${describe(found)}`,
+      problems.push(
+        `${requestId}: its caller was billed ${describe(expected)}, the ledger has ${describe(found)}`,
       );
   }
-  return faults;
+  return problems;
 }
 
 const describe = (value: object): string =>
@@ -50,14 +50,14 @@ const describe = (value: object): string =>
     .map(([name, field]) => `${name} ${String(field)}`)
     .join(', ');
 
-/** All that are there within the time that the ledger may take after a death; who is missing is told by the caller. */
+/** The entries found within the time that the ledger may take after a death; the caller reports missing ones. */
 async function waitForEntries(
   ledger: ProcessStack['ledger'],
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, LedgerDocument>> {
   const deadlineMs = performance.now() + ledgerTimeoutMs;
   for (;;) {
-    // MongoDB may be the one that was killed: then nothing is found until it is back.
+    // MongoDB may be the one that was killed; then nothing is found until it is back.
     const found = await ledger.findEntries(ids).catch(() => []);
     if (found.length === ids.length || performance.now() > deadlineMs)
       return new Map(found.map((entry) => [entry._id, entry]));
@@ -65,7 +65,7 @@ async function waitForEntries(
   }
 }
 
-/** Resolves when everything settled is in MongoDB, and no reservation is left. */
+/** Resolves when everything settled is in MongoDB, and no reservations remain. */
 export async function waitUntilQuiet(
   { redis }: Pick<ProcessStack, 'redis'>,
   timeoutMs: number,
@@ -83,15 +83,15 @@ export async function waitUntilQuiet(
 }
 
 /**
- * What is wrong with the balances of a quiet stack: Redis and MongoDB must hold what was added less what the ledger
- * says was charged, and no balance may have been below zero at any entry.
- * @param addedNano what was refilled, by account
+ * Checks the balances of a quiet stack: Redis and MongoDB must hold the refills minus the charges in the ledger, and no
+ * balance may have been negative after any entry.
+ * @param addedNano refilled amounts by account
  */
 export async function checkBalances(
   { accounts, hotAccounts, ledger }: Pick<ProcessStack, 'accounts' | 'hotAccounts' | 'ledger'>,
   addedNano: ReadonlyMap<string, bigint>,
 ): Promise<string[]> {
-  const faults: string[] = [];
+  const problems: string[] = [];
   for (const [id, added] of addedNano) {
     const entries = await ledger.entries
       .find({ accountId: id })
@@ -102,28 +102,28 @@ export async function checkBalances(
     for (const { amountNano } of entries) {
       balance += amountNano;
       if (amountNano > 0n) refilled += amountNano;
-      if (balance < 0n) faults.push(`the balance of ${id} was ${balance}`);
+      if (balance < 0n) problems.push(`the balance of ${id} was ${balance}`);
     }
     const hot = await hotAccounts.get(id);
-    const atRest = await accounts.findById(id);
+    const stored = await accounts.findById(id);
     const compare = (what: string, expected: bigint, found: bigint | undefined): void => {
-      if (expected !== found) faults.push(`${what} of ${id} is ${found}, not ${expected}`);
+      if (expected !== found) problems.push(`${what} of ${id} is ${found}, not ${expected}`);
     };
-    compare('what the ledger refilled', added, refilled);
+    compare('the sum of refills in the ledger', added, refilled);
     compare('the balance in Redis', balance, hot.balanceNano);
-    compare('the balance in MongoDB', balance, atRest?.balanceNano);
-    compare('what is reserved', 0n, hot.reservedNano);
+    compare('the balance in MongoDB', balance, stored?.balanceNano);
+    compare('the reserved amount', 0n, hot.reservedNano);
   }
-  return faults;
+  return problems;
 }
 
 /**
- * What the product's own verification finds, as `admin ledger verify` runs it; it may run while the stack works. What is
- * wrong stays wrong: it is read again only where the ledger moved too fast or a store is not back yet, and for orphans
- * that may still be released in the time given.
+ * Runs the product's own verification, like `admin ledger verify`; the stack may be working meanwhile. Real differences
+ * persist: it only retries if the ledger moved too fast or a store is not back yet, and for orphans that may still be
+ * released in the given time.
  */
-export async function verifyLedger(stack: VerifyDeps, patienceMs: number): Promise<string[]> {
-  const deadlineMs = performance.now() + patienceMs;
+export async function verifyLedger(stack: VerifyDeps, timeoutMs: number): Promise<string[]> {
+  const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
     const isLast = performance.now() >= deadlineMs;
     try {

@@ -1,17 +1,17 @@
 import type { TestAccount } from '../support/stack.ts';
 
 export interface LoadOptions {
-  /** Of the api processes. */
+  /** URLs of the api processes. */
   readonly urls: readonly string[];
   readonly accounts: readonly TestAccount[];
 }
 
-/** Callers who ask one thing after the other, whatever befalls them. */
+/** Callers that send one request after another, whatever happens. */
 export abstract class CallerLoad {
-  /** Answers by their status, `cut` where the connection or the stream broke. */
+  /** Counts by response status; `cut` if the connection or stream broke. */
   readonly outcomes = new Map<string, number>();
-  /** What no death explains. */
-  readonly faults: string[] = [];
+  /** Problems that no death explains. */
+  readonly problems: string[] = [];
   protected readonly options: LoadOptions;
   protected isStopping = false;
   #running: Promise<unknown> = Promise.resolve();
@@ -30,22 +30,22 @@ export abstract class CallerLoad {
     );
   }
 
-  /** Resolves when the last caller has its answer. */
+  /** Resolves when the last caller has its response. */
   async stop(): Promise<void> {
     this.isStopping = true;
     await this.#running;
   }
 
-  /** What each caller does again and again. */
+  /** The calls that each caller repeats. */
   protected abstract listCallers(): (() => Promise<void>)[];
 
-  /** Calls go round all accounts and processes. */
+  /** Distributes calls over all accounts and processes. */
   protected nextTurn(): number {
     this.#turn += 1;
     return this.#turn;
   }
 
-  protected note(outcome: string): void {
+  protected record(outcome: string): void {
     this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
   }
 }

@@ -13,10 +13,10 @@ import { parseRub } from '../../shared/pricing/money.ts';
 import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { ResponseStore } from '../../shared/reply/response-store.ts';
-import { StoredFramesStore } from '../../shared/reply/stored-frames-store.ts';
+import { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
 import { OrphanSweeper } from '../../workers/maintenance/sweep-orphans.ts';
-import { ShardLeases } from '../../workers/leases/shard-leases.ts';
+import { ShardLeases } from '../../workers/ledger/shard-leases.ts';
 import { countOpenJobs, endJobLeases, findHeldByJobs, listAllJobs } from '../support/audit-jobs.ts';
 import { ageReservation } from '../support/billing.ts';
 import { readJob } from '../support/jobs.ts';
@@ -29,7 +29,10 @@ import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 import { verifyLedger } from './audit.ts';
 
-/** Durable jobs whose processes die, stand still or stop. One stack, whose own worker takes no work: it looks after jobs. */
+/**
+ * Durable jobs whose processes die, freeze or stop. One stack, whose own worker takes no jobs and only does
+ * maintenance.
+ */
 
 const test = anyTest.serial;
 
@@ -58,18 +61,18 @@ async function findJob(accountId: string, id: string): Promise<JobRecord> {
   return (await new JobStore(stack.redis).find(accountId, id))!.job;
 }
 
-async function whenJob(
+async function waitForJobRecord(
   accountId: string,
   id: string,
-  isThere: (job: JobRecord) => boolean = hasEnded,
+  matches: (job: JobRecord) => boolean = hasEnded,
 ): Promise<JobRecord> {
   return await waitFor('the job', async () => {
     const job = await findJob(accountId, id);
-    return isThere(job) && job;
+    return matches(job) && job;
   });
 }
 
-const whenAllEnded = (accounts: readonly TestAccount[]): Promise<boolean> =>
+const waitForAllJobs = (accounts: readonly TestAccount[]): Promise<boolean> =>
   waitFor('all jobs to end', async () => {
     const ids = accounts.map(({ id }) => id);
     return (await countOpenJobs(stack.redis, ids)) === 0;
@@ -78,7 +81,7 @@ const whenAllEnded = (accounts: readonly TestAccount[]): Promise<boolean> =>
 const sumReceipts = (jobs: readonly JobRecord[]): bigint =>
   jobs.reduce((sum, { receipt }) => sum + (receipt?.costNano ?? 0n), 0n);
 
-/** Every job of the account has succeeded, what they cost is what it has lost, and nothing is held any more. */
+/** Asserts that all the account's jobs succeeded, that their cost is what it lost, and that nothing is still held. */
 async function checkPaidOnce(t: ExecutionContext, { id }: TestAccount, count: number): Promise<void> {
   const jobs = await listAllJobs(stack.redis, id);
   t.is(jobs.length, count);
@@ -94,7 +97,7 @@ async function checkPaidOnce(t: ExecutionContext, { id }: TestAccount, count: nu
   t.deepEqual(await findHeldByJobs(stack.redis, id), []);
 }
 
-async function verifyBooks(t: ExecutionContext): Promise<void> {
+async function checkLedger(t: ExecutionContext): Promise<void> {
   const { mongo, redis, config } = stack;
   const stores = {
     redis,
@@ -106,19 +109,19 @@ async function verifyBooks(t: ExecutionContext): Promise<void> {
   t.deepEqual(await verifyLedger(stores, 30_000), []);
 }
 
-/** As many looks as it takes until an orphan is released. */
+/** Sweeps as often as it takes to release an orphan. */
 async function sweep(): Promise<void> {
   const { redis, log } = stack;
   const leases = new ShardLeases(redis, 'a-sweeper', (shard) => `test:sweep-lease:${shard}`);
   const sweeper = new OrphanSweeper(new ReservationStore(redis), leases, log);
-  for (let look = 0; look < 3; look++) await sweeper.sweep();
+  for (let round = 0; round < 3; round++) await sweeper.sweep();
 }
 
-/** How many deaths of workers are counted against a job. */
+/** How many worker deaths are counted against a job. */
 const readDeaths = async (accountId: string, id: string): Promise<number> =>
   Number((await stack.redis.hget(redisKeys.job(accountId, id), 'x')) ?? 0);
 
-test('a worker asked to stop finishes what is active and hands back the rest, which counts as no death', async (t) => {
+test('a worker asked to stop finishes active jobs and hands back the rest, which does not count as a death', async (t) => {
   const account = await stack.createAccount();
   const first = await startRole(t, 'worker', stack.env);
   const held = vendor.hold('gpt-narrow');
@@ -126,19 +129,19 @@ test('a worker asked to stop finishes what is active and hands back the rest, wh
   const ids: string[] = [];
   for (let i = 0; i < 5; i++) ids.push(await placeChat(stack, account.id, 'narrow-chat'));
   await waitFor('the calls', () => held.waiting === 2);
-  await waitFor('the next to be taken', async () => {
+  await waitFor('the next one to be taken', async () => {
     const jobs = await listAllJobs(stack.redis, account.id);
     return jobs.filter(({ workerId }) => workerId !== null).length === 3;
   });
   const exited = first.terminate();
-  // Nobody else looks for work yet: what is handed back waits.
+  // No other worker is running yet, so jobs handed back are queued.
   const waiting = redisKeys.jobsWaiting(account.id, 'chat', 'narrow-chat');
-  await waitFor('what is handed back', async () => (await stack.redis.zcard(waiting)) === 3);
+  await waitFor('the jobs to be handed back', async () => (await stack.redis.zcard(waiting)) === 3);
   t.is(first.child.exitCode, null);
   await startRole(t, 'worker', stack.env);
   held.end();
   t.is(await exited, 0);
-  await whenAllEnded([account]);
+  await waitForAllJobs([account]);
   await checkPaidOnce(t, account, 5);
   const jobs = await Promise.all(ids.map((id) => findJob(account.id, id)));
   t.deepEqual(
@@ -148,7 +151,7 @@ test('a worker asked to stop finishes what is active and hands back the rest, wh
   t.deepEqual(await Promise.all(ids.map((id) => readDeaths(account.id, id))), [0, 0, 0, 0, 0]);
 });
 
-test('what is still active when the grace time is over is handed back, runs on another and is charged once', async (t) => {
+test('a job still active after the grace period is handed back, runs on another worker and is charged once', async (t) => {
   const account = await stack.createAccount();
   const first = await stack.startWorker({ queues: ['chat'] });
   const held = vendor.hold('gpt');
@@ -162,15 +165,15 @@ test('what is still active when the grace time is over is handed back, runs on a
   t.is(workerId, null);
   await stopped;
   const second = await stack.startWorker({ queues: ['chat'] });
-  await waitFor('the call of the other', () => held.waiting === 1);
+  await waitFor('the call of the other worker', () => held.waiting === 1);
   held.end();
-  t.is((await whenJob(account.id, id)).attempts, 2);
+  t.is((await waitForJobRecord(account.id, id)).attempts, 2);
   t.is(await readDeaths(account.id, id), 0);
   await checkPaidOnce(t, account, 1);
   await second.stop();
 });
 
-test('a job whose worker died between the kept answer and the settlement runs again, and only that answer is told', async (t) => {
+test('a job whose worker died between storing the response and settling runs again, and only the new response is returned', async (t) => {
   const { redis, config } = stack;
   const account = await stack.createAccount();
   const line = { queue: 'chat', model: 'chat' } as const;
@@ -182,22 +185,22 @@ test('a job whose worker died between the kept answer and the settlement runs ag
   await waitUntilReady(payloads);
   const objects = new ObjectStore(config.s3);
   t.teardown(() => objects.close());
-  const answers = new ResponseStore(new StoredFramesStore(redis, payloads), objects);
-  await answers.keep(
+  const responses = new ResponseStore(new KeptFramesStore(redis, payloads), objects);
+  await responses.keep(
     { requestId: id, accountId: account.id, jobAttempt: 1 },
     Buffer.from('{"from": "the first attempt"}'),
   );
   t.is((await readJob(stack, account, id)).response ?? null, null);
   await endJobLeases(redis);
   const worker = await stack.startWorker({ queues: ['chat'] });
-  t.is((await whenJob(account.id, id)).attempts, 2);
+  t.is((await waitForJobRecord(account.id, id)).attempts, 2);
   const shown = await readJob(stack, account, id);
   t.is(shown.response!['id'], id);
   await checkPaidOnce(t, account, 1);
   await worker.stop();
 });
 
-test('a worker that stood still until its lease ran out neither charges nor ends the job that another has', async (t) => {
+test('a worker frozen until its lease expired neither charges nor ends a job that another worker has taken over', async (t) => {
   const account = await stack.createAccount();
   const first = await startRole(t, 'worker', stack.env);
   const held = vendor.hold('gpt');
@@ -205,31 +208,31 @@ test('a worker that stood still until its lease ran out neither charges nor ends
   const id = await placeChat(stack, account.id, 'chat');
   await waitFor('the call', () => held.waiting === 1);
   first.child.kill('SIGSTOP');
-  // Its answer has come by the time it goes on.
-  held.release(1);
+  // Its response has arrived by the time the worker resumes.
+  held.letGo(1);
   await startRole(t, 'worker', stack.env);
   await endJobLeases(stack.redis);
-  await waitFor('the call of the other', () => held.waiting === 1);
-  await whenJob(account.id, id, ({ status, attempts }) => status === 'active' && attempts === 2);
+  await waitFor('the call of the other worker', () => held.waiting === 1);
+  await waitForJobRecord(account.id, id, ({ status, attempts }) => status === 'active' && attempts === 2);
   first.child.kill('SIGCONT');
   t.is(await first.terminate(), 0);
   t.like(await findJob(account.id, id), { status: 'active', attempts: 2 });
   t.is((await stack.readAccount(account.id)).balanceNano, parseRub('100')!);
   held.end();
-  const ended = await whenJob(account.id, id);
+  const ended = await waitForJobRecord(account.id, id);
   t.is(ended.attempts, 2);
   await checkPaidOnce(t, account, 1);
   t.is((await readJob(stack, account, id)).response!['id'], id);
 });
 
-test('an api process that dies after the admission leaves a reservation that is swept, and no job', async (t) => {
+test('an api process that dies after admission leaves a reservation, which is swept, and no job', async (t) => {
   const { redis } = stack;
   const account = await stack.createAccount();
   const job = await admitChat(stack, account.id, 'chat');
   await ageReservation(redis, account.id, job.id, 60_000);
   await sweep();
   t.is((await stack.readAccount(account.id)).reservedNano, 0n);
-  // One that only stood still places nothing that holds no money.
+  // An api process that was only frozen cannot enqueue a job without a reservation.
   await t.throwsAsync(placeJob(redis, redis, job), { message: /Send it again/ });
   t.is(
     (await releaseReservation(redis, { requestId: job.id, accountId: account.id, claimHash: null })).outcome,
@@ -238,7 +241,7 @@ test('an api process that dies after the admission leaves a reservation that is 
   t.deepEqual(await listAllJobs(redis, account.id), []);
 });
 
-test('a job whose api process died before it was counted among those that wait is run, and its reservation is not swept', async (t) => {
+test('a job whose api process died before queuing it for fair scheduling still runs, and its reservation is not swept', async (t) => {
   const { redis } = stack;
   const account = await stack.createAccount();
   const job = await admitChat(stack, account.id, 'chat');
@@ -248,13 +251,13 @@ test('a job whose api process died before it was counted among those that wait i
   t.true((await stack.readAccount(account.id)).reservedNano > 0n);
   t.is(await redis.hexists(redisKeys.orphans(shardOf(account.id)), job.id), 0);
   const worker = await stack.startWorker({ queues: ['chat'] });
-  await whenJob(account.id, job.id);
+  await waitForJobRecord(account.id, job.id);
   await checkPaidOnce(t, account, 1);
   await worker.stop();
 });
 
 testWithOwn('Redis')(
-  'a restart of Redis with jobs waiting and active ends none of them badly, and each is charged once',
+  'a restart of Redis with queued and active jobs fails none of them, and each is charged once',
   async (t) => {
     const account = await stack.createAccount();
     const first = await startRole(t, 'worker', stack.env, ['--queues', 'chat', '--concurrency', '4']);
@@ -263,34 +266,34 @@ testWithOwn('Redis')(
     for (let i = 0; i < 20; i++) await placeChat(stack, account.id, 'chat');
     await waitFor('the calls', () => held.waiting === 4);
     await stack.killRedis();
-    // Answers come while nothing can be kept or settled.
+    // Responses arrive while nothing can be stored or settled.
     const before = vendor.requests.counters.total;
     held.end();
-    await waitFor('the answers', () => held.waiting === 0);
+    await waitFor('the responses', () => held.waiting === 0);
     t.is(vendor.requests.counters.total, before);
     await stack.restartRedis();
     await waitUntilReady(stack.redis);
-    await whenAllEnded([account]);
+    await waitForAllJobs([account]);
     await checkPaidOnce(t, account, 20);
     const jobs = await listAllJobs(stack.redis, account.id);
     t.true(jobs.every((job) => findTransition(job, 'active') !== null));
-    await verifyBooks(t);
+    await checkLedger(t);
     t.is(await first.terminate(), 0);
   },
 );
 
-/** Ids of the jobs with a status, as the account's list of them has it. */
+/** Ids of the jobs with a status, from the accounts' job lists. */
 const listIds = async (accounts: readonly TestAccount[], status: string): Promise<string[]> => {
   const lists = accounts.map(({ id }) => stack.redis.zrevrange(redisKeys.jobsList(id, status), 0, -1));
   return (await Promise.all(lists)).flat();
 };
 
-// The last one: most of its jobs still wait when it ends.
-test('a restart of all workers with 10 000 jobs waiting and 64 active loses none and charges none twice', async (t) => {
+// The last test, because most of its jobs are still queued at the end.
+test('a restart of all workers with 10 000 queued and 64 active jobs loses none and charges none twice', async (t) => {
   t.timeout(120_000);
   const accounts = await Promise.all(Array.from({ length: 16 }, () => stack.createAccount()));
   const total = 10_064;
-  // Some at a time: a command of ten thousand that are sent at once would wait for too long.
+  // In batches: if ten thousand commands were sent at the same time, some would time out.
   for (let from = 0; from < total; from += 592) {
     const ids = accounts.flatMap(({ id }) => Array.from({ length: 37 }, () => id));
     await Promise.all(ids.map((id) => placeChat(stack, id, 'chat')));
@@ -309,7 +312,7 @@ test('a restart of all workers with 10 000 jobs waiting and 64 active loses none
   await Promise.all(first.map((worker) => worker.kill()));
   held.end();
   const second = await startBoth();
-  await waitFor('what was active to run again', async () => {
+  await waitFor('the active jobs to run again', async () => {
     const ended = new Set(await listIds(accounts, 's'));
     return active.every((id) => ended.has(id));
   });
@@ -317,18 +320,18 @@ test('a restart of all workers with 10 000 jobs waiting and 64 active loses none
 
   const waiting = await listIds(accounts, 'q');
   const ended = await listIds(accounts, 's');
-  t.true(ended.length > active.length, 'some of those that waited have run as well');
+  t.true(ended.length > active.length, 'some of the queued jobs have run as well');
   t.is(new Set([...waiting, ...ended]).size, total);
   t.is(waiting.length + ended.length, total);
   for (const { id } of accounts) {
     const jobs = await listAllJobs(stack.redis, id);
     const { balanceNano, reservedNano } = await stack.readAccount(id);
     const open = jobs.filter((job) => !hasEnded(job));
-    const inLine = await stack.redis.zcard(redisKeys.jobsWaiting(id, 'chat', 'chat'));
-    t.is(inLine, open.length, 'each is in line');
+    const queued = await stack.redis.zcard(redisKeys.jobsWaiting(id, 'chat', 'chat'));
+    t.is(queued, open.length, 'each open job is queued');
     t.is(reservedNano, chatReservedNano * BigInt(open.length));
     t.is(parseRub('100')! - balanceNano, sumReceipts(jobs));
     for (const job of jobs.filter((one) => active.includes(one.id))) t.is(job.attempts, 2);
   }
-  await verifyBooks(t);
+  await checkLedger(t);
 });

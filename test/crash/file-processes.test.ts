@@ -8,14 +8,14 @@ import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 
-/** The processes in which an api process has files read. */
+/** The processes that read files for an api process. */
 
-const ask = (pdf: Buffer): object => ({
+const chatWith = (pdf: Buffer): object => ({
   model: 'reader',
   messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: toDataUri(pdf) } }] }],
 });
 
-/** Children of a process that read files, by pid. */
+/** Pids of the child processes that read files. */
 async function findReaders(pid: number): Promise<string[]> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
   const pids = children.split(' ').filter((child) => child !== '');
@@ -30,7 +30,7 @@ async function isAlive(pid: string): Promise<boolean> {
   return stat !== null && !/\) Z /.test(stat);
 }
 
-test('what reads files ends with its api process, stopped or killed amid a file, and has none of its secrets', async (t) => {
+test('file readers end with their api process, whether it is stopped or killed during a read, and have none of its secrets', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const catalog = `${vendorCatalog(vendor.url)}
@@ -41,7 +41,7 @@ test('what reads files ends with its api process, stopped or killed amid a file,
   const startReading = async () => {
     const api = await startRole(t, 'api', stack.env);
     const url = `${String(api.readyLine['url'])}/v1/chat/completions`;
-    return { ...api, send: (pdf: Buffer) => postJson(url, account.apiKey, ask(pdf)) };
+    return { ...api, send: (pdf: Buffer) => postJson(url, account.apiKey, chatWith(pdf)) };
   };
   const waitForReader = async (pid: number): Promise<string> =>
     await waitFor('a reader', async () => (await findReaders(pid))[0]);
@@ -54,9 +54,9 @@ test('what reads files ends with its api process, stopped or killed amid a file,
   t.false(await isAlive(idleReader));
 
   const busy = await startReading();
-  const lost = t.throwsAsync(busy.send(makeSlowPdf(300, 8)));
+  const aborted = t.throwsAsync(busy.send(makeSlowPdf(300, 8)));
   const busyReader = await waitForReader(busy.child.pid!);
   await busy.kill();
-  await lost;
+  await aborted;
   await waitFor('the reader to end', async () => !(await isAlive(busyReader)));
 });

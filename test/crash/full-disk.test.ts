@@ -9,7 +9,9 @@ import { runAdmin } from '../support/admin.ts';
 import { postJson } from '../support/post-json.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** A mount of its own, which only the supervisor and its parts see: it needs no root where users have namespaces. */
+/**
+ * Mounts in a namespace that only the supervisor and its parts see; this needs no root if user namespaces are allowed.
+ */
 const mountAndRun = 'mount -t tmpfs -o size=60m none "$DATA_DIR" && exec "$0" "$@"';
 function canMount(): boolean {
   const command = ['-rm', 'sh', '-c', 'mount -t tmpfs none /mnt && exec "$0" "$@"', 'true'];
@@ -17,9 +19,9 @@ function canMount(): boolean {
 }
 
 interface SmallDisk {
-  /** What `npm start` has printed so far. */
-  shown(): string;
-  /** Its DATA_DIR as this process reaches it. */
+  /** The output of `npm start` so far. */
+  output(): string;
+  /** Its DATA_DIR, as seen from this process. */
   readonly dataDir: string;
   readonly url: string;
   readonly apiKey: string;
@@ -40,19 +42,19 @@ async function startOnSmallDisk(t: ExecutionContext): Promise<SmallDisk> {
   t.teardown(async () => {
     if (child.exitCode === null) child.kill('SIGTERM');
     await exited;
-    // The mount went with the last process that saw it.
+    // The mount disappeared with the last process in its namespace.
     rmdirSync(folder);
   });
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
   await waitFor(
-    () => `the start, which says ${text}`,
+    () => `the start, with output ${text}`,
     () => text.includes('users/profile') || !isRunning(),
     60_000,
   );
   const dataDir = `/proc/${child.pid}/root${folder}`;
   const filler = join(dataDir, 'filler');
   return {
-    shown: () => text,
+    output: () => text,
     dataDir,
     url: /http:\/\/[\d.:]+(?=\/v1)/.exec(text)?.[0] ?? '',
     apiKey: /mg-[\w-]{43}/.exec(text)?.[0] ?? '',
@@ -87,7 +89,7 @@ const requests = [
   },
 ];
 
-async function ask({ url, apiKey }: SmallDisk): Promise<number[]> {
+async function sendAll({ url, apiKey }: SmallDisk): Promise<number[]> {
   return await Promise.all(
     requests.map(async ({ path, body }) => {
       const response = await postJson(`${url}${path}`, apiKey, body);
@@ -97,41 +99,46 @@ async function ask({ url, apiKey }: SmallDisk): Promise<number[]> {
   );
 }
 
-test('on a full disk requests are 503 and nothing ends; once there is room all goes on by itself, and the books are right', async (t) => {
+test('on a full disk requests are 503 and nothing exits; with free space everything recovers by itself, and the ledger is consistent', async (t) => {
   if (!canMount()) {
     t.log('skipped: a small disk needs a mount of its own, and `unshare -rm` is not allowed here');
     t.pass();
     return;
   }
   const disk = await startOnSmallDisk(t);
-  t.deepEqual(await ask(disk), [200, 200, 200, 200]);
+  t.deepEqual(await sendAll(disk), [200, 200, 200, 200]);
   disk.fill();
-  await waitFor('Redis to notice', async () => (await ask(disk)).every((status) => status === 503), 60_000);
-  // A little of what waits may find room yet, as where a log gives some back: then Redis is well until its next write.
-  await waitFor('health to tell', async () => {
+  await waitFor(
+    'Redis to notice',
+    async () => (await sendAll(disk)).every((status) => status === 503),
+    60_000,
+  );
+  // A small write may still succeed, for example after a log frees some space; then Redis is healthy until its next
+  // write.
+  await waitFor('health to report it', async () => {
     const health = await fetch(`${disk.url}/v1/health`);
     await health.text();
-    if (health.status !== 503) await ask(disk);
+    if (health.status !== 503) await sendAll(disk);
     return health.status === 503;
   });
-  // The last page of each log takes a few lines more.
-  await waitFor('the console to tell', async () => {
-    await ask(disk);
-    return disk.shown().includes('lines are lost');
+  // The last page of each log has room for a few more lines.
+  await waitFor('the console to report it', async () => {
+    await sendAll(disk);
+    return disk.output().includes('lines are lost');
   });
 
   disk.free();
-  await waitFor('service', async () => (await ask(disk)).every((status) => status === 200), 60_000);
+  await waitFor('service', async () => (await sendAll(disk)).every((status) => status === 200), 60_000);
   await waitFor('health', async () => {
-    const answer = (await (await fetch(`${disk.url}/v1/health`)).json()) as { status: string };
-    return answer.status === 'ok';
+    const health = (await (await fetch(`${disk.url}/v1/health`)).json()) as { status: string };
+    return health.status === 'ok';
   });
-  await waitFor('the console to tell', () => /are written again; \d+ lines? /.test(disk.shown()));
+  await waitFor('the console to report it', () => /are written again; \d+ lines? /.test(disk.output()));
 
   t.true(disk.isRunning());
-  // No part died, and the loss of lines was told once.
-  t.notRegex(disk.shown(), /stopped \(/);
-  t.is(disk.shown().split('lines are lost').length, 2, disk.shown());
+  // No part died, and the loss of log lines was reported once.
+  t.notRegex(disk.output(), /stopped \(/);
+  t.is(disk.output().split('lines are lost').length, 2, disk.output());
   const verified = await runAdmin({ DATA_DIR: disk.dataDir }, 'ledger', 'verify', '--json');
   t.is(verified.exitCode, 0, verified.stdout + verified.stderr);
   t.like(JSON.parse(verified.stdout), { differences: [] });

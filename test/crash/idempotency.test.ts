@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { findKeys } from '../support/all-of-redis.ts';
-import { readStoredBytes } from '../support/kept-answers.ts';
+import { readKeptBytes } from '../support/kept-answers.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { postJson } from '../support/post-json.ts';
 import { parseSse } from '../support/sse-events.ts';
@@ -13,15 +13,15 @@ import { useStack, type TestAccount, type TestStack } from '../support/stack.ts'
 import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { startRole } from '../support/worker-process.ts';
 
-/** An Idempotency-Key over several processes, some of which die. */
+/** Idempotency-Keys across several processes, some of which die. */
 
-interface Scene {
+interface Setup {
   readonly stack: TestStack;
   readonly vendor: VendorSimulator;
   readonly account: TestAccount;
 }
 
-async function setScene(t: ExecutionContext): Promise<Scene> {
+async function setUp(t: ExecutionContext): Promise<Setup> {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });
@@ -42,25 +42,25 @@ const stream = {
   messages: [{ role: 'user', content: text }],
 };
 
-test('a second api process gives the answer of the first, while it comes and afterwards', async (t) => {
-  const { stack, vendor, account } = await setScene(t);
+test('a second api process returns the response of the first one, during the stream and afterwards', async (t) => {
+  const { stack, vendor, account } = await setUp(t);
   await stack.startWorker();
   const other = String((await startRole(t, 'api', stack.env)).readyLine['url']);
   const key = createKey();
   const first = await postJson(`${stack.url}${chats}`, account.apiKey, stream, key);
-  const answers = await Promise.all([
+  const bodies = await Promise.all([
     first.text(),
     postJson(`${other}${chats}`, account.apiKey, stream, key).then((response) => response.text()),
   ]);
   const later = await postJson(`${other}${chats}`, account.apiKey, stream, key);
   t.is(later.headers.get('x-request-id'), first.headers.get('x-request-id'));
-  t.deepEqual(new Set([...answers, await later.text()]).size, 1);
-  t.is(parseSse(answers[0]).text, `You said: ${text}`);
+  t.deepEqual(new Set([...bodies, await later.text()]).size, 1);
+  t.is(parseSse(bodies[0]).text, `You said: ${text}`);
   t.is(vendor.requests.counters.total, 1);
 });
 
-test('who is attached at another api process gets the whole answer when the one that owns it is killed midway', async (t) => {
-  const { stack, vendor, account } = await setScene(t);
+test('a caller attached at another api process gets the whole response when the owning process is killed midway', async (t) => {
+  const { stack, vendor, account } = await setUp(t);
   await stack.startWorker();
   const owner = await startRole(t, 'api', stack.env);
   const key = createKey();
@@ -69,20 +69,20 @@ test('who is attached at another api process gets the whole answer when the one 
   const attached = await postJson(`${stack.url}${chats}`, account.apiKey, stream, key);
   t.is(attached.headers.get('idempotent-replayed'), 'true');
   await owner.kill();
-  const answer = parseSse(await attached.text());
-  t.true(answer.isDone);
-  t.is(answer.text, `You said: ${text}`);
+  const replayed = parseSse(await attached.text());
+  t.true(replayed.isDone);
+  t.is(replayed.text, `You said: ${text}`);
   t.is(vendor.requests.counters.total, 1);
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), costOf(answer.events.find((event) => event.usage)?.usage));
+  t.is(await readLoss(stack, account.id, '100'), costOf(replayed.events.find((event) => event.usage)?.usage));
 });
 
 for (const { kind, path, body } of [
   { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
   { kind: 'embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one two' } },
 ]) {
-  test(`an ${kind} whose api process is killed is there for who asks again at another`, async (t) => {
-    const { stack, vendor, account } = await setScene(t);
+  test(`an ${kind} whose api process is killed can be replayed at another api process`, async (t) => {
+    const { stack, vendor, account } = await setUp(t);
     await stack.startWorker();
     const owner = await startRole(t, 'api', stack.env);
     const key = createKey();
@@ -103,18 +103,18 @@ for (const { kind, path, body } of [
   { kind: 'chat', path: chats, body: { model: 'slow-chat', messages: [{ role: 'user', content: 'a b c' }] } },
   { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
 ]) {
-  test(`both callers of one ${kind} get the same answer when its worker is killed before any output`, async (t) => {
-    const { stack, vendor, account } = await setScene(t);
+  test(`both callers of one ${kind} get the same response if its worker is killed before any output`, async (t) => {
+    const { stack, vendor, account } = await setUp(t);
     const worker = await startRole(t, 'worker', stack.env);
     const key = createKey();
-    const answers = [
+    const pending = [
       postJson(`${stack.url}${path}`, account.apiKey, body, key),
       postJson(`${stack.url}${path}`, account.apiKey, body, key),
     ];
     await vendor.requests.waitFor(() => true);
     await worker.kill();
     await stack.startWorker();
-    const [first, second] = await Promise.all(answers);
+    const [first, second] = await Promise.all(pending);
     t.is(first!.status, 200);
     const bodies = await Promise.all([first!.text(), second!.text()]);
     t.is(bodies[0], bodies[1]);
@@ -124,8 +124,8 @@ for (const { kind, path, body } of [
   });
 }
 
-test('both readers of one stream are told when its worker is killed midway, what came is charged once, and the key asks again', async (t) => {
-  const { stack, account } = await setScene(t);
+test('when the worker of a stream is killed midway, both its readers get an error, its output is charged once, and the key can be retried', async (t) => {
+  const { stack, account } = await setUp(t);
   const worker = await startRole(t, 'worker', stack.env);
   const key = createKey();
   const first = await postJson(`${stack.url}${chats}`, account.apiKey, stream, key);
@@ -136,8 +136,8 @@ test('both readers of one stream are told when its worker is killed midway, what
   const chunks = [Buffer.from(head.value)];
   for (let next = await reader.read(); !next.done; next = await reader.read())
     chunks.push(Buffer.from(next.value));
-  for (const answer of [await first.text(), Buffer.concat(chunks).toString()]) {
-    const { events, isDone } = parseSse(answer);
+  for (const body of [await first.text(), Buffer.concat(chunks).toString()]) {
+    const { events, isDone } = parseSse(body);
     t.false(isDone);
     t.is(events.at(-1)?.error?.code, 'upstream_error');
   }
@@ -151,7 +151,7 @@ test('both readers of one stream are told when its worker is killed midway, what
   t.true(parseSse(await again.text()).isDone);
 });
 
-/** An object store that takes what it is sent and never answers. @returns where it is, and what resolves with an upload */
+/** An object store that accepts data and never replies. @returns its endpoint, and a promise for the first upload */
 async function startSilentObjectStore(
   t: ExecutionContext,
 ): Promise<{ readonly endpoint: string; readonly upload: Promise<void> }> {
@@ -175,7 +175,7 @@ async function startSilentObjectStore(
   return { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, upload };
 }
 
-test('a long stream whose worker is killed while it is copied to the object store is given again from Redis', async (t) => {
+test('a long stream whose worker is killed while copying it to the object store is replayed from Redis', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const { endpoint, upload } = await startSilentObjectStore(t);
@@ -193,17 +193,17 @@ test('a long stream whose worker is killed while it is copied to the object stor
     messages: [{ role: 'user', content: 'cat '.repeat(1_000) }],
   };
   const first = await postJson(`${stack.url}${chats}`, account.apiKey, long, key);
-  const answer = await first.text();
-  t.true(parseSse(answer).isDone);
+  const body = await first.text();
+  t.true(parseSse(body).isDone);
   await upload;
   await worker.kill();
   const again = await postJson(`${stack.url}${chats}`, account.apiKey, long, key);
   t.is(again.headers.get('idempotent-replayed'), 'true');
-  t.true((await again.text()) === answer);
+  t.true((await again.text()) === body);
   t.is(vendor.requests.counters.total, 1);
-  const frames = redisKeys.storedFrames(account.id, first.headers.get('x-request-id')!);
-  const { sum } = await readStoredBytes(stack.redis, account.id);
-  t.is(sum, await stack.redis.strlen(frames), 'it is counted as long as it is there');
+  const frames = redisKeys.keptFrames(account.id, first.headers.get('x-request-id')!);
+  const { sum } = await readKeptBytes(stack.redis, account.id);
+  t.is(sum, await stack.redis.strlen(frames), 'it is counted for as long as it exists');
   t.true((await stack.redis.ttl(frames)) > 0);
   await waitForNoReservation(stack, account.id);
 });

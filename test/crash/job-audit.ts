@@ -10,11 +10,11 @@ import type { JobTicket } from './job-load.ts';
 import type { Receipt } from './paid-load.ts';
 import type { ProcessStack } from './process-stack.ts';
 
-/** What anybody can see from beside the stack: whether its durable jobs have come to one right end each. */
+/** Audits durable jobs from outside: whether each has ended correctly, exactly once. */
 
-const readsAtOnce = 16;
+const concurrency = 16;
 
-/** Resolves when no job is left without an end, those of callers included whose 202 was cut off. */
+/** Resolves when no unfinished jobs are left, including those whose 202 response was lost. */
 export async function waitForJobs(
   { redis }: ProcessStack,
   accounts: readonly TestAccount[],
@@ -33,38 +33,37 @@ export async function waitForJobs(
 }
 
 /**
- * What is wrong with the jobs of these accounts, all of which have ended: one that was answered with 202 must be there, have
- * ended once, as its caller was told, be in the ledger with what it says that it cost, and have its response if and only if
- * it succeeded.
+ * Checks the finished jobs of these accounts: each job answered with 202 must exist, have ended once, in the state its
+ * caller first saw, be in the ledger with its stated cost, and have a response if and only if it succeeded.
  */
 export async function checkJobs(
   stack: ProcessStack,
   accounts: readonly TestAccount[],
   tickets: readonly JobTicket[],
 ): Promise<string[]> {
-  const faults: string[] = [];
+  const problems: string[] = [];
   const jobs = new Map<string, JobRecord>();
   for (const { id } of accounts) {
     for (const job of await listAllJobs(stack.redis, id)) jobs.set(job.id, job);
-    faults.push(...(await findHeldByJobs(stack.redis, id)));
+    problems.push(...(await findHeldByJobs(stack.redis, id)));
   }
-  faults.push(...[...jobs.values()].flatMap(findFaults));
+  problems.push(...[...jobs.values()].flatMap(findProblems));
   const unpaid = [...jobs.values()].filter((job) => !isPaid(job)).map(({ id }) => id);
   for (const entry of await stack.ledger.findEntries(unpaid)) {
     if (entry.amountNano !== 0n || entry.freeRequests !== 0)
-      faults.push(`${entry._id} was charged, and says that it was not`);
+      problems.push(`${entry._id} was charged, but reports that it was not`);
   }
-  faults.push(...(await checkReceipts(stack, [...jobs.values()].filter(isPaid).map(toReceipt))));
+  problems.push(...(await checkReceipts(stack, [...jobs.values()].filter(isPaid).map(toReceipt))));
 
-  const left = [...tickets];
-  const readers = Array.from({ length: readsAtOnce }, async () => {
-    for (let ticket = left.pop(); ticket !== undefined; ticket = left.pop()) {
-      const fault = await checkTicket(stack, ticket, jobs.get(ticket.id));
-      if (fault !== null) faults.push(`${ticket.id} ${fault}`);
+  const remaining = [...tickets];
+  const readers = Array.from({ length: concurrency }, async () => {
+    for (let ticket = remaining.pop(); ticket !== undefined; ticket = remaining.pop()) {
+      const problem = await checkTicket(stack, ticket, jobs.get(ticket.id));
+      if (problem !== null) problems.push(`${ticket.id} ${problem}`);
     }
   });
   await Promise.all(readers);
-  return faults;
+  return problems;
 }
 
 const isPaid = ({ receipt }: JobRecord): boolean =>
@@ -77,19 +76,23 @@ const toReceipt = ({ id, accountId, receipt }: JobRecord): Receipt => ({
   free: receipt!.free,
 });
 
-/** A job whose worker died three times is given up. Nothing else may fail: no vendor does. */
+/** A job is failed after its worker has died three times. Nothing else may fail, because no vendor does. */
 const givenUp = /^The work failed repeatedly/;
 
-function findFaults(job: JobRecord): string[] {
-  const faults: string[] = [];
+function findProblems(job: JobRecord): string[] {
+  const problems: string[] = [];
   const { id, status, error, transitions } = job;
-  const ends = transitions.filter(isOver);
-  if (ends.length !== 1 || ends[0] !== transitions.at(-1) || ends[0]?.status !== status)
-    faults.push(`${id} is ${status} after ${transitions.map((one) => one.status).join(', ')}`);
+  const finalTransitions = transitions.filter(isOver);
+  if (
+    finalTransitions.length !== 1 ||
+    finalTransitions[0] !== transitions.at(-1) ||
+    finalTransitions[0]?.status !== status
+  )
+    problems.push(`${id} is ${status} after ${transitions.map((one) => one.status).join(', ')}`);
   if (status === 'failed' && !givenUp.test(error?.message ?? ''))
-    faults.push(`${id}, ${job.model}, failed: ${error?.code} ${error?.message}`);
-  if (status === 'succeeded' && !isPaid(job)) faults.push(`${id} succeeded and was not charged`);
-  return faults;
+    problems.push(`${id}, ${job.model}, failed: ${error?.code} ${error?.message}`);
+  if (status === 'succeeded' && !isPaid(job)) problems.push(`${id} succeeded but was not charged`);
+  return problems;
 }
 
 async function checkTicket(
@@ -97,19 +100,21 @@ async function checkTicket(
   { id, account, end }: JobTicket,
   job: JobRecord | undefined,
 ): Promise<string | null> {
-  if (job === undefined) return 'was answered with 202 and is lost';
+  if (job === undefined) return 'was answered with 202 but is lost';
   const headers = { authorization: `Bearer ${account.apiKey}` };
-  const answer = await fetch(`${urls[0]!}/v1/jobs/${id}`, { headers });
-  if (answer.status !== 200) return `is answered with ${answer.status} ${await answer.text()}`;
-  const shown = (await answer.json()) as JobBody;
+  const answered = await fetch(`${urls[0]!}/v1/jobs/${id}`, { headers });
+  if (answered.status !== 200) return `returned ${answered.status} ${await answered.text()}`;
+  const shown = (await answered.json()) as JobBody;
   const { status, cost_request: cost, free_request: free } = shown;
   if (end !== null && (end.status !== status || end.cost_request !== cost || end.free_request !== free))
-    return `was ${end.status} for ${end.cost_request} first, and is ${status} for ${cost} now`;
+    return `was ${end.status} for ${end.cost_request} first, but is ${status} for ${cost} now`;
   const response = shown.response ?? null;
   if ((status === 'succeeded') !== (response !== null))
     return `is ${status} ${response === null ? 'without' : 'with'} a response`;
   if (response === null) return null;
-  const { cost_request: told } = response['usage'] as { readonly cost_request: number };
+  const { cost_request: reported } = response['usage'] as { readonly cost_request: number };
   const charged = job.receipt!.costNano;
-  return toNano(told) === charged ? null : `says that it cost ${told}, and cost ${formatRub(charged)}`;
+  return toNano(reported) === charged
+    ? null
+    : `reports a cost of ${reported}, but cost ${formatRub(charged)}`;
 }

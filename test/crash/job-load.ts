@@ -7,46 +7,48 @@ import { CallerLoad } from './caller-load.ts';
 export interface JobTicket {
   readonly id: string;
   readonly account: TestAccount;
-  /** How it ended, as its caller was told first; null until then. */
+  /** The final state that its caller first saw; null until then. */
   end: Pick<JobBody, 'status' | 'cost_request' | 'free_request'> | null;
 }
 
 const messages = [{ role: 'user', content: 'one two three four five six seven eight nine ten' }];
 
-const asks: readonly { readonly path: string; readonly body: object }[] = [
+const requests: readonly { readonly path: string; readonly body: object }[] = [
   { path: '/v1/chat/completions', body: { model: 'chat', messages, max_tokens: 20 } },
   { path: '/v1/chat/completions', body: { model: 'free-chat', messages } },
   { path: '/v1/embeddings', body: { model: 'embedding', input: ['one', 'two three', 'four five six'] } },
   { path: '/v1/images/generations', body: { model: 'image', prompt: 'a red fox' } },
 ];
 
-const callersPerAsk = 2;
-/** A caller comes back for its job as often and for as long as this; then it leaves it, and hands over the next. */
-const lookIntervalMs = 150;
+const callersPerRequest = 2;
+/** A caller polls its job at this interval and for this long; then it abandons it, and submits the next. */
+const pollIntervalMs = 150;
 const followMs = 4_000;
-/** One of so many is cancelled as soon as it was placed, whatever has become of it by then. */
+/** One in this many jobs is cancelled as soon as it is enqueued, whatever its state is by then. */
 const jobsPerCancellation = 8;
 const callTimeoutMs = 30_000;
 const refusedPauseMs = 100;
 
-/** Callers who hand work over, look how it goes on, at any api process, and sometimes cancel it. */
+/** Callers that submit jobs, poll them at any api process, and sometimes cancel them. */
 export class JobLoad extends CallerLoad {
   readonly tickets: JobTicket[] = [];
 
   protected override listCallers(): (() => Promise<void>)[] {
-    return asks.flatMap((ask) => Array.from({ length: callersPerAsk }, () => () => this.#call(ask)));
+    return requests.flatMap((request) =>
+      Array.from({ length: callersPerRequest }, () => () => this.#call(request)),
+    );
   }
 
-  async #call({ path, body }: (typeof asks)[number]): Promise<void> {
+  async #call({ path, body }: (typeof requests)[number]): Promise<void> {
     const { accounts } = this.options;
     const account = accounts[this.nextTurn() % accounts.length]!;
-    const answer = await this.#send(account, path, { method: 'POST', body: JSON.stringify(body) });
-    this.note(answer === null ? 'cut' : String(answer.status));
-    if (answer?.status !== 202) {
+    const response = await this.#send(account, path, { method: 'POST', body: JSON.stringify(body) });
+    this.record(response === null ? 'cut' : String(response.status));
+    if (response?.status !== 202) {
       await delay(refusedPauseMs);
       return;
     }
-    const ticket: JobTicket = { id: (JSON.parse(answer.text) as JobBody).id, account, end: null };
+    const ticket: JobTicket = { id: (JSON.parse(response.text) as JobBody).id, account, end: null };
     this.tickets.push(ticket);
     if (this.tickets.length % jobsPerCancellation === 0)
       await this.#send(account, `/v1/jobs/${ticket.id}`, { method: 'DELETE' });
@@ -56,16 +58,16 @@ export class JobLoad extends CallerLoad {
   async #follow(ticket: JobTicket): Promise<void> {
     const untilMs = performance.now() + followMs;
     while (!this.isStopping && ticket.end === null && performance.now() < untilMs) {
-      await delay(lookIntervalMs);
-      const answer = await this.#send(ticket.account, `/v1/jobs/${ticket.id}`, { method: 'GET' });
-      if (answer?.status === 404) this.faults.push(`the job ${ticket.id} was lost`);
-      if (answer?.status !== 200) continue;
-      const job = JSON.parse(answer.text) as JobBody;
+      await delay(pollIntervalMs);
+      const response = await this.#send(ticket.account, `/v1/jobs/${ticket.id}`, { method: 'GET' });
+      if (response?.status === 404) this.problems.push(`the job ${ticket.id} was lost`);
+      if (response?.status !== 200) continue;
+      const job = JSON.parse(response.text) as JobBody;
       if (hasEnded(job)) ticket.end = job;
     }
   }
 
-  /** Null where the connection broke. */
+  /** Null if the connection broke. */
   async #send(
     { apiKey }: TestAccount,
     path: string,
@@ -81,7 +83,7 @@ export class JobLoad extends CallerLoad {
       return { status: response.status, text: await response.text() };
     } catch (error) {
       if ((error as Error).name === 'TimeoutError')
-        this.faults.push(`${init.method} ${path} got no answer in ${callTimeoutMs} ms`);
+        this.problems.push(`${init.method} ${path} got no response in ${callTimeoutMs} ms`);
       return null;
     }
   }

@@ -8,7 +8,7 @@ import { useStack } from '../support/stack.ts';
 import { startRole } from '../support/worker-process.ts';
 import { listenTo } from '../support/listen-to.ts';
 
-test('when a worker is killed between two pieces its callers get their answers of another, and each pays once', async (t) => {
+test('when a worker is killed between two pieces, another one completes its responses, and each caller is charged once', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
@@ -25,7 +25,7 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
   )) as string[];
   const spy = await listenTo(t, stack.config.redisUrl, ...replyChannels);
   const worker = await startRole(t, 'worker', stack.env);
-  // Each is more than is asked for at once: after the first piece nobody has been sent all of them.
+  // Each result is larger than what may be requested at a time, so after the first piece none has been sent completely.
   const killAfterPiece = async (): Promise<void> => {
     const hasPiece = (message: Buffer): boolean => decodeFrames(message).some(({ kind }) => kind === 'piece');
     while (!hasPiece(await spy.receive()));
@@ -38,19 +38,19 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
       texts: writeTexts(name, 1_300),
     })),
   );
-  const answers = Promise.all(
+  const responses = Promise.all(
     callers.map(({ account, texts }) => askForVectors(stack, account, 'emb', texts)),
   );
   await killed;
   await startRole(t, 'worker', stack.env);
-  for (const [i, answer] of (await answers).entries()) {
+  for (const [i, response] of (await responses).entries()) {
     const { account, texts } = callers[i]!;
-    checkVectors(t, answer, texts);
-    const { cost_request: cost } = answer.body.usage;
+    checkVectors(t, response, texts);
+    const { cost_request: cost } = response.body.usage;
     t.true(cost > 0);
     await waitForNoReservation(stack, account.id);
     t.is(await readLoss(stack, account.id, '100'), toNano(cost));
   }
   const inputs = vendor.requests.entries.flatMap(({ body }) => (body as { input: string[] }).input);
-  t.true(inputs.length > new Set(inputs).size, 'not all of them had come from the first worker');
+  t.true(inputs.length > new Set(inputs).size, 'some inputs had not been computed by the first worker');
 });

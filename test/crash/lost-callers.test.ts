@@ -8,26 +8,29 @@ import { useStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { startRole } from '../support/worker-process.ts';
 
-/** Callers whose connection is lost by a death of ours pay for what was generated until then, not for the rest. */
+/**
+ * Callers that lose their connection because a process dies are charged for what was generated until then, not for the
+ * rest.
+ */
 
-test('a chat whose api process is killed before any output costs nothing', async (t) => {
+test('charges nothing for a chat whose api process is killed before any output', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, { catalog: vendorCatalog(vendor.url) });
   const account = await stack.createAccount();
   const api = await startRole(t, 'api', stack.env);
-  const answer = postJson(`${String(api.readyLine['url'])}/v1/chat/completions`, account.apiKey, {
+  const pending = postJson(`${String(api.readyLine['url'])}/v1/chat/completions`, account.apiKey, {
     model: 'slow-chat',
     messages: [{ role: 'user', content: 'one two three' }],
   });
   await vendor.requests.waitFor(() => true);
   await api.kill();
-  await t.throwsAsync(answer);
+  await t.throwsAsync(pending);
   await waitForNoReservation(stack, account.id);
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });
 
-testWithOwn('Redis')('a stream that an outage of Redis ends is not charged to its end', async (t) => {
+testWithOwn('Redis')('charges only part of a stream that is interrupted by an outage of Redis', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), durableRedis: true });
@@ -70,16 +73,16 @@ for (const { kind, path, body, cost } of [
     cost: 14_000n,
   },
 ]) {
-  test(`an ${kind} whose api process is killed while the vendor works is made to its end and paid once`, async (t) => {
+  test(`an ${kind} whose api process is killed during the vendor call is completed and charged once`, async (t) => {
     const vendor = await startVendorSimulator();
     t.teardown(() => vendor.close());
     const stack = await useStack(t, { catalog: vendorCatalog(vendor.url) });
     const account = await stack.createAccount();
     const api = await startRole(t, 'api', stack.env);
-    const answer = postJson(`${String(api.readyLine['url'])}/v1${path}`, account.apiKey, body);
+    const pending = postJson(`${String(api.readyLine['url'])}/v1${path}`, account.apiKey, body);
     await vendor.requests.waitFor(() => true);
     await api.kill();
-    await t.throwsAsync(answer);
+    await t.throwsAsync(pending);
     await waitForNoReservation(stack, account.id);
     t.is(vendor.requests.counters.total, 1);
     t.is(vendor.requests.counters.aborted, 0);
@@ -87,14 +90,14 @@ for (const { kind, path, body, cost } of [
   });
 }
 
-test('an image whose caller left and whose worker is killed then is not charged twice, and nothing hangs', async (t) => {
+test('charges at most once for an image whose caller disconnected before its worker was killed, and nothing hangs', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });
   const account = await stack.createAccount();
   const worker = await startRole(t, 'worker', stack.env);
   const caller = new AbortController();
-  const answer = fetch(`${stack.url}/v1/images/generations`, {
+  const pending = fetch(`${stack.url}/v1/images/generations`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
     body: JSON.stringify({ model: 'slow-image', prompt: 'a red fox' }),
@@ -102,7 +105,7 @@ test('an image whose caller left and whose worker is killed then is not charged 
   });
   await vendor.requests.waitFor(() => true);
   caller.abort();
-  await t.throwsAsync(answer, { any: true });
+  await t.throwsAsync(pending, { any: true });
   await worker.kill();
   await stack.startWorker();
   await waitForNoReservation(stack, account.id);

@@ -10,15 +10,15 @@ import { watchRedis } from '../support/watch-redis.ts';
 import { startRole } from '../support/worker-process.ts';
 import { testOnOneRedis } from '../support/own-stores.ts';
 
-/** Reservations whose processes were killed, and those whose processes only take long. */
+/** Reservations whose processes were killed, and those whose processes are only slow. */
 
-interface Scene {
+interface Setup {
   readonly stack: TestStack;
   readonly vendor: VendorSimulator;
   readonly account: TestAccount;
 }
 
-async function setScene(t: ExecutionContext): Promise<Scene> {
+async function setUp(t: ExecutionContext): Promise<Setup> {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const catalog = `${vendorCatalog(vendor.url)}
@@ -35,24 +35,24 @@ const calls = [
   { kind: 'an embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one' } },
 ];
 
-/** Above the 30 s that are promised: this machine has others' work to do as well. */
-const releasePatienceMs = 60_000;
+/** Above the promised 30 s, because the machine may be busy. */
+const releaseTimeoutMs = 60_000;
 
-async function checkReleased(t: ExecutionContext, { stack, account }: Scene): Promise<void> {
+async function checkReleased(t: ExecutionContext, { stack, account }: Setup): Promise<void> {
   await waitFor(
     'the orphans to be released',
     async () => (await findReservations(stack, account.id)).length === 0,
-    releasePatienceMs,
+    releaseTimeoutMs,
   );
   const { reservedNano } = await stack.readAccount(account.id);
   t.is(reservedNano, 0n);
 }
 
-test('requests whose api process is killed while they are queued give their reservations back', async (t) => {
-  const scene = await setScene(t);
-  const { stack, account, vendor } = scene;
+test('requests whose api process is killed while they are queued release their reservations', async (t) => {
+  const setup = await setUp(t);
+  const { stack, account, vendor } = setup;
   const api = await startRole(t, 'api', stack.env);
-  const answers = Promise.allSettled(
+  const pending = Promise.allSettled(
     calls.map(({ path, body }) => postJson(`${String(api.readyLine['url'])}${path}`, account.apiKey, body)),
   );
   await waitFor(
@@ -60,12 +60,12 @@ test('requests whose api process is killed while they are queued give their rese
     async () => (await findReservations(stack, account.id)).length === calls.length,
   );
   await api.kill();
-  t.true((await answers).every((answer) => answer.status === 'rejected'));
-  // It looks after shards, and takes no work.
+  t.true((await pending).every((result) => result.status === 'rejected'));
+  // It does maintenance, and takes no work.
   await stack.startWorker({ queues: [] });
-  await checkReleased(t, scene);
+  await checkReleased(t, setup);
   t.is(await readLoss(stack, account.id, '100'), 0n);
-  // What is left on the queues is nobody's any more: it asks no vendor.
+  // The remaining queue entries belong to nobody: they do not call a vendor.
   await stack.startWorker();
   await waitFor('the queues to be empty', async () => {
     const waiting = await Promise.all([
@@ -79,36 +79,36 @@ test('requests whose api process is killed while they are queued give their rese
   });
   t.is(await readLoss(stack, account.id, '100'), 0n);
   t.deepEqual(await findReservations(stack, account.id), []);
-  t.is(vendor.requests.counters.byStatus[200] ?? 0, 0, 'no vendor finished what nobody waits for');
+  t.is(vendor.requests.counters.byStatus[200] ?? 0, 0, 'no vendor completed a call that nobody waits for');
 });
 
 for (const { kind, path, body } of calls) {
-  test(`${kind} whose api and worker are both killed midway gives its reservation back`, async (t) => {
-    const scene = await setScene(t);
-    const { stack, account, vendor } = scene;
+  test(`${kind} releases its reservation if its api process and worker are both killed midway`, async (t) => {
+    const setup = await setUp(t);
+    const { stack, account, vendor } = setup;
     const api = await startRole(t, 'api', stack.env);
     const worker = await startRole(t, 'worker', stack.env);
-    const answer = postJson(`${String(api.readyLine['url'])}${path}`, account.apiKey, body);
+    const pending = postJson(`${String(api.readyLine['url'])}${path}`, account.apiKey, body);
     await vendor.requests.waitFor(() => true);
     await Promise.all([api.kill(), worker.kill()]);
-    await t.throwsAsync(answer);
+    await t.throwsAsync(pending);
     t.is((await findReservations(stack, account.id)).length, 1);
     await stack.startWorker();
-    await checkReleased(t, scene);
+    await checkReleased(t, setup);
   });
 }
 
-test('a request that runs or waits for longer than an orphan would live keeps its reservation', async (t) => {
-  const scene = await setScene(t);
-  const { stack, account, vendor } = scene;
+test("a request that runs or waits for longer than an orphan's lifetime keeps its reservation", async (t) => {
+  const setup = await setUp(t);
+  const { stack, account, vendor } = setup;
   await stack.startWorker({ ...allQueues, concurrency: 1 });
   const slow = stack.post('/v1/chat/completions', account.apiKey, { model: 'very-slow-chat', messages });
   await vendor.requests.waitFor(() => true);
   const queued = stack.post('/v1/chat/completions', account.apiKey, { model: 'chat', messages });
-  await waitFor('both', async () => (await findReservations(stack, account.id)).length === 2);
+  await waitFor('both reservations', async () => (await findReservations(stack, account.id)).length === 2);
   const both = new Set(await findReservations(stack, account.id));
   const held = redisKeys.heldRequests(shardOf(account.id));
-  // Until the first is done, both are there: whatever ends, ends by its answer.
+  // Both exist until the first is done: each can only end with its response.
   const first = await slow;
   t.is(first.status, 200);
   t.true(both.has(first.headers.get('x-request-id')!));
@@ -123,26 +123,29 @@ test('a request that runs or waits for longer than an orphan would live keeps it
   );
   t.true(costs.every((cost) => cost > 0));
   await waitForNoReservation(stack, account.id);
-  t.is(await stack.redis.hlen(redisKeys.orphans(shardOf(account.id))), 0, 'none was taken for an orphan');
+  t.is(await stack.redis.hlen(redisKeys.orphans(shardOf(account.id))), 0, 'neither was taken for an orphan');
   t.is(Number(await readLoss(stack, account.id, '100')) / 1e9, costs[0]! + costs[1]!);
-  await waitFor('the marks to be forgotten', async () => (await stack.redis.zcard(held)) === 0, 60_000);
+  await waitFor('the heartbeats to be deleted', async () => (await stack.redis.zcard(held)) === 0, 60_000);
 });
 
 for (const { kind, path, body } of calls) {
-  testOnOneRedis()(`whether anybody waits for ${kind} is known before a slot of its vendor is`, async (t) => {
-    const { stack, account } = await setScene(t);
-    await stack.startWorker();
-    const commands = await watchRedis(t, stack.env.REDIS_URL!);
-    const answer = await stack.post(path, account.apiKey, body);
-    t.is(answer.status, 200);
-    const accepted = commands.findIndex(
-      ({ name, args }) => name === 'spublish' && args.startsWith(`"${redisChannels.reply('')}`),
-    );
-    const slot = commands.findIndex(
-      ({ name, args }) => name === 'evalsha' && args.includes(redisKeys.callsOfUpstream('vendor')),
-    );
-    t.true(accepted !== -1 && accepted < slot, `${accepted} and ${slot}`);
-    // What one connection asks first is answered first.
-    t.is(commands[accepted]!.from, commands[slot]!.from);
-  });
+  testOnOneRedis()(
+    `whether anyone is waiting for ${kind} is checked before a vendor slot is acquired`,
+    async (t) => {
+      const { stack, account } = await setUp(t);
+      await stack.startWorker();
+      const commands = await watchRedis(t, stack.env.REDIS_URL!);
+      const response = await stack.post(path, account.apiKey, body);
+      t.is(response.status, 200);
+      const accepted = commands.findIndex(
+        ({ name, args }) => name === 'spublish' && args.startsWith(`"${redisChannels.reply('')}`),
+      );
+      const slot = commands.findIndex(
+        ({ name, args }) => name === 'evalsha' && args.includes(redisKeys.callsOfUpstream('vendor')),
+      );
+      t.true(accepted !== -1 && accepted < slot, `${accepted} and ${slot}`);
+      // Redis processes the commands of one connection in order.
+      t.is(commands[accepted]!.from, commands[slot]!.from);
+    },
+  );
 }

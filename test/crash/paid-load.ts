@@ -4,7 +4,7 @@ import { parseSse } from '../support/sse-events.ts';
 import { toNano } from '../support/observe.ts';
 import { CallerLoad } from './caller-load.ts';
 
-/** What a caller was told that a request cost, with its whole answer in hand. */
+/** The cost that a caller was billed, with the complete response received. */
 export interface Receipt {
   readonly requestId: string;
   readonly accountId: string;
@@ -12,7 +12,7 @@ export interface Receipt {
   readonly free: boolean;
 }
 
-/** The catalog of what the load asks for: each model takes a moment, so that a death finds work under way. */
+/** The load's catalog: each model takes a moment, so that a death interrupts work in flight. */
 export function loadCatalog(vendorUrl: string): string {
   const route = (model: string): string => `routes: [{ upstream: vendor, model: "${model}" }]`;
   return `
@@ -27,7 +27,7 @@ models:
 `;
 }
 
-interface Ask {
+interface LoadRequest {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -35,11 +35,11 @@ interface Ask {
 const messages = [{ role: 'user', content: 'one two three four five six seven eight nine ten' }];
 const streamed = { messages, stream: true, stream_options: { include_usage: true } };
 
-/** Callers of each kind: those whose work waits for a dead worker's lock must not keep the others from calling. */
-const callers: readonly { readonly count: number; readonly asks: readonly Ask[] }[] = [
+/** Callers by kind: callers that wait for a dead worker's lock must not keep the others from calling. */
+const callers: readonly { readonly count: number; readonly requests: readonly LoadRequest[] }[] = [
   {
     count: 4,
-    asks: [
+    requests: [
       { path: '/v1/chat/completions', body: { model: 'chat', messages } },
       { path: '/v1/chat/completions', body: { model: 'chat', messages, max_tokens: 20 } },
       { path: '/v1/chat/completions', body: { model: 'free-chat', messages } },
@@ -47,57 +47,59 @@ const callers: readonly { readonly count: number; readonly asks: readonly Ask[] 
   },
   {
     count: 4,
-    asks: [
+    requests: [
       { path: '/v1/chat/completions', body: { model: 'stream', ...streamed } },
       { path: '/v1/chat/completions', body: { model: 'free-chat', ...streamed } },
     ],
   },
   {
     count: 6,
-    asks: [
+    requests: [
       { path: '/v1/embeddings', body: { model: 'embedding', input: 'one two three' } },
       { path: '/v1/embeddings', body: { model: 'embedding', input: ['one', 'two three', 'four five six'] } },
     ],
   },
-  { count: 2, asks: [{ path: '/v1/images/generations', body: { model: 'image', prompt: 'a red fox' } }] },
+  { count: 2, requests: [{ path: '/v1/images/generations', body: { model: 'image', prompt: 'a red fox' } }] },
 ];
 
-/** Far above the longest that an answer may take: a job waits for its dead worker's lock, twice at most. */
-const answerTimeoutMs = 60_000;
+/** Far above the longest possible response time: a job waits for its dead worker's lock, at most twice. */
+const responseTimeoutMs = 60_000;
 const refusedPauseMs = 100;
 
-/** Callers who ask one thing after the other, note what they were told to pay, and try again whatever befalls them. */
+/** Callers that send one request after another, record what they were billed, and retry whatever happens. */
 export class PaidLoad extends CallerLoad {
   readonly receipts: Receipt[] = [];
   readonly #requestIds = new Set<string>();
 
   protected override listCallers(): (() => Promise<void>)[] {
-    return callers.flatMap(({ count, asks }) => Array.from({ length: count }, () => () => this.#call(asks)));
+    return callers.flatMap(({ count, requests }) =>
+      Array.from({ length: count }, () => () => this.#call(requests)),
+    );
   }
 
-  async #call(asks: readonly Ask[]): Promise<void> {
+  async #call(requests: readonly LoadRequest[]): Promise<void> {
     const { urls, accounts } = this.options;
     const turn = this.nextTurn();
     const account = accounts[turn % accounts.length]!;
-    const outcome = await this.#ask(urls[turn % urls.length]!, account, asks[turn % asks.length]!);
-    this.note(outcome);
+    const outcome = await this.#send(urls[turn % urls.length]!, account, requests[turn % requests.length]!);
+    this.record(outcome);
     if (outcome !== '200') await delay(refusedPauseMs);
   }
 
-  async #ask(url: string, account: TestAccount, { path, body }: Ask): Promise<string> {
+  async #send(url: string, account: TestAccount, { path, body }: LoadRequest): Promise<string> {
     try {
       const response = await fetch(`${url}${path}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
         body: JSON.stringify(body),
-        signal: AbortSignal.timeout(answerTimeoutMs),
+        signal: AbortSignal.timeout(responseTimeoutMs),
       });
       const text = await response.text();
       if (response.status !== 200) return String(response.status);
       const usage = readUsage(text, body['stream'] === true);
       if (usage === null) return 'cut';
       const requestId = response.headers.get('x-request-id') ?? '';
-      if (this.#requestIds.has(requestId)) this.faults.push(`${requestId} was given to two requests`);
+      if (this.#requestIds.has(requestId)) this.problems.push(`${requestId} was given to two requests`);
       this.#requestIds.add(requestId);
       this.receipts.push({
         requestId,
@@ -108,7 +110,7 @@ export class PaidLoad extends CallerLoad {
       return '200';
     } catch (error) {
       if ((error as Error).name === 'TimeoutError')
-        this.faults.push(`${path} of ${String(body['model'])} got no answer in ${answerTimeoutMs} ms`);
+        this.problems.push(`${path} of ${String(body['model'])} got no response in ${responseTimeoutMs} ms`);
       return 'cut';
     }
   }
@@ -119,7 +121,7 @@ interface Usage {
   readonly free_request: boolean | null;
 }
 
-/** Null where a stream did not come to its end. */
+/** Null if a stream did not reach its end. */
 function readUsage(text: string, isStream: boolean): Usage | null {
   if (!isStream) return (JSON.parse(text) as { usage: Usage }).usage;
   const { events, isDone } = parseSse(text);

@@ -16,11 +16,11 @@ import { openTestS3 } from '../support/stores.ts';
 import { startRole } from '../support/worker-process.ts';
 import { openMongoVictim, openRedisVictim, type Victim } from './store-victims.ts';
 
-/** The product as an operator runs it, each part a process of its own: two apis, two workers, Redis, MongoDB. */
+/** The product as an operator runs it, with each part in its own process: two apis, two workers, Redis, MongoDB. */
 export interface ProcessStack {
-  /** Of the stores those that are the test's own. */
+  /** The processes that a test may kill; of the stores only the test's own. */
   readonly victims: readonly Victim[];
-  /** Of the api processes. */
+  /** URLs of the api processes. */
   readonly urls: readonly string[];
   /** Environment that makes a child process part of this stack. */
   readonly env: Record<string, string>;

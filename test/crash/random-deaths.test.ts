@@ -13,19 +13,19 @@ import { loadCatalog, PaidLoad } from './paid-load.ts';
 import { useProcessStack, type ProcessStack } from './process-stack.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
-/** More are worth their time where time is no matter. */
+/** More rounds find more, if there is time for them. */
 const rounds = process.env['TEST_LONG'] === 'on' ? 50 : 16;
-/** Work goes on for so long before each death, and a little more by chance. */
+/** How long the load runs before each death, plus a random part. */
 const workMs = 250;
-/** After so many the load pauses until all is settled, and everything is compared from outside. */
+/** After this many rounds the load pauses until everything is settled, and everything is audited. */
 const roundsBetweenAudits = rounds / 2;
-/** The reservations of requests that died with their processes are released in this time. */
+/** Reservations of requests that died with their processes are released within this time. */
 const releaseTimeoutMs = 45_000;
-/** The long form takes four minutes on a quiet machine of two cores; a busy one takes longer. */
+/** The long version takes four minutes on a quiet two-core machine, and longer on a busy one. */
 const testTimeoutMs = 12 * 60_000;
 
-/** Rich ones, ones that can just about pay, and ones whose free requests run out on the way. */
-const purses = [
+/** Rich accounts, accounts that can barely pay, and accounts whose free requests run out during the test. */
+const wallets = [
   { balance: '100000', freeRequests: 0 },
   { balance: '100000', freeRequests: 0 },
   { balance: '100000', freeRequests: 5_000 },
@@ -35,10 +35,10 @@ const purses = [
   { balance: '2', freeRequests: 0 },
   { balance: '1', freeRequests: 5 },
 ];
-const poorFrom = 4;
+const firstPoorIndex = 4;
 const topUp = '0.5';
 
-/** Credits an account once, however often it takes to be told so. @returns nano-roubles */
+/** Credits an account once, and retries until it is confirmed. @returns nano-roubles */
 async function refill(
   { redis, hotAccounts }: ProcessStack,
   accountId: string,
@@ -59,7 +59,7 @@ async function refill(
   return amountNano;
 }
 
-test('whatever is killed whenever under load, every receipt and every durable job is charged exactly once, no job is lost, and all balances agree', async (t) => {
+test('whatever is killed under load, every receipt and durable job is charged exactly once, no job is lost, and all balances agree', async (t) => {
   t.timeout(testTimeoutMs);
   const random = createSeededRandom(process.env['TEST_SEED']);
   t.log(`TEST_SEED=${random.seed}`);
@@ -68,10 +68,10 @@ test('whatever is killed whenever under load, every receipt and every durable jo
   const stack = await useProcessStack(t, loadCatalog(vendor.url));
   const addedNano = new Map<string, bigint>();
   const accounts: TestAccount[] = [];
-  for (const purse of purses) {
+  for (const wallet of wallets) {
     const account = await stack.accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });
     accounts.push(account);
-    addedNano.set(account.id, await refill(stack, account.id, `first-${account.id}`, purse));
+    addedNano.set(account.id, await refill(stack, account.id, `first-${account.id}`, wallet));
   }
   const load = new PaidLoad({ urls: stack.urls, accounts });
   const jobLoad = new JobLoad({ urls: stack.urls, accounts });
@@ -88,42 +88,42 @@ test('whatever is killed whenever under load, every receipt and every durable jo
 
   for (let round = 1; round <= rounds; round++) {
     const startedAtMs = performance.now();
-    const untilNow = load.receipts.length;
-    const { id } = random.choose(accounts.slice(poorFrom));
+    const receiptsBefore = load.receipts.length;
+    const { id } = random.choose(accounts.slice(firstPoorIndex));
     addedNano.set(id, addedNano.get(id)! + (await refill(stack, id, `round-${round}`, { balance: topUp })));
     await delay(workMs + random.next() * workMs);
     const victim = random.choose(stack.victims);
     await victim.kill();
-    // What was receipted before this round has had the time to reach MongoDB, whoever reads the ledger now.
-    const receipts = load.receipts.slice(checked, untilNow);
-    // The whole ledger is verified under the load and while what died comes back. What it does wrong once it is back
-    // stays wrong: the next round sees it, and after the last one the audit does.
-    const [faults, differences] = await Promise.all([
+    // Receipts from before this round have had time to reach MongoDB, whichever process reads the ledger now.
+    const receipts = load.receipts.slice(checked, receiptsBefore);
+    // The whole ledger is verified under load, while the killed process comes back. Any damage done after that
+    // persists, and is found in the next round or by the final audit.
+    const [problems, differences] = await Promise.all([
       checkReceipts(stack, receipts),
       verifyLedger(stack, releaseTimeoutMs),
       victim.restart(),
     ]);
-    const deed = `round ${round}: ${victim.name} killed`;
-    t.deepEqual(faults, [], deed);
-    t.deepEqual(differences, [], deed);
-    checked = untilNow;
+    const event = `round ${round}: ${victim.name} killed`;
+    t.deepEqual(problems, [], event);
+    t.deepEqual(differences, [], event);
+    checked = receiptsBefore;
     if (round % roundsBetweenAudits === 0) {
       await stopAll();
-      // A lost job and a lost reservation wait for their dead processes' leases at the same time.
+      // A lost job and a lost reservation wait concurrently for the leases of their dead processes.
       await waitForJobs(stack, accounts, releaseTimeoutMs);
       await waitUntilQuiet(stack, releaseTimeoutMs);
-      t.deepEqual(await checkJobs(stack, accounts, jobLoad.tickets), [], deed);
-      t.deepEqual(await checkReceipts(stack, load.receipts.slice(checked)), [], deed);
+      t.deepEqual(await checkJobs(stack, accounts, jobLoad.tickets), [], event);
+      t.deepEqual(await checkReceipts(stack, load.receipts.slice(checked)), [], event);
       checked = load.receipts.length;
-      t.deepEqual(await checkBalances(stack, addedNano), [], deed);
-      t.deepEqual(await verifyLedger(stack, 0), [], deed);
+      t.deepEqual(await checkBalances(stack, addedNano), [], event);
+      t.deepEqual(await verifyLedger(stack, 0), [], event);
       if (round < rounds) startAll();
     }
     const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
-    t.log(`${deed}, ${load.receipts.length - untilNow} receipts in ${seconds} s`);
+    t.log(`${event}, ${load.receipts.length - receiptsBefore} receipts in ${seconds} s`);
   }
   await stopAll();
-  t.deepEqual([...load.faults, ...jobLoad.faults], []);
+  t.deepEqual([...load.problems, ...jobLoad.problems], []);
   for (const { outcomes } of [load, jobLoad])
     t.log([...outcomes].map(([outcome, count]) => `${outcome}: ${count}`).join(', '));
   t.true(load.receipts.some((receipt) => receipt.free));

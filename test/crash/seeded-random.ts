@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 
-/** Chances that are the same again for the same seed. */
+/** Random numbers that are reproducible with the same seed. */
 export interface SeededRandom {
   readonly seed: number;
   /** 0 ≤ x < 1. */
@@ -8,12 +8,12 @@ export interface SeededRandom {
   choose<T>(values: readonly T[]): T;
 }
 
-/** @param text of a seed, to see again what a run with it did; a new one where it is undefined */
+/** @param text a seed, to reproduce a run; undefined for a new one */
 export function createSeededRandom(text: string | undefined): SeededRandom {
   const seed = text === undefined ? randomInt(2 ** 32) : Number(text);
   if (!Number.isSafeInteger(seed)) throw new Error(`TEST_SEED must be a whole number, not "${text}"`);
   let state = seed >>> 0;
-  // Mulberry32: small, and even enough for choosing.
+  // Mulberry32: small, and uniform enough for choosing.
   const next = (): number => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);

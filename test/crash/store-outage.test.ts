@@ -5,7 +5,7 @@ import { waitFor } from '../support/wait-for.ts';
 const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
 
 testWithOwn('Redis')(
-  'while Redis is gone every request is a 503 with retry-after, and service recovers by itself',
+  'while Redis is down every request is a 503 with retry-after, and service recovers by itself',
   async (t) => {
     const stack = await useStack(t, { durableRedis: true });
     const account = await stack.createAccount();
@@ -27,14 +27,14 @@ testWithOwn('Redis')(
 
     await stack.restartRedis();
     await waitFor(
-      'an answer',
+      'a response',
       async () => (await stack.post('/v1/chat/completions', account.apiKey, chat)).status === 200,
     );
   },
 );
 
 testWithOwn('MongoDB')(
-  'while MongoDB is gone known accounts go on, unknown keys get a 503, and the ledger catches up',
+  'while MongoDB is down known accounts are served, unknown keys get a 503, and the ledger catches up',
   async (t) => {
     const stack = await useStack(t);
     const account = await stack.createAccount();

@@ -10,10 +10,10 @@ import { givenStores, openTestMongo, openTestRedis } from '../support/stores.ts'
 
 const mongoPassword = 'test-mongo-password';
 
-/** Something that dies and comes back: same place, same data. */
+/** A process that is killed and comes back at the same address with the same data. */
 export interface Victim {
   readonly name: string;
-  /** Ends it by SIGKILL, and resolves when it is gone. */
+  /** Sends SIGKILL, and resolves when the process is gone. */
   kill(): Promise<void>;
   /** Resolves when it serves again. */
   restart(): Promise<void>;
@@ -21,7 +21,7 @@ export interface Victim {
 
 export interface StoreWithVictims {
   readonly url: string;
-  /** None where the store is not the test's own. */
+  /** Empty if the store is not the test's own. */
   readonly victims: readonly Victim[];
 }
 
@@ -31,11 +31,11 @@ export async function openRedisVictim(t: ExecutionContext, dir: string): Promise
   const { url, server, cluster } = store;
   if (cluster !== null) return { url, victims: [masterOf(cluster)] };
   if (server !== null) return { url, victims: [{ name: 'redis', ...server }] };
-  t.log("Redis is not killed: REDIS_URL names one that is not the test's own");
+  t.log('Redis is not killed: REDIS_URL is a shared server');
   return { url, victims: [] };
 }
 
-/** A master of a Cluster: whichever is one when it is time to die. It comes back as a replica. */
+/** A master of a Cluster, chosen when it is to be killed. It comes back as a replica. */
 function masterOf(cluster: RedisCluster): Victim {
   let port: number;
   return {
@@ -53,7 +53,7 @@ export async function openMongoVictim(t: ExecutionContext, dir: string): Promise
   if (givenStores.mongoUrl !== null) {
     const store = await openTestMongo({ dir });
     t.teardown(() => store.close());
-    t.log("MongoDB is not killed: MONGODB_URL names one that is not the test's own");
+    t.log('MongoDB is not killed: MONGODB_URL is a shared server');
     return { url: store.url, victims: [] };
   }
   let child: ChildProcess;

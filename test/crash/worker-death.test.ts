@@ -12,13 +12,13 @@ import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 
-interface Scene {
+interface Setup {
   readonly stack: TestStack;
   readonly vendor: VendorSimulator;
 }
 
-/** A stack without workers, and a vendor whose models are slow enough to kill what waits for them. */
-async function setScene(t: ExecutionContext): Promise<Scene> {
+/** A stack without workers, and a vendor whose models are slow enough to kill a worker during a call. */
+async function setUp(t: ExecutionContext): Promise<Setup> {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });
@@ -43,17 +43,17 @@ async function checkChargedOnce(
 
 const messages = [{ role: 'user', content: 'one two three' }];
 
-test('a chat whose worker is killed before any output runs again on another and is charged once', async (t) => {
-  const { stack, vendor } = await setScene(t);
+test('a chat whose worker is killed before any output runs again on another worker and is charged once', async (t) => {
+  const { stack, vendor } = await setUp(t);
   const account = await stack.createAccount();
   const first = await startRole(t, 'worker', stack.env);
   const held = vendor.hold('gpt+slow-4000');
-  const answer = stack.post('/v1/chat/completions', account.apiKey, { model: 'slow-chat', messages });
+  const pending = stack.post('/v1/chat/completions', account.apiKey, { model: 'slow-chat', messages });
   await vendor.requests.waitFor(() => true);
   await startRole(t, 'worker', stack.env);
   await first.kill();
   held.end();
-  const response = await answer;
+  const response = await pending;
   t.is(response.status, 200);
   const { usage } = (await response.json()) as { usage: { cost_request: number } };
   await checkChargedOnce(t, stack, account.id, usage.cost_request);
@@ -73,25 +73,25 @@ for (const { kind, path, body, model } of [
     model: 'emb+slow-4000',
   },
 ]) {
-  test(`an ${kind} job whose worker is killed runs again on another and is charged once`, async (t) => {
-    const { stack, vendor } = await setScene(t);
+  test(`an ${kind} job whose worker is killed runs again on another worker and is charged once`, async (t) => {
+    const { stack, vendor } = await setUp(t);
     const account = await stack.createAccount();
     const first = await startRole(t, 'worker', stack.env);
     const held = vendor.hold(model);
-    const answer = stack.post(path, account.apiKey, body);
+    const pending = stack.post(path, account.apiKey, body);
     await vendor.requests.waitFor(() => true);
     await startRole(t, 'worker', stack.env);
     await first.kill();
     held.end();
-    const response = await answer;
+    const response = await pending;
     t.is(response.status, 200);
     const { usage } = (await response.json()) as { usage: { cost_request: number } };
     await checkChargedOnce(t, stack, account.id, usage.cost_request);
   });
 }
 
-test('a stream whose worker is killed midway ends with an error, and what was generated is charged once', async (t) => {
-  const { stack } = await setScene(t);
+test('a stream whose worker is killed midway ends with an error, and its output is charged once', async (t) => {
+  const { stack } = await setUp(t);
   const account = await stack.createAccount();
   const worker = await startRole(t, 'worker', stack.env);
   const content = Array.from({ length: 500 }, (_, i) => `word${i}`).join(' ');
@@ -124,7 +124,7 @@ test('a stream whose worker is killed midway ends with an error, and what was ge
   t.is(await countReservations(stack, account.id), 0);
 });
 
-test('a stream whose worker is killed is charged by the usage that its vendor had reported, beyond what was seen', async (t) => {
+test('a stream whose worker is killed is charged by the usage that its vendor had reported, beyond its visible output', async (t) => {
   const chunk = (delta: object, completion: number): string =>
     JSON.stringify({
       choices: [{ index: 0, delta, finish_reason: null }],
@@ -132,7 +132,7 @@ test('a stream whose worker is killed is charged by the usage that its vendor ha
     });
   const scripted = await startScriptedVendor(async function* (_body, _path, { cut }) {
     yield chunk({ content: 'seen' }, 1);
-    // Thought in silence.
+    // Hidden reasoning.
     yield chunk({}, 4_000);
     yield chunk({ content: 'last' }, 4_001);
     await cut;
@@ -145,13 +145,13 @@ test('a stream whose worker is killed is charged by the usage that its vendor ha
   await caller.readUntil('last');
   await worker.kill();
   t.regex(await caller.rest(), /upstream_error/);
-  // Whoever asks for the row must have it from a worker, which reads the ledger.
+  // The row only appears once a worker reads the ledger.
   await stack.startWorker();
   t.like(await findRow(stack, caller.requestId()), { completionTokens: 4_001, counted: true });
 });
 
-test('with no worker left every caller gets a clear 503, nothing is charged and nothing hangs', async (t) => {
-  const { stack, vendor } = await setScene(t);
+test('with no worker left every caller gets a 503, nothing is charged and nothing hangs', async (t) => {
+  const { stack, vendor } = await setUp(t);
   const account = await stack.createAccount();
   const responses = await Promise.all([
     stack.post('/v1/chat/completions', account.apiKey, { model: 'chat', messages }),
@@ -166,7 +166,7 @@ test('with no worker left every caller gets a clear 503, nothing is charged and 
   }
   await waitFor('the releases', async () => (await countReservations(stack, account.id)) === 0);
   t.is((await stack.readAccount(account.id)).balanceNano, 100_000_000_000n);
-  // A worker that comes back finds them on their queues, and asks nobody for what nobody pays for.
+  // A new worker finds the requests on their queues, and does not call a vendor for them.
   await stack.startWorker();
   const queues = Object.values(bullQueues)
     .flat()
@@ -181,18 +181,18 @@ test('with no worker left every caller gets a clear 503, nothing is charged and 
   t.is(vendor.requests.entries.length, 0);
 });
 
-test('a worker asked to stop finishes its work in hand and exits 0', async (t) => {
-  const { stack, vendor } = await setScene(t);
+test('a worker asked to stop finishes its work in flight and exits with 0', async (t) => {
+  const { stack, vendor } = await setUp(t);
   const account = await stack.createAccount();
   const worker = await startRole(t, 'worker', stack.env);
-  const answer = stack.post('/v1/chat/completions', account.apiKey, { model: 'slow-chat', messages });
+  const pending = stack.post('/v1/chat/completions', account.apiKey, { model: 'slow-chat', messages });
   await vendor.requests.waitFor(() => true);
   const exitCode = worker.terminate();
-  t.is((await answer).status, 200);
+  t.is((await pending).status, 200);
   t.is(await exitCode, 0);
 });
 
-test('a worker whose time to stop is over takes no slots with it: what it had in hand runs again at once', async (t) => {
+test('a worker whose grace period ends releases its slots, and its work runs again immediately', async (t) => {
   t.timeout(90_000);
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
@@ -207,7 +207,7 @@ models: [{ id: chat, type: chat, context: 8192, pricing: { prompt: 1, completion
   const worker = await startRole(t, 'worker', stack.env);
   const held = vendor.hold('narrow-chat');
   t.teardown(() => held.end());
-  const answers = [0, 1, 2].map(() =>
+  const pending = [0, 1, 2].map(() =>
     stack.post('/v1/chat/completions', account.apiKey, { model: 'chat', messages }),
   );
   await waitFor('the calls', () => held.waiting === 2);
@@ -218,8 +218,8 @@ models: [{ id: chat, type: chat, context: 8192, pricing: { prompt: 1, completion
   await startRole(t, 'worker', stack.env);
   held.end();
   let cost = 0;
-  for (const answer of answers) {
-    const response = await answer;
+  for (const each of pending) {
+    const response = await each;
     t.is(response.status, 200);
     cost += ((await response.json()) as { usage: { cost_request: number } }).usage.cost_request;
   }
@@ -227,14 +227,14 @@ models: [{ id: chat, type: chat, context: 8192, pricing: { prompt: 1, completion
 });
 
 test('when an api process is killed its chats are cancelled at the vendor, and charged for what was generated', async (t) => {
-  const { stack, vendor } = await setScene(t);
+  const { stack, vendor } = await setUp(t);
   const account = await stack.createAccount();
   await startRole(t, 'worker', stack.env);
   const api = await startRole(t, 'api', stack.env);
   const url = String(api.readyLine['url']);
   const controller = new AbortController();
   t.teardown(() => controller.abort());
-  const answer = fetch(`${url}/v1/chat/completions`, {
+  const pending = fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
     body: JSON.stringify({
@@ -244,7 +244,7 @@ test('when an api process is killed its chats are cancelled at the vendor, and c
     }),
     signal: controller.signal,
   });
-  const response = await answer;
+  const response = await pending;
   const reader = response.body!.getReader();
   await reader.read();
   await api.kill();

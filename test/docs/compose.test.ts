@@ -32,9 +32,9 @@ const { services } = compose;
 const roles = { api: services.api, worker: services.worker };
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 
-/** `${NAME:?message}` and `${NAME:-default}`, as compose fills them in. */
+/** `${NAME:?message}` and `${NAME:-default}`, as compose substitutes them. */
 const placeholder = /\$\{([A-Z0-9_]+):([?-])([^}]*)\}/g;
-const demanded = [
+const required = [
   ...new Set([...text.matchAll(placeholder)].filter(([, , kind]) => kind === '?').map(([, name]) => name!)),
 ];
 
@@ -48,9 +48,9 @@ function fillIn(environment: Service['environment'], given: Record<string, strin
   );
 }
 
-const given = Object.fromEntries(demanded.map((name) => [name, 'x'.repeat(40)]));
+const given = Object.fromEntries(required.map((name) => [name, 'x'.repeat(40)]));
 
-test('api and worker are given all that production demands, on addresses that other containers reach', (t) => {
+test('api and worker get everything that production requires, at addresses that other containers can reach', (t) => {
   for (const service of Object.values(roles)) {
     const config = loadConfig(fillIn(service.environment, given));
     t.true(config.production);
@@ -61,55 +61,55 @@ test('api and worker are given all that production demands, on addresses that ot
   }
 });
 
-test('what the operator must set is demanded by name, and .env.example lists it empty', (t) => {
-  t.deepEqual(demanded.toSorted(), ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'MASTER_KEY']);
+test('variables that the operator must set are required by name, and .env.example lists them empty', (t) => {
+  t.deepEqual(required.toSorted(), ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'MASTER_KEY']);
   const example = readFileSync('.env.example', 'utf8');
-  for (const name of demanded) {
+  for (const name of required) {
     t.regex(example, new RegExp(`^${name}=$`, 'm'));
-    const { [name]: _without, ...rest } = given;
-    t.throws(() => loadConfig(fillIn(roles.api.environment, rest)), { instanceOf: ConfigError });
+    const { [name]: _without, ...incomplete } = given;
+    t.throws(() => loadConfig(fillIn(roles.api.environment, incomplete)), { instanceOf: ConfigError });
   }
   t.regex(readFileSync('.gitignore', 'utf8'), /^\.env$/m);
 });
 
-test('.env.example names every variable that it cannot set, as the compose file does', (t) => {
+test('.env.example lists every variable that it cannot override, as in the compose file', (t) => {
   const fixed = Object.entries(roles.api.environment ?? {}).filter(
     ([, value]) => !String(value).includes('${'),
   );
-  const said =
+  const listed =
     /those that docker-compose\.yml sets itself, which win over this file: ([^.]*) are changed there/.exec(
       readFileSync('.env.example', 'utf8').replaceAll('\n# ', ' '),
     );
-  t.deepEqual(said?.[1]?.split(/, | and /).toSorted(), fixed.map(([name]) => name).toSorted());
+  t.deepEqual(listed?.[1]?.split(/, | and /).toSorted(), fixed.map(([name]) => name).toSorted());
 });
 
 const findEntry = (command: readonly string[]): string => command.find((part) => part.endsWith('.js')) ?? '';
 
-test('both roles run from one image, by files that the build makes', (t) => {
+test('both roles run from one image, with files that the build creates', (t) => {
   t.is(roles.api.image, roles.worker.image);
   for (const { command } of Object.values(roles)) {
     t.is(command[0], 'node');
     t.true(existsSync(findEntry(command)), command.join(' '));
   }
   const byDefault = /^CMD (.*)$/m.exec(dockerfile);
-  // The bound of the heap follows from the memory limit, which only the compose file sets.
-  const withoutBound = roles.api.command.filter((part) => !part.startsWith('--max-old-space-size='));
-  t.deepEqual(JSON.parse(byDefault?.[1] ?? 'null'), withoutBound);
+  // The heap limit follows from the memory limit, which only the compose file sets.
+  const withoutHeapLimit = roles.api.command.filter((part) => !part.startsWith('--max-old-space-size='));
+  t.deepEqual(JSON.parse(byDefault?.[1] ?? 'null'), withoutHeapLimit);
   const admin = /exec api node (\S+)/.exec(text);
   t.true(existsSync(admin?.[1] ?? ''));
 });
 
-test('workers can be scaled: they bind no port and no service has a fixed container name', (t) => {
+test('workers can be scaled: they bind no port, and no service has a fixed container name', (t) => {
   t.is(services.worker.ports, undefined);
   for (const service of Object.values(services)) t.is(service.container_name, undefined);
 });
 
-test('only the api is published, and on loopback', (t) => {
+test('only the api is published, and only on loopback', (t) => {
   t.deepEqual(services.api.ports, ['127.0.0.1:8080:8080']);
   for (const name of ['redis', 'mongo', 'garage'] as const) t.is(services[name].ports, undefined);
 });
 
-test('a role starts when its backing services are healthy and has time to finish its work', (t) => {
+test('a role starts when its backing services are healthy, and has time to finish its work', (t) => {
   for (const { depends_on: needs, stop_grace_period: grace } of Object.values(roles)) {
     t.deepEqual(Object.keys(needs ?? {}), ['redis', 'mongo', 'garage']);
     for (const [name, { condition }] of Object.entries(needs ?? {})) {
@@ -121,13 +121,13 @@ test('a role starts when its backing services are healthy and has time to finish
 });
 
 test('every part of every command and health check is a string', (t) => {
-  // An unquoted colon makes a mapping of it, which compose refuses.
+  // An unquoted colon would make it a mapping, which compose refuses.
   for (const { command, healthcheck } of Object.values(services)) {
     for (const part of [...command, ...(healthcheck?.test ?? [])]) t.is(typeof part, 'string');
   }
 });
 
-test('Redis keeps what it is told and evicts nothing; MongoDB is a replica set; both keep their data', (t) => {
+test('Redis persists its writes and evicts nothing; MongoDB is a replica set; both store their data in volumes', (t) => {
   const { redis, mongo, garage } = services;
   t.regex(redis.command.join(' '), /--appendonly yes .*--maxmemory-policy noeviction/);
   t.regex(mongo.command.join(' '), /--replSet rs0/);
@@ -137,35 +137,35 @@ test('Redis keeps what it is told and evicts nothing; MongoDB is a replica set; 
   }
 });
 
-/** `4g` and `2gb` in MB. */
+/** Converts sizes like `4g` and `2gb` to MB. */
 function toMb(size = ''): number {
   const [, digits, unit] = /^(\d+)(g|m)b?$/.exec(size) ?? [];
   return Number(digits) * (unit === 'g' ? 1_024 : 1);
 }
 
-test('logs are bounded, and so is the memory of every service', (t) => {
+test('logs are limited, and so is the memory of every service', (t) => {
   for (const [name, { logging, mem_limit: limit }] of Object.entries(services)) {
     t.deepEqual(logging, { driver: 'json-file', options: { 'max-size': '20m', 'max-file': '5' } }, name);
     t.true(toMb(limit) >= 1_024, name);
   }
 });
 
-test('below its memory limit each service has a bound of its own, with room for what that bound does not count', (t) => {
+test('each service has its own limit below its memory limit, with room for memory that its own limit does not count', (t) => {
   const { api, worker, redis, mongo } = services;
-  const bounds = [
+  const limits = [
     [api, /--max-old-space-size=(\d+)/, 1],
     [worker, /--max-old-space-size=(\d+)/, 1],
     [redis, /--maxmemory (\d+gb)/, 1],
     [mongo, /--wiredTigerCacheSizeGB (\d+)/, 1_024],
   ] as const;
-  for (const [{ command, mem_limit: limit }, option, unit] of bounds) {
+  for (const [{ command, mem_limit: limit }, option, unit] of limits) {
     const value = option.exec(command.join(' '))?.[1] ?? '';
-    const boundMb = /\D/.test(value) ? toMb(value) : Number(value) * unit;
-    t.true(boundMb > 0 && boundMb * 2 <= toMb(limit), command.join(' '));
+    const ownLimitMb = /\D/.test(value) ? toMb(value) : Number(value) * unit;
+    t.true(ownLimitMb > 0 && ownLimitMb * 2 <= toMb(limit), command.join(' '));
   }
 });
 
-test("a worker's health check reads the file that the worker is told to write, which is in memory", (t) => {
+test("a worker's health check reads the file that the worker writes, which is in memory", (t) => {
   const { command, healthcheck, tmpfs } = services.worker;
   const path = command[command.indexOf('--health-file') + 1]!;
   t.deepEqual(healthcheck?.test, ['CMD', 'node', 'dist/workers/health.js', path]);
@@ -173,7 +173,7 @@ test("a worker's health check reads the file that the worker is told to write, w
   t.is(tmpfs?.[0]?.split(':')[0], dirname(path));
 });
 
-test('Garage serves the region that the gateway signs for, and its RPC on loopback alone', (t) => {
+test('Garage serves the region that the gateway signs for, and its RPC only on loopback', (t) => {
   const { content } = compose.configs.garage;
   const region = /^s3_region = "(.*)"$/m.exec(content)?.[1];
   t.is(region, String(services.api.environment?.['AWS_REGION']));
@@ -182,7 +182,7 @@ test('Garage serves the region that the gateway signs for, and its RPC on loopba
   t.is(new URL(String(services.api.environment?.['S3_ENDPOINT'])).port, '3900');
 });
 
-test('the image runs as an ordinary user, is stopped by SIGTERM and holds neither tests nor secrets', (t) => {
+test('the image runs as an ordinary user, is stopped by SIGTERM, and contains neither tests nor secrets', (t) => {
   const [build, final] = dockerfile.split(/^FROM /m).slice(1);
   t.regex(final!, /^USER node$/m);
   t.regex(final!, /^STOPSIGNAL SIGTERM$/m);

@@ -9,12 +9,12 @@ import { createClient } from '../../shared/storage/mongo-client.ts';
 
 const page = readFileSync('docs/deployment.md', 'utf8');
 
-/** Name and value, of the lines that set a variable. */
+/** Name and value of the lines that set a variable. */
 const settings = [...page.matchAll(/^([A-Z0-9_]+)=(.+)$/gm)].map(
   ([, name, value]) => [name!, value!] as const,
 );
 
-test('every variable that the page sets is read, and takes the value that is shown', async (t) => {
+test('every variable that the page sets is read, and accepts the value shown', async (t) => {
   t.true(settings.length > 5);
   for (const [name, value] of settings) {
     t.is(String(readEnvironment({ [name]: value })[name as 'REDIS_URL']), value, name);
@@ -22,7 +22,7 @@ test('every variable that the page sets is read, and takes the value that is sho
   }
 });
 
-test('the programs that the page names are there', (t) => {
+test('the programs that the page mentions exist', (t) => {
   const programs = [...page.matchAll(/node (dist\/[\w/-]+\.js)/g)].map(([, path]) => path!);
   t.deepEqual([...new Set(programs)].toSorted(), [
     'dist/api/main.js',
@@ -32,13 +32,13 @@ test('the programs that the page names are there', (t) => {
   for (const program of programs) t.true(existsSync(program), program);
 });
 
-test('the body size for nginx lets the largest body of the API through', (t) => {
+test('the nginx body size allows the largest API request body', (t) => {
   const limits = Object.values<Operation>(operations).map(({ bodyLimitBytes = 0 }) => bodyLimitBytes);
   const [, megabytes] = /client_max_body_size (\d+)m;/.exec(page) ?? [];
   t.true(Number(megabytes) * 2 ** 20 >= Math.max(...limits));
 });
 
-test('the rights in S3 are for the folders that are used', (t) => {
+test('the S3 permissions are for the folders that are used', (t) => {
   const policy = JSON.parse(/^```json\n(.*?)^```/ms.exec(page)?.[1] ?? '') as {
     Statement: { Resource: string | string[] }[];
   };

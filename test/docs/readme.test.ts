@@ -15,7 +15,7 @@ import { useStack } from '../support/stack.ts';
 const readme = readFileSync('README.md', 'utf8');
 const run = promisify(execFile);
 
-/** The commands of the shell blocks that call curl, by themselves or for a variable, with their continuation lines. */
+/** The curl commands in shell blocks, on their own or assigned to a variable, with their continuation lines. */
 function findCurlCommands(text: string): string[] {
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```/gms)].map((block) => block[1]!);
   return blocks
@@ -38,53 +38,56 @@ async function useRestrictedRedis(t: ExecutionContext): Promise<{ url: string; o
   return { url: server.url.replace('//', `//${name}:password@`), operator };
 }
 
-withCurl('every curl line of the README works, with the Redis rights of docs/deployment.md', async (t) => {
-  const { url, operator } = await useRestrictedRedis(t);
-  const stack = await useStack(t, { mail: true, env: { WEB_CAPTCHA: 'off', REDIS_URL: url } });
-  const { apiKey } = await stack.createAccount();
-  const commands = findCurlCommands(readme);
-  t.is(commands.length, 12);
-  const cwd = await mkdtemp(join(tmpdir(), 'mg-readme-'));
-  t.teardown(() => rm(cwd, { recursive: true }));
-  let id = '';
-  const session = { CHALLENGE: '', CODE: '', CSRF: '' };
-  for (const command of commands) {
-    // curl itself is told to fail on a status of 400 or more; the rest of the line stays as it is printed.
-    const script = `curl() { command curl --fail --show-error "$@"; }\n${command}`;
-    const env = {
-      PATH: process.env['PATH'] ?? '',
-      URL: `${stack.url}/v1`,
-      KEY: apiKey,
-      ID: id,
-      ...session,
-    };
-    if (command.startsWith('ID=')) {
-      ({ stdout: id } = await run('sh', ['-c', `${script}; printf %s "$ID"`], { env }));
-      continue;
-    }
-    const { stdout } = await run('sh', ['-c', script], { env, cwd });
-    if (command.includes('/web/')) {
-      const { challenge_id, csrf_token } = JSON.parse(stdout) as {
-        challenge_id?: string;
-        csrf_token?: string;
+withCurl(
+  'every curl line in the README works, with the Redis permissions from docs/deployment.md',
+  async (t) => {
+    const { url, operator } = await useRestrictedRedis(t);
+    const stack = await useStack(t, { mail: true, env: { WEB_CAPTCHA: 'off', REDIS_URL: url } });
+    const { apiKey } = await stack.createAccount();
+    const commands = findCurlCommands(readme);
+    t.is(commands.length, 12);
+    const cwd = await mkdtemp(join(tmpdir(), 'mg-readme-'));
+    t.teardown(() => rm(cwd, { recursive: true }));
+    let id = '';
+    const session = { CHALLENGE: '', CODE: '', CSRF: '' };
+    for (const command of commands) {
+      // Makes curl fail on a status of 400 or more; otherwise the line runs as printed.
+      const script = `curl() { command curl --fail --show-error "$@"; }\n${command}`;
+      const env = {
+        PATH: process.env['PATH'] ?? '',
+        URL: `${stack.url}/v1`,
+        KEY: apiKey,
+        ID: id,
+        ...session,
       };
-      if (challenge_id !== undefined) {
-        session.CHALLENGE = challenge_id;
-        session.CODE = readCode(await stack.mailbox!.waitForMail('ann@example.com'));
+      if (command.startsWith('ID=')) {
+        ({ stdout: id } = await run('sh', ['-c', `${script}; printf %s "$ID"`], { env }));
+        continue;
       }
-      session.CSRF = csrf_token ?? session.CSRF;
+      const { stdout } = await run('sh', ['-c', script], { env, cwd });
+      if (command.includes('/web/')) {
+        const { challenge_id, csrf_token } = JSON.parse(stdout) as {
+          challenge_id?: string;
+          csrf_token?: string;
+        };
+        if (challenge_id !== undefined) {
+          session.CHALLENGE = challenge_id;
+          session.CODE = readCode(await stack.mailbox!.waitForMail('ann@example.com'));
+        }
+        session.CSRF = csrf_token ?? session.CSRF;
+      }
+      if (command.includes('/events')) t.regex(stdout, /^event: succeeded$/m);
+      else if (command.includes('"stream": true')) t.regex(stdout, /^data: \{.*data: \[DONE\]\n\n$/s);
+      else t.notThrows(() => JSON.parse(stdout), command);
     }
-    if (command.includes('/events')) t.regex(stdout, /^event: succeeded$/m);
-    else if (command.includes('"stream": true')) t.regex(stdout, /^data: \{.*data: \[DONE\]\n\n$/s);
-    else t.notThrows(() => JSON.parse(stdout), command);
-  }
-  // Redis notes here what it refused.
-  t.deepEqual(await operator.acl('LOG'), []);
-  await t.throwsAsync(stack.redis.flushall(), { message: /^NOPERM / });
-  await t.throwsAsync(stack.redis.get('of-somebody-else'), { message: /^NOPERM / });
-});
+    // Redis logs refused commands here.
+    t.deepEqual(await operator.acl('LOG'), []);
+    await t.throwsAsync(stack.redis.flushall(), { message: /^NOPERM / });
+    await t.throwsAsync(stack.redis.get('of-somebody-else'), { message: /^NOPERM / });
+  },
+);
 
-/** Name → default, of the table's rows. */
+/** Maps names to defaults, from the rows of the table. */
 const table = new Map(
   [...readme.matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) ?\| /gm)].map(([, name, byDefault]) => [
     name!,
@@ -92,7 +95,7 @@ const table = new Map(
   ]),
 );
 
-test('the README names every variable that is read, and no other', (t) => {
+test('the README lists every variable that is read, and no others', (t) => {
   const source = readFileSync('shared/config/config.ts', 'utf8');
   const schema = /const Environment = Type\.Object\(\{\n(.*?)^\}\);/ms.exec(source)?.[1] ?? '';
   const known = [...schema.matchAll(/^ {2}([A-Z0-9_]+):/gm)].map(([, name]) => name!);
@@ -100,21 +103,21 @@ test('the README names every variable that is read, and no other', (t) => {
   t.deepEqual([...table.keys()].toSorted(), known.toSorted());
 });
 
-test('the README tells the defaults that hold', (t) => {
+test('the README has the right defaults', (t) => {
   for (const [name, value] of Object.entries(readEnvironment({})))
     t.is(table.get(name), `\`${String(value)}\``, name);
 });
 
-test('the README says what npm test and npm start are, and names only scripts that exist', (t) => {
+test('the README mentions only npm scripts that exist', (t) => {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
-  const named = [...readme.matchAll(/npm run (?:-s )?([\w:-]+)/g)].map(([, name]) => name!);
+  const mentioned = [...readme.matchAll(/npm run (?:-s )?([\w:-]+)/g)].map(([, name]) => name!);
   t.deepEqual(
-    named.filter((name) => scripts[name] === undefined),
+    mentioned.filter((name) => scripts[name] === undefined),
     [],
   );
 });
 
-test('the upstream of the README is a catalog as it stands', (t) => {
+test('the upstream in the README is a valid catalog by itself', (t) => {
   const yaml = /^```yaml\n(.*?)^```/ms.exec(readme)?.[1] ?? '';
   const catalog = parseCatalog(yaml, { env: { LAB_KEY: 'key' }, fileName: 'README.md', today: '2026-01-01' });
   t.deepEqual([...catalog.warnings], []);

@@ -19,7 +19,7 @@ test.after.always(() => stack.close());
 
 const hints = 'examples/household-hints.txt';
 
-test('semantic search puts the line that answers the question first, and says what it cost', async (t) => {
+test('semantic search puts the line that answers the question first, and reports its cost', async (t) => {
   const question = 'How do I get red wine out of a carpet?';
   const { code, stdout, stderr } = await runExample(['semantic-search', hints, question], env);
   t.is(code, 0, stderr);
@@ -31,10 +31,14 @@ test('semantic search puts the line that answers the question first, and says wh
     scores,
     scores.toSorted((a, b) => b - a),
   );
-  t.regex(stderr, /^50 lines and a question embedded for 0\.\d+ RUB\n$/, 'no bar where there is no terminal');
+  t.regex(
+    stderr,
+    /^50 lines and a question embedded for 0\.\d+ RUB\n$/,
+    'no progress bar without a terminal',
+  );
 });
 
-test('semantic search embeds a large file in several calls and keeps each line with its own vector', async (t) => {
+test('semantic search embeds a large file in several calls, and matches each line with its own vector', async (t) => {
   const file = join(stack.dir, 'large.txt');
   const lines = Array.from({ length: 700 }, (_, i) => `Room ${i} has ${i % 7} windows.`);
   lines.splice(613, 0, 'The volcano erupted and covered the island with ash.');
@@ -47,7 +51,7 @@ test('semantic search embeds a large file in several calls and keeps each line w
   t.regex(stdout, /^0\.\d{3} {2}The volcano erupted[^\n]*\n$/);
 });
 
-test('a progress bar is as full as the work is done', (t) => {
+test('a progress bar is filled in proportion to the work done', (t) => {
   t.is(formatBar('Embedding', 0, 50), `Embedding ${'░'.repeat(30)} 0/50`);
   t.is(formatBar('Embedding', 25, 50), `Embedding ${'█'.repeat(15)}${'░'.repeat(15)} 25/50`);
   t.is(formatBar('Embedding', 50, 50), `Embedding ${'█'.repeat(30)} 50/50`);
@@ -60,7 +64,7 @@ test('chat prints the streamed answer to a question given as an argument', async
   t.regex(stderr, /^\d+ tokens, 0\.\d+ RUB\n$/);
 });
 
-test('chat without an argument answers every line it is given', async (t) => {
+test('chat without an argument answers every input line', async (t) => {
   const { code, stdout, stderr } = await runExample(['chat'], env, 'first question\n\nsecond question\n');
   t.is(code, 0, stderr);
   const answers = stdout.trimEnd().split('\n');
@@ -69,7 +73,7 @@ test('chat without an argument answers every line it is given', async (t) => {
   t.regex(answers[1]!, /second question/);
 });
 
-test('image writes a PNG of the size that was asked for', async (t) => {
+test('image writes a PNG of the requested size', async (t) => {
   const file = join(stack.dir, 'lighthouse.png');
   const args = ['image', 'a lighthouse at dusk', file, '--size', '512x512'];
   const { code, stdout, stderr } = await runExample(args, env);
@@ -79,7 +83,7 @@ test('image writes a PNG of the size that was asked for', async (t) => {
   t.deepEqual([format, width, height], ['png', 512, 512]);
 });
 
-test('an example can be run by its name through the one entry', async (t) => {
+test('an example can be run by name through the common entry point', async (t) => {
   const { code, stdout } = await runExample(['main', 'chat', 'Hello!'], env);
   t.is(code, 0);
   t.regex(stdout, /Hello!/);
@@ -88,7 +92,7 @@ test('an example can be run by its name through the one entry', async (t) => {
   t.is(unknown.stderr, 'Usage: npm run example -- semantic-search|chat|image [arguments]\n');
 });
 
-test('without a key the examples use the demo account that npm start keeps', async (t) => {
+test('without a key the examples use the demo account of npm start', async (t) => {
   const { apiKey } = await stack.createAccount();
   const dataDir = await mkdtemp(join(tmpdir(), 'mg-example-'));
   t.teardown(() => rm(dataDir, { recursive: true }));
@@ -97,12 +101,12 @@ test('without a key the examples use the demo account that npm start keeps', asy
   const { code, stdout, stderr } = await runExample(['chat', 'Hello!'], local);
   t.is(code, 0, stderr);
   t.regex(stdout, /Hello!/);
-  // A vendor's key, set for the catalog, is not sent to the gateway.
+  // A vendor's key that is set for the catalog is not sent to the gateway.
   const withVendorKey = await runExample(['chat', 'Hello!'], { ...local, OPENAI_API_KEY: 'sk-of-a-vendor' });
   t.is(withVendorKey.code, 0, withVendorKey.stderr);
 });
 
-test('what a user can put right is told in one line', async (t) => {
+test('an error that the user can fix is reported in one line', async (t) => {
   const nowhere = { DATA_DIR: join(stack.dir, 'nowhere') };
   const cases: [string[], Record<string, string>, RegExp][] = [
     [['chat', 'Hi'], nowhere, /^OPENAI_API_KEY is not set: set it to one that begins with mg-/],

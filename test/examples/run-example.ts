@@ -8,7 +8,7 @@ export interface ExampleRun {
   readonly stderr: string;
 }
 
-/** Runs a compiled example as a user does, with nothing of this process's environment but its PATH. */
+/** Runs a compiled example as a user does, with only PATH from this process's environment. */
 export async function runExample(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -18,7 +18,7 @@ export async function runExample(
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: 'pipe',
   });
-  // One that ends without reading leaves nobody to write to.
+  // An example that exits without reading stdin causes a write error.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);

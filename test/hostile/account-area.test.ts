@@ -11,10 +11,10 @@ import { floodCaptchas } from './attacks/captcha-flood.ts';
 import { sendMadeUpSessions } from './attacks/made-up-sessions.ts';
 import { readInParallel } from './attacks/parallel-reads.ts';
 
-/** A command that looks for a session, as BSON writes it. */
+/** The BSON of a command that looks up a session. */
 const lookUpMark = '\u0002find\0\r\0\0\0web_sessions\0';
 
-/** The account area is open to everybody: what strangers and its own users send must not keep others from it. */
+/** The account area is open to everyone: requests from strangers or its own users must not block other users. */
 
 let stack: TestStack;
 
@@ -24,34 +24,39 @@ test.before(async () => {
 });
 test.after.always(() => stack?.close());
 
-test.serial('thousands of made-up cookies ask MongoDB nothing', async (t) => {
+test.serial('thousands of made-up cookies cause no MongoDB query', async (t) => {
   const { client } = await createWebUser(stack, 'made-up@example.com');
   const issued = client.cookies.get('__Host-mg_session')!;
   const proxy = stack.mongoProxy!;
   const countSessions = (): number => proxy.countSent(lookUpMark);
   const before = countSessions();
   const target = { url: stack.url, prefix: '__Host-', issued };
-  const statuses = await sendMadeUpSessions({ ...target, requests: 2_000, atOnce: 64 });
+  const statuses = await sendMadeUpSessions({ ...target, requests: 2_000, concurrency: 64 });
   t.deepEqual([...statuses], [[401, 2_000]]);
   t.is(countSessions(), before);
   t.is((await client.request('GET', '/api-accounts')).status, 200);
   t.true(countSessions() > before);
 });
 
-test.serial('while MongoDB is slow, made-up cookies are refused all the same', async (t) => {
+test.serial('made-up cookies are refused even while MongoDB is slow', async (t) => {
   const { client } = await createWebUser(stack, 'slow@example.com');
   const proxy = stack.mongoProxy!;
   const before = proxy.countSent(lookUpMark);
   proxy.hold(lookUpMark);
   const waiting = Array.from({ length: 16 }, () => client.request('GET', '/auth/me'));
-  await waitFor('look-ups of sessions', () => proxy.countSent(lookUpMark) >= before + 4);
-  const statuses = await sendMadeUpSessions({ url: stack.url, prefix: '__Host-', requests: 100, atOnce: 16 });
+  await waitFor('session lookups', () => proxy.countSent(lookUpMark) >= before + 4);
+  const statuses = await sendMadeUpSessions({
+    url: stack.url,
+    prefix: '__Host-',
+    requests: 100,
+    concurrency: 16,
+  });
   t.deepEqual([...statuses], [[401, 100]]);
   proxy.release();
   for (const response of await Promise.all(waiting)) t.is(response.status, 200);
 });
 
-test.serial('of a user whose calls MongoDB is slow to answer, others see nothing', async (t) => {
+test.serial('a user whose MongoDB queries are slow does not affect other users', async (t) => {
   const [{ client, user }, other] = [
     await createWebUser(stack, 'greedy@example.com'),
     await createWebUser(stack, 'patient@example.com'),
@@ -60,23 +65,23 @@ test.serial('of a user whose calls MongoDB is slow to answer, others see nothing
   proxy.hold(user._id);
   const paths = ['/auth/me', '/auth/sessions', '/api-accounts'];
   const calls = Array.from({ length: 60 }, (_, i) => client.request('GET', paths[i % paths.length]!));
-  await waitFor('its calls at MongoDB', () => proxy.countSent(user._id) >= 4);
+  await waitFor("the user's calls at MongoDB", () => proxy.countSent(user._id) >= 4);
   t.is((await other.client.request('GET', '/auth/me')).status, 200);
   t.is((await other.client.request('GET', '/auth/sessions')).status, 200);
-  t.true(proxy.countSent(user._id) <= 8, `${proxy.countSent(user._id)} at once`);
+  t.true(proxy.countSent(user._id) <= 8, `${proxy.countSent(user._id)} concurrently`);
   proxy.release();
   for (const response of await Promise.all(calls)) t.is(response.status, 200);
 });
 
 test.serial(
-  'a call for the end of other sessions that is under way when its own is ended ends none that is started later',
+  'a logout-others call in flight when its own session is ended does not end sessions started later',
   async (t) => {
     const { client: thief, user } = await createWebUser(stack, 'robbed@example.com', {
       headers: from('203.0.113.66'),
     });
     await createWebUser(stack, user.email);
     const proxy = stack.mongoProxy!;
-    // The thief's call has looked for sessions, and is about to end them: it has just written that down.
+    // The thief's call has looked up the sessions, recorded the action, and is about to end them.
     proxy.hold('203.0.113.66');
     const stolen = thief.request('POST', '/auth/logout-others');
     await waitFor('the thief to write', () => proxy.countSent('203.0.113.66') > 0);
@@ -89,7 +94,7 @@ test.serial(
   },
 );
 
-test.serial('calls that a stolen session leaves hanging do not keep the owner from ending it', async (t) => {
+test.serial('hanging calls of a stolen session do not keep the owner from ending it', async (t) => {
   const [{ client: thief }, { client: owner }] = [
     await createWebUser(stack, 'hanging@example.com'),
     await createWebUser(stack, 'hanging@example.com'),
@@ -100,7 +105,7 @@ test.serial('calls that a stolen session leaves hanging do not keep the owner fr
     'content-type': 'application/json',
     'content-length': '100',
   };
-  // One more than there is room for: once it is refused, all others are under way.
+  // One more than allowed: once it is refused, all others are in flight.
   const refused = await new Promise<number | undefined>((resolve) => {
     for (let i = 0; i <= maxCallsPerAccount; i++) {
       const request = http.request(`${stack.url}/v1/web/auth/me`, { method: 'PATCH', headers, agent: false });
@@ -115,7 +120,7 @@ test.serial('calls that a stolen session leaves hanging do not keep the owner fr
   t.is((await thief.request('GET', '/auth/me')).status, 401);
 });
 
-test.serial('a flood of captchas from one network is bounded, and another network is served', async (t) => {
+test.serial('a flood of captchas from one network is limited, and another network is served', async (t) => {
   const flood = floodCaptchas({ url: stack.url, requests: 200 });
   const other = await postJson(
     `${stack.url}/v1/web/auth/captcha/challenge`,
@@ -128,21 +133,21 @@ test.serial('a flood of captchas from one network is bounded, and another networ
   t.is(other.status, 201);
   const statuses = await flood;
   t.is(statuses.get(429), 140);
-  // Of the others, those that found a captcha drawn or one of the few places of their network to wait in are served.
+  // Of the others, those that found a ready captcha or one of the network's few queue slots are served.
   t.true(statuses.get(201)! >= 5);
   t.is((statuses.get(201) ?? 0) + (statuses.get(503) ?? 0), 60);
 });
 
 test.serial(
-  '250 calls of one user for logs: those beyond its bound are refused, while others chat and sign in',
+  'of 250 log reads of one user those over the limit are refused, while others chat and sign in',
   async (t) => {
     const { client, user } = await createWebUser(stack, 'reader@example.com');
-    const [own, other] = [await stack.createAccount(), await stack.createAccount()];
-    const link = { userId: user._id, accountId: own.id, label: 'mine' };
+    const [reader, other] = [await stack.createAccount(), await stack.createAccount()];
+    const link = { userId: user._id, accountId: reader.id, label: 'mine' };
     const { _id: linkId } = await webStoresOf(stack).links.create(link);
     const seen: number[] = [];
-    // However slowly they come, as many as are let in are under way at once.
-    stack.mongoProxy!.hold(own.id);
+    // Held, so that as many calls as are admitted are in flight simultaneously, however slowly they arrive.
+    stack.mongoProxy!.hold(reader.id);
     const attack = readInParallel({
       url: stack.url,
       apiKey: '',
@@ -177,33 +182,30 @@ const readMe = (cookie: string): Promise<Response> =>
 const refresh = (cookie: string): Promise<Response> =>
   fetch(`${stack.url}/v1/web/auth/refresh`, { method: 'POST', headers: { cookie } });
 
-test.serial(
-  'where the service is reached by https, cookies without the __Host- prefix open nothing',
-  async (t) => {
-    const { client } = await createWebUser(stack, 'prefix@example.com');
-    const access = client.cookies.get('__Host-mg_session')!;
-    const again = client.cookies.get('__Host-mg_refresh')!;
-    const names = [
-      'mg_session',
-      '__Secure-mg_session',
-      '__host-mg_session',
-      '__Host-mg_session ',
-      '__Host-mg_sessio',
-      'x__Host-mg_session',
-    ];
-    for (const name of names) t.is((await readMe(`${name}=${access}`)).status, 401, name);
-    t.is((await refresh(`mg_refresh=${again}`)).status, 401);
-    // Neither does one change what the other says.
-    const { client: intruder } = await createWebUser(stack, 'intruder@example.com');
-    const planted = `mg_session=${intruder.cookies.get('__Host-mg_session')!}`;
-    const mine = `__Host-mg_session=${access}`;
-    for (const cookie of [`${planted}; ${mine}`, `${mine}; ${planted}`])
-      t.like(await (await readMe(cookie)).json(), { email: 'prefix@example.com' });
-  },
-);
+test.serial('over https, cookies without the __Host- prefix are ignored', async (t) => {
+  const { client } = await createWebUser(stack, 'prefix@example.com');
+  const access = client.cookies.get('__Host-mg_session')!;
+  const again = client.cookies.get('__Host-mg_refresh')!;
+  const names = [
+    'mg_session',
+    '__Secure-mg_session',
+    '__host-mg_session',
+    '__Host-mg_session ',
+    '__Host-mg_sessio',
+    'x__Host-mg_session',
+  ];
+  for (const name of names) t.is((await readMe(`${name}=${access}`)).status, 401, name);
+  t.is((await refresh(`mg_refresh=${again}`)).status, 401);
+  // A cookie without the prefix does not override one with it, either.
+  const { client: intruder } = await createWebUser(stack, 'intruder@example.com');
+  const planted = `mg_session=${intruder.cookies.get('__Host-mg_session')!}`;
+  const mine = `__Host-mg_session=${access}`;
+  for (const cookie of [`${planted}; ${mine}`, `${mine}; ${planted}`])
+    t.like(await (await readMe(cookie)).json(), { email: 'prefix@example.com' });
+});
 
 test.serial(
-  'a token is good for its own cookie alone, as it was given, and a made-up one opens nothing',
+  'a token is valid only in its own cookie and unmodified, and a made-up one is invalid',
   async (t) => {
     const { client } = await createWebUser(stack, 'tokens@example.com');
     const access = client.cookies.get('__Host-mg_session')!;
@@ -217,7 +219,7 @@ test.serial(
       access.toLowerCase(),
       encodeURIComponent(`${access}\n`),
       `"${access}`,
-      // The last character holds two bits that say nothing.
+      // The last character has two unused bits.
       `${access.slice(0, -1)}${access.endsWith('B') ? 'C' : 'B'}`,
       randomBytes(64).toString('base64url'),
       'x'.repeat(8_000),
@@ -230,7 +232,7 @@ test.serial(
   },
 );
 
-test.serial('of a cookie that is sent twice the first counts, and never two users at once', async (t) => {
+test.serial('if a cookie is sent twice the first one counts, and two users are never mixed', async (t) => {
   const [one, two] = [
     await createWebUser(stack, 'one@example.com'),
     await createWebUser(stack, 'two@example.com'),
@@ -241,7 +243,7 @@ test.serial('of a cookie that is sent twice the first counts, and never two user
   t.like(await (await readMe(`${a}; ${b}`)).json(), { email: 'one@example.com' });
   t.like(await (await readMe(`${b}; ${a}`)).json(), { email: 'two@example.com' });
   t.is((await readMe(`__Host-mg_session=x; ${a}`)).status, 401);
-  // The token of one does not do for what another's cookie opens.
+  // The CSRF token of one user does not work with another user's cookie.
   const changed = await fetch(`${stack.url}/v1/web/auth/logout-all`, {
     method: 'POST',
     headers: { cookie: `${b}; ${a}`, 'x-csrf-token': one.client.csrfToken! },

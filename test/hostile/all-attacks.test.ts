@@ -27,7 +27,7 @@ import { sendUnknownKeys } from './attacks/unknown-keys.ts';
 import { leaveStreamUnread } from './attacks/unread-stream.ts';
 import type { Target } from './attacks/target.ts';
 
-/** Whatever was done to a gateway, its processes go on, and hold afterwards what they held before. */
+/** After every attack a gateway's processes keep running, and use as much memory as before. */
 
 const catalogOf = (endlessUrl: string, vendorUrl: string): string => `
 upstreams:
@@ -44,7 +44,7 @@ models:
 
 const messagesOf = (content: string) => [{ role: 'user', content }];
 
-/** What honest callers do, from a few words to some hundred kilobytes; a path alone is read. */
+/** Requests of honest callers, from a few words to some hundred kilobytes; a path without a body is a GET. */
 const honestWork: readonly (readonly [path: string, body?: unknown])[] = [
   ['/v1/chat/completions', { model: 'demo-echo', messages: messagesOf('a few words') }],
   ['/v1/chat/completions', { model: 'chat', stream: true, messages: messagesOf('a few words '.repeat(50)) }],
@@ -58,11 +58,11 @@ const honestWork: readonly (readonly [path: string, body?: unknown])[] = [
   ['/v1/embeddings', { model: 'embedding', input: Array.from({ length: 128 }, (_, i) => `text ${i}`) }],
   ['/v1/users/profile'],
 ];
-/** Most of what a process of Node takes it takes with its first requests: heap, code, tables. */
+/** Most of a Node process's memory is allocated in its first requests: heap, code, tables. */
 const honestRequests = 660;
-const honestAtOnce = 16;
+const honestConcurrency = 16;
 
-async function workHonestly({ url, apiKey }: Target): Promise<void> {
+async function sendHonestWork({ url, apiKey }: Target): Promise<void> {
   let sent = 0;
   const work = async (): Promise<void> => {
     while (sent < honestRequests) {
@@ -73,15 +73,15 @@ async function workHonestly({ url, apiKey }: Target): Promise<void> {
           ? await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${apiKey}` } })
           : await postJson(`${url}${path}`, apiKey, body);
       await response.arrayBuffer();
-      if (response.status !== 200) throw new Error(`${path} was answered ${response.status}`);
+      if (response.status !== 200) throw new Error(`${path} returned ${response.status}`);
     }
   };
-  await Promise.all(Array.from({ length: honestAtOnce }, work));
+  await Promise.all(Array.from({ length: honestConcurrency }, work));
 }
 
 type Attackers = Readonly<Record<'rich' | 'poor' | 'fresh', TestAccount>>;
 
-/** Each is tested by itself beside this file; here they come one after the other, and the slow ones beside all. */
+/** Each attack has its own test file; here they run one after the other, with the slow ones in parallel to all. */
 async function attack(url: string, { rich, poor, fresh }: Attackers): Promise<void> {
   const target = { url, apiKey: rich.apiKey };
   const slow = Promise.all([
@@ -98,17 +98,17 @@ async function attack(url: string, { rich, poor, fresh }: Attackers): Promise<vo
   await sendBrokenText(target);
   await sendForwardedText({ url, apiKey: fresh.apiKey });
   await sendManyKeys(target);
-  await sendUncountedBodies({ url, apiKey: poor.apiKey, model: 'demo-echo', requests: 200, atOnce: 64 });
-  await sendUnknownKeys({ url, requests: 2_000, atOnce: 64 });
-  await sendMadeUpSessions({ url, requests: 2_000, atOnce: 64 });
+  await sendUncountedBodies({ url, apiKey: poor.apiKey, model: 'demo-echo', requests: 200, concurrency: 64 });
+  await sendUnknownKeys({ url, requests: 2_000, concurrency: 64 });
+  await sendMadeUpSessions({ url, requests: 2_000, concurrency: 64 });
   await floodCaptchas({ url, requests: 200 });
   await slow;
 }
 
 interface Memory {
-  /** Of the machine. */
+  /** Resident memory of the process. */
   readonly rssMb: number;
-  /** By what lives in the heap, with its buffers. */
+  /** Live heap objects and their buffers. */
   readonly heldMb: number;
 }
 
@@ -118,17 +118,17 @@ async function collectGarbage(role: RoleProcess): Promise<Memory> {
   return (await collected) as unknown as Memory;
 }
 
-const grownTo = 1.3;
-/** Between two sets of attacks: tables and compiled code come and go by less. */
+const maxGrowthFactor = 1.3;
+/** Allowed growth between two rounds of attacks: tables and compiled code vary by less than this. */
 const leakedMb = 10;
 const roles = ['api', 'worker'] as const;
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 onLinux(
-  'after all attacks api and worker hold what they held before, and no more after all of them again',
+  'after all attacks api and worker use as much memory as before, and no more after a second round',
   async (t) => {
-    // For each part: it begins anew with every assertion.
+    // The timeout restarts with every assertion, so this applies to each part.
     t.timeout(300_000);
     const [endless, vendor] = await Promise.all([startEndlessVendor(), startVendorSimulator()]);
     t.teardown(() => Promise.all([endless.close(), vendor.close()]));
@@ -150,31 +150,31 @@ onLinux(
       api: await collectGarbage(running.api),
       worker: await collectGarbage(running.worker),
     });
-    await workHonestly({ url, apiKey: honest.apiKey });
-    // The first captchas load what draws them.
+    await sendHonestWork({ url, apiKey: honest.apiKey });
+    // The first captchas load the drawing code.
     await floodCaptchas({ url, requests: 60 });
     t.pass('the honest work is done');
     const before = await collect();
-    const attackAndRest = async (): Promise<void> => {
+    const attackAndSettle = async (): Promise<void> => {
       await attack(url, attackers);
-      t.pass('all attacks are over');
+      t.pass('all attacks are done');
       await waitForNoReservation(stack, attackers.rich.id);
       for (const role of roles) {
         const readMb = (): number => readRssMb(running[role].child.pid!);
         const peakMb = readMb();
-        const maxMb = before[role].rssMb * grownTo;
-        // By itself, as it is idle.
+        const maxMb = before[role].rssMb * maxGrowthFactor;
+        // Without a forced collection, because it is idle.
         await waitFor(
-          () => `the ${role} to give memory back: ${readMb()} MB, at first ${before[role].rssMb} MB`,
+          () => `the ${role} to release memory: ${readMb()} MB, initially ${before[role].rssMb} MB`,
           () => readMb() <= maxMb,
         );
-        t.pass(`the ${role} has given memory back`);
+        t.pass(`the ${role} has released memory`);
         t.log(`${role}: ${[before[role].rssMb, peakMb, readMb()].map(Math.round).join(', ')} MB`);
       }
     };
-    await attackAndRest();
+    await attackAndSettle();
     const first = await collect();
-    await attackAndRest();
+    await attackAndSettle();
     const second = await collect();
     for (const role of roles) {
       const [firstMb, secondMb] = [first[role].heldMb, second[role].heldMb];

@@ -8,8 +8,8 @@ import { startWorker } from '../../workers/worker.ts';
 import { allQueues } from '../support/stack.ts';
 
 /**
- * `node attacked-role.js api|worker`: the role as it runs, but less patient with callers, so that a test of them is short.
- * At SIGUSR2 it collects all garbage and logs what is left.
+ * `node attacked-role.js api|worker`: the role with shorter timeouts for callers, so that tests with it are short. On
+ * SIGUSR2 it collects all garbage and logs the remaining memory.
  */
 
 const role = process.argv[2] === 'api' ? 'api' : 'worker';

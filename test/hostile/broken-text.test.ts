@@ -15,9 +15,9 @@ interface Refusal {
   readonly detail: readonly { readonly loc: readonly (string | number)[]; readonly type: string }[];
 }
 
-// Serial, as it looks at all that work leaves behind.
+// Serial, because it compares all traces that work leaves.
 test.serial(
-  'a body that is no text is a 422 that says where, costs nothing and is kept under no Idempotency-Key',
+  'a body with invalid text is a 422 with its location, is free, and is not stored under an Idempotency-Key',
   async (t) => {
     const account = await stack.createAccount();
     const before = await readTraces(stack, account.id);
@@ -35,7 +35,7 @@ test.serial(
   },
 );
 
-test('bytes that are no text, in an address or a header, are refused by what they stand for', async (t) => {
+test('invalid UTF-8 in a path or header is refused like any other wrong value', async (t) => {
   const { apiKey } = await stack.createAccount();
   for (const bytes of Object.values(brokenBytes)) {
     const escaped = bytes.map((byte) => `%${byte.toString(16)}`).join('');
@@ -43,7 +43,7 @@ test('bytes that are no text, in an address or a header, are refused by what the
       t.is((await fetch(`${stack.url}${path}`)).status, 404, path);
     }
     t.is((await fetch(`${stack.url}/v1/models?type=${escaped}`)).status, 422);
-    // Headers are sent byte by byte from texts of such characters.
+    // Each character of a header value is sent as one byte.
     const raw = String.fromCharCode(...bytes);
     const body = { model: 'demo-echo', messages: [{ role: 'user', content: 'Hello!' }] };
     const send = async (headers: Record<string, string>, key = apiKey): Promise<number> =>
@@ -55,7 +55,7 @@ test('bytes that are no text, in an address or a header, are refused by what the
   }
 });
 
-test('a body may begin with a byte order mark, which is no part of it', async (t) => {
+test('a body may start with a byte order mark, which is ignored', async (t) => {
   const { apiKey } = await stack.createAccount();
   for (const pad of ['', ' '.repeat(100_000)]) {
     const body = `${JSON.stringify({ model: 'demo-echo', messages: [{ role: 'user', content: 'Hi!' }] })}${pad}`;
@@ -64,14 +64,14 @@ test('a body may begin with a byte order mark, which is no part of it', async (t
   }
 });
 
-test('whole surrogate pairs and characters that stand for broken ones are texts like any other', async (t) => {
+test('surrogate pairs, replacement characters and escaped escapes are valid text', async (t) => {
   const { apiKey } = await stack.createAccount();
   for (const text of ['\\ud83d\\ude00', '😀', '\ufffd', '\\ufffd', '\\\\ud83d', '\\u0000', '\uffff']) {
     for (const pad of ['', ' '.repeat(100_000)]) {
       const body = `${pad}{"model":"demo-echo","messages":[{"role":"user","content":"say ${text}!"}]}`;
-      const answer = await stack.post('/v1/chat/completions', apiKey, body);
-      t.is(answer.status, 200, text);
-      const { choices } = (await answer.json()) as ChatResponse;
+      const response = await stack.post('/v1/chat/completions', apiKey, body);
+      t.is(response.status, 200, text);
+      const { choices } = (await response.json()) as ChatResponse;
       t.true(String(choices[0]?.message.content).includes(JSON.parse(`"say ${text}!"`) as string), text);
     }
   }

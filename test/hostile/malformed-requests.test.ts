@@ -21,17 +21,17 @@ const statusOf: Readonly<Record<string, readonly [status: number, code: string]>
   'too many headers': [431, 'payload_too_large'],
   'no Host': [400, 'validation_failed'],
   'two Hosts': [400, 'validation_failed'],
-  'a Host that is none': [400, 'validation_failed'],
+  'an invalid Host': [400, 'validation_failed'],
   'an unknown expectation': [417, 'validation_failed'],
   'a length and chunks': [400, 'validation_failed'],
   'two lengths': [400, 'validation_failed'],
   'a negative length': [400, 'validation_failed'],
-  'a chunk that has no size': [400, 'validation_failed'],
+  'a chunk without a size': [400, 'validation_failed'],
   'chunk extensions that are too long': [413, 'payload_too_large'],
-  'a chunk that is longer than it says': [400, 'validation_failed'],
+  'a chunk longer than its size': [400, 'validation_failed'],
 };
 
-/** One answer, in the form that every error has. */
+/** Asserts a single response in the standard error format. */
 function checkError(
   t: ExecutionContext,
   name: string,
@@ -39,7 +39,7 @@ function checkError(
   code: string,
 ): void {
   if (response === undefined) {
-    t.fail(`${name}: no answer`);
+    t.fail(`${name}: no response`);
     return;
   }
   const { status, headers, body } = response;
@@ -54,30 +54,30 @@ function checkError(
   t.is(error.code, code, `${name}: ${status}`);
   t.is(detail.error, code, name);
   t.is(detail.message_en, error.message);
-  // In words of the status, where it is none of the code's own.
+  // The text describes the status, unless it is the code's own.
   t.true(detail.message_ru.startsWith(httpFaults[status]?.ru ?? errorKinds.payload_too_large.ru), name);
   t.is(error.type, 'invalid_request_error', name);
   t.is(headers['allow'], status === 501 ? 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT' : undefined, name);
 }
 
-test('whatever is no request is answered in the documented form, with an id, and the connection closed', async (t) => {
+test('a malformed request gets the documented error response, with an id, and its connection is closed', async (t) => {
   const stack = await useStack(t);
   const { apiKey } = await stack.createAccount();
   const seen = await sendMalformedRequests({ url: stack.url, apiKey });
-  const answers = { ...seen.malformed, ...seen.bodies };
-  t.deepEqual(Object.keys(answers).sort(), Object.keys(statusOf).sort());
+  const responsesByName = { ...seen.malformed, ...seen.bodies };
+  t.deepEqual(Object.keys(responsesByName).sort(), Object.keys(statusOf).sort());
   for (const [name, [status, code]] of Object.entries(statusOf)) {
-    const responses = answers[name]!;
+    const responses = responsesByName[name]!;
     t.is(responses.length, 1, name);
     t.is(responses[0]?.status, status, `${name}: ${responses[0]?.body}`);
     checkError(t, name, responses[0], code);
   }
-  // The request before it is whole, and is served.
+  // The request before it is valid, and is served.
   t.deepEqual(
-    seen.behindRequest.map(({ status }) => status),
+    seen.afterRequest.map(({ status }) => status),
     [200, 400],
   );
-  checkError(t, 'behind a request', seen.behindRequest[1], 'validation_failed');
-  t.is(seen.goingOn.length, 1);
-  checkError(t, 'going on', seen.goingOn[0], 'validation_failed');
+  checkError(t, 'after a request', seen.afterRequest[1], 'validation_failed');
+  t.is(seen.continuing.length, 1);
+  checkError(t, 'continuing', seen.continuing[0], 'validation_failed');
 });

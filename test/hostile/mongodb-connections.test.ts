@@ -11,7 +11,7 @@ import { sendMalformedMessages } from './attacks/mongodb-malformed-messages.ts';
 import { leaveMongoAnswersUnread } from './attacks/mongodb-unread-answers.ts';
 
 const password = 'test-mongo-password';
-/** Of the embedded MongoDB, beside what it has at its start. */
+/** Allowed memory growth of the embedded MongoDB since its start. */
 const maxGrowthBytes = 120_000_000;
 
 async function startMongo(t: ExecutionContext, options: EmbeddedProcessOptions = {}) {
@@ -21,14 +21,14 @@ async function startMongo(t: ExecutionContext, options: EmbeddedProcessOptions =
   return { server, url, mongodbUrl: server.endpoint, peakBytes };
 }
 
-/** Whether somebody with the password is served, by a connection that he opens now. */
+/** Checks that an authenticated client is served on a new connection. */
 async function writeAndRead(url: string): Promise<void> {
   const client = await mongoose.mongo.MongoClient.connect(url, { serverSelectionTimeoutMS: 60_000 });
   try {
     const things = client.db('test').collection('things');
     const { insertedId } = await things.insertOne({ a: 1 });
     if ((await things.findOne({ _id: insertedId })) === null)
-      throw new Error('what was written is not there');
+      throw new Error('the written document is missing');
   } finally {
     await client.close();
   }
@@ -42,29 +42,29 @@ async function checkUnharmed(t: ExecutionContext, server: EmbeddedProcess, url: 
   t.is(await server.stop(), 0);
 }
 
-test('what is no message of MongoDB ends its connection, and costs nobody else anything', async (t) => {
+test('an invalid MongoDB message ends its connection, and affects no other client', async (t) => {
   const { server, url, mongodbUrl, peakBytes } = await startMongo(t);
   const { opened, closed } = await sendMalformedMessages({ mongodbUrl });
   t.is(closed, opened);
   await checkUnharmed(t, server, url, peakBytes);
 });
 
-test('connections that are held without a password are bounded, and keep out nobody that has it', async (t) => {
+test('unauthenticated held connections are limited, and do not lock out authenticated clients', async (t) => {
   const { server, url, mongodbUrl, peakBytes } = await startMongo(t);
   const held = await holdMongoConnections({ mongodbUrl, whileHeld: () => writeAndRead(url) });
-  t.true(held <= 256, `${held} are held`);
+  t.true(held <= 256, `${held} connections are held`);
   await checkUnharmed(t, server, url, peakBytes);
 });
 
-test('more connections than there are files for are survived', async (t) => {
+test('the server survives more connections than its open file limit', async (t) => {
   const { server, url, mongodbUrl, peakBytes } = await startMongo(t, { maxFiles: 64 });
   await holdMongoConnections({ mongodbUrl, whileHeld: () => Promise.resolve() });
   await checkUnharmed(t, server, url, peakBytes);
 });
 
-test('commands whose answers nobody reads are not taken', async (t) => {
+test('commands whose replies are not read are no longer accepted', async (t) => {
   const { server, url, mongodbUrl, peakBytes } = await startMongo(t);
   const { sentBytes, takenBytes } = await leaveMongoAnswersUnread({ mongodbUrl });
-  t.log(`${takenBytes} of ${sentBytes} bytes were taken`);
+  t.log(`${takenBytes} of ${sentBytes} bytes were accepted`);
   await checkUnharmed(t, server, url, peakBytes);
 });

@@ -7,7 +7,7 @@ import { usageEvent } from '../support/billing.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { readInParallel } from './attacks/parallel-reads.ts';
 
-/** What is read of an account costs nothing: hundreds of reads at once must not keep others from what they do. */
+/** Account reads are free: hundreds of simultaneous reads must not block other callers. */
 
 let stack: TestStack;
 
@@ -16,7 +16,7 @@ test.before(async () => {
 });
 test.after.always(() => stack?.close());
 
-/** A page of the request log, full. */
+/** Fills the request log of an account with full pages. */
 async function fillLog(accountId: string): Promise<void> {
   const now = new Date();
   const rows = Array.from({ length: 300 }, (_, i) => {
@@ -28,11 +28,11 @@ async function fillLog(accountId: string): Promise<void> {
   await new LedgerStore(stack.mongo.db).insertLogs(rows);
 }
 
-test('500 reads of one account: those beyond its bound are refused, while others chat, read and ask for health', async (t) => {
+test('of 500 simultaneous reads of one account those over the limit are refused, while others chat, read and check health', async (t) => {
   const [attacker, other] = [await stack.createAccount(), await stack.createAccount()];
   await fillLog(attacker.id);
   const seen = new Set<number>();
-  // However slowly they come, as many as are let in are under way at once, and go on together.
+  // Held, so that as many reads as are admitted are in flight simultaneously, however slowly they arrive.
   stack.mongoProxy!.hold(attacker.id);
   const attack = readInParallel({
     url: stack.url,
@@ -58,18 +58,18 @@ test('500 reads of one account: those beyond its bound are refused, while others
     t.regex(message, /128 calls of this kind under way at once/);
     t.true(Number(retryAfter) > 0);
   }
-  // It is over with the attack.
+  // The limit no longer applies after the attack.
   t.is((await callApi(stack.url, attacker.apiKey, 'GET', '/users/request_logs')).status, 200);
 });
 
-test('reads whose callers leave at once leave nothing behind that would keep the account from reading', async (t) => {
+test('reads cancelled immediately leave nothing behind that would keep the account from reading', async (t) => {
   const attacker = await stack.createAccount();
   await fillLog(attacker.id);
   const { id: _, ...account } = attacker;
   for (let i = 0; i < 3; i++) {
-    const left = new AbortController();
-    const attack = readInParallel({ url: stack.url, ...account, count: 200, signal: left.signal });
-    setImmediate(() => left.abort());
+    const caller = new AbortController();
+    const attack = readInParallel({ url: stack.url, ...account, count: 200, signal: caller.signal });
+    setImmediate(() => caller.abort());
     await attack;
   }
   const { statuses } = await readInParallel({ url: stack.url, ...account, count: 16 });

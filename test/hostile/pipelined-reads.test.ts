@@ -6,7 +6,7 @@ import { useStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { pipelineReads } from './attacks/pipelined-reads.ts';
 
-test('5000 reads pipelined on ten connections are at most ten at once, and end when their callers leave', async (t) => {
+test('of 5000 reads pipelined on ten connections at most ten run concurrently, and they end when their callers disconnect', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { apiKey } = await stack.createAccount();
   const responses: ServerResponse[] = [];
@@ -17,19 +17,19 @@ test('5000 reads pipelined on ten connections are at most ten at once, and end w
   };
   subscribe('http.server.request.start', onRequest);
   t.teardown(() => unsubscribe('http.server.request.start', onRequest));
-  // A request that was begun has its id.
-  const isUnderWay = (response: ServerResponse): boolean =>
+  // A request that has started has an id.
+  const isInFlight = (response: ServerResponse): boolean =>
     response.hasHeader('x-request-id') && !response.writableFinished && !response.destroyed;
-  let most = 0;
+  let maxInFlight = 0;
   const timer = setInterval(() => {
-    most = Math.max(most, responses.filter(isUnderWay).length);
+    maxInFlight = Math.max(maxInFlight, responses.filter(isInFlight).length);
   }, 1);
   t.teardown(() => clearInterval(timer));
   const { statuses } = await pipelineReads({ url: stack.url, apiKey });
   t.deepEqual([...new Set(statuses)], [200]);
   t.true(responses.length > 1_000, 'they were read ahead');
-  t.true(most > 0 && most <= 11, `${most} at once`);
-  await waitFor('the last to end', () => !responses.some(isUnderWay));
-  const begun = responses.filter((response) => response.hasHeader('x-request-id'));
-  t.true(begun.length < responses.length / 2, `${begun.length} of ${responses.length} were begun`);
+  t.true(maxInFlight > 0 && maxInFlight <= 11, `${maxInFlight} in flight`);
+  await waitFor('the last one to end', () => !responses.some(isInFlight));
+  const started = responses.filter((response) => response.hasHeader('x-request-id'));
+  t.true(started.length < responses.length / 2, `${started.length} of ${responses.length} were started`);
 });

@@ -17,7 +17,7 @@ const env = {
   AWS_ACCESS_KEY_ID: credentials.accessKeyId,
   AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
 };
-/** Of the embedded S3, beside what it has at its start. */
+/** Allowed memory growth of the embedded S3 since its start. */
 const maxGrowthBytes = 120_000_000;
 
 async function startS3(t: ExecutionContext, options: EmbeddedProcessOptions = {}) {
@@ -26,7 +26,7 @@ async function startS3(t: ExecutionContext, options: EmbeddedProcessOptions = {}
   return { server, s3Endpoint: server.endpoint, peakBytes: (await server.readPeakBytes()) ?? 0 };
 }
 
-/** Whether somebody with the keys is served, by a connection that he opens now. */
+/** Checks that a client with the keys is served on a new connection. */
 async function writeAndRead(endpoint: string, isFirst = false): Promise<void> {
   const options = { endpoint, region: 'us-east-1', forcePathStyle: true, credentials };
   const client = new S3Client(options);
@@ -34,7 +34,7 @@ async function writeAndRead(endpoint: string, isFirst = false): Promise<void> {
     if (isFirst) await client.send(new CreateBucketCommand({ Bucket }));
     await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'kept' }));
     const got = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
-    if ((await got.Body!.transformToString()) !== 'kept') throw new Error('what was written is not there');
+    if ((await got.Body!.transformToString()) !== 'kept') throw new Error('the written object is different');
   } finally {
     client.destroy();
   }
@@ -48,30 +48,30 @@ async function checkUnharmed(t: ExecutionContext, server: EmbeddedProcess, befor
   t.is(await server.stop(), 0);
 }
 
-test('a request without a signature ends its connection, whatever it announces', async (t) => {
+test('an unsigned request ends its connection, whatever length it announces', async (t) => {
   const { server, s3Endpoint, peakBytes } = await startS3(t);
   const { opened, closed } = await sendUnsignedRequests({ s3Endpoint });
   t.is(closed, opened);
   await checkUnharmed(t, server, peakBytes);
 });
 
-test('connections that are held without a signature are bounded, and keep out nobody that has the keys', async (t) => {
+test('unsigned held connections are limited, and do not lock out clients with the keys', async (t) => {
   const { server, s3Endpoint, peakBytes } = await startS3(t);
   const held = await holdS3Connections({ s3Endpoint, whileHeld: () => writeAndRead(s3Endpoint) });
-  t.true(held <= 256, `${held} are held`);
+  t.true(held <= 256, `${held} connections are held`);
   await checkUnharmed(t, server, peakBytes);
 });
 
-test('more connections than there are files for are survived', async (t) => {
+test('the server survives more connections than its open file limit', async (t) => {
   const { server, s3Endpoint, peakBytes } = await startS3(t, { maxFiles: 64 });
   await holdS3Connections({ s3Endpoint, whileHeld: () => Promise.resolve() });
   await checkUnharmed(t, server, peakBytes);
 });
 
-test('unsigned requests behind the first one are not answered', async (t) => {
+test('unsigned requests after the first one on a connection get no response', async (t) => {
   const { server, s3Endpoint, peakBytes } = await startS3(t);
-  const { opened, closed, answers } = await pipelineUnsignedRequests({ s3Endpoint });
+  const { opened, closed, responses } = await pipelineUnsignedRequests({ s3Endpoint });
   t.is(closed, opened);
-  t.true(answers <= opened, `${answers} answers`);
+  t.true(responses <= opened, `${responses} responses`);
   await checkUnharmed(t, server, peakBytes);
 });

@@ -5,17 +5,17 @@ import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 import { openSilentSockets } from './attacks/silent-sockets.ts';
 
-test('400 connections of one address that say nothing lock nobody else out of a process with 256 files', async (t) => {
+test('400 silent connections from one address do not lock out others from a process with 256 files', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { apiKey } = await stack.createAccount();
   const { readyLine } = await startRole(t, 'api', stack.env, [], 256);
   const url = readyLine['url'] as string;
-  const seen = await openSilentSockets({ url, apiKey, leastClosed: 400 - 128 });
+  const seen = await openSilentSockets({ url, apiKey, minClosed: 400 - 128 });
   t.deepEqual(seen.statuses, [200, 200, 200, 200, 200]);
   t.true(seen.closed >= 400 - 128, `${seen.closed} were closed`);
 });
 
-test('connections whose bodies do not come make room for others of their own address', async (t) => {
+test('connections whose bodies do not arrive are closed for others from the same address', async (t) => {
   const stack = await useStack(t, {
     workers: [],
     env: { MAX_CONNECTIONS: '100', MAX_CONNECTIONS_PER_ADDRESS: '10' },
@@ -27,24 +27,24 @@ test('connections whose bodies do not come make room for others of their own add
   const callers = await Promise.all(Array.from({ length: 10 }, () => openRaw(stack.url)));
   for (const { socket } of callers) socket.write(head);
   const startedAtMs = performance.now();
-  // One of them goes on.
+  // One of them keeps sending.
   const [slow] = callers as [RawCaller];
   const dripping = setInterval(() => slow.socket.write(' '), 100);
   t.teardown(() => clearInterval(dripping));
-  const ask = (): Promise<number> =>
+  const readModels = (): Promise<number> =>
     fetch(`${stack.url}/v1/models`, { headers: { connection: 'close' } }).then(
       ({ status }) => status,
       () => 0,
     );
-  await waitFor('room', async () => (await ask()) === 200);
-  // Before their time is over, which would make room as well.
+  await waitFor('a free connection', async () => (await readModels()) === 200);
+  // Before their timeout, which would free connections too.
   t.true(performance.now() - startedAtMs < 20_000);
-  for (let i = 0; i < 20; i++) t.is(await ask(), 200);
+  for (let i = 0; i < 20; i++) t.is(await readModels(), 200);
   t.false(slow.socket.destroyed);
   for (const { socket } of callers) socket.destroy();
 });
 
-test('a process that has run out of files all the same serves again once there are some', async (t) => {
+test('a process that has run out of files serves again once some are free', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { apiKey } = await stack.createAccount();
   // More connections than files.
@@ -52,7 +52,7 @@ test('a process that has run out of files all the same serves again once there a
   const api = await startRole(t, 'api', env, [], 256);
   const url = api.readyLine['url'] as string;
   await openSilentSockets({ url, apiKey });
-  await waitFor('an answer', async () => {
+  await waitFor('a response', async () => {
     const response = await fetch(`${url}/v1/users/request_logs`, {
       headers: { authorization: `Bearer ${apiKey}` },
     }).catch(() => null);
@@ -62,13 +62,13 @@ test('a process that has run out of files all the same serves again once there a
   t.is(await api.terminate(), 0);
 });
 
-test('an address has no more connections than the operator says', async (t) => {
+test('an address has no more connections than the configured maximum', async (t) => {
   const stack = await useStack(t, {
     workers: [],
     env: { MAX_CONNECTIONS: '100', MAX_CONNECTIONS_PER_ADDRESS: '10' },
   });
   const { apiKey } = await stack.createAccount();
-  const seen = await openSilentSockets({ url: stack.url, apiKey, count: 40, leastClosed: 30 });
+  const seen = await openSilentSockets({ url: stack.url, apiKey, count: 40, minClosed: 30 });
   t.deepEqual([...new Set(seen.statuses)], [200]);
   t.true(seen.closed >= 30, `${seen.closed} were closed`);
 });

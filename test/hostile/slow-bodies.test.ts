@@ -5,13 +5,13 @@ import { sendSlowBodies } from './attacks/slow-bodies.ts';
 
 const bodyTimes = { smallMs: 4_000, stallMs: 4_000, graceMs: 1_000 };
 
-test('small bodies that do not end hold a bounded part of the memory for bodies, and end with 408', async (t) => {
+test('unfinished small bodies hold a limited part of the body memory, and end with 408', async (t) => {
   const stack = await useStack(t, { workers: [], api: { requestMemoryBytes: 2_000_000, bodyTimes } });
   const [slow, other] = [await stack.createAccount(), await stack.createAccount()];
   const attack = sendSlowBodies({ url: stack.url, apiKey: slow.apiKey });
   const body = { model: 'nope', input: 'a'.repeat(500_000) };
   const post = async (): Promise<number> => (await stack.post('/v1/embeddings', other.apiKey, body)).status;
-  t.is(await post(), 404, 'another account has room');
+  t.is(await post(), 404, 'another account has memory');
   const { ended } = await attack;
   t.deepEqual(Object.keys(ended).toSorted(), ['408', '503']);
   // Half of two megabytes, in bodies of 60 KB.
@@ -19,10 +19,10 @@ test('small bodies that do not end hold a bounded part of the memory for bodies,
   t.is(ended['408']! + ended['503']!, 200);
   const isServed = async (): Promise<boolean> =>
     (await stack.post('/v1/embeddings', slow.apiKey, body)).status === 404;
-  await waitFor('room for the account itself', isServed);
+  await waitFor('memory for the account itself', isServed);
 });
 
-test('a caller who sends its key and no byte of its body is told so and closed on, as soon as its time is over', async (t) => {
+test('a caller that sends its key but no body gets a 408 and is disconnected as soon as its time is up', async (t) => {
   const stack = await useStack(t, { workers: [], api: { bodyTimes } });
   const { apiKey } = await stack.createAccount();
   const { ended } = await sendSlowBodies({ url: stack.url, apiKey, count: 20, sent: 0 });

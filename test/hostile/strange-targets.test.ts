@@ -4,9 +4,9 @@ import { sendStrangeTargets } from './attacks/strange-targets.ts';
 
 for (const [where, env] of [
   ['', {}],
-  [', nor where pages of other origins may call', { CORS_ORIGINS: '*' }],
+  [', with CORS enabled', { CORS_ORIGINS: '*' }],
 ] as const) {
-  test(`no address ends the process, or is an error of ours${where}`, async (t) => {
+  test(`no request target crashes the process or causes a server error${where}`, async (t) => {
     const stack = await useStack(t, { workers: [], env });
     for (const [request, statuses] of await sendStrangeTargets(stack)) {
       t.is(statuses.length, 1, request);

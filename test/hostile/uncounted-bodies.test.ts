@@ -9,7 +9,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { watchRedis } from '../support/watch-redis.ts';
 import { sendUncountedBodies } from './attacks/uncounted-bodies.ts';
 
-/** Accounts that are refused whatever they send make the api count none of it. */
+/** The api does not count tokens for accounts that are refused whatever they send. */
 
 const catalog = `
 upstreams: { builtin: { kind: builtin } }
@@ -40,20 +40,20 @@ test.before(async () => {
 test.after.always(() => stack.close());
 
 /**
- * What of an account Redis was asked: admissions come after counting, pre-admissions before it. Both name the account's
- * hash first and its window second, and an admission two keys more.
+ * Counts the Redis queries about an account: admissions come after token counting, pre-admissions before. Both have the
+ * account's hash as their first key and its window as the second, and an admission has two more keys.
  */
-async function watchQuestions(t: ExecutionContext, { id }: TestAccount) {
+async function watchAdmissions(t: ExecutionContext, { id }: TestAccount) {
   const commands = await watchRedis(t, stack.config.redisUrl);
   const count = (keys: number): number => {
-    const named = `"${keys}" "${redisKeys.account(id)}" "${redisKeys.rpmWindow(id)}"`;
-    return commands.filter(({ name, args }) => name === 'evalsha' && args.includes(named)).length;
+    const keyArguments = `"${keys}" "${redisKeys.account(id)}" "${redisKeys.rpmWindow(id)}"`;
+    return commands.filter(({ name, args }) => name === 'evalsha' && args.includes(keyArguments)).length;
   };
-  /** Redis tells of what it was asked in its order, and a moment after it has answered. */
+  /** MONITOR shows commands in order, a moment after Redis has replied to them. */
   const counted = async (keys: number): Promise<number> => {
     const mark = randomUUID();
     await stack.redis.echo(mark);
-    await waitFor('all that was asked', () => commands.some(({ args }) => args.includes(mark)));
+    await waitFor('MONITOR to catch up', () => commands.some(({ args }) => args.includes(mark)));
     return count(keys);
   };
   return { countAdmissions: () => counted(4), countPreAdmissions: () => counted(2) };
@@ -62,8 +62,8 @@ async function watchQuestions(t: ExecutionContext, { id }: TestAccount) {
 const setField = (account: TestAccount, field: string, value: string): Promise<number> =>
   stack.redis.hset(redisKeys.account(account.id), field, value);
 
-const attack = (account: TestAccount, requests: number, atOnce: number, model = 'echo') =>
-  sendUncountedBodies({ url: stack.url, apiKey: account.apiKey, model, requests, atOnce });
+const attack = (account: TestAccount, requests: number, concurrency: number, model = 'echo') =>
+  sendUncountedBodies({ url: stack.url, apiKey: account.apiKey, model, requests, concurrency });
 
 const refusals: Record<string, { status: number; prepare: (account: TestAccount) => Promise<unknown> }> = {
   'is banned': { status: 403, prepare: (account) => setField(account, 'ban', '1') },
@@ -72,42 +72,51 @@ const refusals: Record<string, { status: number; prepare: (account: TestAccount)
 };
 
 for (const [what, { status, prepare }] of Object.entries(refusals)) {
-  test.serial(`of an account that ${what} one request is counted, and those after it are not`, async (t) => {
-    const account = await stack.createAccount();
-    await prepare(account);
-    const questions = await watchQuestions(t, account);
-    t.deepEqual([...(await attack(account, 20, 1))], [[status, 20]]);
-    t.is(await questions.countAdmissions(), 1);
-    t.is(await questions.countPreAdmissions(), 19);
-  });
+  test.serial(
+    `for an account that ${what} the first request is counted, and later ones are not`,
+    async (t) => {
+      const account = await stack.createAccount();
+      await prepare(account);
+      const queries = await watchAdmissions(t, account);
+      t.deepEqual([...(await attack(account, 20, 1))], [[status, 20]]);
+      t.is(await queries.countAdmissions(), 1);
+      t.is(await queries.countPreAdmissions(), 19);
+    },
+  );
 
-  test.serial(`of a crowd of requests of an account that ${what} few are counted`, async (t) => {
-    const account = await stack.createAccount();
-    await prepare(account);
-    const questions = await watchQuestions(t, account);
-    t.deepEqual([...(await attack(account, 64, 64))], [[status, 64]]);
-    const admissions = await questions.countAdmissions();
-    t.true(admissions <= 32, `${admissions} were counted`);
-  });
+  test.serial(
+    `only a few of many simultaneous requests are counted for an account that ${what}`,
+    async (t) => {
+      const account = await stack.createAccount();
+      await prepare(account);
+      const queries = await watchAdmissions(t, account);
+      t.deepEqual([...(await attack(account, 64, 64))], [[status, 64]]);
+      const admissions = await queries.countAdmissions();
+      t.true(admissions <= 32, `${admissions} were counted`);
+    },
+  );
 }
 
-test.serial('requests that are too long for their model count as requests once one was', async (t) => {
-  const account = await stack.createAccount({ rpm: 5 });
-  const statuses = await attack(account, 12, 1, 'short-echo');
-  t.is(statuses.get(422), 6);
-  t.is(statuses.get(429), 6);
-});
+test.serial(
+  'requests too long for their model count towards the rate limit after the first one',
+  async (t) => {
+    const account = await stack.createAccount({ rpm: 5 });
+    const statuses = await attack(account, 12, 1, 'short-echo');
+    t.is(statuses.get(422), 6);
+    t.is(statuses.get(429), 6);
+  },
+);
 
-test.serial('an account that is not refused is asked about by its admissions alone', async (t) => {
+test.serial('an account that is not refused needs no pre-admission', async (t) => {
   const account = await stack.createAccount();
-  const questions = await watchQuestions(t, account);
+  const queries = await watchAdmissions(t, account);
   t.deepEqual([...(await attack(account, 5, 1))], [[200, 5]]);
-  t.is(await questions.countAdmissions(), 5);
-  t.is(await questions.countPreAdmissions(), 0);
+  t.is(await queries.countAdmissions(), 5);
+  t.is(await queries.countPreAdmissions(), 0);
 });
 
 test.serial(
-  'an account that was refused is served once it may again, and takes the slots of its model once',
+  "a refused account is served once it may be, and each request uses its model's slots only once",
   async (t) => {
     const account = await stack.createAccount({ balance: '0', rpm: 12 });
     t.deepEqual([...(await attack(account, 1, 1, 'heavy-echo'))], [[402, 1]]);

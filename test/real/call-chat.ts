@@ -3,17 +3,17 @@ import { toNano } from '../support/observe.ts';
 import { parseSse } from '../support/sse-events.ts';
 import type { TestAccount } from '../support/stack.ts';
 
-/** How a chat ended for its caller. */
-export interface ChatEnd {
-  /** `ok`, the code of an error, `cut` where the connection broke, `hung` where nothing came in time. */
+/** The result of a chat for its caller. */
+export interface ChatResult {
+  /** `ok`, an error code, `cut` if the connection broke, or `hung` if nothing arrived in time. */
   readonly outcome: string;
   readonly text: string;
-  /** What it cost, where its caller was told so. */
+  /** Its cost, if the caller was billed. */
   readonly receipt: Receipt | null;
 }
 
-/** Far above what any call may take: one that has no end by then has been forgotten. */
-const hungAfterMs = 45_000;
+/** Far above the longest possible call: one that has not ended by then has been lost. */
+const hangTimeoutMs = 45_000;
 
 interface WholeChat {
   readonly choices: readonly { readonly message: { readonly content: string } }[];
@@ -24,14 +24,14 @@ interface Usage {
   readonly cost_request: number;
 }
 
-/** Sends a chat and reads it to its end, whatever that is. */
+/** Sends a chat and reads the response to its end, whatever it is. */
 export async function callChat(
   url: string,
   account: TestAccount,
   model: string,
   content: string,
-  { stream = true, boundMs = hungAfterMs } = {},
-): Promise<ChatEnd> {
+  { stream = true, timeoutMs = hangTimeoutMs } = {},
+): Promise<ChatResult> {
   const body = {
     model,
     messages: [{ role: 'user', content }],
@@ -42,7 +42,7 @@ export async function callChat(
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(boundMs),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     const text = await response.text();
     const receiptOf = ({ cost_request }: Usage): Receipt => ({
@@ -51,17 +51,17 @@ export async function callChat(
       costNano: toNano(cost_request),
       free: false,
     });
-    return response.status === 200 ? readEnd(text, stream, receiptOf) : failed(readCode(text));
+    return response.status === 200 ? readResult(text, stream, receiptOf) : failed(readCode(text));
   } catch (error) {
     return failed((error as Error).name === 'TimeoutError' ? 'hung' : 'cut');
   }
 }
 
-const failed = (outcome: string, text = ''): ChatEnd => ({ outcome, text, receipt: null });
+const failed = (outcome: string, text = ''): ChatResult => ({ outcome, text, receipt: null });
 
 const readCode = (text: string): string => (JSON.parse(text) as { error: { code: string } }).error.code;
 
-function readEnd(body: string, isStream: boolean, receiptOf: (usage: Usage) => Receipt): ChatEnd {
+function readResult(body: string, isStream: boolean, receiptOf: (usage: Usage) => Receipt): ChatResult {
   if (!isStream) {
     const { choices, usage } = JSON.parse(body) as WholeChat;
     return { outcome: 'ok', text: choices[0]!.message.content, receipt: receiptOf(usage) };
@@ -71,19 +71,19 @@ function readEnd(body: string, isStream: boolean, receiptOf: (usage: Usage) => R
   return { outcome: 'ok', text, receipt: receiptOf(events.at(-1)!.usage as unknown as Usage) };
 }
 
-/** What the simulated vendor answers. */
+/** The simulated vendor's reply. */
 const echoOf = (content: string): string => `You said: ${content}`;
 
-export const isWhole = ({ outcome, text }: ChatEnd, content: string): boolean =>
+export const isComplete = ({ outcome, text }: ChatResult, content: string): boolean =>
   outcome === 'ok' && text === echoOf(content);
 
-/** Tells one of many apart, without all that it said. */
-export const describeEnd = ({ outcome, text }: ChatEnd, i: number): string =>
+/** Identifies one of many results, without its whole text. */
+export const describeResult = ({ outcome, text }: ChatResult, i: number): string =>
   `${i}: ${outcome} ${text.length} characters, ${text.slice(-40)}`;
 
-/** How many ended in which way, for an assertion that shows all of it. */
-export function countOutcomes(ends: readonly ChatEnd[]): Record<string, number> {
+/** The number of results by outcome, for an assertion that shows them all. */
+export function countOutcomes(results: readonly ChatResult[]): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const { outcome } of ends) counts[outcome] = (counts[outcome] ?? 0) + 1;
+  for (const { outcome } of results) counts[outcome] = (counts[outcome] ?? 0) + 1;
   return counts;
 }

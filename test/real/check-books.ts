@@ -8,24 +8,26 @@ import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 
-/** Requests that died with their process are released in this time. */
+/** Requests that died with their process are released within this time. */
 const releaseTimeoutMs = 60_000;
 
-/** Of accounts that these tests make: enough to reserve the most that all of their calls at once can cost. */
+/**
+ * The balance of accounts created by these tests: enough for the maximum reservations of all their concurrent calls.
+ */
 export const firstBalance = '100000';
 
 /**
- * What is wrong with the money of a stack whose load has ended: each receipt is one entry of the ledger, each balance is what
- * its entries sum to, in Redis and in MongoDB, nothing is reserved, and `ledger verify` finds no difference.
+ * Checks the money of a stack whose load has ended: each receipt is one ledger entry, each balance is the sum of its
+ * entries, in Redis and in MongoDB, nothing is reserved, and `ledger verify` finds no difference.
  */
-export async function checkBooks(
+export async function checkLedger(
   { redis, mongo, config }: TestStack,
   accounts: readonly TestAccount[],
   receipts: readonly Receipt[],
 ): Promise<string[]> {
   const ledger = new LedgerStore(mongo.db);
   const accountStore = new AccountStore(mongo.db, config);
-  const books = {
+  const stores = {
     redis,
     ledger,
     accounts: accountStore,
@@ -34,10 +36,10 @@ export async function checkBooks(
     reservations: new ReservationStore(redis),
   };
   const addedNano = new Map(accounts.map(({ id }) => [id, parseRub(firstBalance)!]));
-  await waitUntilQuiet(books, releaseTimeoutMs);
+  await waitUntilQuiet(stores, releaseTimeoutMs);
   return [
-    ...(await checkReceipts(books, receipts)),
-    ...(await checkBalances(books, addedNano)),
-    ...(await verifyLedger(books, 0)),
+    ...(await checkReceipts(stores, receipts)),
+    ...(await checkBalances(stores, addedNano)),
+    ...(await verifyLedger(stores, 0)),
   ];
 }

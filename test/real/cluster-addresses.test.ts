@@ -10,10 +10,10 @@ import type { TestAccount } from '../support/stack.ts';
 import { openTestMongo, openTestS3 } from '../support/stores.ts';
 import { testOnlyCertificate } from '../support/test-only-certificate.ts';
 import { startRole } from '../support/worker-process.ts';
-import { callChat, countOutcomes, isWhole } from './call-chat.ts';
-import { worldCatalog, writeWords } from './cluster-world.ts';
+import { callChat, countOutcomes, isComplete } from './call-chat.ts';
+import { clusterCatalog, writeWords } from './cluster-world.ts';
 
-/** The ways to a Redis Cluster that operators are given, with the roles as processes of their own. */
+/** The kinds of Redis Cluster URLs that operators get, with the roles in their own processes. */
 
 const calls = 30;
 
@@ -37,7 +37,7 @@ async function startRoles(
   t.teardown(() => mongo.close());
   const s3 = await openTestS3(join(dir, 's3'));
   t.teardown(() => s3.close());
-  await writeFile(join(dir, 'catalog.yaml'), worldCatalog(vendor.url));
+  await writeFile(join(dir, 'catalog.yaml'), clusterCatalog(vendor.url));
   await writeFile(join(dir, 'ca.pem'), testOnlyCertificate);
   const env = {
     REDIS_URL: urlOf(cluster),
@@ -53,7 +53,7 @@ async function startRoles(
   return { env, url: String(api.readyLine['url']) };
 }
 
-/** The admin commands are processes as well: Node reads NODE_EXTRA_CA_CERTS when it starts. */
+/** Admin commands run as processes too, because Node only reads NODE_EXTRA_CA_CERTS at startup. */
 async function checkCore(t: ExecutionContext, { env, url }: Roles): Promise<void> {
   const created = await readSpawnedAdmin<{ id: string; api_key: string }>(
     env,
@@ -65,9 +65,9 @@ async function checkCore(t: ExecutionContext, { env, url }: Roles): Promise<void
   const account: TestAccount = { id: created.id, apiKey: created.api_key };
   await readSpawnedAdmin(env, 'account', 'limit', account.id, '--rpm', '10000');
   const contents = Array.from({ length: calls }, (_, i) => writeWords(`c${i}`, 30));
-  const ends = await Promise.all(contents.map((content) => callChat(url, account, 'drip-20', content)));
-  t.deepEqual(countOutcomes(ends), { ok: calls });
-  t.true(ends.every((end, i) => isWhole(end, contents[i]!)));
+  const results = await Promise.all(contents.map((content) => callChat(url, account, 'drip-20', content)));
+  t.deepEqual(countOutcomes(results), { ok: calls });
+  t.true(results.every((result, i) => isComplete(result, contents[i]!)));
   const image = { model: 'image', prompt: 'a red fox', response_format: 'b64_json' };
   t.is((await callApi(url, account.apiKey, 'POST', '/images/generations', image)).status, 200);
   const texts = { model: 'embedding', input: ['one', 'two'] };
@@ -76,7 +76,7 @@ async function checkCore(t: ExecutionContext, { env, url }: Roles): Promise<void
   t.deepEqual(differences, []);
 }
 
-test('over TLS, with a password and an authority of their own, all nodes of a Cluster serve', async (t) => {
+test('a Cluster works over TLS, with a password and a private certificate authority', async (t) => {
   t.timeout(90_000);
   await checkCore(t, await startRoles(t, { tls: true }, ({ url }) => url));
 });

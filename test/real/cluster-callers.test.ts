@@ -4,32 +4,32 @@ import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { postJson } from '../support/post-json.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
-import { checkBooks, firstBalance } from './check-books.ts';
-import { startClusterWorld, writeWords } from './cluster-world.ts';
+import { checkLedger, firstBalance } from './check-books.ts';
+import { startClusterStack, writeWords } from './cluster-world.ts';
 
-/** Callers who leave, and api processes that die, while streams run through a Redis Cluster. */
+/** Callers that disconnect, and api processes that die, while streams run through a Redis Cluster. */
 
 const streams = 12;
-/** A minute of words: a call that nobody ends would go on long after the test. */
+/** A minute of words: a call that is not cancelled would outlast the test. */
 const content = writeWords('w', 600);
 
-let world: Awaited<ReturnType<typeof startClusterWorld>>;
+let setup: Awaited<ReturnType<typeof startClusterStack>>;
 test.before(async () => {
-  world = await startClusterWorld();
+  setup = await startClusterStack();
 });
-test.after.always(() => world.close());
+test.after.always(() => setup.close());
 
 const waitForAborted = (count: number): Promise<true> =>
   waitFor(
-    () => `${count} calls of the vendor to be ended, where ${world.vendor.requests.counters.aborted} were`,
-    () => world.vendor.requests.counters.aborted === count,
+    () => `${count} vendor calls to be aborted, so far ${setup.vendor.requests.counters.aborted}`,
+    () => setup.vendor.requests.counters.aborted === count,
     30_000,
   ).then(() => true);
 
 test.serial(
-  'callers who leave end the calls of their vendors, and pay for what was generated until then',
+  'disconnecting cancels the vendor calls, and callers are charged for what was generated until then',
   async (t) => {
-    const { stack, vendor } = world;
+    const { stack, vendor } = setup;
     vendor.requests.clear();
     const account = await stack.createAccount({ balance: firstBalance });
     const body = { model: 'drip-100', stream: true, messages: [{ role: 'user', content }] };
@@ -45,14 +45,14 @@ test.serial(
       sum += costNano;
     }
     t.is(await readLoss(stack, account.id, firstBalance), sum);
-    t.deepEqual(await checkBooks(stack, [account], []), []);
+    t.deepEqual(await checkLedger(stack, [account], []), []);
   },
 );
 
 test.serial(
-  'an api process that is killed is noticed: its streams end, and its callers pay for what was generated until then',
+  'when an api process is killed its streams end, and their callers are charged for what was generated until then',
   async (t) => {
-    const { stack, vendor } = world;
+    const { stack, vendor } = setup;
     vendor.requests.clear();
     const account = await stack.createAccount({ balance: firstBalance });
     const api = await startRole(t, 'api', stack.env);
@@ -82,6 +82,6 @@ test.serial(
       sum += costNano;
     }
     t.is(await readLoss(stack, account.id, firstBalance), sum);
-    t.deepEqual(await checkBooks(stack, [account], []), []);
+    t.deepEqual(await checkLedger(stack, [account], []), []);
   },
 );

@@ -6,16 +6,16 @@ import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { startChat } from '../support/leaving.ts';
 import { startOtherApi } from '../support/other-api.ts';
 import { firstBalance } from './check-books.ts';
-import { useClusterWorld, writeWords } from './cluster-world.ts';
+import { useClusterStack, writeWords } from './cluster-world.ts';
 
-/** Each process hears of a ban over a subscription of its own. */
+/** Each process learns of a ban through its own subscription. */
 const otherProcesses = 3;
 /** A minute of words: only the ban ends these streams. */
 const content = writeWords('w', 600);
 
-test('a ban reaches every api process over the Cluster: the streams of all of them end', async (t) => {
+test('a ban reaches every api process over the Cluster, and ends their streams', async (t) => {
   t.timeout(60_000);
-  const { stack } = await useClusterWorld(t);
+  const { stack } = await useClusterStack(t);
   const urls = [stack.url];
   for (let i = 0; i < otherProcesses; i++) urls.push(await startOtherApi(t, stack));
   const createAccount = () => stack.createAccount({ balance: firstBalance });
@@ -24,8 +24,8 @@ test('a ban reaches every api process over the Cluster: the streams of all of th
   const open = ({ apiKey }: { apiKey: string }) =>
     urls.map((url) => startChat({ ...stack, url }, apiKey, body));
   const streams = open(banned);
-  const [innocent] = open(other);
-  await Promise.all([...streams, innocent!].map((stream) => stream.readUntil('w-3')));
+  const [unaffected] = open(other);
+  await Promise.all([...streams, unaffected!].map((stream) => stream.readUntil('w-3')));
 
   const accounts = new AccountStore(stack.mongo.db, stack.config);
   const hotAccounts = new HotAccountStore(stack.redis, accounts, new LedgerStore(stack.mongo.db));
@@ -36,6 +36,6 @@ test('a ban reaches every api process over the Cluster: the streams of all of th
   t.log(
     `${Math.round(performance.now() - bannedAtMs)} ms until the last stream of ${urls.length} processes had ended`,
   );
-  await innocent!.readUntil('w-9');
-  innocent!.leave();
+  await unaffected!.readUntil('w-9');
+  unaffected!.leave();
 });

@@ -3,18 +3,18 @@ import { loadCatalog, PaidLoad } from '../crash/paid-load.ts';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { useStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { checkBooks, firstBalance } from './check-books.ts';
+import { checkLedger, firstBalance } from './check-books.ts';
 import { callChat } from './call-chat.ts';
-import { numberOf } from './cluster-world.ts';
+import { chooseCount } from './cluster-world.ts';
 
-/** Enough accounts that each master has some of them. */
+/** Enough accounts for each master to have some. */
 const accountCount = 16;
 const receiptsBetween = 60;
-const deaths = numberOf(1, 5);
-/** What callers may be told while a master is gone. */
+const deaths = chooseCount(1, 5);
+/** Expected outcomes while a master is down. */
 const outagesOnly = new Set(['200', '503', 'cut', '502', '504']);
 
-test('a master that is killed under load, or replaced as planned, costs errors for a moment, and neither money nor a later call', async (t) => {
+test('a master that is killed under load, or replaced as planned, causes errors for a moment only, and no loss of money', async (t) => {
   t.timeout(60_000 + deaths * 60_000);
   const vendor = await startVendorSimulator({ logCapacity: 0 });
   t.teardown(() => vendor.close());
@@ -26,8 +26,8 @@ test('a master that is killed under load, or replaced as planned, costs errors f
   const load = new PaidLoad({ urls: [stack.url], accounts });
   t.teardown(() => load.stop());
   const waitForReceipts = (): Promise<unknown> => {
-    const wanted = load.receipts.length + receiptsBetween;
-    return waitFor('callers to be answered', () => load.receipts.length >= wanted);
+    const expected = load.receipts.length + receiptsBetween;
+    return waitFor('callers to be served', () => load.receipts.length >= expected);
   };
   for (let death = 0; death < deaths; death++) {
     load.start();
@@ -39,7 +39,7 @@ test('a master that is killed under load, or replaced as planned, costs errors f
     const after = await cluster.masters();
     t.is(after.length, before.length);
     t.false(after.includes(port));
-    // Clients learn of the new master by what they ask it for.
+    // Clients learn of the new master when they send it a command.
     for (const account of accounts)
       await waitFor('every account to be served', async () => {
         return (await callChat(stack.url, account, 'chat', 'hello')).outcome === 'ok';
@@ -52,7 +52,7 @@ test('a master that is killed under load, or replaced as planned, costs errors f
     t.deepEqual([...load.outcomes.keys()], ['200'], 'the promoted replica serves every call');
     await cluster.restart(port);
   }
-  // The same for planned maintenance, with no connection cut.
+  // The same for planned maintenance, without cut connections.
   load.start();
   await waitForReceipts();
   for (const port of await cluster.masters()) await cluster.handOver(port);
@@ -61,10 +61,10 @@ test('a master that is killed under load, or replaced as planned, costs errors f
     await waitFor('every account to be served after planned failovers', async () => {
       return (await callChat(stack.url, account, 'chat', 'hello')).outcome === 'ok';
     });
-  t.deepEqual(load.faults, []);
+  t.deepEqual(load.problems, []);
   t.deepEqual(
     [...load.outcomes.keys()].filter((outcome) => !outagesOnly.has(outcome)),
     [],
   );
-  t.deepEqual(await checkBooks(stack, accounts, load.receipts), []);
+  t.deepEqual(await checkLedger(stack, accounts, load.receipts), []);
 });

@@ -1,39 +1,41 @@
 import test from 'ava';
 import { waitFor } from '../support/wait-for.ts';
-import { callChat, countOutcomes, describeEnd, isWhole, type ChatEnd } from './call-chat.ts';
-import { checkBooks, firstBalance } from './check-books.ts';
-import { useClusterWorld, writeWords } from './cluster-world.ts';
+import { callChat, countOutcomes, describeResult, isComplete, type ChatResult } from './call-chat.ts';
+import { checkLedger, firstBalance } from './check-books.ts';
+import { useClusterStack, writeWords } from './cluster-world.ts';
 
-/** What a Redis Cluster loses while callers wait: connections that are subscribed, and a master. */
+/** What a Redis Cluster loses while callers wait: subscriptions, and a master. */
 
 const streams = 30;
 /** Eight seconds of words. */
 const contents = Array.from({ length: streams }, (_, i) => writeWords(`s${i}`, 80));
-/** From the loss on: what still works ends within its eight seconds, what was lost must be noticed before. */
+/** Time from the loss: undisturbed streams end within their eight seconds, and losses must be noticed before. */
 const endsWithinMs = 20_000;
-/** What callers may be told of a loss. */
+/** The errors that callers may get for a loss. */
 const clearErrors = ['service_unavailable', 'upstream_error'];
 
-const faultsOf = (ends: readonly ChatEnd[]): string[] =>
-  ends.flatMap((end, i) =>
-    isWhole(end, contents[i]!) || clearErrors.includes(end.outcome) ? [] : [describeEnd(end, i)],
+const findProblems = (results: readonly ChatResult[]): string[] =>
+  results.flatMap((result, i) =>
+    isComplete(result, contents[i]!) || clearErrors.includes(result.outcome)
+      ? []
+      : [describeResult(result, i)],
   );
 
-test('when every subscription is cut, every caller who waits has an answer or a clear error within seconds, and later calls work', async (t) => {
+test('when every subscription is cut, every waiting caller gets a response or a clear error within seconds, and later calls work', async (t) => {
   t.timeout(120_000);
-  const { stack, cluster, vendor } = await useClusterWorld(t);
+  const { stack, cluster, vendor } = await useClusterStack(t);
   const account = await stack.createAccount({ balance: firstBalance });
   const calls = [
     ...contents.map((content) => callChat(stack.url, account, 'drip-100', content)),
     ...contents.map((content) => callChat(stack.url, account, 'slow-chat', content, { stream: false })),
   ];
-  await waitFor('the vendor to be asked', () => vendor.requests.counters.total >= calls.length);
+  await waitFor('the vendor to be called', () => vendor.requests.counters.total >= calls.length);
   const cutAtMs = performance.now();
   t.true((await cluster.killSubscribers()) > 0);
-  const ends = await Promise.all(calls);
-  t.log(countOutcomes(ends));
+  const results = await Promise.all(calls);
+  t.log(countOutcomes(results));
   t.true(performance.now() - cutAtMs < endsWithinMs);
-  t.deepEqual([...faultsOf(ends.slice(0, streams)), ...faultsOf(ends.slice(streams))], []);
+  t.deepEqual([...findProblems(results.slice(0, streams)), ...findProblems(results.slice(streams))], []);
 
   await waitFor(
     'a call to work',
@@ -43,6 +45,6 @@ test('when every subscription is cut, every caller who waits has an answer or a 
     contents.map((content) => callChat(stack.url, account, 'drip-20', content)),
   );
   t.deepEqual(countOutcomes(later), { ok: streams });
-  const receipts = [...ends, ...later].flatMap(({ receipt }) => receipt ?? []);
-  t.deepEqual(await checkBooks(stack, [account], receipts), []);
+  const receipts = [...results, ...later].flatMap(({ receipt }) => receipt ?? []);
+  t.deepEqual(await checkLedger(stack, [account], receipts), []);
 });

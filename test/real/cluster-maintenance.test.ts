@@ -3,16 +3,15 @@ import test, { type ExecutionContext } from 'ava';
 import { Cluster } from 'ioredis';
 import { countListeners, createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { Subscriber } from '../../shared/redis/subscriber-client.ts';
-import { ReplyPublisher } from '../../workers/replies/reply-publisher.ts';
-import { ReplyWriter } from '../../workers/replies/reply-writer.ts';
+import { ReplyPublisher, ReplyWriter } from '../../shared/reply/reply-channel.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What operators do to a Cluster that serves, and what only looks like serving. */
+/** Maintenance of a running Cluster, and situations that only look like a running one. */
 
 const log = createLogger('test', 'silent');
-/** Enough that each master has some of them. */
+/** Enough channels for each master to have some. */
 const channels = Array.from({ length: 12 }, (_, i) => `mg:reply:${i}`);
 
 let cluster: RedisCluster;
@@ -51,13 +50,13 @@ async function connect(t: ExecutionContext) {
 
 const waitUntilCounted = (redis: Awaited<ReturnType<typeof connect>>): Promise<unknown> =>
   waitFor('every master to count its subscribers', async () => {
-    // Refused until the client has learnt where the slots are.
+    // Fails until the client has learnt where the slots are.
     const counts = await Promise.allSettled(channels.map((channel) => countListeners(redis, channel)));
     return counts.every((count) => count.status === 'fulfilled' && count.value === 1);
   });
 
 test.serial(
-  'a subscriber is counted by the master that others publish on, whichever node it asks first',
+  'a subscriber is counted by the master that others publish to, whichever node it connects to first',
   async (t) => {
     t.timeout(60_000);
     const redis = await connect(t);
@@ -68,18 +67,18 @@ test.serial(
       t.deepEqual(
         counts,
         channels.map(() => 1),
-        `asked ${new URL(first).host} first`,
+        `connected to ${new URL(first).host} first`,
       );
       subscriber.close();
-      await waitFor('the subscriber to have gone', async () => {
-        const left = await Promise.all(channels.map((channel) => redis.spublish(channel, '')));
-        return left.every((count) => count === 0);
+      await waitFor('the subscriber to be gone', async () => {
+        const counts = await Promise.all(channels.map((channel) => redis.spublish(channel, '')));
+        return counts.every((count) => count === 0);
       });
     }
   },
 );
 
-test.serial('a planned failover is told of, and no process that lives seems dead after it', async (t) => {
+test.serial('a planned failover is noticed, and no live process seems dead after it', async (t) => {
   t.timeout(60_000);
   const redis = await connect(t);
   const { messages, lost } = await listen(t);
@@ -88,13 +87,13 @@ test.serial('a planned failover is told of, and no process that lives seems dead
   const other = await connect(t);
   await waitUntilCounted(other);
 
-  // Nothing has told this client of the new masters: replicas take what it publishes, and count nobody.
+  // This client does not know the new masters yet: replicas accept what it publishes, and count no subscribers.
   const deaf: string[] = [];
   const publisher = new ReplyPublisher({
     workerId: 'w',
     redis,
     payloads: redis,
-    storedFrames: { append: () => Promise.reject(new Error('nothing is kept here')) },
+    keptFrames: { append: () => Promise.reject(new Error('nothing is stored here')) },
     log,
     onDeaf: (channel) => deaf.push(channel),
   });
@@ -109,7 +108,7 @@ test.serial('a planned failover is told of, and no process that lives seems dead
   t.deepEqual(deaf, ['mg:reply:nobody']);
 });
 
-test.serial('channels of a slot that migrates are heard before, while and after it moves', async (t) => {
+test.serial('channels of a migrating slot are received before, during and after the migration', async (t) => {
   t.timeout(60_000);
   const redis = await connect(t);
   const channel = channels[0]!;
@@ -130,7 +129,7 @@ test.serial('channels of a slot that migrates are heard before, while and after 
   t.deepEqual([...lost], [channel], 'no other slot has moved');
 });
 
-/** @returns the master that has a channel's slot, and the others */
+/** @returns the master that owns a channel's slot, and the others */
 async function findOwner(channel: string): Promise<[number[], number[]]> {
   const masters = await cluster.masters();
   const owns = async (port: number): Promise<boolean> =>
@@ -142,21 +141,21 @@ async function findOwner(channel: string): Promise<[number[], number[]]> {
   return [masters.filter((_, i) => isOwner[i]), masters.filter((_, i) => !isOwner[i])];
 }
 
-test.serial('a master that hangs stops serving nobody once its replica is promoted', async (t) => {
+test.serial('after a master hangs, every slot is served again once its replica is promoted', async (t) => {
   t.timeout(60_000);
   const redis = await connect(t);
   const { lost } = await listen(t);
   const [port] = await cluster.masters();
-  const goOn = cluster.pause(port!);
-  t.teardown(goOn);
+  const resume = cluster.pause(port!);
+  t.teardown(resume);
   await cluster.waitForFailover();
   await waitFor('the subscriptions to be lost', () => lost.size > 0);
   await t.notThrowsAsync(
     waitFor(
       'every slot to be served',
       async () => {
-        const answers = await Promise.allSettled(channels.map((channel) => redis.set(channel, '', 'EX', 60)));
-        return answers.every(({ status }) => status === 'fulfilled');
+        const replies = await Promise.allSettled(channels.map((channel) => redis.set(channel, '', 'EX', 60)));
+        return replies.every(({ status }) => status === 'fulfilled');
       },
       20_000,
     ),
@@ -164,7 +163,7 @@ test.serial('a master that hangs stops serving nobody once its replica is promot
   await waitUntilCounted(redis);
 });
 
-test('a client that was closed has ended, also once the last of its connections has: nothing goes on trying with it', async (t) => {
+test('a closed client ends and stays ended after the last of its connections, without further retries', async (t) => {
   const redis = await connect(t);
   t.true(redis instanceof Cluster);
   const nodes = (redis as Cluster).nodes('all');
@@ -175,23 +174,23 @@ test('a client that was closed has ended, also once the last of its connections 
   t.is(redis.status, 'end');
 });
 
-test('a client that was told of replicas alone finds the masters', async (t) => {
+test('a client that was given only replicas finds the masters', async (t) => {
   const masters = await cluster.masters();
   const replicas = cluster.url.split(',').filter((url) => !masters.includes(Number(new URL(url).port)));
   const redis = createRedis(replicas.slice(0, 2).join(','), 'commands', log);
   t.teardown(() => redis.disconnect());
   await waitUntilReady(redis);
-  const answers = await Promise.all(channels.map((channel) => redis.set(`found:${channel}`, '', 'EX', 60)));
-  t.deepEqual([...new Set(answers)], ['OK']);
+  const replies = await Promise.all(channels.map((channel) => redis.set(`found:${channel}`, '', 'EX', 60)));
+  t.deepEqual([...new Set(replies)], ['OK']);
 });
 
-test('answers reach whoever asked, also where commands were refused for want of their node', async (t) => {
+test('replies reach the right command, even after commands were refused because their node was missing', async (t) => {
   const redis = (await connect(t)) as Cluster;
   await Promise.all(channels.map((channel) => redis.set(`of:${channel}`, channel, 'EX', 60)));
   const pool = redis['connectionPool'] as { removeNode(key: string): void };
   for (let round = 0; round < 8; round++) {
     await waitFor('all masters', () => redis.nodes('master').length === 3);
-    // As when the owner of a slot has been lost, another master is still being reached, and the third one serves.
+    // Simulates that the owner of a slot is lost, another master is still connecting, and the third one serves.
     const [lost, reached] = redis.nodes('master');
     pool.removeNode(`${lost!.options.host}:${lost!.options.port}`);
     const { status } = reached!;
@@ -199,11 +198,11 @@ test('answers reach whoever asked, also where commands were refused for want of 
     const refused = Promise.allSettled(channels.map((channel) => redis.get(`of:${channel}`)));
     await nextTurn();
     reached!.status = status;
-    const asked = channels.map((channel) => redis.get(`of:${channel}`));
-    const wrong = (await Promise.allSettled(asked)).flatMap((answer, i) => {
-      if (answer.status === 'fulfilled') return answer.value === channels[i] ? [] : [answer.value];
-      // Those whose owner is gone are refused; the others are not kept waiting.
-      const { message } = answer.reason as Error;
+    const pending = channels.map((channel) => redis.get(`of:${channel}`));
+    const wrong = (await Promise.allSettled(pending)).flatMap((reply, i) => {
+      if (reply.status === 'fulfilled') return reply.value === channels[i] ? [] : [reply.value];
+      // Commands whose owner is gone are refused; the others are not delayed.
+      const { message } = reply.reason as Error;
       return message === 'Command timed out' ? [message] : [];
     });
     t.deepEqual(wrong, []);

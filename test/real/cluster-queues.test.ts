@@ -7,18 +7,18 @@ import { closeBullWorker } from '../../workers/intake/close-bull-worker.ts';
 import { createBullWorker } from '../../workers/intake/create-bull-worker.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { numberOf } from './cluster-world.ts';
+import { chooseCount } from './cluster-world.ts';
 
-/** Enough workers that what only goes wrong at times goes wrong for one of them. */
+/** Enough workers to catch a failure that happens only sometimes. */
 const workerCount = 8;
-const rounds = numberOf(1, 4);
-/** A wait for work is given up after 11 s, and a connection that is silent after 14 s. */
+const rounds = chooseCount(1, 4);
+/** A wait for work is given up after 11 s, and a silent connection after 14 s. */
 const takenWithinMs = 40_000;
 const closedWithinMs = 10_000;
 
 const log = createLogger('test', 'silent');
 
-test('every worker of a queue takes work again, and can be closed, after the master it waits at was replaced, killed or hung', async (t) => {
+test('every worker of a queue takes work again, and can be closed, after its master was replaced, killed or hung', async (t) => {
   t.timeout(60_000 + rounds * 180_000);
   const cluster = await startRedisCluster();
   t.teardown(() => cluster.close());
@@ -45,12 +45,12 @@ test('every worker of a queue takes work again, and can be closed, after the mas
     }),
   );
 
-  /** A job for each worker; asked again, as callers do, while Redis is away. */
+  /** Adds a job for each worker, and retries while Redis is down, as callers do. */
   const checkAll = async (after: string): Promise<void> => {
     const ids = await Promise.all(
       workers.map(async ({ name, queue }) => {
         const id = `${name} after ${after}`;
-        await waitFor('a job to be taken by Redis', () =>
+        await waitFor('a job to be accepted by Redis', () =>
           queue.add(name, id, { removeOnComplete: true }).then(
             () => true,
             () => false,
@@ -87,10 +87,10 @@ test('every worker of a queue takes work again, and can be closed, after the mas
     await checkAll(`death ${round}`);
     await cluster.restart(killed);
 
-    const goOn = cluster.pause(await findOwner());
+    const resume = cluster.pause(await findOwner());
     await cluster.waitForFailover();
     await checkAll(`hanging master ${round}`);
-    goOn();
+    resume();
   }
 
   const startedMs = performance.now();

@@ -3,15 +3,15 @@ import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor
 import type { RedisCluster } from '../support/redis-cluster.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** The product on a Redis Cluster of its own, with a vendor behind it. */
-export interface ClusterWorld {
+/** The product on its own Redis Cluster, with a vendor. */
+export interface ClusterStack {
   readonly vendor: VendorSimulator;
   readonly stack: TestStack;
   readonly cluster: RedisCluster;
 }
 
-/** Prices are odd, so that a wrong sum shows; `drip` says a word each so many milliseconds. */
-export const worldCatalog = (vendorUrl: string): string => {
+/** Prices are odd, so that a wrong sum is noticed; `drip-N` sends a word every N milliseconds. */
+export const clusterCatalog = (vendorUrl: string): string => {
   const chat = (id: string, model: string): string =>
     `  - { id: ${id}, type: chat, context: 8192, pricing: { prompt: 7001, completion: 13003 }, routes: [{ upstream: vendor, model: "${model}" }] }`;
   return `
@@ -27,9 +27,9 @@ ${chat('drip-100', 'gpt+drip-100')}
 `;
 };
 
-export async function startClusterWorld(): Promise<ClusterWorld & { close(): Promise<void> }> {
+export async function startClusterStack(): Promise<ClusterStack & { close(): Promise<void> }> {
   const vendor = await startVendorSimulator({ logCapacity: 0 });
-  const stack = await startStack({ catalog: worldCatalog(vendor.url), cluster: {} });
+  const stack = await startStack({ catalog: clusterCatalog(vendor.url), cluster: {} });
   return {
     vendor,
     stack,
@@ -41,15 +41,15 @@ export async function startClusterWorld(): Promise<ClusterWorld & { close(): Pro
   };
 }
 
-/** One that ends with its test. */
-export async function useClusterWorld(t: ExecutionContext): Promise<ClusterWorld> {
-  const world = await startClusterWorld();
-  t.teardown(() => world.close());
-  return world;
+/** A stack on a Cluster that is closed when the test ends. */
+export async function useClusterStack(t: ExecutionContext): Promise<ClusterStack> {
+  const setup = await startClusterStack();
+  t.teardown(() => setup.close());
+  return setup;
 }
 
-/** How many of something: all of them in the long form of the suite, fewer where it must be short. */
-export const numberOf = (short: number, long: number): number =>
+/** A count for the long version of the suite, or a lower one for the short version. */
+export const chooseCount = (short: number, long: number): number =>
   process.env['TEST_LONG'] === 'on' ? long : short;
 
 export const writeWords = (name: string, count: number): string =>

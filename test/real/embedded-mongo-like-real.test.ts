@@ -8,18 +8,18 @@ import { command, createIndexes, documents, type Command } from '../support/mong
 import type { Fields } from '../support/mongo-values.ts';
 import { requireMongod, startRealMongo } from '../support/real-mongod.ts';
 
-/** The same few in each run of the tests. More, and others each time: LIKE_REAL_RUNS=5000. */
-const wanted = process.env.LIKE_REAL_RUNS;
-const numRuns = Number(wanted ?? 150);
-const runs = { numRuns, ...(wanted === undefined && { seed: 17 }) };
+/** The same few runs each time by default. LIKE_REAL_RUNS=5000 makes more, different ones each time. */
+const requestedRuns = process.env.LIKE_REAL_RUNS;
+const numRuns = Number(requestedRuns ?? 150);
+const runs = { numRuns, ...(requestedRuns === undefined && { seed: 17 }) };
 const indexRuns = { ...runs, numRuns: Math.ceil(numRuns / 10) };
 
 const refusal = /not supported by the embedded MongoDB; set MONGODB_URL/;
-/** Numbers as they came, with their types. */
+/** Keeps the BSON number types in replies. */
 const typed = { promoteValues: false, promoteLongs: false };
 const show = (value: unknown): string => EJSON.stringify(value, { relaxed: false });
 
-/** Index specifications by collection: what the product has of each kind, on fields that the commands use. */
+/** Index specifications by collection: one of each kind that the product has, on fields that the commands use. */
 const collections: Record<string, Fields[]> = {
   plain: [],
   unique: [{ key: { a: new Int32(1) }, name: 'a', unique: true }],
@@ -42,11 +42,14 @@ interface Server {
   readonly session: mongoose.mongo.ClientSession;
 }
 
-/** What a client is told: of a failure its codes, as messages are for people; of a success all that drivers read. */
+/**
+ * What a client sees: the codes of a failure, because messages are for people; and everything that drivers read of a
+ * success.
+ */
 interface Reply {
   readonly text: string;
   readonly isRefused: boolean;
-  /** Some statements of the command may have been done. */
+  /** Some statements of the command may have been executed. */
   readonly isPartial: boolean;
 }
 
@@ -69,7 +72,7 @@ async function run(
     const text = [
       show(results),
       ...writeErrors.map(({ index, ...error }) => `${show(index)}: ${showError(error)}`),
-      // Without a sort they come in any order.
+      // Without a sort their order is undefined.
       ...(body['sort'] === undefined ? rows.toSorted() : rows),
     ];
     const isRefused = writeErrors.some(({ errmsg }) => refusal.test(errmsg as string));
@@ -113,9 +116,9 @@ async function useServers(t: ExecutionContext): Promise<[embedded: Server, real:
   return [await open(embedded.url), await open(real.url)];
 }
 
-/** Gives both servers the same commands, and the test what they answer. */
+/** Sends the same commands to both servers, and compares the replies. */
 class Comparison {
-  readonly counts = { alike: 0, refused: 0 };
+  readonly counts = { equal: 0, refused: 0 };
   readonly #t: ExecutionContext;
   readonly #servers: readonly [embedded: Server, real: Server];
   #txnNumber = 0;
@@ -125,31 +128,31 @@ class Comparison {
     this.#servers = servers;
   }
 
-  /** Ends early where a part of a command was refused, as the two hold different documents then. */
-  async giveAll(collection: string, commands: readonly Command[]): Promise<void> {
-    const given: Command[] = [];
+  /** Stops early if part of a command was refused, because the servers then hold different documents. */
+  async compareAll(collection: string, commands: readonly Command[]): Promise<void> {
+    const sent: Command[] = [];
     for (const one of commands) {
-      given.push(one);
-      const refused = await this.#give(collection, one, given);
+      sent.push(one);
+      const refused = await this.#compare(collection, one, sent);
       if (refused?.isPartial === true) return;
     }
   }
 
-  async #give(collection: string, one: Command, given: readonly Command[]): Promise<Reply | null> {
+  async #compare(collection: string, one: Command, sent: readonly Command[]): Promise<Reply | null> {
     this.#txnNumber += 1;
     const txnNumber = one.isRetried ? Long.fromNumber(this.#txnNumber) : null;
     const [embedded, real] = this.#servers;
-    for (let told = 0; told < (one.isRetried ? 2 : 1); told += 1) {
+    for (let attempt = 0; attempt < (one.isRetried ? 2 : 1); attempt += 1) {
       const reply = await run(embedded, collection, one, txnNumber);
       if (reply.isRefused) {
         this.counts.refused += 1;
         return reply;
       }
       const expected = await run(real, collection, one, txnNumber);
-      const message = `${collection}, told ${told + 1} times:\n${given.map(show).join('\n')}`;
+      const message = `${collection}, attempt ${attempt + 1}:\n${sent.map(show).join('\n')}`;
       if (reply.text !== expected.text) this.#t.is(reply.text, expected.text, message);
     }
-    this.counts.alike += 1;
+    this.counts.equal += 1;
     return null;
   }
 }
@@ -159,7 +162,7 @@ const insertEach = (list: readonly Fields[]): Command[] =>
   list.map((document) => plainCommand('insert', { documents: [document] }));
 const readEverything = plainCommand('find', { sort: { _id: new Int32(1) } });
 
-requireMongod(test)('the embedded MongoDB answers and stores what a real one does, or refuses', async (t) => {
+requireMongod(test)('the embedded MongoDB replies and stores like a real one, or refuses', async (t) => {
   t.timeout(3_600_000);
   const servers = await useServers(t);
   for (const [collection, indexes] of Object.entries(collections)) {
@@ -174,21 +177,21 @@ requireMongod(test)('the embedded MongoDB answers and stores what a real one doe
   const commands = fc.array(command, { minLength: 3, maxLength: 6 });
   const ofCommands = fc.asyncProperty(names, documents, commands, async (collection, seed, given) => {
     for (const { db } of servers) await db.command({ delete: collection, deletes: [{ q: {}, limit: 0 }] });
-    await comparison.giveAll(collection, [...insertEach(seed), ...given, readEverything]);
+    await comparison.compareAll(collection, [...insertEach(seed), ...given, readEverything]);
   });
   await fc.assert(ofCommands, runs);
 
-  let made = 0;
+  let created = 0;
   const creations = fc.array(createIndexes, { minLength: 1, maxLength: 4 });
   const ofIndexes = fc.asyncProperty(documents, creations, documents, async (seed, specs, more) => {
-    made += 1;
+    created += 1;
     const creating = specs.map((body) => plainCommand('createIndexes', body));
     const listing = plainCommand('listIndexes', {});
     const given = [...insertEach(seed), ...creating, listing, ...insertEach(more), readEverything];
-    await comparison.giveAll(`made${made}`, given);
+    await comparison.compareAll(`created${created}`, given);
   });
   await fc.assert(ofIndexes, indexRuns);
 
-  const { alike, refused } = comparison.counts;
-  t.true(refused < alike / 4, `${refused} refused, ${alike} alike`);
+  const { equal, refused } = comparison.counts;
+  t.true(refused < equal / 4, `${refused} refused, ${equal} equal`);
 });

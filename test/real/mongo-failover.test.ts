@@ -15,29 +15,29 @@ const realTest = requireMongod(test.serial);
 
 const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
 
-/** What callers wait for MongoDB, and some for a machine that does other things. */
+/** The maximum wait of callers for MongoDB, with a margin for a busy machine. */
 const longestWaitMs = 2 * 5_000;
 
-/** Callers who ask again whatever they are told, each its own thing. */
+/** Callers that each repeat their own call, whatever the response. */
 class Callers {
   readonly statuses = new Map<string, number[]>();
   longestMs = 0;
   #isStopped = false;
   #loops: Promise<void>[] = [];
 
-  start(asks: Readonly<Record<string, () => Promise<number>>>): void {
-    this.#loops = Object.entries(asks).map(async ([name, ask]) => {
+  start(calls: Readonly<Record<string, () => Promise<number>>>): void {
+    this.#loops = Object.entries(calls).map(async ([name, call]) => {
       const statuses: number[] = [];
       this.statuses.set(name, statuses);
       while (!this.#isStopped) {
         const startedMs = performance.now();
-        statuses.push(await ask());
+        statuses.push(await call());
         this.longestMs = Math.max(this.longestMs, performance.now() - startedMs);
       }
     });
   }
 
-  /** Resolves when each of them was served once more. */
+  /** Resolves when each caller has been served once more. */
   async areServed(): Promise<void> {
     const before = new Map([...this.statuses].map(([name, { length }]) => [name, length]));
     await waitFor('all callers to be served', () =>
@@ -56,7 +56,7 @@ interface Served {
   readonly stack: TestStack;
   readonly account: TestAccount;
   readonly callers: Callers;
-  /** Ends the load. @returns what is wrong with the books, and how many codes were not credited exactly once */
+  /** Ends the load. @returns ledger differences, and the counts if any code was not credited exactly once */
   readonly endLoad: () => Promise<readonly unknown[]>;
 }
 
@@ -87,7 +87,7 @@ async function serve(t: Parameters<typeof useRealMongo>[0]): Promise<Served> {
     async redeem() {
       const response = await stack.post('/v1/users/redeem', account.apiKey, { code: unused[redeemed] });
       const { error } = (await response.json()) as { error?: { code: string; message: string } };
-      // Told 503 before, and credited meanwhile.
+      // The previous attempt got a 503 but was credited.
       const isCredited = error?.code === 'invalid_code' && error.message.includes('already redeemed');
       if (response.status !== 200 && !isCredited) return response.status;
       redeemed += 1;
@@ -127,13 +127,16 @@ async function serve(t: Parameters<typeof useRealMongo>[0]): Promise<Served> {
 const others = (statuses: readonly number[], ...expected: number[]): number[] =>
   statuses.filter((status) => !expected.includes(status));
 
-realTest('a stepdown of the primary costs no caller anything, and no money', async (t) => {
-  const { set, callers, endLoad } = await serve(t);
-  await set.stepDown();
-  await callers.areServed();
-  t.deepEqual(await endLoad(), []);
-  for (const [name, statuses] of callers.statuses) t.deepEqual(others(statuses, 200), [], name);
-});
+realTest(
+  'a planned stepdown of the primary causes no error for any caller, and no loss of money',
+  async (t) => {
+    const { set, callers, endLoad } = await serve(t);
+    await set.stepDown();
+    await callers.areServed();
+    t.deepEqual(await endLoad(), []);
+    for (const [name, statuses] of callers.statuses) t.deepEqual(others(statuses, 200), [], name);
+  },
+);
 
 const deaths = {
   dies: (set: RealMongo, member: number) => set.kill(member),
@@ -141,7 +144,7 @@ const deaths = {
 };
 for (const [what, strike] of Object.entries(deaths)) {
   realTest(
-    `while a primary that ${what} is replaced, paid requests go on, others are 503 in time, and no money is lost`,
+    `while a primary that ${what} is replaced, paid requests continue, others are a 503 in time, and no money is lost`,
     async (t) => {
       const { set, callers, endLoad } = await serve(t);
       const primary = await set.findPrimary();

@@ -14,11 +14,11 @@ import { waitFor } from '../support/wait-for.ts';
 
 const realTest = requireMongod(test.serial);
 
-/** Seven seconds, as `openMongo` says, and some for a machine that does other things. */
+/** Seven seconds, as set by `openMongo`, with a margin for a busy machine. */
 const longestMs = 2 * 7_000;
 
 realTest(
-  'commands that wait for a server that hangs end as an outage in time, and it is used again at once',
+  'commands waiting for a hanging server fail as an outage in time, and the server is used again immediately',
   async (t) => {
     const set = await useRealMongo(t, 'one');
     const mongo = openMongo(nameDatabase(set.url), createLogger('test', 'silent'));
@@ -47,13 +47,13 @@ realTest(
 );
 
 realTest(
-  'a write that no majority takes in time is an outage, and never done, however often it is repeated',
+  'a write that reaches no majority in time is an outage and never succeeds, however often it is repeated',
   async (t) => {
     const set = await useRealMongo(t, 'arbiter');
     const log = createLogger('test', 'silent');
     const mongo = openMongo(nameDatabase(set.url), log);
     t.teardown(() => mongo.close());
-    // The bound of the product is 15 s.
+    // The product's timeout is 15 s.
     const writeConcern = { w: 'majority', wtimeoutMS: 200 } as const;
     const rows = mongo.db.collection<{ _id: string; n?: number }>('rows', { writeConcern });
     await waitFor('a majority', () => rows.insertOne({ _id: 'old' }).catch(() => null));
@@ -81,15 +81,15 @@ realTest(
 );
 
 realTest(
-  'a server without a replica set is an outage to callers, and the log says how to make it one',
+  'a server without a replica set is an outage for callers, and the log says how to initiate one',
   async (t) => {
     const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
     const port = await findStablePort();
     const args = ['--bind_ip', '127.0.0.1', '--port', String(port), '--dbpath', dir, '--nounixsocket'];
     const server = spawn(process.env['TEST_MONGOD_BIN']!, args, { stdio: 'ignore' });
     const exited = once(server, 'exit');
-    const told: string[] = [];
-    const log = { ...createLogger('test', 'silent'), error: (_: unknown, line: string) => told.push(line) };
+    const logged: string[] = [];
+    const log = { ...createLogger('test', 'silent'), error: (_: unknown, line: string) => logged.push(line) };
     const mongo = openMongo(`mongodb://127.0.0.1:${port}/`, log as unknown as Logger);
     t.teardown(async () => {
       await mongo.close();
@@ -100,7 +100,7 @@ realTest(
     const accounts = new AccountStore(mongo.db, { masterKey: '', revealsKeys: false });
     await waitFor('the server', () => accounts.findByIds([]).catch(() => null));
     await t.throwsAsync(accounts.findById('any', true), { code: 'service_unavailable' });
-    t.is(told.length, 1);
-    t.regex(told[0]!, /rs\.initiate/);
+    t.is(logged.length, 1);
+    t.regex(logged[0]!, /rs\.initiate/);
   },
 );

@@ -2,19 +2,19 @@ import test from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { callChat, countOutcomes } from './call-chat.ts';
-import { checkBooks, firstBalance } from './check-books.ts';
-import { worldCatalog, writeWords } from './cluster-world.ts';
+import { checkLedger, firstBalance } from './check-books.ts';
+import { clusterCatalog, writeWords } from './cluster-world.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** MongoDB behind a network that delays, cuts, or lets nothing through. Redis is all that a call of a known account needs. */
+/** MongoDB behind a network that delays, cuts or blocks traffic. Calls of a known account only need Redis. */
 
-const callsEach = 40;
+const callCount = 40;
 
 let vendor: VendorSimulator;
 let stack: TestStack;
 test.before(async () => {
   vendor = await startVendorSimulator({ logCapacity: 0 });
-  stack = await startStack({ catalog: worldCatalog(vendor.url), holdsMongo: true });
+  stack = await startStack({ catalog: clusterCatalog(vendor.url), holdsMongo: true });
 });
 test.afterEach(() => stack.mongoProxy!.release());
 test.after.always(async () => {
@@ -23,7 +23,7 @@ test.after.always(async () => {
 });
 
 const faults: Record<string, () => void> = {
-  'answers late': () => stack.mongoProxy!.delay(100),
+  'replies late': () => stack.mongoProxy!.delay(100),
   'cuts every connection': () => stack.mongoProxy!.cut(),
   hangs: () => stack.mongoProxy!.hang(),
 };
@@ -35,18 +35,18 @@ for (const [fault, begin] of Object.entries(faults)) {
       t.timeout(120_000);
       const account: TestAccount = await stack.createAccount({ balance: firstBalance });
       const first = await waitFor('Redis to know the key', async () => {
-        const end = await callChat(stack.url, account, 'chat', 'hello');
-        return end.outcome === 'ok' && end;
+        const result = await callChat(stack.url, account, 'chat', 'hello');
+        return result.outcome === 'ok' && result;
       });
       begin();
-      const contents = Array.from({ length: callsEach }, (_, i) => writeWords(`m${i}`, 20));
-      const ends = await Promise.all(
+      const contents = Array.from({ length: callCount }, (_, i) => writeWords(`m${i}`, 20));
+      const results = await Promise.all(
         contents.map((content, i) => callChat(stack.url, account, i % 2 === 0 ? 'chat' : 'drip-20', content)),
       );
-      t.deepEqual(countOutcomes([first, ...ends]), { ok: callsEach + 1 });
+      t.deepEqual(countOutcomes([first, ...results]), { ok: callCount + 1 });
       stack.mongoProxy!.release();
-      const receipts = [first, ...ends].flatMap(({ receipt }) => receipt ?? []);
-      t.deepEqual(await checkBooks(stack, [account], receipts), []);
+      const receipts = [first, ...results].flatMap(({ receipt }) => receipt ?? []);
+      t.deepEqual(await checkLedger(stack, [account], receipts), []);
     },
   );
 }

@@ -11,21 +11,21 @@ import { waitFor } from '../support/wait-for.ts';
 const realTest = requireMongod(test);
 
 realTest(
-  'with an arbiter, charges that only the primary has are not trimmed, and none is lost when it dies and is rolled back',
+  'with an arbiter, charges that are only on the primary stay on the stream, and none is lost when it dies and is rolled back',
   async (t) => {
     const set = await useRealMongo(t, 'arbiter');
-    const books = await openBooks({ mongoUrl: nameDatabase(set.url) });
-    t.teardown(() => books.close());
-    const { redis, ledger, accounts, mongo } = books;
-    const account = await books.createAccount({ balanceNano: 1_000n });
+    const services = await openBooks({ mongoUrl: nameDatabase(set.url) });
+    t.teardown(() => services.close());
+    const { redis, ledger, accounts, mongo } = services;
+    const account = await services.createAccount({ balanceNano: 1_000n });
     const stream = redisKeys.ledgerStream(shardOf(account.id));
     const chargeSome = (count: number): Promise<string[]> =>
       Promise.all(Array.from({ length: count }, () => charge(redis, account, 1n)));
-    const isAtRest = async (): Promise<boolean> => (await redis.xlen(stream)) === 0;
-    const reader = books.startReader();
+    const isApplied = async (): Promise<boolean> => (await redis.xlen(stream)) === 0;
+    const reader = services.startReader();
     t.teardown(() => reader.stop());
     const before = await chargeSome(10);
-    await waitFor('the first charges to be at rest', isAtRest);
+    await waitFor('the first charges to be applied', isApplied);
 
     const primary = await set.findPrimary();
     const secondary = 1 - primary;
@@ -35,7 +35,7 @@ realTest(
       ledger.entries.countDocuments({ _id: { $in: [...ids] } }, { readConcern: 'local' });
     await waitFor('the primary to have them', async () => (await countOnPrimary(atRisk)) === atRisk.length);
     t.is(await redis.xlen(stream), atRisk.length);
-    // What may still be taken back is shown to nobody who decides about money.
+    // Reads that decide about money do not see entries that may still be rolled back.
     t.is((await ledger.findEntries(atRisk)).length, 0);
 
     await set.kill(primary);
@@ -44,7 +44,7 @@ realTest(
     t.true((await countOnPrimary(atRisk)) < atRisk.length);
     const after = await chargeSome(5);
     await set.restart(primary);
-    await waitFor('the ledger to catch up', isAtRest);
+    await waitFor('the ledger to catch up', isApplied);
 
     const charged = [...before, ...atRisk, ...after];
     t.is((await ledger.findEntries(charged)).length, charged.length);
@@ -54,7 +54,7 @@ realTest(
     const options = { account: account.id, releaseOrphans: false, onProgress: () => undefined };
     const { entries, differences } = await verifyLedger({ ...stores, ...more }, options);
     t.is(entries, charged.length + 1);
-    // No catalog has named a price here.
+    // No catalog has defined a price here.
     t.deepEqual(
       differences.filter(({ check }) => check !== 'the price is kept'),
       [],

@@ -1,6 +1,6 @@
 import type { HotBalance } from './billing.ts';
 
-/** What one step moves on the ledger. */
+/** The change that one step makes in the ledger. */
 export interface ModelEntry {
   readonly kind: 'charge' | 'refill';
   readonly amount: bigint;
@@ -10,14 +10,14 @@ export interface ModelEntry {
 }
 
 interface ModelRequest {
-  /** `orphaned` is one whose reservation was taken, and that may still be settled. */
+  /** `orphaned`: the reservation was taken away, but the request may still be settled. */
   state: 'open' | 'orphaned' | 'ended';
   readonly reserved: bigint;
   readonly free: boolean;
   readonly claim: string | null;
 }
 
-/** One account's money in plain words: what the scripts must do to the last nano-rouble. */
+/** A reference model of one account's money: what the scripts must do, exact to the nano-rouble. */
 export class AccountModel {
   #balance = 0n;
   #free: number;
@@ -42,7 +42,7 @@ export class AccountModel {
     };
   }
 
-  /** Which request each claim stands for. */
+  /** The request that each claim belongs to. */
   get claims(): ReadonlyMap<string, string> {
     return this.#claims;
   }
@@ -62,11 +62,11 @@ export class AccountModel {
     return 'ok';
   }
 
-  settle(id: string, wanted: bigint, fails: boolean): void {
+  settle(id: string, requested: bigint, fails: boolean): void {
     const request = this.#requests.get(id);
     if (request === undefined || request.state === 'ended') return;
     const isLate = request.state === 'orphaned';
-    // Whoever sent it again pays for that one.
+    // The retry is charged instead.
     if (isLate && request.claim !== null && this.#claims.has(request.claim)) return;
     request.state = 'ended';
     if (isLate && request.claim !== null) this.#claims.set(request.claim, id);
@@ -74,20 +74,27 @@ export class AccountModel {
     const { balance, reserved, free, freeHeld } = this.balance;
     const isFree = request.free && (!isLate || free > freeHeld);
     let cost = 0n;
-    let isPaidFree = false;
-    if (isFree) isPaidFree = !fails;
+    let usesFreeRequest = false;
+    if (isFree) usesFreeRequest = !fails;
     else {
-      const own = isLate ? 0n : request.reserved;
+      const reservedNow = isLate ? 0n : request.reserved;
       const spendable = balance - reserved;
-      // Twice what was reserved is the most, also where it is settled late; a free request had reserved nothing.
-      const most = request.free || wanted <= 2n * request.reserved ? wanted : 2n * request.reserved;
-      cost = most <= own ? most : most < spendable ? most : spendable > own ? spendable : own;
+      // At most twice the reserved amount, even if it is settled late; a free request had reserved nothing.
+      const capped = request.free || requested <= 2n * request.reserved ? requested : 2n * request.reserved;
+      cost =
+        capped <= reservedNow
+          ? capped
+          : capped < spendable
+            ? capped
+            : spendable > reservedNow
+              ? spendable
+              : reservedNow;
     }
     this.#balance -= cost;
-    if (isPaidFree) this.#free -= 1;
+    if (usesFreeRequest) this.#free -= 1;
     this.#charges += 1;
-    const shortfall = isFree ? 0n : wanted - cost;
-    const freeMoved = isPaidFree ? -1 : 0;
+    const shortfall = isFree ? 0n : requested - cost;
+    const freeMoved = usesFreeRequest ? -1 : 0;
     this.entries.push({ kind: 'charge', amount: -cost, shortfall, free: freeMoved, ordinal: this.#charges });
   }
 

@@ -11,7 +11,7 @@ export interface AdminAnswer {
   readonly stderr: string;
 }
 
-/** Runs an admin command line beside a stack, in this process: starting Node takes longer than most commands. */
+/** Runs an admin command line against a stack, in this process: starting Node takes longer than most commands. */
 export async function runAdmin(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
@@ -30,7 +30,7 @@ class CapturedText extends Writable {
   }
 }
 
-/** Runs the admin command as an operator does, in a process of its own. */
+/** Runs the admin command in its own process, as an operator does. */
 export async function spawnAdmin(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
@@ -43,23 +43,23 @@ export async function spawnAdmin(
   });
 }
 
-/** The JSON that a command printed, whatever its exit code. */
+/** The JSON output of a command, whatever its exit code. */
 export async function readAdmin<T>(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
 ): Promise<T> {
-  return parseAnswer(await runAdmin(env, ...args, '--json')) as T;
+  return parseOutput(await runAdmin(env, ...args, '--json')) as T;
 }
 
-/** The same of a command in a process of its own. */
+/** Like `readAdmin`, with the command in its own process. */
 export async function readSpawnedAdmin<T>(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
 ): Promise<T> {
-  return parseAnswer(await spawnAdmin(env, ...args, '--json')) as T;
+  return parseOutput(await spawnAdmin(env, ...args, '--json')) as T;
 }
 
-function parseAnswer({ stdout, stderr }: AdminAnswer): unknown {
+function parseOutput({ stdout, stderr }: AdminAnswer): unknown {
   if (stdout === '') throw new Error(`the admin command printed nothing: ${stderr}`);
   return JSON.parse(stdout);
 }

@@ -1,17 +1,17 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 
-/** The nodes that hold all keys between them. */
+/** The nodes that together hold all keys. */
 function nodesOf(redis: RedisClient): readonly Redis[] {
   return redis instanceof Cluster ? redis.nodes('master') : [redis];
 }
 
-/** All keys of this form, on whatever node of a Cluster they are. */
+/** All keys that match the pattern, on every node of a Cluster. */
 export async function findKeys(redis: RedisClient, pattern: string): Promise<string[]> {
   return (await Promise.all(nodesOf(redis).map((node) => node.keys(pattern)))).flat();
 }
 
-/** What is left of a Redis that lost its memory. */
+/** Deletes all keys, as if Redis had lost its data. */
 export async function forgetAll(redis: RedisClient): Promise<void> {
   await Promise.all(nodesOf(redis).map((node) => node.flushdb()));
 }

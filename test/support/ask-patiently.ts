@@ -2,9 +2,9 @@ import { inspect } from 'node:util';
 import { waitFor } from './wait-for.ts';
 
 /**
- * Asks again for as long as asking fails. A process that stands still for two seconds, as one that begins many tests at
- * once may, takes MongoDB for away.
- * @param ask does no harm when it is done twice
+ * Retries for as long as the call fails. A process that is blocked for two seconds, for example because it starts many
+ * tests at the same time, mistakes that for a MongoDB outage.
+ * @param ask must be safe to repeat
  */
 export async function askPatiently<T extends object>(what: string, ask: () => Promise<T>): Promise<T> {
   let failure: unknown = null;

@@ -3,11 +3,11 @@ import type { JobRecord } from '../../shared/jobs/job-record.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 
-/** What can be seen of durable jobs from beside the processes that run them. */
+/** Reads the state of durable jobs from outside the processes that run them. */
 
 const pageSize = 500;
 
-/** How many jobs of these accounts have not ended. */
+/** The number of unfinished jobs of these accounts. */
 export async function countOpenJobs(redis: RedisClient, accountIds: readonly string[]): Promise<number> {
   const lists = accountIds.flatMap((id) => ['q', 'a'].map((status) => redisKeys.jobsList(id, status)));
   const counts = await Promise.all(lists.map((list) => redis.zcard(list)));
@@ -24,7 +24,10 @@ export async function listAllJobs(redis: RedisClient, accountId: string): Promis
   }
 }
 
-/** What of an account's money its jobs still hold, in words; nothing where all have ended. Their records stay for a day. */
+/**
+ * The money and quota that an account's jobs still hold, in words; empty once all have ended. Job records stay for a
+ * day.
+ */
 export async function findHeldByJobs(redis: RedisClient, accountId: string): Promise<string[]> {
   const held = await redis.hgetall(redisKeys.jobsHeld(accountId));
   return Object.entries(held)
@@ -32,7 +35,7 @@ export async function findHeldByJobs(redis: RedisClient, accountId: string): Pro
     .map(([name, value]) => `${accountId} holds ${name} ${value}`);
 }
 
-/** Has the leases of all workers on their jobs run out, as they do ten seconds after the workers have died. */
+/** Expires the leases of all workers on their jobs, as happens ten seconds after the workers have died. */
 export async function endJobLeases(redis: RedisClient): Promise<void> {
   for (let shard = 0; shard < shardCount; shard++) {
     const key = redisKeys.jobLeases(shard);

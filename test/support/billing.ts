@@ -5,12 +5,12 @@ import { parseLedgerEntry, type LedgerEntry, type UsageEvent } from '../../share
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 
-/** What the scripts of billing take and leave behind. */
+/** Inputs and results of the billing scripts. */
 
-/** Hash of the key of every account that `createHotAccount` makes. */
+/** The key hash of every account created by `createHotAccount`. */
 export const testKeyHash = 'hash';
 
-/** An account that Redis alone knows. */
+/** An account that exists only in Redis. */
 export async function createHotAccount(
   redis: RedisClient,
   balanceNano: bigint,
@@ -34,7 +34,7 @@ export async function createHotAccount(
   return id;
 }
 
-/** An admission that costs nothing and asks for nothing, but for what is given. */
+/** An admission that costs nothing and requests nothing, except for the given fields. */
 export function admission(accountId: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
   return {
     requestId: randomUUID(),
@@ -82,7 +82,7 @@ export function usageEvent(accountId: string, requestId: string, more: Partial<U
   };
 }
 
-/** Spends money of an account as a request does. @returns the request's id, which is that of its ledger entry */
+/** Charges an account as a request does. @returns the request's id, which is also that of its ledger entry */
 export async function charge(
   redis: RedisClient,
   account: { readonly id: string; readonly keyHash: string },
@@ -95,7 +95,7 @@ export async function charge(
   return request.requestId;
 }
 
-/** The event of a request that failed. */
+/** The usage event of a failed request. */
 export function failureEvent(accountId: string, requestId: string): UsageEvent {
   return usageEvent(accountId, requestId, {
     success: false,
@@ -117,7 +117,7 @@ export async function readBalance(redis: RedisClient, id: string): Promise<HotBa
   return { balance: BigInt(bal!), reserved: BigInt(res!), free: Number(free), freeHeld: Number(fres) };
 }
 
-/** The entries of an account that are still on its shard's stream. */
+/** The account's entries that are still on its shard's stream. */
 export async function readEntries(redis: RedisClient, id: string): Promise<LedgerEntry[]> {
   const raw = await redis.xrange(redisKeys.ledgerStream(shardOf(id)), '-', '+');
   return raw
@@ -125,7 +125,7 @@ export async function readEntries(redis: RedisClient, id: string): Promise<Ledge
     .filter((entry) => entry.event.accountId === id);
 }
 
-/** Makes an open reservation as old as one that was admitted so long ago. */
+/** Makes an open reservation older by this much. */
 export async function ageReservation(
   redis: RedisClient,
   accountId: string,
@@ -133,7 +133,7 @@ export async function ageReservation(
   byMs: number,
 ): Promise<void> {
   const key = redisKeys.reservations(shardOf(accountId));
-  const words = ((await redis.hget(key, requestId)) ?? '').split(' ');
-  words[3] = String(Number(words[3]) - byMs);
-  await redis.hset(key, requestId, words.join(' '));
+  const fields = ((await redis.hget(key, requestId)) ?? '').split(' ');
+  fields[3] = String(Number(fields[3]) - byMs);
+  await redis.hset(key, requestId, fields.join(' '));
 }

@@ -19,7 +19,7 @@ import { ShardLeases } from '../../workers/leases/shard-leases.ts';
 import { openTestMongo, openTestRedis } from './stores.ts';
 import { waitFor } from './wait-for.ts';
 
-/** Redis and MongoDB with the stores of money over them, and no process that would use them. */
+/** Redis and MongoDB with the billing stores, without any process that uses them. */
 export interface Books {
   readonly redisUrl: string;
   readonly redis: RedisClient;
@@ -27,24 +27,24 @@ export interface Books {
   readonly accounts: AccountStore;
   readonly ledger: LedgerStore;
   readonly hotAccounts: HotAccountStore;
-  /** An account in Redis and MongoDB, its money still on the stream. */
+  /** An account in Redis and MongoDB, whose credit is still on the stream. */
   createAccount(options?: {
     balanceNano?: bigint;
     freeRequests?: number;
     shard?: number;
   }): Promise<{ readonly id: string; readonly keyHash: string }>;
-  /** @param store what it writes to, where that is another one */
+  /** @param store the store to write to, if not the default one */
   startReader(store?: LedgerStore): Running;
   /** Moves the first entries of a shard's stream to MongoDB. */
   moveSome(shard: number, most: number): Promise<void>;
-  /** Moves all that is on the streams to MongoDB. */
+  /** Moves everything on the streams to MongoDB. */
   moveAll(): Promise<void>;
   /** Every field of an account in Redis. */
   readHash(accountId: string): Promise<Record<string, string>>;
   close(): Promise<void>;
 }
 
-/** @param mongoUrl of a MongoDB that runs already; the embedded one unless given */
+/** @param mongoUrl a MongoDB that is already running; the embedded one by default */
 export async function openBooks({ mongoUrl }: { readonly mongoUrl?: string } = {}): Promise<Books> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   const [redisServer, mongoServer] = await Promise.all([
@@ -98,7 +98,7 @@ export async function openBooks({ mongoUrl }: { readonly mongoUrl?: string } = {
       const reader = startReader();
       for (let shard = 0; shard < shardCount; shard++) {
         const key = redisKeys.ledgerStream(shard);
-        await waitFor(`${key} to be at rest`, async () => (await redis.xlen(key)) === 0);
+        await waitFor(`${key} to be empty`, async () => (await redis.xlen(key)) === 0);
       }
       await reader.stop();
     },

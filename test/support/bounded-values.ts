@@ -1,25 +1,36 @@
 import fc from 'fast-check';
 
-/** What a field takes and what it refuses, each with values at the bounds. Values of paths and queries are texts. */
+/** Valid and invalid values of a field, both including values at its bounds. Path and query values are strings. */
 export interface BoundedField {
   readonly inside: fc.Arbitrary<unknown>;
   readonly outside: fc.Arbitrary<unknown>;
-  /** Absent from a request that is refused for it alone. */
+  /** If it is missing, the request is refused for that reason. */
   readonly isRequired: boolean;
-  /** Means something: not every value within the bounds is one that there is. */
+  /** Valid values must also mean something: not every value within the bounds exists. */
   readonly isSemantic: boolean;
 }
 
 type Options = Partial<Pick<BoundedField, 'isRequired' | 'isSemantic'>> & { readonly isNullable?: boolean };
 
-/** One character of one, two, three and four bytes, and those that end texts, lines and headers elsewhere. */
+/** A character of one, two, three and four bytes, and characters that end strings, lines and headers elsewhere. */
 const characters = ['a', 'ж', '中', '\u{1f511}', '\0', '\n', '\r', '<', '"', '\u202e', '\u2028'];
 const ofLength = (length: number): fc.Arbitrary<string> =>
   fc.constantFrom(...characters.map((character) => character.repeat(length)));
 
-/** What is no text, among it what a query of MongoDB would take for an operator. */
-const noTexts = fc.constantFrom<unknown>(0, 1, -1.5, true, false, [], {}, ['a'], { $gt: '' }, { $ne: null });
-const noNumbers = fc.constantFrom<unknown>('', '1', 'x', true, [], [1], {}, { $gt: 0 });
+/** Values that are not strings, including some that a MongoDB query would take for an operator. */
+const nonStrings = fc.constantFrom<unknown>(
+  0,
+  1,
+  -1.5,
+  true,
+  false,
+  [],
+  {},
+  ['a'],
+  { $gt: '' },
+  { $ne: null },
+);
+const nonNumbers = fc.constantFrom<unknown>('', '1', 'x', true, [], [1], {}, { $gt: 0 });
 
 function field(
   inside: fc.Arbitrary<unknown>,
@@ -36,19 +47,19 @@ function field(
   };
 }
 
-/** A text of so many characters; one beyond the basic plane counts as one. */
+/** A string of this length in characters; a character beyond the basic plane counts as one. */
 export function text(min: number, max: number, options: Options = {}): BoundedField {
   const any = fc.string({ unit: 'binary', minLength: min, maxLength: max });
   const longer = fc.oneof(ofLength(max + 1), ofLength(max * 10));
   return field(
     fc.oneof(any, ofLength(min), ofLength(max)),
-    fc.oneof(longer, min === 0 ? longer : ofLength(min - 1), noTexts),
+    fc.oneof(longer, min === 0 ? longer : ofLength(min - 1), nonStrings),
     options,
   );
 }
 
 const notPlain = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
-/** Some of those that make a text look other than it is written. */
+/** Some of the characters that make a text look different from how it is written. */
 export const misleadingCharacters = [
   '\0',
   '\t',
@@ -64,7 +75,7 @@ export const misleadingCharacters = [
   '\u2069',
 ];
 
-/** Texts of nothing but blanks and characters that show nothing. */
+/** Texts of only whitespace and invisible characters. */
 export const blankTexts = [
   ' ',
   ' '.repeat(80),
@@ -75,19 +86,19 @@ export const blankTexts = [
   '\u00ad',
   '\u3164',
 ];
-const somethingToSee = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cf}]/u;
+const visibleCharacter = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cf}]/u;
 
-/** A text of so many characters that is one line, is shown as it is written, and shows something. */
+/** A visible single-line text of this length, without misleading characters. */
 export function plainText(min: number, max: number, options: Options = {}): BoundedField {
   const { inside, outside, ...rest } = text(min, max, options);
   const plain = inside.filter(
-    (value) => typeof value !== 'string' || (!notPlain.test(value) && somethingToSee.test(value)),
+    (value) => typeof value !== 'string' || (!notPlain.test(value) && visibleCharacter.test(value)),
   );
   const wrong = fc.constantFrom(...misleadingCharacters).map((character) => `a${character}b`);
   return { ...rest, inside: plain, outside: fc.oneof(outside, wrong, fc.constantFrom(...blankTexts)) };
 }
 
-/** A text that need not be one of any length, such as an address, with some that are meant by it. */
+/** A text with a meaning beyond its length, such as an address; `meant` supplies meaningful values. */
 export function meaningfulText(
   min: number,
   max: number,
@@ -117,19 +128,19 @@ const anyUuid = fc.oneof(
 );
 
 export function uuid(options: Options = {}): BoundedField {
-  return field(anyUuid, fc.oneof(fc.constantFrom(...wrongUuids), noTexts), options);
+  return field(anyUuid, fc.oneof(fc.constantFrom(...wrongUuids), nonStrings), options);
 }
 
 export function choice(values: readonly string[], options: Options = {}): BoundedField {
   const others = values.flatMap((value) => [value.toUpperCase(), ` ${value}`, `${value}\0`, '']);
-  return field(fc.constantFrom(...values), fc.oneof(fc.constantFrom(...others), noTexts), options);
+  return field(fc.constantFrom(...values), fc.oneof(fc.constantFrom(...others), nonStrings), options);
 }
 
 export function flag(options: Options = {}): BoundedField {
   return field(fc.boolean(), fc.constantFrom<unknown>('', 'true', 0, 1, [], {}), options);
 }
 
-/** A list of points of two coordinates each. */
+/** A list of points with two coordinates each. */
 export function points(bounds: {
   readonly min: number;
   readonly max: number;
@@ -140,7 +151,7 @@ export function points(bounds: {
     fc.double({ min: 0, max: limit, noNaN: true }),
     fc.constantFrom(0, limit, 0.5, limit - 0.001),
   );
-  const wrong = fc.oneof(fc.constantFrom<unknown>(-1, -0.001, limit + 0.001, limit + 1, 1e308), noNumbers);
+  const wrong = fc.oneof(fc.constantFrom<unknown>(-1, -0.001, limit + 0.001, limit + 1, 1e308), nonNumbers);
   const listOf = (x: fc.Arbitrary<unknown>, minLength: number, maxLength: number) =>
     fc.array(fc.record({ x, y: inRange }), { minLength, maxLength });
   return field(
@@ -155,7 +166,7 @@ export function points(bounds: {
   );
 }
 
-const noIntegers = [
+const nonIntegers = [
   'x',
   '',
   '1.5',
@@ -170,7 +181,7 @@ const noIntegers = [
   '9'.repeat(400),
 ];
 
-/** An integer as a path or a query has it. */
+/** An integer in a path or query. */
 export function integer(bounds: { readonly min?: number; readonly max?: number } = {}): BoundedField {
   const { min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER } = bounds;
   const beyond = [
@@ -179,12 +190,12 @@ export function integer(bounds: { readonly min?: number; readonly max?: number }
   ].map(String);
   return field(
     fc.oneof(fc.integer({ min: Math.max(min, -(2 ** 40)), max }), fc.constantFrom(min, max)).map(String),
-    fc.constantFrom(...noIntegers, ...beyond),
+    fc.constantFrom(...nonIntegers, ...beyond),
     {},
   );
 }
 
-const noDates = [
+const invalidDates = [
   '',
   'x',
   '2025-13-01',
@@ -195,12 +206,12 @@ const noDates = [
   '20250101',
 ];
 
-/** A day as a query has it. */
+/** A date in a query. */
 export function day(): BoundedField {
   const days = fc.date({ min: new Date('1970-01-01'), max: new Date('2100-01-01'), noInvalidDate: true });
   return field(
     days.map((date) => date.toISOString().slice(0, 10)),
-    fc.constantFrom(...noDates),
+    fc.constantFrom(...invalidDates),
     { isSemantic: true },
   );
 }

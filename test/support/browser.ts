@@ -1,17 +1,17 @@
 import test from 'ava';
 import { chromium, type Browser } from 'playwright-core';
 
-// Plain JavaScript, which runs before anything is compiled: it lies beside the compiled tests, not among them.
+// Plain JavaScript that runs before anything is compiled, so it is outside the compiled output.
 const program = new URL('../../../scripts/bootstrap/browser-program.mjs', import.meta.url);
 const { findBrowser } = (await import(program.href)) as { findBrowser: () => string | null };
 const executablePath = findBrowser();
 
-/** Not every machine has a browser. */
+/** `test`, or `test.skip` on machines without a browser. */
 export const withBrowser = executablePath === null ? test.skip : test;
 
 export async function launchBrowser(): Promise<Browser> {
-  // All names below .test are this machine.
+  // Resolves all names below .test to this machine.
   const args = ['--host-resolver-rules=MAP *.test 127.0.0.1'];
-  // Root, as in a container, cannot use the sandbox; only pages of the tests are opened.
+  // Root cannot use the sandbox (in a container, for example); only test pages are opened.
   return await chromium.launch({ executablePath: executablePath!, chromiumSandbox: false, args });
 }

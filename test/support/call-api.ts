@@ -1,16 +1,16 @@
-/** An answer of the API, read to its end. */
+/** An API response, read to its end. */
 export interface Answer<T> {
   readonly status: number;
   readonly body: T;
 }
 
-/** What every error's body holds. */
+/** The body of every error. */
 export interface ErrorBody {
   readonly error: { readonly code: string; readonly message: string; readonly param: string | null };
   readonly detail: unknown;
 }
 
-/** A call with a key, whatever its status; `path` is below the version segment. */
+/** Calls the API with a key, and returns any status; `path` is below the version segment. */
 export async function callApi<T = ErrorBody>(
   url: string,
   apiKey: string,

@@ -7,16 +7,16 @@ export interface CapturedLog {
   readonly log: Logger;
   /** All lines so far. */
   readonly lines: readonly LogLine[];
-  /** Resolves with the first line that is wanted, once it is there. */
-  readonly waitForLine: (isWanted?: (line: LogLine) => boolean) => Promise<LogLine>;
+  /** Resolves with the first matching line, as soon as it is logged. */
+  readonly waitForLine: (matches?: (line: LogLine) => boolean) => Promise<LogLine>;
 }
 
-/** A log whose lines a test looks at. */
+/** A log whose lines a test can inspect. */
 export function captureLog(level = 'info'): CapturedLog {
   const lines: LogLine[] = [];
   return {
     log: pino({ level }, { write: (line) => lines.push(JSON.parse(line) as LogLine) }),
     lines,
-    waitForLine: (isWanted = () => true) => waitFor('a log line', () => lines.find(isWanted)),
+    waitForLine: (matches = () => true) => waitFor('a log line', () => lines.find(matches)),
   };
 }

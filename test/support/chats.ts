@@ -6,13 +6,13 @@ import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from './scr
 import { startStack, type TestAccount, type TestStack } from './stack.ts';
 
 export const vendorKey = 'sk-vendor-key-0123456789';
-/** In roubles for a million tokens; odd, so that a wrong sum shows. */
+/** In roubles per million tokens; odd numbers, so that a wrong sum is noticed. */
 export const oddPrice = 'pricing: { prompt: 13.37, completion: 42.42 }';
 export const chatPath = '/v1/chat/completions';
 export const hello = 'hello there world';
-/** What the gateway counts of it by itself: three words, four for the message, three to start the answer. */
+/** The gateway's own count: three words, four for the message, three to start the reply. */
 export const helloTokens = 10;
-/** `hello` and its echo at `oddPrice`: 3 × 13.37 + 5 × 42.42 roubles for a million. */
+/** `hello` and its echo at `oddPrice`: 3 × 13.37 + 5 × 42.42 roubles per million. */
 export const helloNano = 252_210n;
 
 export interface ToolCall {
@@ -56,19 +56,19 @@ export interface AskedChat {
 }
 
 interface ModelSettings {
-  /** YAML; `oddPrice` unless given. */
+  /** YAML; defaults to `oddPrice`. */
   readonly pricing?: string;
   /** Other fields of the model in YAML. */
   readonly fields?: string;
-  /** One of `addUpstream`; the simulated vendor unless given. */
+  /** A name returned by `addUpstream`; defaults to the simulated vendor. */
   readonly upstream?: string;
   /** Other fields of its route in YAML. */
   readonly route?: string;
 }
 
 /**
- * One stack for the chats of a file, with a simulated vendor that does everything wrong that vendors do. Tests add the models
- * that they need beside themselves, before ava begins to run them.
+ * One stack for the chats of a file, with a simulated vendor that can misbehave in every way that vendors do. Tests add
+ * their models at module level, before ava starts to run the tests.
  */
 export class Chats {
   readonly #upstreams: string[] = [];
@@ -99,9 +99,9 @@ export class Chats {
   }
 
   /**
-   * @param fields of the upstream in YAML
-   * @param apiKeys of the upstream in YAML
-   * @returns its name
+   * @param fields fields of the upstream in YAML
+   * @param apiKeys API keys of the upstream in YAML
+   * @returns the upstream's name
    */
   addUpstream(fields: string, apiKeys = `[${vendorKey}]`): string {
     const name = `upstream-${this.#upstreams.length + 1}`;
@@ -115,13 +115,13 @@ export class Chats {
     return this.#add(`{ upstream: ${upstream}, model: "${vendorModel}", ${route} }`, settings);
   }
 
-  /** A model that is nearly always first asked of the vendor's model, and then of one that answers. */
+  /** A model that nearly always tries `vendorModel` first, and then a model that works. */
   addModelWithSecond(vendorModel: string): string {
     const first = `{ upstream: vendor, model: "${vendorModel}", weight: 100000 }`;
     return this.#add(`${first}, { upstream: vendor, model: gpt-sim, weight: 0.001 }`, {});
   }
 
-  /** A model whose vendor reports the usage that the prompt's text is. */
+  /** A model whose vendor reports the usage given as the prompt text. */
   addScripted(settings: ModelSettings = {}): string {
     return this.#add('{ upstream: scripted, model: scripted }', settings);
   }
@@ -138,7 +138,7 @@ export class Chats {
     return { status: response.status, answer, requestId, response };
   }
 
-  /** Asserts that the cost is in the log and gone from the balance, to the nano-rouble. */
+  /** Asserts that the cost is logged and debited, to the nano-rouble. */
   async costs(
     t: ExecutionContext,
     account: TestAccount,
@@ -152,7 +152,7 @@ export class Chats {
     await waitForNoReservation(this.stack, account.id);
   }
 
-  /** A prompt that no other test sends, to find it again at the vendor. */
+  /** A prompt that no other test sends, so that it can be found at the vendor. */
   uniqueText(): string {
     this.#texts += 1;
     return `prompt number ${this.#texts} of chat`;
@@ -185,7 +185,7 @@ export class Chats {
 const readScript = (body: Readonly<Record<string, unknown>>): object =>
   answerWithUsage(JSON.parse((body['messages'] as { content: string }[])[0]!.content) as object);
 
-/** Usage as a prompt of a scripted model. */
+/** Usage, as the prompt of a scripted model. */
 export const usageOf = (prompt: number, completion: number, details: object = {}): string =>
   JSON.stringify({
     prompt_tokens: prompt,

@@ -1,6 +1,6 @@
 import type { HttpConnectionsOptions } from '../../api/connections/http-connections.ts';
 
-/** Limits that no test reaches unless it sets its own. */
+/** Limits so high that no test reaches them unless it sets its own. */
 export const connectionDefaults: Omit<HttpConnectionsOptions, 'handle' | 'log'> = {
   keepAliveTimeoutMs: 60_000,
   requestTimeoutMs: 60_000,

@@ -8,14 +8,14 @@ import type { WebLink, WebUser } from '../../shared/web/web-models.ts';
 import type { TestStack } from './stack.ts';
 import { createWebUser, webStoresOf } from './web-client.ts';
 
-/** An operation as the description has it. */
+/** An operation in the API description. */
 export interface Described {
   readonly path: string;
   readonly method: string;
   readonly operation: OperationObject;
 }
 
-/** What a call sends; the description's examples stand for what is left out. */
+/** The values that a call sends; the description's examples are the defaults. */
 export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
   readonly path?: Readonly<Record<string, string | number>>;
@@ -29,7 +29,7 @@ export const listOperations = (description: Description): Described[] =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
   );
 
-/** All that a call must carry, by the names of the schemes: the first of the ways, where there are several. */
+/** The names of the security schemes that a call needs: the first alternative if there are several. */
 export const schemesOf = ({ operation }: Described): string[] => Object.keys(operation.security[0] ?? {});
 
 export async function send(
@@ -55,14 +55,14 @@ export async function send(
   });
 }
 
-/** The operations that a mailed code confirms. */
+/** The operations confirmed with a mailed code. */
 const confirmedActions: Readonly<Record<string, ConfirmedAction>> = {
   unlinkApiAccount: 'unlink',
   revealApiKey: 'reveal',
   regenerateKeyOfApiAccount: 'regenerate',
 };
 
-/** A call of an operation that may succeed, and whose it is. */
+/** A call that can succeed, with the user and link created for it. */
 export interface PreparedCall extends Call {
   readonly headers: Readonly<Record<string, string>>;
   readonly user?: WebUser;
@@ -70,8 +70,9 @@ export interface PreparedCall extends Call {
 }
 
 /**
- * Makes whom and what a call of an operation needs, anew for each call, and carries what its security names and nothing
- * else. The body is set only where the example's own names what a fresh server does not have.
+ * Creates the user and data that a call of an operation needs, separately for each call, and sends exactly the
+ * credentials that its security requires. The body is set only if the example refers to something that a new server
+ * does not have.
  */
 export async function prepareCall(stack: TestStack, described: Described): Promise<PreparedCall> {
   const { operationId } = described.operation;
@@ -95,7 +96,7 @@ export async function prepareCall(stack: TestStack, described: Described): Promi
   if (operationId === 'linkApiAccount') return { headers, user, body: JSON.stringify({ api_key: apiKey }) };
   if (!described.path.includes('{account_id}')) return { headers, user };
   const link = await webStoresOf(stack).links.create({ userId: user._id, accountId, label: 'Example' });
-  // Codes are mailed to the user's own address alone.
+  // Codes are mailed only to the user's own address.
   const body = operationId.startsWith('request')
     ? { body: JSON.stringify({ email }) }
     : await prepareBody(stack, operationId, link);
@@ -122,9 +123,9 @@ async function prepareBody(
   }
   const purpose = confirmedActions[operationId];
   if (purpose === undefined) return {};
-  const ofLink = `${userId}:${_id}`;
+  const linkSubject = `${userId}:${_id}`;
   const account = await new AccountStore(stack.mongo.db, stack.config).findById(accountId);
-  const subject = purpose === 'unlink' ? ofLink : `${ofLink}:${account!.keyHash}`;
+  const subject = purpose === 'unlink' ? linkSubject : `${linkSubject}:${account!.keyHash}`;
   const { challengeId, code } = await codesOf(stack).create({ purpose, email: 'anna@example.com', subject });
   return { body: JSON.stringify({ challenge_id: challengeId, code }) };
 }

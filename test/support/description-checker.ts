@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formatsPlugin from 'ajv-formats';
 import type { Description, ResponseObject } from '../../shared/contract/openapi/description.ts';
 
-/** Holds real answers against a description, with the schemas of the description itself. */
+/** Checks real responses against an API description, with the description's own schemas. */
 export class DescriptionChecker {
   readonly #description: Description;
   readonly #ajv = new Ajv2020({ strict: false, validateSchema: false, validateFormats: false });
@@ -13,31 +13,32 @@ export class DescriptionChecker {
     this.#ajv.addSchema(description, 'description');
   }
 
-  /** What about an answer is not as the description says; reads its body. */
-  async findFaults(path: string, method: string, answer: Response): Promise<string[]> {
-    const { status, headers } = answer;
+  /** Lists the differences between a response and its description; reads the body. */
+  async findFaults(path: string, method: string, response: Response): Promise<string[]> {
+    const { status, headers } = response;
     const described = this.#description.paths[path]?.[method]?.responses[String(status)];
-    if (described === undefined) return [`the status ${status} is not described: ${await answer.text()}`];
-    const faults = findHeaderFaults(described, headers);
+    if (described === undefined) return [`the status ${status} is not described: ${await response.text()}`];
+    const differences = findHeaderFaults(described, headers);
     const contentType = (headers.get('content-type') ?? '').replace(/ *;.*/, '');
     if (Object.keys(described.content).length === 0) {
-      return contentType === '' ? faults : [...faults, `a body of ${contentType} is not described`];
+      return contentType === '' ? differences : [...differences, `a body of ${contentType} is not described`];
     }
     const range = Object.keys(described.content).find((one) => isWithin(contentType, one));
-    if (range === undefined) return [...faults, `the type ${contentType} is not described for ${status}`];
-    const body = await answer.text();
-    if (contentType !== 'application/json') return faults;
+    if (range === undefined)
+      return [...differences, `the type ${contentType} is not described for ${status}`];
+    const body = await response.text();
+    if (contentType !== 'application/json') return differences;
     const pointer = ['paths', path, method, 'responses', String(status), 'content', range, 'schema'];
-    const place = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).join('/');
-    const validate = this.#ajv.compile({ $ref: `description#/${encodeURI(place)}` });
-    if (validate(JSON.parse(body))) return faults;
-    return [...faults, `the body of ${status}: ${this.#ajv.errorsText(validate.errors)}: ${body}`];
+    const schemaPath = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).join('/');
+    const validate = this.#ajv.compile({ $ref: `description#/${encodeURI(schemaPath)}` });
+    if (validate(JSON.parse(body))) return differences;
+    return [...differences, `the body of ${status}: ${this.#ajv.errorsText(validate.errors)}: ${body}`];
   }
 }
 
-/** Headers of the gateway's own that are sent and not described, or the other way round where they always come. */
+/** The gateway's own headers that are sent but not described, or described as always present but not sent. */
 function findHeaderFaults({ headers, content }: ResponseObject, sent: Headers): string[] {
-  // How to send a key is told only to those who sent none that is right, and not to those without a session.
+  // The WWW-Authenticate header is for a missing or wrong key, not for a missing session.
   const isForSome = 'unauthenticated' in (content['application/json']?.examples ?? {});
   const always = [
     'x-request-id',
@@ -50,7 +51,7 @@ function findHeaderFaults({ headers, content }: ResponseObject, sent: Headers): 
     .map((name) => `the header ${name} is ${sent.has(name) ? 'sent' : 'described'} only`);
 }
 
-/** Whether a type is within a range such as `image/*`. */
+/** Whether a media type matches a range such as `image/*`. */
 function isWithin(contentType: string, range: string): boolean {
   return range.endsWith('/*') ? contentType.startsWith(range.slice(0, -1)) : contentType === range;
 }

@@ -11,20 +11,20 @@ import { limitOpenFiles } from './open-files.ts';
 export interface EmbeddedProcess {
   readonly endpoint: string;
   readonly child: ChildProcess;
-  /** The most memory that it ever held, where the system tells. */
+  /** Its peak memory use, or null if the system does not report it. */
   readPeakBytes(): Promise<number | null>;
-  /** Asks it to end. @returns its exit code */
+  /** Sends the signal and waits. @returns the exit code */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
 export interface EmbeddedProcessOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly input?: string;
-  /** Of its open files, connections among them. */
+  /** Limit on its open files, including connections. */
   readonly maxFiles?: number;
 }
 
-/** The embedded MongoDB, S3 or SMTP server as `npm start` runs it: a process of its own, with its data in a folder of the test's. */
+/** Runs the embedded MongoDB, S3 or SMTP server as `npm start` does: in its own process, with data in a test folder. */
 export async function startEmbedded(
   t: ExecutionContext,
   name: 'mongo' | 's3' | 'smtp',

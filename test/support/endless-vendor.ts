@@ -4,22 +4,24 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface EndlessVendor {
-  /** Without a path. */
+  /** Base URL, without a path. */
   readonly url: string;
-  /** Resolves when the vendor cannot send more of the answer at this moment, as nobody reads it. */
+  /** Resolves when the vendor cannot send more of the response for the moment, because nobody reads it. */
   readonly blocked: Promise<void>;
-  /** Resolves when the call was ended by the gateway. */
+  /** Resolves when the gateway has ended the call. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
 }
 
 const pieceBytes = 16 * 1024;
-/** Slow enough to leave CPU time to the gateway, which runs in the same process. */
+/** Slow enough to leave CPU time for the gateway, which runs in the same process. */
 const pieceMs = 2;
-/** A connection that takes nothing for so long is not read at the other end. */
+/** A connection that accepts nothing for this long is not being read at the other end. */
 const blockedMs = 500;
 
-/** A vendor of chats whose answers never end, sent as they are read; but those of the model `short` are a word long. */
+/**
+ * A chat vendor whose responses never end, sent as fast as they are read; those of the model `short` are one word long.
+ */
 export async function startEndlessVendor(): Promise<EndlessVendor> {
   const blocked = createSignal<void>();
   const ended = createSignal<void>();

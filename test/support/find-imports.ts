@@ -1,11 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** `import … from 'x'`, `export … from 'x'`, `import 'x'`, `import('x')`, `import.meta.resolve('x')`, `require.resolve('x')`. */
+/**
+ * `import … from 'x'`, `export … from 'x'`, `import 'x'`, `import('x')`, `import.meta.resolve('x')`,
+ * `require.resolve('x')`.
+ */
 const importPattern =
   /(?:^|\n)\s*(?:import|export)\s(?!type\b)[^;'"]*?from '([^']+)'|(?:^|\n)\s*import '([^']+)'|(?:import|import\.meta\.resolve|require\.resolve|require)\(\s*'([^']+)'/g;
 
-/** What a source imports when it runs; imports of types alone are left out. */
+/** The runtime imports of a source file; type-only imports are left out. */
 export function findImports(path: string): string[] {
   const text = readFileSync(path, 'utf8');
   return [...text.matchAll(importPattern)].map(([, from, bare, call]) => (from ?? bare ?? call)!);
@@ -17,13 +20,13 @@ export function findSources(folder: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** `@scope/name` or `name`, of an import of a package; null for a file of ours and a part of Node. */
+/** `@scope/name` or `name` for the import of a package; null for a project file or a Node builtin. */
 export function packageOf(specifier: string): string | null {
   if (/^(\.|node:)/.test(specifier)) return null;
   return /^(@[^/]+\/)?[^/]+/.exec(specifier)![0];
 }
 
-/** The packages that these sources import, by themselves or through other files of ours. */
+/** The packages that these sources import, directly or through other project files. */
 export function findReachedPackages(sources: readonly string[]): Set<string> {
   const packages = new Set<string>();
   const reached = new Set(sources);

@@ -1,14 +1,14 @@
 import { hashSecret } from '../../shared/accounts/credentials.ts';
 
-/** Secrets by what they are to whoever reads of a failed test: none of them is ever shown. */
+/** Secrets keyed by a description, which is shown when a test fails; the secret itself never is. */
 export type Secrets = ReadonlyMap<string, string>;
 
-/** What six digits may stand in without being meant: a longer number, the fraction of one, a word. */
+/** Matches six digits only as a whole, not inside a longer number, a fraction or a word. */
 const asWhole = (code: string): RegExp => new RegExp(`(?<![0-9a-z.])${code}(?![0-9a-z])`, 'i');
 
 const isShortCode = (secret: string): boolean => /^\d{6}$/.test(secret);
 
-/** A text in base64 as it stands within a longer text, of which it may begin at any of three places. */
+/** The base64 of a text inside a longer text, where it can start at any of three offsets. */
 function* listBase64(secret: string): Generator<string> {
   for (const shift of [0, 1, 2]) {
     const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(secret)]);
@@ -26,12 +26,15 @@ function* listForms(secret: string): Generator<string> {
   yield hex;
   yield hex.toUpperCase();
   if (!isShortCode(secret)) return;
-  // A hash of six digits tells them: all million can be tried.
+  // A plain hash of six digits reveals them: all million codes can be tried.
   yield hashSecret(secret);
   yield Buffer.from(hashSecret(secret), 'base64url').toString('hex');
 }
 
-/** @returns names of the secrets that a text holds: in clear, in base64 or hexadecimal; mailed codes as plain hashes too */
+/**
+ * @returns the names of secrets found in the text: in clear, in base64 or hexadecimal; mailed codes also as plain
+ * hashes
+ */
 export function findSecrets(text: string, secrets: Secrets): string[] {
   return [...secrets].flatMap(([name, secret]) => {
     const isInClear = isShortCode(secret) ? asWhole(secret).test(text) : text.includes(secret);

@@ -2,13 +2,13 @@ import { request as sendRequest, type IncomingMessage, type RequestListener } fr
 import type { ExecutionContext } from 'ava';
 import { useHttpServer, useHttpsServer } from './https-server.ts';
 
-/** A call that the proxy passed on. */
+/** A call that the proxy forwarded. */
 export interface PassedCall {
   readonly method: string;
   readonly path: string;
-  /** The cookies that the browser sent with it, or null. */
+  /** The cookies that the browser sent, or null. */
   readonly cookie: string | null;
-  /** Of the gateway's response. */
+  /** The status of the gateway's response. */
   readonly status: number;
 }
 
@@ -20,11 +20,11 @@ export interface FrontProxy {
 
 export interface FrontOptions {
   readonly isHttps: boolean;
-  /** Where the gateway listens, once its calls come; null passes nothing on. */
+  /** Returns the gateway's URL, called for each request; null forwards nothing. */
   readonly findTarget: (() => string) | null;
 }
 
-/** What operators put in front of the gateway: it serves a page of their own and passes on what is below `/v1`. */
+/** A reverse proxy as operators deploy it: it serves its own page, and forwards everything below `/v1`. */
 export async function useFrontProxy(
   t: ExecutionContext,
   { isHttps, findTarget }: FrontOptions,
@@ -35,13 +35,17 @@ export async function useFrontProxy(
       response.setHeader('content-type', 'text/html').end('<!doctype html><title>A page</title>');
       return;
     }
-    // The Host header goes along: without PUBLIC_URL it is how the gateway knows its own pages.
+    // Forwards the Host header too: without PUBLIC_URL the gateway needs it to recognize its own pages.
     const { method, headers } = request;
-    const upstream = sendRequest(new URL(request.url!, findTarget()), { method, headers }, (answer) => {
-      calls.push(describeCall(request, answer));
-      response.writeHead(answer.statusCode!, answer.headers);
-      answer.pipe(response);
-    });
+    const upstream = sendRequest(
+      new URL(request.url!, findTarget()),
+      { method, headers },
+      (gatewayResponse) => {
+        calls.push(describeCall(request, gatewayResponse));
+        response.writeHead(gatewayResponse.statusCode!, gatewayResponse.headers);
+        gatewayResponse.pipe(response);
+      },
+    );
     upstream.on('error', () => response.destroy());
     request.pipe(upstream);
   };

@@ -3,7 +3,7 @@ import mongoose from 'mongoose';
 
 const urlParts = /^(mongodb(?:\+srv)?:\/\/)([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/;
 
-/** The URL of another database of the same server; users stay those of the database that the URL named before. */
+/** The URL of another database on the same server; users are still looked up in the original URL's database. */
 export function withDatabase(url: string, database: string): string {
   const [, scheme, authority, formerDatabase, query] = urlParts.exec(url) ?? [];
   if (authority === undefined) throw new Error('MONGODB_URL is not the URL of a MongoDB');
@@ -14,7 +14,7 @@ export function withDatabase(url: string, database: string): string {
   return `${scheme}${authority}/${database}${options.size === 0 ? '' : `?${options.toString()}`}`;
 }
 
-/** A database with a random name on a server that others use as well; closing drops it. */
+/** A database with a random name on a shared server; closing drops it. */
 export function nameOwnDatabase(givenUrl: string): { url: string; close(): Promise<void> } {
   const url = withDatabase(givenUrl, `mg-test-${randomBytes(6).toString('hex')}`);
   return {

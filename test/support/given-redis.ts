@@ -2,17 +2,17 @@ import { Cluster, type Redis } from 'ioredis';
 import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 
-/** What the product's keys begin with; BullMQ's are the second. */
+/** Prefixes of the product's keys; the second is BullMQ's. */
 const ourPrefixes = ['mg:', '{bull}'];
 const scanCount = 1_000;
 
 let isBorrowed = false;
 
 /**
- * Makes the Redis that `REDIS_URL` names empty for a test. The product's keys have fixed names, so one test at a time has
- * it: another one of the same process starts a redis-server of its own.
- * @returns what empties it again and gives it back; null where another test of this process has it now
- * @throws Error where it holds keys that are not the product's
+ * Empties the Redis at `REDIS_URL` for a test. The product's keys have fixed names, so only one test at a time can use
+ * it: another test in the same process starts its own redis-server.
+ * @returns a function that empties it again and releases it; null if another test in this process is using it
+ * @throws Error if it contains keys that are not the product's
  */
 export async function borrowGivenRedis(url: string): Promise<(() => Promise<void>) | null> {
   if (isBorrowed) return null;
@@ -46,7 +46,7 @@ async function removeOurKeys(url: string): Promise<void> {
           `everything of the gateway in it: give them a Redis of their own, or unset REDIS_URL.`,
       );
     }
-    // One by one: on a Cluster they are on many nodes.
+    // One by one, because on a Cluster they are on several nodes.
     for (const key of keys) await client.unlink(key);
   } finally {
     client.disconnect();

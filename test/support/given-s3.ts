@@ -7,7 +7,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 
-/** A bucket with a random name on a server that others use as well; closing empties and deletes it. */
+/** A bucket with a random name on a shared server; closing empties and deletes it. */
 export function useGivenBucket(endpoint: string): {
   env: Record<string, string>;
   close(): Promise<void>;
@@ -35,7 +35,7 @@ export function useGivenBucket(endpoint: string): {
       try {
         await deleteBucket(client, bucket);
       } catch (error) {
-        // No worker of this test has made it.
+        // No worker in this test has created it.
         if (!(error instanceof NoSuchBucket)) throw error;
       } finally {
         client.destroy();

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openRaw } from './raw-caller.ts';
 
-/** Connections to the server of a URL that read nothing until they are resumed. */
+/** Connections to a URL's server that read nothing until they are resumed. */
 export async function openSockets(url: string, count: number): Promise<Socket[]> {
   const open = Array.from({ length: count }, () => openRaw(url, { isPaused: true }));
   return (await Promise.all(open)).map(({ socket }) => socket);
@@ -12,7 +12,7 @@ export function closeSockets(sockets: readonly Socket[]): void {
   for (const socket of sockets) socket.destroy();
 }
 
-/** Reads whatever comes, and resolves to how many of them the server has closed, at the latest after `timeoutMs`. */
+/** Reads everything, and resolves with the number of sockets closed by the server, after `timeoutMs` at the latest. */
 export async function countClosed(sockets: readonly Socket[], timeoutMs = 20_000): Promise<number> {
   const deadline = delay(timeoutMs, undefined, { ref: false });
   const ends = sockets.map(async (socket) => {
@@ -24,8 +24,8 @@ export async function countClosed(sockets: readonly Socket[], timeoutMs = 20_000
 }
 
 /**
- * Sends bytes and never reads an answer. Resolves when all are taken, when the connection ends, or when the server has
- * taken nothing for a while.
+ * Sends bytes without reading the response. Resolves when all bytes are accepted, when the connection ends, or when the
+ * server has accepted nothing for `patienceMs`.
  */
 export async function sendUnread(socket: Socket, bytes: Buffer, patienceMs = 3_000): Promise<void> {
   socket.pause();
@@ -38,14 +38,14 @@ export async function sendUnread(socket: Socket, bytes: Buffer, patienceMs = 3_0
   }
 }
 
-/** Unlike `once` of Node it does not reject at an error. */
+/** Unlike Node's `once`, it does not reject on errors. */
 function waitForSocket(socket: Socket, event: 'drain' | 'close'): Promise<void> {
   return new Promise((resolve) => socket.once(event, () => resolve()));
 }
 
 /**
- * Sends a byte now and then on some of the connections for as long as `whileHeld` takes, and closes all of them.
- * @returns how many were still there when it was done
+ * Sends a byte at intervals on some of the connections while `whileHeld` runs, and then closes all of them.
+ * @returns the number of connections that were still open at the end
  */
 export async function holdDripping(
   sockets: readonly Socket[],

@@ -13,7 +13,7 @@ import { testOnlyCertificate, testOnlyKeyThatIsNoSecret } from './test-only-cert
 
 export interface LoopbackServer {
   readonly port: number;
-  /** TCP connections so far, whatever became of them. */
+  /** TCP connections so far, open or closed. */
   readonly connections: number;
   /** Requests so far, oldest first. */
   readonly requests: readonly IncomingMessage[];
@@ -21,27 +21,30 @@ export interface LoopbackServer {
   whenDisconnected(): Promise<void>;
 }
 
-/** An HTTPS server on 127.0.0.1 for one test, for `pictures.test` and the names below it. */
-export async function useHttpsServer(t: ExecutionContext, answer: RequestListener): Promise<LoopbackServer> {
+/** An HTTPS server on 127.0.0.1 for one test, with a certificate for `pictures.test` and its subdomains. */
+export async function useHttpsServer(
+  t: ExecutionContext,
+  listener: RequestListener,
+): Promise<LoopbackServer> {
   const options = { cert: testOnlyCertificate, key: testOnlyKeyThatIsNoSecret };
-  return await useServer(t, createHttpsServer(options), answer);
+  return await useServer(t, createHttpsServer(options), listener);
 }
 
-/** The same without TLS. */
-export async function useHttpServer(t: ExecutionContext, answer: RequestListener): Promise<LoopbackServer> {
-  return await useServer(t, createHttpServer(), answer);
+/** Like `useHttpsServer`, without TLS. */
+export async function useHttpServer(t: ExecutionContext, listener: RequestListener): Promise<LoopbackServer> {
+  return await useServer(t, createHttpServer(), listener);
 }
 
 async function useServer(
   t: ExecutionContext,
   server: Server,
-  answer: RequestListener,
+  listener: RequestListener,
 ): Promise<LoopbackServer> {
   const sockets: Socket[] = [];
   const requests: IncomingMessage[] = [];
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     requests.push(request);
-    answer(request, response);
+    listener(request, response);
   });
   server.on('connection', (socket: Socket) => sockets.push(socket));
   server.listen(0, '127.0.0.1');

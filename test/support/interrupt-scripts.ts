@@ -1,6 +1,6 @@
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 
-/** A client that has something else happen before each of its scripts. */
+/** A client that runs `interrupt` before each of its scripts. */
 export function interruptScripts(redis: RedisClient, interrupt: () => Promise<void>): RedisClient {
   return new Proxy(redis, {
     get(target, name) {

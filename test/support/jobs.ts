@@ -1,7 +1,7 @@
 import type { TestAccount, TestStack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 
-/** A job as the API shows it. */
+/** A job in an API response. */
 export interface JobBody {
   readonly id: string;
   readonly status: string;
@@ -30,7 +30,7 @@ export const respondAsync = { prefer: 'respond-async' };
 export const hasEnded = ({ status }: Pick<JobBody, 'status'>): boolean =>
   ['succeeded', 'failed', 'cancelled'].includes(status);
 
-/** A call about jobs, by the key of an account. */
+/** Calls the jobs API with an account's key. */
 export async function askJobs(
   { url }: Pick<TestStack, 'url'>,
   { apiKey }: TestAccount,
@@ -48,9 +48,9 @@ export async function createJob(
   body: object,
   headers: Record<string, string> = {},
 ): Promise<JobBody> {
-  const answer = await stack.post(path, apiKey, body, { ...respondAsync, ...headers });
-  const text = await answer.text();
-  if (answer.status !== 202) throw new Error(`no job: ${answer.status} ${text}`);
+  const response = await stack.post(path, apiKey, body, { ...respondAsync, ...headers });
+  const text = await response.text();
+  if (response.status !== 202) throw new Error(`no job: ${response.status} ${text}`);
   return JSON.parse(text) as JobBody;
 }
 
@@ -62,10 +62,10 @@ export async function waitForJob(
   stack: TestStack,
   account: TestAccount,
   id: string,
-  isThere: (job: JobBody) => boolean = hasEnded,
+  matches: (job: JobBody) => boolean = hasEnded,
 ): Promise<JobBody> {
   return await waitFor('the job', async () => {
     const job = await readJob(stack, account, id);
-    return isThere(job) ? job : null;
+    return matches(job) ? job : null;
   });
 }

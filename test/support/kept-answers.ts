@@ -8,11 +8,11 @@ import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { encodeFrame, type FrameKind } from '../../shared/reply/frame.ts';
-import type { StoredFramesStore } from '../../shared/reply/stored-frames-store.ts';
+import type { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
 
-/** Answers under Idempotency-Keys, written as a worker writes them. */
+/** Stored responses for Idempotency-Keys, written as a worker writes them. */
 
 export const createRequest = (accountId: string = randomUUID()): HeldRequest => ({
   requestId: randomUUID(),
@@ -29,9 +29,9 @@ export function makeFrame(
   return encodeFrame({ requestId, attempt, sequence, kind, tokens: 0, payload: Buffer.from(payload) });
 }
 
-/** A whole stream: `accepted`, a delta for each payload, and a result. @returns how many bytes are kept of it */
+/** A complete stream: `accepted`, a delta per payload, and a result. @returns the number of stored bytes */
 export async function keepStream(
-  frames: StoredFramesStore,
+  frames: KeptFramesStore,
   request: HeldRequest,
   deltas: readonly Buffer[],
   result = 'data: [DONE]\n\n',
@@ -43,14 +43,14 @@ export async function keepStream(
   return (await frames.append(request, 'result', last))!.bytes;
 }
 
-/** Which answers are counted together. */
-type StoredBytesCounter = 'storedBytes' | 'jobStoredBytes';
+/** The counter that a response counts towards. */
+type KeptCounter = 'keptBytes' | 'jobKeptBytes';
 
-/** What Redis has counted for an account, by the end of the ten minutes in which it expires, and in sum. */
-export async function readStoredBytes(
+/** Redis's byte counts for an account: one per ten-minute expiry slot, and the sum. */
+export async function readKeptBytes(
   redis: RedisClient,
   accountId: string,
-  counter: StoredBytesCounter = 'storedBytes',
+  counter: KeptCounter = 'keptBytes',
 ): Promise<Record<string, number>> {
   const fields = await redis.hgetall(redisKeys[counter](accountId));
   return Object.fromEntries(
@@ -60,13 +60,13 @@ export async function readStoredBytes(
   );
 }
 
-/** Makes an account look as if it had kept so much, for the next ten minutes or the last. */
-export async function pretendStored(
+/** Makes an account appear to have this many bytes stored, expiring in `inMinutes`. */
+export async function pretendKept(
   redis: RedisClient,
   accountId: string,
   bytes: number,
   inMinutes = 600,
-  counter: StoredBytesCounter = 'storedBytes',
+  counter: KeptCounter = 'keptBytes',
 ): Promise<void> {
   const at = Math.floor(Date.now() / 1_000) + inMinutes * 60;
   await redis.hset(redisKeys[counter](accountId), { sum: bytes, [Math.floor(at / 600) * 600]: bytes });
@@ -74,14 +74,14 @@ export async function pretendStored(
 
 export interface TestObjects {
   readonly objects: ObjectStore;
-  /** By which another client reaches it. */
+  /** For another client of the same server. */
   readonly config: Config['s3'];
-  /** Takes the server away; on a new start it has what it had. */
+  /** Stops the server; after `start` it has the same data. */
   readonly stop: () => Promise<void>;
   readonly start: () => Promise<void>;
 }
 
-/** An S3 server of the test's own, with a bucket. */
+/** A dedicated S3 server with a bucket. */
 export async function useObjects(t: ExecutionContext): Promise<TestObjects> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   const credentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' };

@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
 import type { TestAccount, TestStack } from './stack.ts';
 
-/** Embedding answers of many vectors, which travel in pieces. */
+/** Embedding responses with many vectors, which are sent in pieces. */
 
 export interface LargeAnswer {
   readonly status: number;
@@ -25,7 +25,7 @@ export async function askForVectors(
   return { status: response.status, body: (await response.json()) as LargeAnswer['body'] };
 }
 
-/** That each text has the vector of the simulated vendor, to the bit. */
+/** Asserts that each text has the simulated vendor's exact vector. */
 export function checkVectors(
   t: ExecutionContext,
   { status, body }: LargeAnswer,

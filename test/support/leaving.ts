@@ -1,31 +1,31 @@
 import type { TestStack } from './stack.ts';
 
-/** A caller who may leave in the middle of a chat. */
+/** A caller that may disconnect in the middle of a chat. */
 export interface LeavingCaller {
-  /** Reads until all of the answer so far holds this text. */
+  /** Reads until the response so far contains this text. */
   readUntil(text: string): Promise<void>;
-  /** Rejects, or resolves with what is left of the answer. */
+  /** Rejects, or resolves with the whole response. */
   readonly rest: () => Promise<string>;
   leave(): void;
   readonly requestId: () => string;
 }
 
-/** Sends a chat and does not wait for its answer: the head of it comes with the first read. */
+/** Sends a chat without waiting for its response: the head is read with the first read. */
 export function startChat(stack: TestStack, apiKey: string, body: object): LeavingCaller {
   const caller = new AbortController();
-  const answer = fetch(`${stack.url}/v1/chat/completions`, {
+  const pending = fetch(`${stack.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
     body: JSON.stringify({ messages: [{ role: 'user', content: 'hi' }], ...body }),
     signal: caller.signal,
   });
-  // One who leaves hears of nothing any more.
-  answer.catch(() => undefined);
+  // Nothing reports the error to a caller that has disconnected.
+  pending.catch(() => undefined);
   let response: Response | null = null;
   let reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
   let seen = '';
   const read = async (): Promise<boolean> => {
-    response ??= await answer;
+    response ??= await pending;
     reader ??= response.body!.getReader();
     const { done, value } = await reader.read();
     if (!done) seen += Buffer.from(value).toString();

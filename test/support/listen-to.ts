@@ -2,11 +2,11 @@ import type { ExecutionContext } from 'ava';
 import { Subscriber } from '../../shared/redis/subscriber-client.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 
-/** What comes on some channels. */
+/** Messages received on some channels. */
 export interface Ears {
   /** The next message. */
   readonly receive: () => Promise<Buffer>;
-  /** What came and was not received yet. */
+  /** Messages that have arrived and were not received yet. */
   readonly unread: readonly Buffer[];
   readonly close: () => void;
 }

@@ -1,7 +1,7 @@
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { startTestMailIntake } from './mails.ts';
 
-/** A process that does nothing but send mails, to be killed. */
+/** A process that only sends mails, to be killed by tests. */
 await startTestMailIntake(process.env['REDIS_URL']!, {
   smtpUrl: process.env['SMTP_URL']!,
   lockMs: Number(process.env['LOCK_MS']),

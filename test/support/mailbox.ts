@@ -7,24 +7,24 @@ import { findMailCode, parseMail } from '../../scripts/embedded/smtp/read-mail.t
 import { findStablePort } from './stable-port.ts';
 
 export interface ReceivedMail extends Email {
-  /** As the envelope had it. */
+  /** The recipient in the envelope. */
   readonly recipient: string;
   readonly raw: string;
 }
 
-/** What the server says to a step of the protocol: nothing, or that it refuses. */
+/** A step of the protocol that the server refuses, with its status. */
 export interface Refusal {
   readonly step: 'MAIL FROM' | 'RCPT TO' | 'DATA';
   readonly status: number;
 }
 
-/** A real mail server of the tests' own, which can be slow, refuse, be down and come back. */
+/** A real mail server for tests, which can be slow, refuse mails, go down and come back. */
 export class Mailbox {
   readonly port: number;
   readonly received: ReceivedMail[] = [];
-  /** How often somebody has named a recipient, with success or not. */
+  /** The number of RCPT TO commands so far, accepted or not. */
   attempts = 0;
-  /** Until it is null again, each mail is refused. */
+  /** While it is set, each mail is refused. */
   refusal: Refusal | null = null;
   readonly #seen = new Set<ReceivedMail>();
   readonly #events = new EventEmitter().setMaxListeners(0);
@@ -45,7 +45,7 @@ export class Mailbox {
     return `smtp://127.0.0.1:${this.port}`;
   }
 
-  /** The oldest mail to this address that no call returned before; waits for it where there is none yet. */
+  /** The oldest mail to this address that no call has returned before; waits until there is one. */
   async waitForMail(
     to: string,
     matches: (mail: ReceivedMail) => boolean = () => true,
@@ -60,12 +60,12 @@ export class Mailbox {
     }
   }
 
-  /** Resolves when so many recipients have been named since the start. */
+  /** Resolves when this many recipients have been named since the start. */
   async waitForAttempts(count: number): Promise<void> {
     while (this.attempts < count) await once(this.#events, 'attempt');
   }
 
-  /** From now on the server takes mails and says nothing about them. @returns what makes it answer again */
+  /** From now on the server accepts mails without replying. @returns a function that makes it reply again */
   hold(): () => void {
     let release = (): void => undefined;
     this.#held = new Promise((resolve) => (release = resolve));
@@ -75,7 +75,7 @@ export class Mailbox {
     };
   }
 
-  /** Cuts all connections and listens no more. */
+  /** Cuts all connections and stops listening. */
   async stop(): Promise<void> {
     const server = this.#server;
     if (server === null) return;
@@ -104,7 +104,7 @@ export class Mailbox {
         );
       },
     });
-    // Connections that a test cuts are meant to be.
+    // Tests cut connections deliberately.
     server.on('error', () => undefined);
     this.#server = server;
     await once(server.listen(this.port, '127.0.0.1'), 'listening');
@@ -118,7 +118,7 @@ export class Mailbox {
     await this.#held;
   }
 
-  /** As real servers do, it repeats the address. */
+  /** Repeats the address, as real servers do. */
   #refuse(step: Refusal['step'], address: string): Error | null {
     if (this.refusal?.step !== step) return null;
     return Object.assign(new Error(`<${address}> is refused by the test`), {
@@ -127,14 +127,14 @@ export class Mailbox {
   }
 }
 
-/** A mailbox that ends with its test. */
+/** A mailbox that is stopped when the test ends. */
 export async function useMailbox(t: ExecutionContext): Promise<Mailbox> {
   const mailbox = await Mailbox.start();
   t.teardown(() => mailbox.stop());
   return mailbox;
 }
 
-/** The code that a mail's text has on a line of its own. */
+/** The code on its own line in a mail's text. */
 export function readCode(mail: ReceivedMail): string {
   const code = findMailCode(mail.text);
   if (code === null) throw new Error(`There is no code in the mail "${mail.subject}".`);

@@ -46,7 +46,7 @@ export function createNotice(more: Partial<NoticeMail> = {}): NoticeMail {
   };
 }
 
-/** One worker's mails, with a connection of its own to a Redis of the test's. Failed mails are tried again at once. */
+/** The mail intake of one worker, with its own connection to a test Redis. Failed mails are retried immediately. */
 export async function startTestMailIntake(
   redisUrl: string,
   settings: Partial<MailIntakeOptions> & Pick<MailIntakeOptions, 'smtpUrl'>,

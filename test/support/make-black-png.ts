@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** A PNG by hand: grey of one bit, all black, as many rows as are asked for, whatever the head says. */
+/** A hand-made PNG: 1-bit greyscale, all black, with `rows` rows of data whatever the header says. */
 export function makeBlackPng(width: number, height: number, rows: number): Buffer {
   const chunk = (type: string, data: Buffer): Buffer => {
     const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);

@@ -1,15 +1,15 @@
 import { deflateSync } from 'node:zlib';
 
 export interface PdfOptions {
-  /** How often each page shows its text, one below the other: beyond the page's edge as well. */
+  /** How often each page shows its text, line by line, even beyond the page's edge. */
   readonly repeat?: number;
-  /** Has every page paint the same form (an XObject) with this text, so many times. */
+  /** Makes every page paint the same form (an XObject) with this text, this many times. */
   readonly form?: { readonly text: string; readonly paints: number };
-  /** How many pages the document says that it has, where that is not the truth. */
+  /** The page count that the document declares, if it is to be wrong. */
   readonly count?: number;
-  /** How often each page stands in the tree of pages. */
+  /** How often each page is listed in the page tree. */
   readonly listed?: number;
-  /** An entry of the trailer, such as that of an encryption. */
+  /** An entry for the trailer, such as for encryption. */
   readonly trailer?: string;
 }
 
@@ -50,7 +50,7 @@ export function makePdf(pages: readonly string[], options: PdfOptions = {}): Buf
   return assemble(objects, trailer);
 }
 
-/** A PDF of pages that have no contents, and no word `stream` in it. */
+/** A PDF of pages without contents, without the word `stream` in it. */
 export function makeBlankPdf(pages: number): Buffer {
   const kids = Array.from({ length: pages }, (_, index) => `${index + 3} 0 R`).join(' ');
   const objects = [
@@ -61,7 +61,7 @@ export function makeBlankPdf(pages: number): Buffer {
   return assemble(objects.map((object) => Buffer.from(object)));
 }
 
-/** A PDF whose pages share one content of so many megabytes, of operators without any text: reading it takes minutes. */
+/** A PDF whose pages share one content stream of this many megabytes, without any text: reading it takes minutes. */
 export function makeSlowPdf(pages: number, megabytes: number): Buffer {
   const operator = '1 0 0 1 0 0 cm\n';
   const content = deflateSync(Buffer.from(operator.repeat(Math.floor((megabytes * 1e6) / operator.length))));

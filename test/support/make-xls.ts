@@ -1,4 +1,4 @@
-/** A record of an older spreadsheet. */
+/** A record of an xls spreadsheet. */
 export function makeRecord(type: number, data: Buffer = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(4);
   head.writeUInt16LE(type, 0);
@@ -7,15 +7,15 @@ export function makeRecord(type: number, data: Buffer = Buffer.alloc(0)): Buffer
 }
 
 export interface XlsOptions {
-  /** Records of the text table after its eight bytes of counts, each the piece of one record. */
+  /** Records of the string table after its eight bytes of counts, each with the content of one record. */
   readonly table: readonly Buffer[];
-  /** Row, column and number of the text that each cell shows. */
+  /** Row, column and string index of each cell. */
   readonly cells: readonly (readonly [row: number, column: number, text: number])[];
   /** How often the sheet is shown. */
   readonly listed?: number;
-  /** Where the sheet is said to begin, if not where it does. */
+  /** The declared offset of the sheet, if it is to be wrong. */
   readonly place?: number;
-  /** Records between the workbook's beginning and its table. */
+  /** Records between the start of the workbook and its string table. */
   readonly more?: Buffer;
 }
 
@@ -48,7 +48,7 @@ export function makeWorkbook({
   return Buffer.concat([before, ...sheets, end, begin, ...shown, end]);
 }
 
-/** A text of the table. @param flags 1 for two bytes a character, 8 for formats behind it */
+/** A string of the table. @param flags 1 for two bytes per character, 8 for formats after it */
 export function makeXlsText(text: string, flags = 0): Buffer {
   const head = Buffer.alloc(3);
   head.writeUInt16LE(text.length, 0);
@@ -75,7 +75,7 @@ export function makeCompoundFile(name: string, stream: Buffer): Buffer {
   head.writeUInt32LE(endOfChain, 60);
   head.writeUInt32LE(endOfChain, 68);
   head.writeUInt32LE(0, 76);
-  // Sector 0 is the table, 1 the directory, and the stream follows.
+  // Sector 0 is the allocation table, 1 the directory, and the stream follows.
   const table = Buffer.alloc(sectorBytes, 0xff);
   table.writeUInt32LE(0xff_ff_ff_fd, 0);
   table.writeUInt32LE(endOfChain, 4);

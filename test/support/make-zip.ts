@@ -1,8 +1,8 @@
 import { deflateRawSync } from 'node:zlib';
 
 /**
- * An archive whose entries are deflated.
- * @param front what the file begins with
+ * An archive with deflated entries.
+ * @param front bytes that the file starts with
  */
 export function makeZip(entries: Readonly<Record<string, Buffer>>, front: Buffer = Buffer.alloc(0)): Buffer {
   const locals: Buffer[] = [front];

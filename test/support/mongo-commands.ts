@@ -47,7 +47,7 @@ const update = fc
   )
   .map((parts): Fields => Object.assign({}, ...parts) as Fields);
 
-/** Of one document at most, as which of several is meant is for no server to say. */
+/** Matches at most one document, because which of several is affected is undefined. */
 const filterOfOne = fc
   .tuple(simpleFilter, id)
   .map(([others, _id]): Fields => ({ ...others, _id: { $eq: _id } }));
@@ -133,7 +133,7 @@ const find = fc.oneof(
   fc.tuple(fc.record({ filter, projection, sort }), page).map(([query, limits]) => ({ ...query, ...limits })),
 );
 
-/** A command without the collection it is for. */
+/** A command without its collection. */
 export type Command = { name: string; body: Fields; isRetried: boolean };
 
 const named = (name: string, body: fc.Arbitrary<Fields>, extra = writeOptions): fc.Arbitrary<Command> =>

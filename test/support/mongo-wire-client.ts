@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { BSON, Binary } from 'bson';
 import { MessageSplitter } from '../../scripts/embedded/mongo/wire.ts';
 
-/** Speaks MongoDB's protocol by hand, to send what a driver would not. */
+/** A hand-written MongoDB protocol client, to send what a driver would not send. */
 export class MongoWireClient {
   readonly socket: Socket;
   readonly #splitter = new MessageSplitter();
@@ -20,14 +20,14 @@ export class MongoWireClient {
     });
   }
 
-  /** A connection to the server of a URL, of which only the address is used. */
+  /** Connects to the server of a URL; only the address is used. */
   static async connect(url: string): Promise<MongoWireClient> {
     const client = new MongoWireClient(connect(Number(new URL(url).port), '127.0.0.1'));
     await once(client.socket, 'connect');
     return client;
   }
 
-  /** @param chunkBytes the message is sent in pieces of this length */
+  /** @param chunkBytes the length of the pieces that the message is sent in */
   async command(
     body: BSON.Document,
     { db = 'test', sequence, chunkBytes = Infinity }: MongoCommandOptions = {},
@@ -52,7 +52,7 @@ export class MongoWireClient {
     return BSON.deserialize((await reply).subarray(36));
   }
 
-  /** SCRAM-SHA-256 as its RFC has it. @returns the server's last answer, of whichever step that was */
+  /** SCRAM-SHA-256 as in its RFC. @returns the server's last reply, at whichever step */
   async authenticate(
     { username, password }: { username: string; password: string },
     { db = 'admin', skipEmptyExchange = true } = {},
@@ -68,7 +68,7 @@ export class MongoWireClient {
     const next = { saslContinue: 1, conversationId: first.conversationId as number };
     const second = await this.command({ ...next, payload: toBinary(final) }, { db });
     if (second.ok !== 1) return second;
-    if (toText(second.payload) !== `v=${serverSignature}`) throw new Error('the server is another');
+    if (toText(second.payload) !== `v=${serverSignature}`) throw new Error('wrong server signature');
     return second.done === true ? second : await this.command({ ...next, payload: toBinary('') }, { db });
   }
 

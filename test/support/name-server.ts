@@ -2,20 +2,20 @@ import type { ExecutionContext } from 'ava';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
-/** What a name server knows of a name: its addresses of both families, or to say nothing at all. */
+/** A name server's records for a name: its addresses of both families, or `silence` to send no reply. */
 export type NameRecords = readonly string[] | 'silence';
 
 export interface NameServer {
   /** `address:port`. */
   readonly address: string;
-  /** Names that were asked for, once for each family. */
+  /** Names that were queried, once per address family. */
   readonly asked: readonly string[];
 }
 
 const typeA = 1;
 const typeAaaa = 28;
 
-/** A name server on 127.0.0.1 for one test; it does not know names that are not given. */
+/** A name server on 127.0.0.1 for one test; other names do not exist. */
 export async function useNameServer(
   t: ExecutionContext,
   names: Readonly<Record<string, NameRecords>>,
@@ -53,7 +53,7 @@ function readQuestion(query: Buffer): { name: string; type: number; end: number 
   return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 };
 }
 
-/** IPv6 addresses are given with all eight of their parts. */
+/** IPv6 addresses must be given with all eight groups. */
 function writeAnswer(type: number, address: string): Buffer {
   const data =
     type === typeA
@@ -66,7 +66,7 @@ function writeAnswer(type: number, address: string): Buffer {
           'hex',
         );
   const head = Buffer.alloc(12);
-  // The name is where the question has it.
+  // A pointer to the name in the question.
   head.writeUInt16BE(0xc00c, 0);
   head.writeUInt16BE(type, 2);
   head.writeUInt16BE(1, 4);

@@ -7,16 +7,16 @@ import { findKeys } from './all-of-redis.ts';
 import type { TestStack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 
-/** What can be seen of a stack from beside it: its money in Redis, its queues, its rows in MongoDB. */
+/** Observes a stack from outside: its money in Redis, its queues, its rows in MongoDB. */
 
-/** Nano-roubles of an amount as the API shows it. */
+/** The nano-roubles of an amount in an API response. */
 export function toNano(amount: number): bigint {
   const nano = parseRub(amount);
-  if (nano === null) throw new Error(`${amount} is no amount of roubles`);
+  if (nano === null) throw new Error(`${amount} is not an amount in roubles`);
   return nano;
 }
 
-/** Ids of the requests that hold a reservation, of one account or of all. */
+/** Ids of the requests that hold a reservation, for one account or for all. */
 export async function findReservations(stack: TestStack, accountId?: string): Promise<string[]> {
   const shards = await Promise.all(
     Array.from({ length: shardCount }, (_, shard) => stack.redis.hgetall(redisKeys.reservations(shard))),
@@ -27,7 +27,7 @@ export async function findReservations(stack: TestStack, accountId?: string): Pr
     .map(([requestId]) => requestId);
 }
 
-/** Everything that work leaves behind: two equal readings say that nothing happened in between. */
+/** Every trace that work leaves: if two readings are equal, nothing happened in between. */
 export interface Traces {
   readonly balanceNano: bigint;
   readonly reservedNano: bigint;
@@ -36,9 +36,9 @@ export interface Traces {
   readonly reservations: readonly string[];
   /** Chats ever pushed to the ready queue. */
   readonly chatsPushed: number;
-  /** Events ever written by BullMQ's queues: one for each step of each job. */
+  /** Events ever written by BullMQ's queues: one per step of each job. */
   readonly jobEvents: number;
-  /** Entries ever added to the ledger's streams, those at rest included. */
+  /** Entries ever added to the ledger streams, including those already moved to MongoDB. */
   readonly ledgerEntries: number;
 }
 
@@ -68,16 +68,16 @@ async function countEverAdded({ redis }: TestStack, streams: readonly string[]):
   return count;
 }
 
-/** The row of a request, once the ledger has brought it to MongoDB. */
+/** The row of a request, once the ledger has moved it to MongoDB. */
 export async function findRow(stack: TestStack, requestId: string): Promise<RequestLogDocument> {
   const rows = stack.mongo.db.collection<RequestLogDocument>('request_logs');
   return await waitFor(`the row of ${requestId}`, () => rows.findOne({ _id: requestId }));
 }
 
-/** What a worker says may be on its way for so long. */
+/** Maximum delay of a worker's report. */
 const onItsWayMs = 50;
 
-/** How much an account has lost since it had this much. */
+/** The amount that an account has lost since it had `hadRub`. */
 export async function readLoss(stack: TestStack, accountId: string, hadRub: string): Promise<bigint> {
   return parseRub(hadRub)! - (await stack.readAccount(accountId)).balanceNano;
 }
@@ -89,15 +89,15 @@ export async function waitForNoReservation(stack: TestStack, accountId?: string)
 }
 
 /**
- * Waits until so many inputs of embeddings stand in line in the stack's workers, which say so once a second: what they said
- * before is of before.
+ * Waits until this many embedding inputs are queued in the stack's workers. They report it once per second, so reports
+ * sent before the call are ignored.
  */
 export async function waitForInputsInLine(stack: TestStack, count: number): Promise<void> {
   const registry = new WorkerRegistryStore(stack.redis);
   const [seconds, microseconds] = await stack.redis.time();
   const since = Number(seconds) * 1_000 + Number(microseconds) / 1_000 + onItsWayMs + heartbeatLifetimeMs;
   let seen = -1;
-  const isThere = async (): Promise<boolean> => {
+  const isReached = async (): Promise<boolean> => {
     const [load, newer] = await Promise.all([
       registry.sumLoads('embedding'),
       stack.redis.zcount(redisKeys.workers('embedding'), since, '+inf'),
@@ -105,5 +105,5 @@ export async function waitForInputsInLine(stack: TestStack, count: number): Prom
     seen = load.inputsInLine;
     return newer > 0 && seen === count;
   };
-  await waitFor(() => `${count} inputs in line, where ${seen} are`, isThere);
+  await waitFor(() => `${count} queued inputs, last seen ${seen}`, isReached);
 }

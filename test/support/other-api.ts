@@ -3,7 +3,7 @@ import { startApi } from '../../api/server.ts';
 import { loadConfig } from '../../shared/config/config.ts';
 import type { TestStack } from './stack.ts';
 
-/** A further api process of the stack, with other variables, until the test ends. @returns where it listens */
+/** Starts another api process of the stack, with other variables, until the test ends. @returns its URL */
 export async function startOtherApi(
   t: ExecutionContext,
   stack: TestStack,

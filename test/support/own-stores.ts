@@ -5,18 +5,17 @@ export type StoreName = 'Redis' | 'MongoDB';
 
 type Declare = (title: string, run: (t: ExecutionContext) => Promise<void>) => void;
 
-/** Null where the store is a single server that was started for the test, which may kill it and start it again. */
+/** Null if the store is a single server started for the test, which may therefore kill and restart it. */
 function whyNotOwn(store: StoreName): string | null {
-  if (store === 'MongoDB')
-    return givenStores.mongoUrl === null ? null : 'MONGODB_URL names one that is not its own';
-  if (givenStores.redisUrl !== null) return 'REDIS_URL names one that is not its own';
+  if (store === 'MongoDB') return givenStores.mongoUrl === null ? null : 'MONGODB_URL is a shared server';
+  if (givenStores.redisUrl !== null) return 'REDIS_URL is a shared server';
   return wantsCluster ? 'the nodes of a Cluster are killed one by one in test/real' : null;
 }
 
 /**
- * What declares a test that kills a store or starts it again. Where the store is not the test's to kill, the test is
- * skipped, and its title says why.
- * @param declare `test.serial` for one that is to run alone
+ * Declares tests that kill or restart a store. If the test may not kill it, the test is skipped, with the reason in its
+ * title.
+ * @param declare `test.serial` for a test that must run alone
  */
 export function testWithOwn(store: StoreName, declare: Declare = test): Declare {
   const reason = whyNotOwn(store);
@@ -24,7 +23,7 @@ export function testWithOwn(store: StoreName, declare: Declare = test): Declare 
   return (title, run) => test.skip(`${title} (skipped: it kills ${store}, and ${reason})`, run);
 }
 
-/** What declares a test that reads the order of Redis's commands: several nodes have none. */
+/** Declares tests that depend on the order of Redis's commands, which several nodes do not have. */
 export function testOnOneRedis(declare: Declare = test): Declare {
   if (process.env['TEST_REDIS'] !== 'cluster') return declare;
   return (title, run) => test.skip(`${title} (skipped: nodes of a Cluster have no common order)`, run);

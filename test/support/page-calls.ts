@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import type { Answer, ErrorBody } from './call-api.ts';
 
 /**
- * A call that the script of a page sends to its own origin. Cookies are the browser's business.
+ * Calls the page's own origin from its script. The browser handles cookies.
  * @param path below `/v1/web`
  */
 export async function callFromPage<T = ErrorBody>(
@@ -29,7 +29,7 @@ export async function callFromPage<T = ErrorBody>(
   );
 }
 
-/** Everything that a page of another origin can try; it even knows the CSRF token. */
+/** Tries everything that a page of another origin could try, even with a known CSRF token. */
 export async function attackFromPage(page: Page, target: string, csrfToken: string): Promise<void> {
   const read = await page.evaluate(
     async ({ url, csrfToken }) => {
@@ -50,8 +50,8 @@ export async function attackFromPage(page: Page, target: string, csrfToken: stri
     { url: `${target}/v1/web/auth`, csrfToken },
   );
   const expected = ['opaque', 'opaque', 'refused by the browser', 'refused by the browser'];
-  if (read.join() !== expected.join()) throw new Error(`The page could read: ${read.join()}`);
-  // A form goes to the page that it names, as a click on a link does.
+  if (read.join() !== expected.join()) throw new Error(`the page could read: ${read.join()}`);
+  // Submitting a form navigates to its target, like clicking a link.
   const form = `const form = document.createElement('form');
     Object.assign(form, { method: 'post', action: '${target}/v1/web/auth/logout' });
     document.body.append(form);

@@ -7,14 +7,14 @@ import { noChannel } from '../../shared/queue/job-kinds.ts';
 import { admission } from './billing.ts';
 import type { TestStack } from './stack.ts';
 
-/** What `admitChat` reserves. */
+/** The amount that `admitChat` reserves. */
 export const chatReservedNano = 50_000_000n;
 
 const lifetimeMs = 10 * 60_000;
 
-/** Durable chats as the api leaves them behind, without its HTTP: for tests that need thousands, or only half of one. */
+/** Durable chats in the state that the api leaves, without HTTP: for tests that need thousands, or only half of one. */
 
-/** A chat that was admitted, and is no job yet. */
+/** A chat that was admitted, and is not a job yet. */
 export async function admitChat(
   { redis }: Pick<TestStack, 'redis'>,
   accountId: string,
@@ -22,10 +22,10 @@ export async function admitChat(
   content = 'hello',
 ): Promise<NewJob> {
   const keyHash = (await redis.hget(redisKeys.account(accountId), 'key'))!;
-  const asked = admission(accountId, { keyHash, fixedNano: chatReservedNano });
-  const { outcome } = await runAdmission(redis, asked);
+  const request = admission(accountId, { keyHash, fixedNano: chatReservedNano });
+  const { outcome } = await runAdmission(redis, request);
   if (outcome !== 'ok') throw new Error(`not admitted: ${outcome}`);
-  const id = asked.requestId;
+  const id = request.requestId;
   const admittedAtMs = Date.now();
   const job: ChatJob = {
     v: 1,

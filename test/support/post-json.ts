@@ -1,4 +1,4 @@
-/** A request with JSON in and its answer out, whatever its status, at whichever api process. */
+/** Posts JSON to any api process, and returns the response whatever its status. */
 export async function postJson(
   url: string,
   apiKey: string | null,

@@ -8,7 +8,7 @@ import { prepareCall, type Call, type Described, type PreparedCall } from './des
 import type { TestStack } from './stack.ts';
 import { webStoresOf } from './web-client.ts';
 
-/** Uses up all limits of a network. @returns an address of it, for a stack that trusts its proxy */
+/** Uses up all limits of a network. @returns one of its addresses, for a stack that trusts its proxy */
 export async function crowdNetwork(stack: TestStack): Promise<string> {
   const address = '203.0.113.9';
   const names = (Object.keys(webLimits) as WebLimitName[]).filter((name) => name.endsWith('-network'));
@@ -23,15 +23,15 @@ export async function useUp({ redis, config }: TestStack, name: WebLimitName, wh
 }
 
 export interface Provocation {
-  /** The `error.code` that is to be answered. */
+  /** The expected `error.code`. */
   readonly code: string;
   /** An address whose limits are used up. */
   readonly crowd: string;
-  /** What would succeed. */
+  /** A call that would succeed. */
   readonly call: PreparedCall;
 }
 
-/** A call of an operation of the account area that is right but for what this error tells of. */
+/** Makes a valid call to an account area operation that provokes this error. */
 export async function provoke(
   stack: TestStack,
   described: Described,
@@ -60,14 +60,14 @@ export async function provoke(
       return { ...call, path: { session_id: randomUUID(), account_id: 1 } };
     case 'invalid_code':
     case 'invalid_api_key':
-      // The code, or the key, of the description's example, which nobody was given.
+      // The code or key in the description's example, which was never issued.
       return withoutBody;
     default:
       return await provokeByState(stack, described, code);
   }
 }
 
-/** Errors of users and accounts that are not as the operation needs them: each has a user of its own. */
+/** Errors caused by the state of the user or account; each call gets its own user. */
 async function provokeByState(stack: TestStack, described: Described, code: string): Promise<Call> {
   const call = await prepareCall(stack, described);
   const { user, link } = call;
@@ -88,14 +88,14 @@ async function provokeByState(stack: TestStack, described: Described, code: stri
       return call;
     }
     default:
-      throw new Error(`There is no way here to provoke ${code}.`);
+      throw new Error(`cannot provoke ${code}`);
   }
 }
 
 const wrongPath = (path: NonNullable<Call['path']>): NonNullable<Call['path']> =>
   Object.fromEntries(Object.keys(path).map((name) => [name, 'none']));
 
-/** Another user links the account of this call. */
+/** Links the account of this call to another user first. */
 async function linkBefore(stack: TestStack, described: Described, call: PreparedCall): Promise<Call> {
   const { headers } = await prepareCall(stack, described);
   const first = await fetch(`${stack.url}/v1/web/api-accounts/link`, {
@@ -103,7 +103,7 @@ async function linkBefore(stack: TestStack, described: Described, call: Prepared
     headers: { ...headers, 'content-type': 'application/json' },
     body: call.body!,
   });
-  if (first.status !== 201) throw new Error(`the first link was answered ${first.status}`);
+  if (first.status !== 201) throw new Error(`the first link got ${first.status}`);
   return call;
 }
 

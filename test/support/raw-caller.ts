@@ -2,27 +2,27 @@ import { connect, type Socket } from 'node:net';
 import type { ExecutionContext } from 'ava';
 import { parseResponses, type RawResponse } from './raw-response.ts';
 
-/** A caller that writes bytes by hand, and sees what comes back as it comes. */
+/** A caller that writes raw bytes, and sees the reply as it arrives. */
 export interface RawCaller {
   readonly socket: Socket;
-  /** Resolves once the connection is closed, with all that came, in Latin-1. */
+  /** Resolves once the connection is closed, with everything received, in Latin-1. */
   readonly closed: Promise<string>;
-  /** All that has come so far. */
+  /** Everything received so far. */
   readonly seen: () => string;
-  /** Resolves when this has come, with all that came until then. */
+  /** Resolves once this text has arrived, with everything received until then. */
   readonly until: (text: string) => Promise<string>;
-  /** Resolves once the server has closed its side, with all responses of HTTP, interim ones among them. */
+  /** Resolves once the server has closed its side, with all HTTP responses, including interim ones. */
   readonly responses: () => Promise<RawResponse[]>;
 }
 
 export interface RawCallerOptions {
-  /** An address of loopback that the caller comes from. */
+  /** The loopback address that the caller connects from. */
   readonly from?: string;
   /** Reads nothing until it is resumed. */
   readonly isPaused?: boolean;
 }
 
-/** A connection to the server of a URL. Where the server refuses it, it is closed, and that is no error. */
+/** Connects to the server of a URL. If the server refuses the connection, it is closed without an error. */
 export async function openRaw(url: string, { from, isPaused }: RawCallerOptions = {}): Promise<RawCaller> {
   const { hostname, port } = new URL(url);
   const socket = connect({
@@ -31,7 +31,7 @@ export async function openRaw(url: string, { from, isPaused }: RawCallerOptions 
     ...(from === undefined ? {} : { localAddress: from }),
   });
   let seen = '';
-  // A server that refuses what is still being sent may reset the connection: what came until then counts.
+  // A server that refuses a request still being sent may reset the connection; what arrived before counts.
   socket.on('error', () => undefined);
   const closed = new Promise<string>((resolve) => {
     socket.once('close', () => resolve(seen));
@@ -40,8 +40,9 @@ export async function openRaw(url: string, { from, isPaused }: RawCallerOptions 
     seen += text;
   });
   if (isPaused === true) socket.pause();
-  const has = (event: string): Promise<void> => new Promise((resolve) => socket.once(event, () => resolve()));
-  await Promise.race([has('connect'), closed]);
+  const next = (event: string): Promise<void> =>
+    new Promise((resolve) => socket.once(event, () => resolve()));
+  await Promise.race([next('connect'), closed]);
   return {
     socket,
     closed,
@@ -49,19 +50,19 @@ export async function openRaw(url: string, { from, isPaused }: RawCallerOptions 
     async until(text) {
       while (!seen.includes(text)) {
         if (socket.destroyed) throw new Error(`the connection was closed before ${text}, after ${seen}`);
-        await Promise.race([has('data'), closed]);
+        await Promise.race([next('data'), closed]);
       }
       return seen;
     },
     async responses() {
-      if (!socket.readableEnded) await Promise.race([has('end'), closed]);
+      if (!socket.readableEnded) await Promise.race([next('end'), closed]);
       socket.destroy();
       return [...parseResponses(seen)];
     },
   };
 }
 
-/** A caller that leaves with the test. */
+/** A caller that is disconnected when the test ends. */
 export async function useRaw(
   t: ExecutionContext,
   url: string,
@@ -72,7 +73,7 @@ export async function useRaw(
   return caller;
 }
 
-/** Sends bytes, with `halfClose` closes its side behind them, and reads all responses. */
+/** Sends bytes, closes its side afterwards if `halfClose` is set, and reads all responses. */
 export async function sendRaw(
   url: string,
   bytes: string | Buffer,

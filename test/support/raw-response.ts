@@ -1,15 +1,15 @@
-/** One response as it came over the wire. */
+/** One response as sent over the wire. */
 export interface RawResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** Reads responses of HTTP/1.1, one behind the other, each byte a character. */
+/** Parses consecutive HTTP/1.1 responses, with one character per byte. */
 export function* parseResponses(text: string): Generator<RawResponse> {
   for (let rest = text; rest !== '';) {
     const headEnd = rest.indexOf('\r\n\r\n');
-    if (headEnd < 0) throw new Error(`no head of a response: ${rest.slice(0, 200)}`);
+    if (headEnd < 0) throw new Error(`not a response head: ${rest.slice(0, 200)}`);
     const [statusLine = '', ...lines] = rest.slice(0, headEnd).split('\r\n');
     const headers: Record<string, string> = {};
     for (const line of lines) {
@@ -24,7 +24,7 @@ export function* parseResponses(text: string): Generator<RawResponse> {
   }
 }
 
-/** The body, and how many bytes it takes on the wire. */
+/** The body, and its length on the wire in bytes. */
 function readBody(text: string, status: number, headers: Readonly<Record<string, string>>): [string, number] {
   if (status < 200 || status === 204) return ['', 0];
   if (headers['transfer-encoding'] !== 'chunked') {

@@ -13,51 +13,54 @@ import { mongodLaunch, mongodOptions, type MongodOptions } from '../../scripts/e
 import { findStablePort } from './stable-port.ts';
 import { waitFor } from './wait-for.ts';
 
-/** Set by the runner of the tests, where there is a mongod that runs here. */
+/** Set by the test runner if a mongod can run on this machine. */
 const variable = 'TEST_MONGOD_BIN';
 
 type Register = (title: string, implementation: Implementation<[]>) => void;
 
-/** @returns what registers tests that need a real mongod; they are skipped, with the reason in their title, without one */
+/**
+ * @returns a function that registers tests that need a real mongod; without one they are skipped, with the reason in
+ * the title
+ */
 export function requireMongod(test: TestFn | TestFn['serial']): Register {
   if (process.env[variable]) return (title, implementation) => test(title, implementation);
   return (title, implementation) =>
     test.skip(`${title} (needs a mongod: ${variable} is not set)`, implementation);
 }
 
-/** One node, three nodes, or two and an arbiter: the default write concern of the last one is `w: 1`. */
+/** One node, three nodes, or two and an arbiter: with an arbiter the default write concern is `w: 1`. */
 export type RealMongoShape = 'one' | 'three' | 'arbiter';
 
-/** A replica set of real servers on loopback. Its members are numbered from 0, an arbiter is the last. */
+/** A replica set of real servers on loopback. Members are numbered from 0; an arbiter is the last. */
 export interface RealMongo {
-  /** Names all members that hold data, with user and password. The database's name may be put before the `?`. */
+  /** Lists all members that hold data, with user and password. A database name may be inserted before the `?`. */
   readonly url: string;
   readonly ports: readonly number[];
-  /** @returns the number of the member that takes writes, once there is one among those that run */
+  /** @returns the number of the primary, once one of the running members is */
   findPrimary(): Promise<number>;
-  /** Ends a member at once, as a crash does. */
+  /** Kills a member, as in a crash. */
   kill(member: number): Promise<void>;
-  /** The member stands still, its connections stay open: a machine or a disk that hangs. */
+  /** Freezes a member with its connections open, like a hanging machine or disk. */
   stop(member: number): void;
   cont(member: number): void;
-  /** Starts a member again that was killed, with its data. */
+  /** Restarts a killed member, with its data. */
   restart(member: number): Promise<void>;
-  /** The primary becomes a secondary, as in maintenance; resolves once another one is primary. */
+  /** Makes the primary a secondary, as in maintenance; resolves once another member is primary. */
   stepDown(): Promise<void>;
-  /** Runs a command on one member alone, as its administrator. */
+  /** Runs a command on one member only, as its administrator. */
   command(member: number, command: Record<string, unknown>): Promise<Record<string, unknown>>;
   close(): Promise<void>;
 }
 
 const password = 'test-mongo-password';
 const startBoundMs = 30_000;
-/** Small, and without what only people read. */
+/** Little memory and disk space, and no diagnostics. */
 const frugal = [
   '--wiredTigerCacheSizeGB=0.25',
   '--oplogSize=64',
   '--setParameter=diagnosticDataCollectionEnabled=false',
 ];
-/** A primary that is gone is replaced within about three seconds. Less would make elections of a machine that is busy. */
+/** A lost primary is replaced within about three seconds. Lower values would cause elections on a busy machine. */
 const settings = {
   electionTimeoutMillis: 2_000,
   heartbeatIntervalMillis: 500,
@@ -82,7 +85,7 @@ class Member {
     guardAgainstOurDeath(child, this.options.dir);
     const bound = AbortSignal.timeout(startBoundMs);
     while (!(await accepts(this.options.port))) {
-      if (child.exitCode !== null) throw new Error(`mongod ended with code ${child.exitCode}`);
+      if (child.exitCode !== null) throw new Error(`mongod exited with code ${child.exitCode}`);
       bound.throwIfAborted();
       await delay(20);
     }
@@ -98,12 +101,12 @@ class Member {
   }
 }
 
-/** A shell whose input ends with this process, however it dies: it kills the server then and removes its data. */
+/** A shell whose input ends with this process, however it dies; it then kills the server and removes its data. */
 function guardAgainstOurDeath(child: ChildProcess, dir: string): void {
   const script = 'read -r _; kill -9 "$1"; rm -rf "$2"';
   const guard = spawn('sh', ['-c', script, 'guard', String(child.pid), dir], {
     stdio: ['pipe', 'ignore', 'ignore'],
-    // Not in our group: Ctrl-C is for us alone.
+    // Not in this process group: Ctrl-C is for this process only.
     detached: true,
   });
   child.once('exit', () => guard.kill('SIGKILL'));
@@ -122,7 +125,7 @@ export async function startRealMongo(shape: RealMongoShape): Promise<RealMongo> 
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   const path = process.env[variable];
   if (!path) throw new Error(`${variable} is not set`);
-  // The members of a set know one another by one key.
+  // The members of a set authenticate to each other with a shared key.
   const common = mongodOptions({ path, port: 0, password, dataDir: dir });
   const members: Member[] = [];
   const closeAll = async (): Promise<void> => {
@@ -131,8 +134,8 @@ export async function startRealMongo(shape: RealMongoShape): Promise<RealMongo> 
   };
   try {
     for (let i = 0; i < (shape === 'one' ? 1 : 3); i += 1) {
-      const [own, keyFile] = [join(dir, `member-${i}`), join(dir, `member-${i}.key`)];
-      members.push(new Member({ ...common, port: await findStablePort(), dir: own, keyFile }));
+      const [dataDir, keyFile] = [join(dir, `member-${i}`), join(dir, `member-${i}.key`)];
+      members.push(new Member({ ...common, port: await findStablePort(), dir: dataDir, keyFile }));
     }
     await Promise.all(members.map((member) => member.start()));
     await initiate(members, shape);
@@ -163,11 +166,11 @@ export async function startRealMongo(shape: RealMongoShape): Promise<RealMongo> 
   };
 }
 
-/** The URL with a database of a test's own. */
+/** The URL with a database for one test. */
 export const nameDatabase = (url: string, name: string = randomUUID()): string =>
   url.replace('/?', `/${name}?`);
 
-/** A replica set that ends with its test. */
+/** A replica set that is closed when the test ends. */
 export async function useRealMongo(t: ExecutionContext, shape: RealMongoShape): Promise<RealMongo> {
   const mongo = await startRealMongo(shape);
   t.teardown(() => mongo.close());
@@ -175,23 +178,23 @@ export async function useRealMongo(t: ExecutionContext, shape: RealMongoShape): 
 }
 
 async function findPrimaryOf(members: readonly Member[]): Promise<number> {
-  const ask = async (member: Member): Promise<boolean> => {
+  const isPrimary = async (member: Member): Promise<boolean> => {
     try {
       return (await runOn(member, { hello: 1 }))['isWritablePrimary'] === true;
     } catch {
-      // A member that is down, or stands still, is no primary.
+      // A member that is down or frozen is not a primary.
       return false;
     }
   };
   const [first] = await waitFor('a primary', async () => {
-    const answers = await Promise.all(members.map(ask));
-    const found = answers.indexOf(true);
+    const states = await Promise.all(members.map(isPrimary));
+    const found = states.indexOf(true);
     return found >= 0 && [found];
   });
   return first;
 }
 
-/** As the server's own user, which is there before any other and may do everything. */
+/** Runs a command as the server's internal user, which exists before any other and has all permissions. */
 async function runOn(member: Member, command: Record<string, unknown>): Promise<Record<string, unknown>> {
   const { port, key } = member.options;
   const url = `mongodb://127.0.0.1:${port}/?directConnection=true`;
@@ -225,7 +228,7 @@ async function initiate(members: readonly Member[], shape: RealMongoShape): Prom
     try {
       return await runOn(members[0]!, { replSetInitiate: config });
     } catch (error) {
-      // Members of a busy machine may not answer one another in time.
+      // Members on a busy machine may not reach one another in time.
       if ((error as { code?: number }).code === nodeNotFound) return null;
       throw error;
     }
@@ -236,7 +239,7 @@ async function initiate(members: readonly Member[], shape: RealMongoShape): Prom
     pwd: password,
     roles: ['root'],
     mechanisms: ['SCRAM-SHA-256'],
-    // All of them: a test may kill any of them at once.
+    // All members: a test may kill any of them immediately.
     writeConcern: { w: shape === 'arbiter' ? 2 : members.length, wtimeout: startBoundMs },
   });
 }

@@ -10,33 +10,33 @@ const nodeCount = 2 * masterCount;
 const slotCount = 16_384;
 
 export interface RedisClusterOptions {
-  /** Clients, the bus and replication all speak TLS, with the certificate that only tests trust. */
+  /** Clients, the bus and replication all use TLS, with the certificate that only tests trust. */
   readonly tls?: boolean;
 }
 
-/** A real Cluster of three masters with a replica each, with a password, on loopback. */
+/** A real Cluster on loopback with three masters, a replica for each, and a password. */
 export interface RedisCluster {
-  /** Of all nodes, as REDIS_URL takes them. */
+  /** All nodes, in the format of REDIS_URL. */
   readonly url: string;
-  /** Of one node alone. */
+  /** Only one node. */
   readonly oneUrl: string;
-  /** Ports of the nodes that are masters now. */
+  /** Ports of the current masters. */
   masters(): Promise<number[]>;
-  /** Ends a node as a crash would. */
+  /** Kills a node, as in a crash. */
   kill(port: number): Promise<void>;
-  /** Starts a node again, and resolves when the Cluster is whole. */
+  /** Restarts a node, and resolves when the Cluster is complete. */
   restart(port: number): Promise<void>;
-  /** Makes the replica of a master take its place, as for planned maintenance. Resolves when all nodes know of it. */
+  /** Makes a master's replica take over, as in planned maintenance. Resolves when all nodes know about it. */
   handOver(port: number): Promise<void>;
-  /** Makes a node hang: its connections stay open, and nothing is answered. @returns what makes it go on */
+  /** Makes a node hang: its connections stay open, without replies. @returns a function that resumes it */
   pause(port: number): () => void;
   /** Sends a command to one node. */
   call(port: number, command: string, ...args: (string | number)[]): Promise<unknown>;
-  /** Resolves when every slot has a master again, whoever that is. */
+  /** Resolves when every slot has a master again. */
   waitForFailover(): Promise<void>;
-  /** Cuts every connection that is subscribed to something. @returns how many those were */
+  /** Cuts every subscribed connection. @returns their number */
   killSubscribers(): Promise<number>;
-  /** Forgets all keys of all nodes. */
+  /** Deletes all keys on all nodes. */
   clear(): Promise<void>;
   close(): Promise<void>;
 }
@@ -117,12 +117,12 @@ export async function startRedisCluster({ tls = false }: RedisClusterOptions = {
   };
 }
 
-/** Makes masters of the first half, and replicas of them of the second. */
+/** Makes the first half masters, and the second half their replicas. */
 async function joinNodes(nodes: readonly RedisNode[]): Promise<void> {
   const masters = nodes.slice(0, masterCount);
   const ids = await Promise.all(nodes.map(({ client }) => client.cluster('MYID')));
   for (const [i, { client }] of nodes.entries()) {
-    // Nodes that begin with the same epoch would first have to settle whose slots count.
+    // Nodes that start with the same epoch would first have to resolve their conflicting slots.
     await client.cluster('SET-CONFIG-EPOCH', i + 1);
     for (const { port, busPort } of nodes.slice(0, i))
       await client.cluster('MEET', '127.0.0.1', port, busPort);
@@ -141,7 +141,7 @@ async function joinNodes(nodes: readonly RedisNode[]): Promise<void> {
 }
 
 async function waitUntilWhole(nodes: readonly RedisNode[]): Promise<void> {
-  await waitFor('the Redis Cluster to be whole', async () => {
+  await waitFor('the Redis Cluster to be complete', async () => {
     const known = nodes.map((node) =>
       node.knowsWholeCluster(nodeCount, nodeCount - masterCount).catch((error: unknown) => {
         if (replyCode(error) === 'LOADING') return false;

@@ -9,7 +9,7 @@ import { testOnlyCertificate, testOnlyKeyThatIsNoSecret } from './test-only-cert
 
 export const clusterPassword = 'test-redis-password';
 
-/** A node is taken for dead after this time, and its replica is promoted about a second later. */
+/** A node is considered dead after this time, and its replica is promoted about a second later. */
 const nodeTimeoutMs = 2_000;
 
 export interface RedisNodeOptions {
@@ -17,12 +17,12 @@ export interface RedisNodeOptions {
   readonly tls: boolean;
 }
 
-/** One redis-server of a Cluster: killed and started again, it keeps its port, its name and its data. */
+/** One redis-server of a Cluster; after a kill and restart it has the same port, name and data. */
 export class RedisNode {
   readonly port: number;
   readonly busPort: number;
   readonly url: string;
-  /** Reconnects by itself; commands wait until the node is back. */
+  /** Reconnects automatically; commands wait until the node is back. */
   readonly client: Redis;
   readonly #options: RedisNodeOptions;
   #kill: () => Promise<void> = async () => undefined;
@@ -50,7 +50,7 @@ export class RedisNode {
     }
   }
 
-  /** @returns false where another process has one of its ports */
+  /** @returns false if another process has one of its ports */
   async start(): Promise<boolean> {
     const dir = join(this.#options.dir, String(this.port));
     await mkdir(dir, { recursive: true });
@@ -69,7 +69,7 @@ export class RedisNode {
     return false;
   }
 
-  /** Ends it as a crash would. */
+  /** Kills it, as in a crash. */
   async kill(): Promise<void> {
     await this.#kill();
   }
@@ -88,8 +88,8 @@ export class RedisNode {
       bind: '127.0.0.1',
       dir,
       save: '',
-      // What was answered outlives the process: a node that came back empty before its replica was promoted would empty
-      // the replica as well.
+      // Acknowledged writes survive the process: a node that came back empty before its replica was promoted would
+      // empty the replica as well.
       appendonly: 'yes',
       appendfsync: 'no',
       'repl-diskless-sync-delay': '0',
@@ -117,7 +117,7 @@ export class RedisNode {
     return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
   }
 
-  /** Whether it sees all nodes, serves, and (a replica) has all that its master has. */
+  /** Whether it sees all nodes, serves requests, and (if a replica) has all of its master's data. */
   async knowsWholeCluster(nodes: number, replicas: number): Promise<boolean> {
     const [info, list, replication] = await Promise.all([
       this.client.cluster('INFO'),

@@ -2,8 +2,8 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { findKeys, forgetAll } from './all-of-redis.ts';
 
 /**
- * Remembers all that Redis holds now.
- * @returns makes Redis hold that again, as one does that lost what it had not written down
+ * Saves the current content of Redis.
+ * @returns a function that restores it, as if Redis had lost its unpersisted writes
  */
 export async function takeRedisSnapshot(redis: RedisClient): Promise<() => Promise<void>> {
   const keys = await findKeys(redis, '*');
@@ -14,7 +14,7 @@ export async function takeRedisSnapshot(redis: RedisClient): Promise<() => Promi
   };
 }
 
-/** All keys and values that Redis holds, as one text to search. */
+/** All keys and values in Redis, as one text to search. */
 export async function readAllOfRedis(redis: RedisClient): Promise<string> {
   const keys = await findKeys(redis, '*');
   const values = await Promise.all(keys.map((key) => readValue(redis, key)));
@@ -29,6 +29,6 @@ async function readValue(redis: RedisClient, key: string): Promise<unknown> {
   if (type === 'set') return await redis.smembers(key);
   if (type === 'zset') return await redis.zrange(key, '0', '-1');
   if (type === 'stream') return await redis.xrange(key, '-', '+');
-  // It went meanwhile.
+  // Deleted in the meantime.
   return null;
 }

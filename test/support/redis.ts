@@ -11,13 +11,13 @@ export interface TestRedis {
 }
 
 export interface TestRedisOptions {
-  /** A free one unless given. */
+  /** A free port by default. */
   readonly port?: number;
-  /** Where it keeps what it answered; nothing is kept without it. */
+  /** Where it persists its writes; without it nothing is persisted. */
   readonly dir?: string;
 }
 
-/** A redis-server of the test's own. */
+/** A dedicated redis-server. */
 export async function startTestRedis(options: TestRedisOptions = {}): Promise<TestRedis> {
   for (;;) {
     const server = await tryToStart(options.port ?? (await findStablePort()), options.dir);
@@ -26,7 +26,7 @@ export async function startTestRedis(options: TestRedisOptions = {}): Promise<Te
   }
 }
 
-/** Null where another server had the port first: a test must never talk to the Redis of another. */
+/** Null if another server took the port first: a test must never use the Redis of another test. */
 async function tryToStart(port: number, dir: string | undefined): Promise<TestRedis | null> {
   const persistence =
     dir === undefined

@@ -9,7 +9,7 @@ interface RouteOptions {
   readonly routeConcurrency?: number;
 }
 
-/** A route of that name, to an upstream of its own unless one is named. */
+/** A route with this id, with its own upstream by default. */
 export function createRoute(id: string, options: RouteOptions = {}): CatalogRoute {
   const upstream: CatalogUpstream = {
     name: options.upstream ?? `upstream-of-${id}`,

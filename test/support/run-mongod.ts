@@ -1,9 +1,7 @@
 import { once } from 'node:events';
 import { startRealMongo } from './real-mongod.ts';
 
-/**
- * The program by which the runner of the tests has a replica set of one real node: prints its URL, and ends with its input.
- */
+/** Program that gives the test runner a replica set of one real node: prints its URL, and exits when its input ends. */
 const mongo = await startRealMongo('one');
 process.stdout.write(`${JSON.stringify({ url: mongo.url })}\n`);
 process.stdin.resume();

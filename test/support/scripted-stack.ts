@@ -2,10 +2,10 @@ import type { TestFn } from 'ava';
 import { startScriptedVendor, type Script, type ScriptedVendor } from './scripted-vendor.ts';
 import { startStack, type TestStack } from './stack.ts';
 
-/** Adds a script. @returns the messages of a chat that is answered by it */
+/** Adds a script. @returns the messages of a chat that the script responds to */
 export type AddScript = (script: Script) => readonly { role: string; content: string }[];
 
-/** One vendor that answers each chat by a script of its own, and one stack whose catalog leads to it, for the tests of a file. */
+/** One vendor with a script for each chat, and one stack whose catalog uses it, for the tests of a file. */
 export function useScriptedStack(
   test: TestFn,
   catalogOf: (vendorUrl: string) => string,

@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** One call at the vendor, for scripts that take their time. */
+/** One call at the vendor, for scripts that take some time. */
 export interface ScriptedCall {
-  /** Resolves when the call's connection is closed before the answer has ended. */
+  /** Resolves if the connection is closed before the response has ended. */
   readonly cut: Promise<void>;
 }
 
 type Events = readonly string[] | AsyncIterable<string>;
 
-/** An answer of another status than 200. */
+/** A response with a status other than 200. */
 export class ScriptedRefusal {
   readonly status: number;
   readonly body: object;
@@ -24,8 +24,8 @@ export class ScriptedRefusal {
 }
 
 /**
- * What the vendor says to a body: an object is sent as JSON, texts are sent as the events of a stream, each as soon as
- * there is one.
+ * The vendor's response to a body: an object is sent as JSON; strings are sent as the events of a stream, each as soon
+ * as it is available.
  */
 export type Script = (
   body: Readonly<Record<string, unknown>>,
@@ -33,7 +33,7 @@ export type Script = (
   call: ScriptedCall,
 ) => object | Events | Promise<object>;
 
-/** A short answer that is not streamed. */
+/** A short response that is not streamed. */
 export const wholeChat = {
   id: 'x',
   object: 'chat.completion',
@@ -44,12 +44,12 @@ export const wholeChat = {
 };
 
 export interface ScriptedVendor {
-  /** Without a path. */
+  /** Base URL, without a path. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** A vendor that answers word for word what a test wrote: for usage that no simulated model would report. */
+/** A vendor that sends exactly what a test wrote, for usage that no simulated model would report. */
 export async function startScriptedVendor(script: Script): Promise<ScriptedVendor> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -61,8 +61,8 @@ export async function startScriptedVendor(script: Script): Promise<ScriptedVendo
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Record<string, unknown>;
-      // A script that fails breaks its answer off.
-      answer(response, script(body, request.url ?? '/', { cut })).catch(() => response.destroy());
+      // A script that fails aborts its response.
+      respond(response, script(body, request.url ?? '/', { cut })).catch(() => response.destroy());
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -78,26 +78,27 @@ export async function startScriptedVendor(script: Script): Promise<ScriptedVendo
   };
 }
 
-async function answer(response: ServerResponse, scripted: ReturnType<Script>): Promise<void> {
-  const said = await scripted;
-  if (said instanceof ScriptedRefusal) {
-    const headers = { 'content-type': 'application/json', ...said.headers };
-    response.writeHead(said.status, headers).end(JSON.stringify(said.body));
+async function respond(response: ServerResponse, scripted: ReturnType<Script>): Promise<void> {
+  const content = await scripted;
+  if (content instanceof ScriptedRefusal) {
+    const headers = { 'content-type': 'application/json', ...content.headers };
+    response.writeHead(content.status, headers).end(JSON.stringify(content.body));
     return;
   }
-  if (!isEvents(said)) {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(said));
+  if (!isEvents(content)) {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(content));
     return;
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   response.flushHeaders();
-  for await (const event of said) response.write(`data: ${event}\n\n`);
+  for await (const event of content) response.write(`data: ${event}\n\n`);
   response.end();
 }
 
-const isEvents = (said: object): said is Events => Array.isArray(said) || Symbol.asyncIterator in said;
+const isEvents = (content: object): content is Events =>
+  Array.isArray(content) || Symbol.asyncIterator in content;
 
-/** A chat answer of one word with this usage. */
+/** A one-word chat response with this usage. */
 export function answerWithUsage(usage: object): object {
   const message = { role: 'assistant', content: 'Yes' };
   return {

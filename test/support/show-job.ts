@@ -9,7 +9,7 @@ interface State {
   readonly progress?: number;
 }
 
-/** A job that has had these statuses, a tenth of a second each. */
+/** A job that has had these statuses, each for a tenth of a second. */
 export function showJob(
   statuses: readonly JobStatus[],
   { position = 0, progress = 0 }: State = {},

@@ -13,12 +13,12 @@ export interface AskOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A simulator, asked by hand: what a client would hide of the wire is what its tests are about. */
+/** A simulator with raw requests, because these tests are about details that a client library would hide. */
 export interface DialectsRig {
   readonly simulator: VendorSimulator;
   readonly askOpenAi: (body: Json, options?: AskOptions & { readonly path?: string }) => Promise<Response>;
   readonly askAnthropic: (body: Json, options?: AskOptions) => Promise<Response>;
-  /** `action` such as `streamGenerateContent?alt=sse`. */
+  /** Set `action` for example to `streamGenerateContent?alt=sse`. */
   readonly askGemini: (
     model: string,
     body: Json,
@@ -26,7 +26,7 @@ export interface DialectsRig {
   ) => Promise<Response>;
 }
 
-const KEY = 'sk-sim-0123456789';
+const apiKey = 'sk-sim-0123456789';
 
 export async function startDialectsRig(
   t: ExecutionContext,
@@ -43,7 +43,7 @@ export async function startDialectsRig(
   const withKey = (
     name: string,
     prefix: string,
-    { key = KEY, headers = {} }: AskOptions,
+    { key = apiKey, headers = {} }: AskOptions,
   ): Record<string, string> => ({
     ...(key === null ? {} : { [name]: `${prefix}${key}` }),
     ...headers,
@@ -67,7 +67,7 @@ export async function readJson(response: Response): Promise<Json> {
   return (await response.json()) as Json;
 }
 
-/** The values of a stream's `data:` lines, in their order; `[DONE]` is no value. */
+/** The values of a stream's `data:` lines, in order, without `[DONE]`. */
 export async function readEvents(response: Response): Promise<readonly Json[]> {
   const text = await response.text();
   return text
@@ -76,7 +76,7 @@ export async function readEvents(response: Response): Promise<readonly Json[]> {
     .map((line) => JSON.parse(line.slice('data: '.length)) as Json);
 }
 
-/** What the value at a path of names and indices is; undefined where the path leads nowhere. */
+/** The value at a path of names and indices; undefined if there is none. */
 export function dig(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>(
     (inner, name) =>
@@ -87,7 +87,7 @@ export function dig(value: unknown, ...path: readonly (string | number)[]): unkn
   );
 }
 
-/** The text at a path; empty where there is none. */
+/** The text at a path; empty if there is none. */
 export function digText(value: unknown, ...path: readonly (string | number)[]): string {
   const found = dig(value, ...path);
   return typeof found === 'string' ? found : '';
@@ -98,7 +98,7 @@ export function digList(value: unknown, ...path: readonly (string | number)[]): 
   return Array.isArray(found) ? (found as Json[]) : [];
 }
 
-/** A stream of Anthropic's as the message that it amounts to: deltas added by index, usage overwritten. */
+/** Combines an Anthropic stream into one message: deltas are appended by index, usage is overwritten. */
 export function addUpAnthropic(events: readonly Json[]): Json {
   let message: Record<string, unknown> = {};
   const content: Record<string, unknown>[] = [];

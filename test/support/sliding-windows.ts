@@ -6,7 +6,7 @@ export async function readRedisMs(redis: RedisClient): Promise<number> {
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
 
-/** Makes a sliding window look as if so much time had passed: Redis's clock stepped back where it is negative. */
+/** Ages a sliding window by this much; a negative value simulates Redis's clock stepping back. */
 export async function passTime(redis: RedisClient, key: string, byMs: number): Promise<void> {
   for (const attempt of await redis.zrange(key, '0', '-1')) await redis.zincrby(key, -byMs, attempt);
 }

@@ -3,7 +3,7 @@ import { imageHeight, imageWidth, type Place } from '../../api/captcha/place-ico
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 
-/** Where a person would click, as callers send it: the solution that Redis has. */
+/** The clicks of a person, in API coordinates, from the solution in Redis. */
 export async function solveCaptcha(redis: RedisClient, challengeId: string): Promise<Place[]> {
   const { solution } = JSON.parse((await redis.get(redisKeys.captcha(challengeId)))!) as StoredChallenge;
   return solution.map(({ x, y }) => ({ x: (x / imageWidth) * 10_000, y: (y / imageHeight) * 10_000 }));

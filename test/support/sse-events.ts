@@ -1,6 +1,6 @@
-/** A stream of server-sent events as it was read to its end. */
+/** A stream of server-sent events, read to its end. */
 export interface SseEvents {
-  /** The data of each event, in order, `[DONE]` left out. */
+  /** The data of each event, in order, without `[DONE]`. */
   readonly events: readonly ChunkEvent[];
   readonly isDone: boolean;
   readonly text: string;
@@ -9,7 +9,7 @@ export interface SseEvents {
 /** A chunk, or the error that ended the stream. */
 export interface ChunkEvent {
   readonly id?: string;
-  /** Of an event of a streamed image. */
+  /** Only in events of a streamed image. */
   readonly type?: string;
   readonly object?: string;
   readonly created?: number;
@@ -44,7 +44,7 @@ export function parseSse(body: string): SseEvents {
   const events = data.filter((text) => text !== end).map((text) => JSON.parse(text) as ChunkEvent);
   return {
     events,
-    // Whatever follows the end mark makes it no end.
+    // Anything after the end mark means that the stream has not ended properly.
     isDone: data.at(-1) === end,
     text: events.map((event) => event.choices?.[0]?.delta.content ?? '').join(''),
   };

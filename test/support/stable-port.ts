@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { checkPort } from '../../scripts/start/loopback.ts';
 
 /**
- * A port for a server that may die and come back: one that no system gives to those who ask for any, so that nobody
- * takes it meanwhile, and no client that tries to reach it on loopback is given it for its own end.
+ * A port for a server that may die and come back. It is outside the ephemeral range, so that nobody takes it in
+ * between, and no client connecting to it on loopback gets it as its own port.
  */
 export async function findStablePort(): Promise<number> {
   for (;;) {
@@ -12,7 +12,7 @@ export async function findStablePort(): Promise<number> {
       await checkPort('127.0.0.1', port);
       return port;
     } catch {
-      // Taken: another one is tried.
+      // Taken; try another one.
     }
   }
 }

@@ -26,33 +26,33 @@ import type { TcpProxy } from './tcp-proxy.ts';
 
 const builtinCatalog = 'catalog.yaml';
 const mongoPassword = 'test-mongo-password';
-/** Of look-ups in MongoDB: on a busy machine one may take longer than callers of a product should wait. */
+/** Timeouts of MongoDB lookups: on a busy machine one may take longer than real callers should wait. */
 const apiOptions: Partial<ApiOptions> = {
   keyWaitMs: 30_000,
   accountWaitMs: 30_000,
   databaseWaitMs: 30_000,
-  // Most tests need none of them.
+  // Most tests do not need vocabularies.
   preloadsVocabularies: false,
 };
 
 export interface StackOptions {
-  /** YAML text; the project's own catalog unless given. */
+  /** YAML text; defaults to the project's own catalog. */
   readonly catalog?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Redis keeps what it answered, in the stack's folder, through a restart. */
+  /** Redis persists its writes in the stack's folder, so that they survive a restart. */
   readonly durableRedis?: boolean;
-  /** A Redis Cluster of the stack's own, whatever other stacks run on. */
+  /** A dedicated Redis Cluster for the stack, whatever other stacks use. */
   readonly cluster?: RedisClusterOptions;
-  /** Api and workers reach MongoDB through a proxy that can hold its answers back. */
+  /** The api and workers reach MongoDB through a proxy that can hold back its replies. */
   readonly holdsMongo?: boolean;
-  /** The same of S3. */
+  /** The same for S3. */
   readonly holdsS3?: boolean;
-  /** One of all queues unless given; `[]` starts none. */
+  /** By default one worker for all queues; `[]` starts none. */
   readonly workers?: readonly WorkerOptions[];
   readonly api?: Partial<ApiOptions>;
-  /** Workers send mails, to a mail server of the test's own. */
+  /** Workers send mails, to a test mail server. */
   readonly mail?: true;
-  /** Of api and workers; one of `LOG_LEVEL` unless given. */
+  /** For the api and workers; by default a logger at `LOG_LEVEL`. */
   readonly log?: Logger;
 }
 
@@ -61,7 +61,7 @@ export interface TestAccount {
   readonly apiKey: string;
 }
 
-/** The whole product on loopback, over the stores that `stores.ts` opens: an api and its workers in this process. */
+/** The whole product on loopback, with the stores opened by `stores.ts`: an api and its workers in this process. */
 export interface TestStack {
   readonly config: Config;
   /** Environment that makes a child process part of this stack. */
@@ -69,27 +69,27 @@ export interface TestStack {
   readonly api: RunningApi;
   readonly url: string;
   readonly redis: RedisClient;
-  /** Null where Redis is no Cluster of the stack's own. */
+  /** Null unless the stack has its own Redis Cluster. */
   readonly cluster: RedisCluster | null;
-  /** Past the proxy, where there is one. */
+  /** Bypasses the proxy, if there is one. */
   readonly mongo: MongoConnection;
   readonly mongoProxy: TcpProxy | null;
   readonly s3Proxy: TcpProxy | null;
-  /** Null unless `mail` was asked for. */
+  /** Null unless `mail` was set. */
   readonly mailbox: Mailbox | null;
   readonly log: Logger;
   readonly dir: string;
   startWorker(options?: Partial<WorkerOptions>): Promise<Running>;
   stopMongo(): Promise<void>;
-  /** Starts MongoDB again on its port, with its data. */
+  /** Restarts MongoDB on the same port, with its data. */
   restartMongo(): Promise<void>;
-  /** Kills Redis as a crash would. */
+  /** Kills Redis, as in a crash. */
   killRedis(): Promise<void>;
-  /** Starts Redis again on its port; with its data where it is durable. */
+  /** Restarts Redis on the same port; with its data if it is durable. */
   restartRedis(): Promise<void>;
   createAccount(options?: { balance?: string; freeRequests?: number; rpm?: number }): Promise<TestAccount>;
   readAccount(id: string): Promise<HotAccount>;
-  /** A request with JSON in and its answer out, whatever its status. */
+  /** Posts JSON, and returns the response whatever its status. */
   post(
     path: string,
     apiKey: string | null,
@@ -111,16 +111,16 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     openTestMongo({ dir: join(dir, 'mongo'), password: mongoPassword }),
     openTestS3(join(dir, 's3')),
   ]);
-  const mongoThrough = options.holdsMongo === true ? await startMongoProxy(mongoStore.url) : null;
-  const s3Through = options.holdsS3 === true ? await startS3Proxy(s3.env['S3_ENDPOINT']!) : null;
+  const proxiedMongo = options.holdsMongo === true ? await startMongoProxy(mongoStore.url) : null;
+  const proxiedS3 = options.holdsS3 === true ? await startS3Proxy(s3.env['S3_ENDPOINT']!) : null;
   const mailbox = options.mail === true ? await Mailbox.start() : null;
   const catalogPath = options.catalog === undefined ? builtinCatalog : join(dir, 'catalog.yaml');
   if (options.catalog !== undefined) await writeFile(catalogPath, options.catalog);
   const env: Record<string, string> = {
     REDIS_URL: redisStore.url,
-    MONGODB_URL: mongoThrough?.url ?? mongoStore.url,
+    MONGODB_URL: proxiedMongo?.url ?? mongoStore.url,
     ...s3.env,
-    ...(s3Through === null ? {} : { S3_ENDPOINT: s3Through.url }),
+    ...(proxiedS3 === null ? {} : { S3_ENDPOINT: proxiedS3.url }),
     MASTER_KEY: 'test-master-key-0123456789abcdef0123456789',
     DATA_DIR: dir,
     CATALOG: catalogPath,
@@ -148,8 +148,8 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     redis,
     cluster: redisStore.cluster,
     mongo,
-    mongoProxy: mongoThrough?.proxy ?? null,
-    s3Proxy: s3Through?.proxy ?? null,
+    mongoProxy: proxiedMongo?.proxy ?? null,
+    s3Proxy: proxiedS3?.proxy ?? null,
     mailbox,
     log,
     dir,
@@ -178,7 +178,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       await api.stop();
       await mongo.close();
       redis.disconnect();
-      await Promise.all([mongoThrough?.proxy.close(), s3Through?.proxy.close(), mailbox?.stop()]);
+      await Promise.all([proxiedMongo?.proxy.close(), proxiedS3?.proxy.close(), mailbox?.stop()]);
       await Promise.all([mongoStore.close(), s3.close(), redisStore.close()]);
       await rm(dir, { recursive: true, force: true });
     },
@@ -186,12 +186,11 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
 }
 
 function ownServerOf({ server }: OpenedStore): OwnServer {
-  if (server === null)
-    throw new Error("this store is not the test's to kill: declare the test by testWithOwn");
+  if (server === null) throw new Error('this test may not kill the store: declare it with testWithOwn');
   return server;
 }
 
-/** A stack that ends with its test. */
+/** A stack that is closed when the test ends. */
 export async function useStack(t: ExecutionContext, options: StackOptions = {}): Promise<TestStack> {
   const stack = await startStack(options);
   t.teardown(() => stack.close());

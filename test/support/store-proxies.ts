@@ -8,21 +8,21 @@ export interface StoreProxy {
   readonly url: string;
 }
 
-/** In front of an endpoint of S3. */
+/** A proxy for an S3 endpoint. */
 export async function startS3Proxy(endpoint: string): Promise<StoreProxy> {
   const { hostname, port } = new URL(endpoint);
   const proxy = await startTcpProxy(Number(port), hostname);
   return { proxy, url: `http://127.0.0.1:${proxy.port}` };
 }
 
-/** In front of a lone Redis. */
+/** A proxy for a single Redis. */
 export async function startRedisProxy(redisUrl: string): Promise<StoreProxy> {
   const { hostname, port } = new URL(redisUrl);
   const proxy = await startTcpProxy(Number(port), hostname);
   return { proxy, url: `redis://127.0.0.1:${proxy.port}` };
 }
 
-/** In front of the primary, which is all that clients then see of a replica set. */
+/** A proxy for the primary, which is then the only member of a replica set that clients see. */
 export async function startMongoProxy(mongoUrl: string): Promise<StoreProxy> {
   const [hostname = '', port = ''] = (await findPrimary(mongoUrl)).split(':');
   const proxy = await startTcpProxy(Number(port), hostname);

@@ -7,9 +7,9 @@ import { startRedisCluster, type RedisCluster, type RedisClusterOptions } from '
 import { startTestRedis } from './redis.ts';
 
 /**
- * Where the stores of tests come from: `REDIS_URL`, `MONGODB_URL` and `S3_ENDPOINT` name servers that are there already.
- * Each of them that is not set is started for the test: a redis-server (with `TEST_REDIS=cluster` a Cluster of six), and
- * the embedded servers of `npm start`.
+ * The source of test stores: `REDIS_URL`, `MONGODB_URL` and `S3_ENDPOINT` name existing servers. Stores that are not
+ * set are started for the test: a redis-server (with `TEST_REDIS=cluster` a Cluster of six), and the embedded servers
+ * of `npm start`.
  */
 export const givenStores = {
   redisUrl: process.env['REDIS_URL'] || null,
@@ -17,20 +17,20 @@ export const givenStores = {
   s3Endpoint: process.env['S3_ENDPOINT'] || null,
 };
 
-/** Whether each test has a Cluster of its own. */
+/** Whether each test has its own Cluster. */
 export const wantsCluster = givenStores.redisUrl === null && process.env['TEST_REDIS'] === 'cluster';
 
-/** What tests may do to a store: only to a server of their own. */
+/** Actions that tests may only perform on their own servers. */
 export interface OwnServer {
-  /** Ends it as a crash would. */
+  /** Kills it, as in a crash. */
   kill(): Promise<void>;
-  /** Starts it again on its port; with its data where it keeps them. */
+  /** Restarts it on the same port; with its data if it is persisted. */
   restart(): Promise<void>;
 }
 
 export interface OpenedStore {
   readonly url: string;
-  /** Null where the server is one that others use as well. */
+  /** Null if the server is shared with others. */
   readonly server: OwnServer | null;
   close(): Promise<void>;
 }
@@ -40,9 +40,9 @@ export interface OpenedRedis extends OpenedStore {
 }
 
 export interface OpenRedisOptions {
-  /** Where a server of the test's own keeps what it answered; nothing is kept without it. */
+  /** Where the test's own server persists its writes; without it nothing is persisted. */
   readonly dir?: string;
-  /** A Cluster of the test's own, whatever other tests run on. */
+  /** A dedicated Cluster, whatever other tests use. */
   readonly cluster?: RedisClusterOptions;
 }
 
@@ -72,12 +72,12 @@ export async function openTestRedis({ dir, cluster }: OpenRedisOptions = {}): Pr
 }
 
 export interface OpenMongoOptions {
-  /** Where a server of the test's own has its data. */
+  /** Where the test's own server stores its data. */
   readonly dir: string;
   readonly password?: string;
 }
 
-/** A database of the test's own, which is gone when it is closed. */
+/** A dedicated database, which is deleted when it is closed. */
 export async function openTestMongo({ dir, password }: OpenMongoOptions): Promise<OpenedStore> {
   if (givenStores.mongoUrl !== null) return { server: null, ...nameOwnDatabase(givenStores.mongoUrl) };
   const options = { dir, sync: false, ...(password === undefined ? {} : { password }) };
@@ -100,14 +100,14 @@ export async function openTestMongo({ dir, password }: OpenMongoOptions): Promis
 }
 
 export interface OpenedS3 {
-  /** What makes a process use it. */
+  /** The environment that makes a process use it. */
   readonly env: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }
 
 const ownCredentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' };
 
-/** A bucket of the test's own, which is gone when it is closed. */
+/** A dedicated bucket, which is deleted when it is closed. */
 export async function openTestS3(dir: string): Promise<OpenedS3> {
   if (givenStores.s3Endpoint !== null) return useGivenBucket(givenStores.s3Endpoint);
   const server = await startEmbeddedS3({ dir, ...ownCredentials });

@@ -2,22 +2,22 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A server seen through a network that can hold back, delay and cut what is said. */
+/** A proxy in front of a server that can hold back, delay and cut the traffic. */
 export interface TcpProxy {
   readonly port: number;
-  /** Of the requests that went through, or wait to be answered, how often they hold this text. */
+  /** How often this text occurs in all requests so far, including unanswered ones. */
   countSent(text: string): number;
-  /** From now on no answer arrives: of all connections, or of those that ask for something with this text. */
+  /** From now on replies are held back: on all connections, or on those whose requests contain this text. */
   hold(text?: string): void;
-  /** From now on connections are accepted and nothing passes in either direction, as with a server that stands still. */
+  /** From now on connections are accepted but nothing passes in either direction, as with a frozen server. */
   hang(): void;
-  /** From now on every answer arrives so much later. */
+  /** From now on every reply is delayed by this much. */
   delay(ms: number): void;
-  /** All connections break now, and new ones as soon as they are made. */
+  /** Resets all connections, and new ones as soon as they are accepted. */
   cut(): void;
-  /** The server loses its power and is back at once: the connections that there are fall silent for ever, new ones are served. */
+  /** Simulates a power cycle of the server: existing connections stay silent, and new ones are served. */
   loseConnections(): void;
-  /** Ends all of that. What was held back arrives, and so does what is said from now on. */
+  /** Ends all of the above. Data held back is delivered, and so is everything sent from now on. */
   release(): void;
   close(): Promise<void>;
 }
@@ -61,24 +61,24 @@ export async function startTcpProxy(targetPort: number, targetHost = '127.0.0.1'
       if (heldText !== null && chunk.includes(heldText)) heldConnections.add(client);
       if (!lost.has(client)) passOrHold(isHanging, () => void target.write(chunk));
     });
-    // What is delayed keeps its order, also past the end of the delay.
-    let answers = Promise.resolve();
-    const passAnswer = (chunk: Buffer): void =>
+    // Delayed data keeps its order, even beyond the end of the delay.
+    let replies = Promise.resolve();
+    const passReply = (chunk: Buffer): void =>
       passOrHold(isHanging || heldText === '' || heldConnections.has(client), () => void client.write(chunk));
     let isDelayed = false;
     target.on('data', (chunk) => {
       if (delayMs === 0 && !isDelayed) {
-        passAnswer(chunk);
+        passReply(chunk);
         return;
       }
       isDelayed = true;
       const arrives = pause(delayMs, undefined, { ref: false });
-      const answer = answers.then(async () => {
+      const reply = replies.then(async () => {
         await arrives;
-        passAnswer(chunk);
-        if (answers === answer) isDelayed = false;
+        passReply(chunk);
+        if (replies === reply) isDelayed = false;
       });
-      answers = answer;
+      replies = reply;
     });
   });
   server.listen(0, '127.0.0.1');

@@ -1,6 +1,6 @@
 /**
- * What the tests' own HTTPS servers show, and what only their own clients trust: for `pictures.test`, names below it,
- * 127.0.0.1 and ::1, until 2120. The key is no secret: it is published with the source, and no machine trusts it.
+ * The certificate of the test HTTPS servers, trusted only by test clients: for `pictures.test`, its subdomains,
+ * 127.0.0.1 and ::1, until 2120. The key is not a secret: it is published with the source, and no machine trusts it.
  */
 export const testOnlyCertificate = `-----BEGIN CERTIFICATE-----
 MIIB8TCCAZagAwIBAgIBATAKBggqhkjOPQQDAjBFMSUwIwYDVQQDDBx0ZXN0IG9u

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * CPU time of this thread in milliseconds. It stands still while others have the processor, so that what is measured by it
- * is the same on a busy machine. Time as it passes, where the system does not tell.
+ * CPU time of this thread in milliseconds. It does not advance while other threads have the processor, so that
+ * measurements are the same on a busy machine. Falls back to wall-clock time if the system does not report it.
  */
 export function readThreadMs(): number {
   try {

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** A POST whose body a test writes by itself. */
+/** A POST whose body is written by the test. */
 export interface Upload {
   readonly request: ClientRequest;
-  /** The answer, whenever it comes; its body is JSON. */
+  /** The response, whenever it arrives; its body is JSON. */
   readonly answer: Promise<UploadAnswer>;
 }
 
@@ -13,7 +13,7 @@ export interface UploadAnswer {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly text: string;
-  /** What had been sent on the connection by the time that the answer began. */
+  /** Bytes sent on the connection by the time the response started. */
   readonly bytesSent: number;
 }
 
@@ -22,7 +22,7 @@ export function startUpload(
   apiKey: string,
   headers: Readonly<Record<string, string | number>> = {},
 ): Upload {
-  // A connection that carried another upload before has sent that one's bytes too.
+  // A reused connection would also have sent the bytes of an earlier upload.
   const agent = new Agent({ keepAlive: true });
   const upload = request(url, {
     method: 'POST',
@@ -40,7 +40,7 @@ export function startUpload(
     };
   };
   const answer = readResponse();
-  // A test that ends an upload by itself wants no answer to it.
+  // A test that aborts its upload does not expect a response.
   answer.catch(() => undefined);
   upload.on('error', () => undefined);
   upload.once('close', () => agent.destroy());

@@ -1,12 +1,12 @@
 import { wordsAlone } from '../../shared/queue/job-kinds.ts';
 import type { CallContext, ImageCall, UpstreamTarget } from '../../workers/upstreams/upstream.ts';
 
-/** A route to a model of the vendor's, without peculiarities but for those named. */
+/** A route to one of the vendor's models, with defaults for everything not given. */
 export function createTarget(model: string, more: Partial<UpstreamTarget> = {}): UpstreamTarget {
   return { model, apiKey: 'sk-test-key', drops: new Set(), thinking: null, imageUrls: 'pass', ...more };
 }
 
-/** The context of a call that nothing is remembered for, and whose messages point at nothing. */
+/** The context of a call without saved reasoning, whose messages contain no links. */
 export function createContext(more: Partial<CallContext> = {}): CallContext {
   const ignore = (): void => undefined;
   return {
@@ -15,14 +15,14 @@ export function createContext(more: Partial<CallContext> = {}): CallContext {
     log: { warn: ignore, debug: ignore },
     media: {
       reserve: () => Promise.resolve(),
-      loadImage: (url) => Promise.reject(new Error(`nothing is loaded here: ${url.slice(0, 100)}`)),
+      loadImage: (url) => Promise.reject(new Error(`tests load no media: ${url.slice(0, 100)}`)),
     },
     recalled: new Map(),
     ...more,
   };
 }
 
-/** One image from words alone, of a caller who left everything else to the model. */
+/** One image from a text prompt only, with everything else left to the model. */
 export function createImageCall(more: Partial<ImageCall> = {}): ImageCall {
   return {
     prompt: 'a cat',

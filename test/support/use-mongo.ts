@@ -11,7 +11,10 @@ import { withDatabase } from './given-mongo.ts';
 import { openTestMongo, type OpenedStore } from './stores.ts';
 import { findStablePort } from './stable-port.ts';
 
-/** One MongoDB for the tests of a file. @returns what connects a test to a database of its own, until the test ends */
+/**
+ * One MongoDB for the tests of a file.
+ * @returns a function that connects a test to its own database until the test ends
+ */
 export function useMongo(test: TestFn): (t: ExecutionContext) => MongoConnection {
   let dir: string;
   let server: OpenedStore;
@@ -26,7 +29,7 @@ export function useMongo(test: TestFn): (t: ExecutionContext) => MongoConnection
   return (t) => {
     const mongo = openMongo(withDatabase(server.url, randomUUID()), createLogger('test', 'silent'));
     t.teardown(async () => {
-      // The folder of a server of our own is removed as a whole.
+      // The folder of the test's own server is removed as a whole.
       if (server.server === null) await mongo.db.dropDatabase();
       await mongo.close();
     });
@@ -34,7 +37,7 @@ export function useMongo(test: TestFn): (t: ExecutionContext) => MongoConnection
   };
 }
 
-/** A connection to a MongoDB that does not run yet. `start` starts it, each time on the same port with the same data. */
+/** A connection to a MongoDB that is not running yet. `start` starts it, always on the same port with the same data. */
 export interface AbsentMongo {
   readonly mongo: MongoConnection;
   readonly start: () => Promise<EmbeddedMongo>;

@@ -3,7 +3,7 @@ import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redi
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openTestRedis } from './stores.ts';
 
-/** One Redis for the tests of a file. @returns what gives a client of it, once the tests run */
+/** One Redis for the tests of a file. @returns a function that returns its client once the tests run */
 export function useRedis(test: TestFn): () => RedisClient {
   let redis: RedisClient | null = null;
   let stop: (() => Promise<void>) | null = null;

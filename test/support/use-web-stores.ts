@@ -9,7 +9,7 @@ export interface OpenedWebStores extends WebStores {
   readonly mongo: MongoConnection;
 }
 
-/** One MongoDB for the tests of a file. @returns what opens the stores of the account area over a database of its own */
+/** One MongoDB for the tests of a file. @returns a function that opens the account area's stores on its own database */
 export function useWebStores(test: TestFn): (t: ExecutionContext) => Promise<OpenedWebStores> {
   const open = useUnpreparedWebStores(test);
   return async (t) => {
@@ -19,7 +19,7 @@ export function useWebStores(test: TestFn): (t: ExecutionContext) => Promise<Ope
   };
 }
 
-/** The same of a database that no worker has prepared. */
+/** Like `useWebStores`, with a database that no worker has prepared. */
 export function useUnpreparedWebStores(test: TestFn): (t: ExecutionContext) => OpenedWebStores {
   const openMongo = useMongo(test);
   return (t) => {

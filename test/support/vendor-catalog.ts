@@ -1,4 +1,4 @@
-/** A catalog whose models are served by a simulated vendor; prices are odd, so that a wrong sum shows. */
+/** A catalog whose models are served by a simulated vendor; prices are odd, so that a wrong sum is noticed. */
 export function vendorCatalog(vendorUrl: string): string {
   return `
 upstreams:

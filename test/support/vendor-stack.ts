@@ -7,7 +7,7 @@ export interface VendorStack {
   readonly stack: TestStack;
 }
 
-/** One simulated vendor, and one stack whose catalog leads to it, for the tests of a file. */
+/** One simulated vendor, and one stack whose catalog uses it, for the tests of a file. */
 export function useVendorStack(
   test: TestFn,
   catalogOf: (vendorUrl: string) => string,

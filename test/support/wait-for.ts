@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Asks until the answer is there. @throws Error naming what was awaited, after a bound far above what it takes. */
+/** Polls until there is a result. @throws Error with `what` if the timeout, far above the expected time, has passed */
 export async function waitFor<T>(
   what: string | (() => string),
   ask: () => Promise<T | null | undefined | false> | T | null | undefined | false,
@@ -8,10 +8,10 @@ export async function waitFor<T>(
 ): Promise<T> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
-    const answer = await ask();
-    if (answer !== null && answer !== undefined && answer !== false) return answer;
+    const result = await ask();
+    if (result !== null && result !== undefined && result !== false) return result;
     if (performance.now() > deadlineMs) {
-      throw new Error(`waited ${timeoutMs} ms in vain for ${typeof what === 'string' ? what : what()}`);
+      throw new Error(`waited ${timeoutMs} ms for ${typeof what === 'string' ? what : what()}`);
     }
     await delay(20);
   }

@@ -4,7 +4,7 @@ import type { TestAccount, TestStack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 import { watchRedis } from './watch-redis.ts';
 
-/** Resolves when the workers have been told that the callers of all the account's requests have left. */
+/** Resolves when the workers have been notified that the callers of all the account's requests have disconnected. */
 export async function waitUntilTold(
   t: ExecutionContext,
   stack: TestStack,
@@ -13,8 +13,8 @@ export async function waitUntilTold(
 ): Promise<void> {
   const commands = await watchRedis(t, stack.env['REDIS_URL']!);
   const ids = await findReservations(stack, account.id);
-  const isTold = (id: string): boolean =>
+  const isCancelled = (id: string): boolean =>
     commands.some(({ name, args }) => name === 'spublish' && args.includes('cancel') && args.includes(id));
   await leave();
-  await waitFor('the workers to be told', () => ids.every(isTold));
+  await waitFor('the workers to be notified', () => ids.every(isCancelled));
 }

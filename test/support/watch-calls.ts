@@ -1,10 +1,10 @@
-/** What happens around the calls of a process's stores, which are numbered from 1. Either may wait, or throw. */
+/** Hooks around the calls of a process's stores, which are numbered from 1. Either hook may wait or throw. */
 export interface CallHooks {
   readonly before?: (call: number) => Promise<void> | void;
   readonly after?: (call: number) => Promise<void> | void;
 }
 
-/** Makes copies of stores whose calls are numbered together. */
+/** Makes copies of stores that share one call counter. */
 export function watchCalls({ before, after }: CallHooks): <T extends object>(store: T) => T {
   let calls = 0;
   return (store) =>

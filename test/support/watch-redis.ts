@@ -4,18 +4,19 @@ import type { ExecutionContext } from 'ava';
 import { readAccess, readNode, splitRedisUrls } from '../../shared/redis/redis-urls.ts';
 import { waitFor } from './wait-for.ts';
 
-/** A command as Redis shows it: `1795356950.490470 [0 127.0.0.1:54970] "evalsha" "35e8…" "2" "mg:{s00}:held"`. */
+/** A command as MONITOR shows it: `1795356950.490470 [0 127.0.0.1:54970] "evalsha" "35e8…" "2" "mg:{s00}:held"`. */
 export interface WatchedCommand {
   /** Address of the connection that sent it. */
   readonly from: string;
   readonly name: string;
-  /** Its arguments as they are shown: quoted and escaped. */
+  /** Its arguments as shown: quoted and escaped. */
   readonly args: string;
 }
 
 /**
- * Every command that Redis gets from now on, in its order; on a Cluster, in that of each node. Those of scripts are left out.
- * Straight from the socket: ioredis takes a command that comes before the answer to its MONITOR for that answer.
+ * Every command that Redis receives from now on, in order; on a Cluster, in order per node. Commands inside scripts are
+ * left out. Read directly from the socket, because ioredis mistakes a command that arrives before the reply to its
+ * MONITOR for that reply.
  */
 export async function watchRedis(t: ExecutionContext, urls: string): Promise<readonly WatchedCommand[]> {
   const commands: WatchedCommand[] = [];
@@ -36,5 +37,5 @@ async function watchNode(t: ExecutionContext, url: string, commands: WatchedComm
     if (from !== undefined) commands.push({ from, name: name!.toLowerCase(), args: args! });
   });
   socket.write([...login, 'MONITOR', ''].join('\r\n'));
-  await waitFor('Redis to show its commands', () => unanswered === 0);
+  await waitFor('Redis to start MONITOR', () => unanswered === 0);
 }

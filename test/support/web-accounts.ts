@@ -17,7 +17,7 @@ import { startStack, type StackOptions, type TestAccount, type TestStack } from 
 import { waitFor } from './wait-for.ts';
 import { createWebUser, webStoresOf, type WebClient, type WebClientOptions } from './web-client.ts';
 
-/** An answer of the account area, read to its end; its body is null where there is none. */
+/** A response of the account area, read to its end; `body` is null if it is empty. */
 export interface WebAnswer<T> {
   readonly status: number;
   readonly body: T;
@@ -39,14 +39,14 @@ async function readText(request: Promise<Response>) {
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** A stack for users of the account area, each from an address of its own. */
+/** A stack for account area users, each of them calling from a different address. */
 export async function startWebStack({ env, ...options }: StackOptions = {}): Promise<TestStack> {
   const stack = await startStack({ ...options, env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on', ...env } });
   await createIndexes(stack);
   return stack;
 }
 
-/** As a worker does when it starts. On a busy machine MongoDB may take longer than calls of the product wait. */
+/** As a worker does at startup. On a busy machine MongoDB may take longer than the product's own calls wait. */
 async function createIndexes(stack: TestStack): Promise<void> {
   let failure: unknown = null;
   await waitFor(
@@ -65,18 +65,18 @@ async function createIndexes(stack: TestStack): Promise<void> {
 
 let clients = 0;
 
-/** A user whose calls come from an address of its own, so that no limit of a network is shared. For TRUST_PROXY=on. */
+/** A user that calls from a unique address, so that no network limit is shared. Needs TRUST_PROXY=on. */
 export async function createSeparateUser(
   stack: TestStack,
   { address, ...options }: WebClientOptions & { readonly address?: string } = {},
 ): Promise<{ client: WebClient; user: WebUser; address: string }> {
   clients += 1;
-  const own = address ?? `198.51.${Math.floor(clients / 250)}.${(clients % 250) + 1}`;
+  const ownAddress = address ?? `198.51.${Math.floor(clients / 250)}.${(clients % 250) + 1}`;
   const created = await createWebUser(stack, `user-${clients}@example.com`, {
     ...options,
-    headers: { 'x-forwarded-for': own },
+    headers: { 'x-forwarded-for': ownAddress },
   });
-  return { ...created, address: own };
+  return { ...created, address: ownAddress };
 }
 
 export async function linkAccount(
@@ -85,9 +85,9 @@ export async function linkAccount(
   label?: string,
 ): Promise<ApiAccount> {
   const body = { api_key: apiKey, ...(label === undefined ? {} : { label }) };
-  const answer = await callWeb<ApiAccount>(client, 'POST', '/api-accounts/link', body);
-  if (answer.status !== 201) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`);
-  return answer.body;
+  const response = await callWeb<ApiAccount>(client, 'POST', '/api-accounts/link', body);
+  if (response.status !== 201) throw new Error(`${response.status}: ${JSON.stringify(response.body)}`);
+  return response.body;
 }
 
 export async function banAccount({ redis, mongo, config }: TestStack, accountId: string): Promise<void> {
@@ -105,9 +105,9 @@ export async function createRefillCode(
   return (await new RefillCodeStore(mongo.db).create(1, code))[0]!;
 }
 
-/** What `admin ledger verify` finds once the ledger is at rest. */
+/** The findings of `admin ledger verify`, once the ledger is fully applied. */
 export async function findLedgerDifferences({ redis, mongo, config }: TestStack): Promise<Difference[]> {
-  await waitFor('the ledger to be at rest', async () => {
+  await waitFor('the ledger to be fully applied', async () => {
     const streams = Array.from({ length: shardCount }, (_, shard) => redisKeys.ledgerStream(shard));
     const lengths = await Promise.all(streams.map((stream) => redis.xlen(stream)));
     return lengths.every((length) => length === 0);

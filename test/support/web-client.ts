@@ -11,7 +11,7 @@ export interface WebClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a browser does of HTTP: it keeps cookies and sends them back, and its page knows the CSRF token. */
+/** The HTTP side of a browser: it stores cookies and sends them back, and its page knows the CSRF token. */
 export class WebClient {
   readonly url: string;
   readonly cookies = new Map<string, string>();
@@ -60,14 +60,14 @@ export class WebClient {
     }
   }
 
-  /** Keeps the CSRF token of a sign-in or a refresh. */
+  /** Stores the CSRF token of a sign-in or a refresh. */
   async keepResult(response: Response): Promise<AuthResult> {
     const result = (await response.json()) as AuthResult;
     this.csrfToken = result.csrf_token;
     return result;
   }
 
-  /** Has a code mailed and signs in with it; the mail is read by `readCode`. */
+  /** Requests a code by mail and signs in with it; `readCode` reads the mail. */
   async signIn(
     email: string,
     readCode: (email: string) => Promise<string>,
@@ -91,14 +91,14 @@ export class WebClient {
 
 const openedStores = new WeakMap<TestStack, WebStores>();
 
-/** Opened once a stack: each opening leaves listeners on its connection. */
+/** Opened once per stack, because each opening leaves listeners on its connection. */
 export function webStoresOf(stack: TestStack): WebStores {
   const stores = openedStores.get(stack) ?? openWebStores(stack.mongo, stack.config);
   openedStores.set(stack, stores);
   return stores;
 }
 
-/** A user with a session, without a mail: for tests of what comes after. */
+/** A user with a session, created without a mail: for tests of later steps. */
 export async function createWebUser(
   stack: TestStack,
   email: string,

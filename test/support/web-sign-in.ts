@@ -6,15 +6,15 @@ import { readErrorCode } from './read-error.ts';
 import type { TestStack } from './stack.ts';
 import type { WebClient } from './web-client.ts';
 
-/** An address that no other test uses. */
+/** An email address that no other test uses. */
 export const createEmail = (): string => `user-${randomUUID()}@example.com`;
 
-/** A client's address that hardly any other test uses, for stacks that trust their proxy: limits are counted by it. */
+/** A client address that hardly any other test uses, for stacks that trust their proxy: limits are counted by it. */
 export const createAddress = (): string => `10.${randomInt(256)}.${randomInt(256)}.${randomInt(256)}`;
 
 export const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': address });
 
-/** A code as the api makes it, without its mail. */
+/** Issues a code as the api does, without its mail. */
 export async function issueCode(
   { redis, config }: TestStack,
   email: string,
@@ -44,7 +44,7 @@ export async function verifyCode(
   });
 }
 
-/** Signs a browser in through the api, for tests that need no mail. Its user is made where there is none. */
+/** Signs a browser in through the api, for tests that need no mail. Creates the user if necessary. */
 export async function signIn(
   stack: TestStack,
   client: WebClient,
@@ -57,7 +57,7 @@ export async function signIn(
   return response;
 }
 
-/** Counts attempts that a limit has seen already. */
+/** Counts attempts towards a limit in advance. */
 export async function countAttempts(
   { redis, config }: TestStack,
   name: WebLimitName,
@@ -68,7 +68,7 @@ export async function countAttempts(
   await Promise.all(Array.from({ length: count }, () => limits.count([{ name, who }])));
 }
 
-/** Checks that an answer is a refusal of a limit that says when to come back. */
+/** Asserts that a response is a limit's refusal with a valid retry-after. */
 export async function checkLimited(
   t: ExecutionContext,
   response: Response,

@@ -2,7 +2,7 @@ import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts'
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { createTestWebhookClient, StateLog, startTestIntake } from './webhooks.ts';
 
-/** A process that does nothing but deliver webhooks, to be killed. */
+/** A process that only delivers webhooks, to be killed by tests. */
 const log = createLogger('worker', 'info');
 const redisUrl = process.env['REDIS_URL']!;
 const redis = createRedis(redisUrl, 'commands', log);

@@ -17,10 +17,10 @@ import { createWebhookClient, type WebhookClient } from '../../workers/webhooks/
 import { useHttpsServer } from './https-server.ts';
 import { testOnlyCertificate } from './test-only-certificate.ts';
 
-/** 32 bytes, as Standard Webhooks writes them; known to nobody but tests. */
+/** 32 bytes in the Standard Webhooks format, used only by tests. */
 export const testSecret = `whsec_${Buffer.alloc(32, 'tests').toString('base64')}`;
 
-/** A client for which the tests' own server, at 127.0.0.1, is the public internet, and nothing else is. */
+/** A client that treats only the test server, at 127.0.0.1, as the public internet. */
 export function createTestWebhookClient(port: number, totalMs = 15_000): WebhookClient {
   return createWebhookClient({
     resolveHost: () => Promise.resolve(['127.0.0.1']),
@@ -31,7 +31,7 @@ export function createTestWebhookClient(port: number, totalMs = 15_000): Webhook
   });
 }
 
-/** Keeps what is reported, and says when something is. */
+/** Records the reported states, and emits an event for each. */
 export class StateLog implements WebhookReporter {
   readonly #states = new Map<string, WebhookState[]>();
   readonly #reported = new EventEmitter().setMaxListeners(0);
@@ -46,7 +46,7 @@ export class StateLog implements WebhookReporter {
     return this.#states.get(jobId) ?? [];
   }
 
-  /** Resolves to the first state of the job that has this status. */
+  /** Resolves with the first state of the job that has this status. */
   async when(jobId: string, status: WebhookState['status']): Promise<WebhookState> {
     for (;;) {
       const found = this.of(jobId).find((state) => state.status === status);
@@ -56,7 +56,7 @@ export class StateLog implements WebhookReporter {
   }
 }
 
-/** A payload as one of a job is. */
+/** A payload like that of a job. */
 export const loadTestPayload: LoadWebhookPayload = ({ jobId, event }) =>
   Promise.resolve({
     type: event,
@@ -67,7 +67,7 @@ export const loadTestPayload: LoadWebhookPayload = ({ jobId, event }) =>
 export type IntakeSettings = Partial<WebhookIntakeOptions> &
   Pick<WebhookIntakeOptions, 'client' | 'reporter'>;
 
-/** One worker's deliveries, with a connection of its own to a Redis of the test's. */
+/** The webhook intake of one worker, with its own connection to a test Redis. */
 export async function startTestIntake(
   redisUrl: string,
   redis: RedisClient,
@@ -107,7 +107,7 @@ async function readWebhook(request: IncomingMessage): Promise<ReceivedWebhook> {
   return { path: request.url ?? '', headers, body: await text(request) };
 }
 
-/** A receiver that keeps what it was sent and responds as told, or not at all. */
+/** A receiver that records what it is sent, and responds with `respond`. */
 export async function useReceiver(
   t: ExecutionContext,
   respond: (webhook: ReceivedWebhook, response: ServerResponse, count: number) => unknown,

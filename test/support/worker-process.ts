@@ -10,19 +10,19 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 export interface RoleProcess {
   readonly child: ChildProcess;
   readonly readyLine: LogLine;
-  /** Resolves to the next line of its log that has this message. */
+  /** Resolves with the next log line that has this message. */
   nextLine(message: string): Promise<LogLine>;
-  /** Ends it as a crash would. */
+  /** Kills it, as in a crash. */
   kill(): Promise<void>;
-  /** Asks it to stop, and tells its exit code. */
+  /** Asks it to stop. @returns its exit code */
   terminate(): Promise<number | null>;
 }
 
 export type LogLine = Readonly<Record<string, unknown>>;
 
 /**
- * Runs a role as its own process, until the log line that says that it is ready; it is gone when the test ends.
- * @param maxOpenFiles as many as this process where it is not given
+ * Runs a role in its own process, until its ready line is logged; it is killed when the test ends.
+ * @param maxOpenFiles by default the same limit as this process
  */
 export async function startRole(
   t: ExecutionContext,
@@ -35,7 +35,7 @@ export async function startRole(
   return await startProgram(t, role, [entry, ...args], env, maxOpenFiles);
 }
 
-/** The same of another program of Node, which says that the role is ready. */
+/** Runs another Node program that logs the role's ready line. */
 export async function startProgram(
   t: ExecutionContext,
   role: 'api' | 'worker',
@@ -49,12 +49,12 @@ export async function startProgram(
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');
-  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+  const terminateWith = async (signal: NodeJS.Signals): Promise<number | null> => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     await exited;
     return child.exitCode;
   };
-  t.teardown(() => end('SIGKILL'));
+  t.teardown(() => terminateWith('SIGKILL'));
   const lines = createInterface({ input: child.stdout });
   const nextLine = (message: string): Promise<LogLine> =>
     new Promise((resolve, reject) => {
@@ -65,15 +65,15 @@ export async function startProgram(
         resolve(entry);
       };
       lines.on('line', take);
-      exited.then(() => reject(new Error(`the ${role} ended before it said "${message}"`)), reject);
+      exited.then(() => reject(new Error(`the ${role} exited before logging "${message}"`)), reject);
     });
   return {
     child,
     readyLine: await nextLine(`${role} ready`),
     nextLine,
     kill: async () => {
-      await end('SIGKILL');
+      await terminateWith('SIGKILL');
     },
-    terminate: () => end('SIGTERM'),
+    terminate: () => terminateWith('SIGTERM'),
   };
 }

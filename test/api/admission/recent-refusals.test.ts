@@ -7,7 +7,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 
 const holder = { accountId: 'account', keyHash: 'hash' };
 
-test('an account counts as refused where a request to a model was, and not by other calls with its key', async (t) => {
+test('an account is marked as refused when a model request is refused, but not when another call with its key is', async (t) => {
   const refusals = new RecentRefusals();
   const context = {
     state: {},

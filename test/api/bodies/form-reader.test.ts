@@ -4,7 +4,9 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { ImageEditRequest, imageFields } from '../../../shared/contract/image-request.ts';
 import { tinyPng } from '../../../shared/contract/image-stream.ts';
 
-/** What a form means is what the same request means as JSON, however it is written and cut; what is none is refused. */
+/**
+ * A form means the same as the equivalent JSON request, whatever its part order and chunking; bad forms are refused.
+ */
 
 const boundary = 'a-boundary';
 const contract = { schema: ImageEditRequest, files: imageFields };
@@ -52,7 +54,7 @@ const usualBody = {
   stream: false,
 };
 
-test('files become data URIs of what their bytes are, and texts the values that the schema wants', async (t) => {
+test('files become data URIs typed by their bytes, and text fields get the types in the schema', async (t) => {
   t.deepEqual(await read(write(usual)), usualBody);
   t.deepEqual(await read(write([[file('image'), png]])), { image: pngUri });
   t.deepEqual(await read(write([[file('image', 'text/html; charset=x'), '<svg>']])), {
@@ -60,7 +62,7 @@ test('files become data URIs of what their bytes are, and texts the values that 
   });
 });
 
-test('images may be sent as files under all of their names, and what nobody knows is left alone', async (t) => {
+test('image files are accepted under every image field name, and unknown fields pass through unchanged', async (t) => {
   const names = ['image', 'image_url[]', 'images[0][image_url]', 'mask[image_url]', 'markup'];
   t.deepEqual(await read(write(names.map((name): Part => [file(name), png]))), {
     image: pngUri,
@@ -71,7 +73,7 @@ test('images may be sent as files under all of their names, and what nobody know
   });
 });
 
-test('neither the order of the parts nor the boundary nor how the form is cut makes any difference', async (t) => {
+test('part order, the boundary and chunking make no difference', async (t) => {
   const expected = JSON.stringify(await read(write(usual)));
   t.is(JSON.stringify(await read(write(usual.toReversed()))), expected);
   t.is(JSON.stringify(await read(write(usual, 'other'), { mark: 'other' })), expected);
@@ -79,7 +81,7 @@ test('neither the order of the parts nor the boundary nor how the form is cut ma
     t.is(JSON.stringify(await read(write(usual), { chunkBytes })), expected, String(chunkBytes));
 });
 
-test('the order of a list is kept', async (t) => {
+test('list order is preserved', async (t) => {
   const images = ['a', 'b', 'c'].map((name): Part => [text('image_url[]'), name]);
   t.deepEqual(await read(write(images)), { image_url: ['a', 'b', 'c'] });
 });
@@ -93,10 +95,10 @@ for (const [what, parts, body] of [
     ],
     { image_url: ['a', 'b'] },
   ],
-  ['a list of one', [['image[]', 'a']], { image: ['a'] }],
+  ['a one-item list', [['image[]', 'a']], { image: ['a'] }],
   ['an object', [['mask[image_url]', 'a']], { mask: { image_url: 'a' } }],
   [
-    'objects of a list, in the order of their places',
+    'list objects, ordered by index',
     [
       ['images[1][image_url]', 'b'],
       ['images[0][image_url]', 'a'],
@@ -105,7 +107,7 @@ for (const [what, parts, body] of [
     { images: [{ image_url: 'a', file_id: 'f' }, { image_url: 'b' }] },
   ],
   [
-    'objects without a place',
+    'objects without an index',
     [
       ['images[][image_url]', 'a'],
       ['images[][image_url]', 'b'],
@@ -115,7 +117,7 @@ for (const [what, parts, body] of [
     },
   ],
   [
-    'a number that is none',
+    'a number field with a non-numeric value',
     [
       ['n', 'two'],
       ['output_compression', '1e9'],
@@ -125,7 +127,7 @@ for (const [what, parts, body] of [
   ['an unknown field', [['__proto__', 'x']], JSON.parse('{"__proto__":"x"}') as object],
   ['an empty form', [], {}],
 ] as const) {
-  test(`${what} is what the same request has as JSON`, async (t) => {
+  test(`${what} parses to the same value as in JSON`, async (t) => {
     const form = write(parts.map(([name, value]): Part => [text(name), value]));
     t.is(JSON.stringify(await read(form)), JSON.stringify(body));
   });
@@ -135,15 +137,15 @@ const whole = write(usual);
 const many = Array.from({ length: 65 }, (_, i): Part => [text(`field-${i}`), 'x']);
 
 for (const [what, form, expected] of [
-  ['a form that is cut off in a file', whole.subarray(0, 300), /not a whole form/],
-  ['a form without its end', whole.subarray(0, whole.length - 30), /not a whole form/],
-  ['text in place of a form', Buffer.from('{"model": "m"}'), /not a whole form/],
-  ['a form of more parts than any request has', write(many), /more than 64 parts/],
+  ['a form cut off inside a file', whole.subarray(0, 300), /not a whole form/],
+  ['a form without its closing boundary', whole.subarray(0, whole.length - 30), /not a whole form/],
+  ['text instead of a form', Buffer.from('{"model": "m"}'), /not a whole form/],
+  ['a form with too many parts', write(many), /more than 64 parts/],
   ['a part without a name', write([['Content-Disposition: form-data', 'x']]), /part without a name/],
-  ['a name with brackets in brackets', write([[text('a[b][c][d]'), 'x']]), /a part named a\[b\]/],
+  ['a name nested too deeply', write([[text('a[b][c][d]'), 'x']]), /a part named a\[b\]/],
   ['a name of a thousand characters', write([[text('a'.repeat(1_000)), 'x']]), /a part named aaa/],
   [
-    'a field both as itself and with a key',
+    'a field sent both plain and with a key',
     write([
       [text('mask'), 'x'],
       [text('mask[image_url]'), 'y'],
@@ -158,12 +160,12 @@ for (const [what, form, expected] of [
     /^prompt: is not valid UTF-8/,
   ],
   [
-    'a part that is encoded',
+    'a part with a transfer encoding',
     write([[`${file('image')}\r\nContent-Transfer-Encoding: base64`, tinyPng]]),
     /Content-Transfer-Encoding/,
   ],
 ] as const) {
-  test(`${what} is refused, and told what to do`, async (t) => {
+  test(`${what} is refused with a helpful message`, async (t) => {
     const error = await t.throwsAsync(read(form), { instanceOf: AppError });
     t.is(error?.status, 422);
     t.regex(error?.message ?? '', expected);
@@ -171,7 +173,7 @@ for (const [what, form, expected] of [
   });
 }
 
-test('a Content-Type without a boundary is refused before anything is read', (t) => {
+test('a Content-Type without a boundary is refused before the body is read', (t) => {
   const error = t.throws(() => new FormReader('multipart/form-data', contract), {
     instanceOf: AppError,
   });
@@ -179,7 +181,7 @@ test('a Content-Type without a boundary is refused before anything is read', (t)
   t.regex(error?.message ?? '', /no boundary/);
 });
 
-test('however short the chunks are in which a form comes, it is read in pieces of many bytes', async (t) => {
+test('a form that arrives in tiny chunks is parsed in large pieces', async (t) => {
   const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
   const form = write([[file('image'), Buffer.alloc(300_000)]]);
   let pieces = 0;
@@ -192,7 +194,7 @@ test('however short the chunks are in which a form comes, it is read in pieces o
   t.like(await reader.end(), { image: `data:application/octet-stream;base64,${'A'.repeat(400_000)}` });
 });
 
-test('what a form takes of memory is counted as it comes', async (t) => {
+test('memory used by a form is counted as it arrives', async (t) => {
   const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
   const form = write([[file('image'), Buffer.alloc(300_000)]]);
   await reader.push(form.subarray(0, 150_000));

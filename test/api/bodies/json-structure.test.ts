@@ -5,7 +5,7 @@ import { maxJsonDepth, maxJsonValues } from '../../../shared/encoding/json-reade
 
 const measure = (text: string) => new JsonStructure().push(Buffer.from(text));
 
-test('depth and number of values are bounded exactly, and brackets and commas in texts count as neither', (t) => {
+test('the limits on depth and number of values are exact, and ignore brackets and commas inside strings', (t) => {
   t.is(measure('['.repeat(maxJsonDepth) + ']'.repeat(maxJsonDepth)), null);
   t.is(measure('['.repeat(maxJsonDepth + 1)), 'too_deep');
   t.is(measure(`[${'1,'.repeat(maxJsonValues - 2)}1]`), null);
@@ -13,13 +13,13 @@ test('depth and number of values are bounded exactly, and brackets and commas in
   t.is(measure(JSON.stringify([`[{,"\\`.repeat(maxJsonValues)])), null);
 });
 
-test('a text cut anywhere is measured as it is whole', (t) => {
+test('text split at any point is measured like the whole text', (t) => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 5 }), fc.nat(200), (text, at) => {
       const bytes = Buffer.from(text + '['.repeat(maxJsonDepth + 1));
       const structure = new JsonStructure();
-      const faults = [structure.push(bytes.subarray(0, at)), structure.push(bytes.subarray(at))];
-      return faults.includes('too_deep');
+      const violations = [structure.push(bytes.subarray(0, at)), structure.push(bytes.subarray(at))];
+      return violations.includes('too_deep');
     }),
   );
   t.pass();

@@ -3,7 +3,7 @@ import { findCallerAddress } from '../../../api/callers/caller-address.ts';
 
 const socket = '192.0.2.10';
 
-test('behind a proxy the caller is the last address that the proxy names, without its port', (t) => {
+test('behind a proxy, the caller address is the last one that the proxy sends, without its port', (t) => {
   const named = {
     '203.0.113.7': '203.0.113.7',
     '203.0.113.7:4711': '203.0.113.7',
@@ -21,7 +21,7 @@ test('behind a proxy the caller is the last address that the proxy names, withou
     t.is(findCallerAddress(socket, header), address, header);
 });
 
-test('where the proxy names no address, the address of the connection counts', (t) => {
+test('the socket address is used if the proxy sends no valid address', (t) => {
   const wrong = [
     '',
     ' ',
@@ -48,11 +48,11 @@ test('where the proxy names no address, the address of the connection counts', (
   for (const header of wrong) t.is(findCallerAddress(socket, header), socket, header);
 });
 
-test('without a proxy the address of the connection counts, in the one form that an address has', (t) => {
+test('without a proxy, the socket address is used in its canonical form', (t) => {
   t.is(findCallerAddress('::ffff:192.0.2.10'), socket);
   t.is(findCallerAddress(socket), socket);
   t.is(findCallerAddress('2001:db8:0:0::7'), '2001:db8::7');
   t.is(findCallerAddress('fe80::1%eth0'), 'fe80::1');
-  // The connection is gone already.
+  // The connection is already closed.
   t.is(findCallerAddress(undefined), '');
 });

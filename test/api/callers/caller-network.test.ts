@@ -1,24 +1,24 @@
 import test from 'ava';
 import { callerNetwork, callerSite } from '../../../api/callers/caller-network.ts';
 
-test('an address of IPv4 is a caller, in whatever way a socket or proxy writes it', (t) => {
+test('an IPv4 address is its own network, in every notation', (t) => {
   t.is(callerNetwork('192.0.2.1'), '192.0.2.1');
   t.is(callerNetwork('::ffff:192.0.2.1'), '192.0.2.1');
   t.not(callerNetwork('192.0.2.2'), '192.0.2.1');
 });
 
-test('addresses of one /64 are one caller, and those of another are not', (t) => {
+test('addresses in the same /64 are one network, and those in another /64 are not', (t) => {
   const network = callerNetwork('2001:db8:0:1::1');
   t.is(callerNetwork('2001:0db8:0000:0001:ffff:ffff:ffff:ffff'), network);
   t.not(callerNetwork('2001:db8:0:2::1'), network);
 });
 
-test('what is no address stays as it is', (t) => {
+test('a value that is not an address is returned unchanged', (t) => {
   t.is(callerNetwork('unknown'), 'unknown');
   t.is(callerNetwork(''), '');
 });
 
-test('all networks of a /48 are one site, and other networks are sites of their own', (t) => {
+test('all networks in a /48 are one site, and other networks are separate sites', (t) => {
   const site = callerSite(callerNetwork('2001:db8:7:1::1'));
   t.is(site, '2001:db8:7::/48');
   t.is(callerSite(callerNetwork('2001:db8:7:ffff::2')), site);

@@ -7,55 +7,55 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 const log = createLogger('test', 'silent');
 const site = '192.0.2.1';
 
-/** Draws when it is told to; each captcha has its number as its image. */
-function useBrush() {
-  const begun: ((error?: Error) => void)[] = [];
+/** Draws on command; each captcha has its number as its image. */
+function createManualDrawer() {
+  const started: ((error?: Error) => void)[] = [];
   let count = 0;
   const draw = (): Promise<DrawnCaptcha> =>
     new Promise((resolve, reject) => {
-      begun.push((error) => {
+      started.push((error) => {
         if (error !== undefined) reject(error);
         else resolve({ image: Buffer.from(String(count++)), promptImage: Buffer.alloc(0), icons: [] });
       });
     });
   const finish = async (error?: Error): Promise<void> => {
-    begun.shift()!(error);
+    started.shift()!(error);
     await turn();
   };
-  return { draw, begun, finish };
+  return { draw, started, finish };
 }
 
 const numberOf = async (captcha: Promise<DrawnCaptcha>): Promise<number> => Number((await captcha).image);
 
-test('nothing is drawn before the first captcha is asked for', async (t) => {
-  const { draw, begun } = useBrush();
+test('nothing is drawn before the first captcha is requested', async (t) => {
+  const { draw, started } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 2 });
   await turn();
-  t.is(begun.length, 0);
+  t.is(started.length, 0);
   await pool.close();
 });
 
-test('each captcha is handed out once, in the order of the callers of a network, and one is drawn at a time', async (t) => {
-  const { draw, begun, finish } = useBrush();
+test('each captcha is handed out once, in request order within a network, and one is drawn at a time', async (t) => {
+  const { draw, started, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 2 });
   const taken = [pool.take(site), pool.take(site), pool.take(site)];
   for (let i = 0; i < 3; i++) {
-    t.is(begun.length, 1);
+    t.is(started.length, 1);
     await finish();
   }
   t.deepEqual(await Promise.all(taken.map(numberOf)), [0, 1, 2]);
   await finish();
   await finish();
-  t.is(begun.length, 0, 'two lie ready');
+  t.is(started.length, 0, 'two are ready');
   t.deepEqual([await numberOf(pool.take(site)), await numberOf(pool.take(site))], [3, 4]);
-  t.is(begun.length, 1, 'what was taken is drawn again');
+  t.is(started.length, 1, 'a replacement is drawn for each one taken');
   const closed = pool.close();
   await finish();
   await closed;
 });
 
-test('more callers than may wait are refused, and none of those who wait', async (t) => {
-  const { draw, finish } = useBrush();
+test('callers beyond the maximum are refused, and those already waiting are not', async (t) => {
+  const { draw, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 2 });
   const waiting = [pool.take(site), pool.take(site)];
   await t.throwsAsync(pool.take(site), { code: 'queue_full' });
@@ -67,8 +67,8 @@ test('more callers than may wait are refused, and none of those who wait', async
   await closed;
 });
 
-test('five callers of one network may wait, and those of others are served in turn with them', async (t) => {
-  const { draw, finish } = useBrush();
+test('at most five callers per network wait, and they alternate with callers from other networks', async (t) => {
+  const { draw, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1 });
   const flood = Array.from({ length: 5 }, () => pool.take('2001:db8:1::/48'));
   await t.throwsAsync(pool.take('2001:db8:1::/48'), { code: 'queue_full' });
@@ -81,18 +81,22 @@ test('five callers of one network may wait, and those of others are served in tu
   await closed;
 });
 
-test('when too many wait, a network that has none waiting takes the newest place of the one that has most', async (t) => {
-  const { draw, finish } = useBrush();
+test('when the queue is full, a network with no waiting caller evicts the newest caller of the network with the most', async (t) => {
+  const { draw, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 4 });
   const [first, second, third] = [pool.take('192.0.2.2'), pool.take(site), pool.take(site)];
   const newest = t.throwsAsync(pool.take(site), { code: 'queue_full' });
-  await t.throwsAsync(pool.take('192.0.2.2'), { code: 'queue_full' }, 'one that has a place takes no other');
+  await t.throwsAsync(
+    pool.take('192.0.2.2'),
+    { code: 'queue_full' },
+    'a network with a waiting caller evicts nobody',
+  );
   const others = [pool.take('192.0.2.3')];
   await newest;
   const evicted = t.throwsAsync(third, { code: 'queue_full' });
   others.push(pool.take('192.0.2.4'));
   await evicted;
-  await t.throwsAsync(pool.take('192.0.2.5'), { code: 'queue_full' }, 'each has one');
+  await t.throwsAsync(pool.take('192.0.2.5'), { code: 'queue_full' }, 'every network has one waiting caller');
   for (let i = 0; i < 4; i++) await finish();
   t.deepEqual(await Promise.all([first, second, ...others].map(numberOf)), [0, 1, 2, 3]);
   const closed = pool.close();
@@ -100,33 +104,33 @@ test('when too many wait, a network that has none waiting takes the newest place
   await closed;
 });
 
-test('a caller who leaves gives up the place', async (t) => {
-  const { draw, finish } = useBrush();
+test('a caller that disconnects frees its queue slot', async (t) => {
+  const { draw, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 2 });
-  const [leaving, gone] = [new AbortController(), new Error('gone')];
-  const left = t.throwsAsync(pool.take(site, leaving.signal), { is: gone });
-  const kept = pool.take(site);
-  leaving.abort(gone);
-  await left;
-  await t.throwsAsync(pool.take(site, leaving.signal), { is: gone });
+  const [caller, disconnected] = [new AbortController(), new Error('gone')];
+  const cancelled = t.throwsAsync(pool.take(site, caller.signal), { is: disconnected });
+  const waiting = pool.take(site);
+  caller.abort(disconnected);
+  await cancelled;
+  await t.throwsAsync(pool.take(site, caller.signal), { is: disconnected });
   const next = pool.take('192.0.2.2');
   await finish();
   await finish();
-  t.deepEqual(await Promise.all([kept, next].map(numberOf)), [0, 1]);
+  t.deepEqual(await Promise.all([waiting, next].map(numberOf)), [0, 1]);
   const closed = pool.close();
   await finish();
   await closed;
 });
 
-test('a failure is told to those who wait, and the next caller has one drawn', async (t) => {
-  const { draw, begun, finish } = useBrush();
+test('a drawing failure fails all waiting callers, and the next caller triggers a new drawing', async (t) => {
+  const { draw, started, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1 });
   const waiting = [pool.take(site), pool.take(site)].map((taken) =>
     t.throwsAsync(taken, { message: 'no paint' }),
   );
   await finish(new Error('no paint'));
   await Promise.all(waiting);
-  t.is(begun.length, 0);
+  t.is(started.length, 0);
   const next = pool.take(site);
   await finish();
   t.is(await numberOf(next), 0);
@@ -135,8 +139,8 @@ test('a failure is told to those who wait, and the next caller has one drawn', a
   await closed;
 });
 
-test('closing refuses callers, and ends once nothing is drawn', async (t) => {
-  const { draw, begun, finish } = useBrush();
+test('closing refuses callers, and resolves once no drawing is running', async (t) => {
+  const { draw, started, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log });
   const waiting = t.throwsAsync(pool.take(site), { code: 'service_unavailable' });
   let isClosed = false;
@@ -148,6 +152,6 @@ test('closing refuses callers, and ends once nothing is drawn', async (t) => {
   t.false(isClosed);
   await finish();
   await closed;
-  t.is(begun.length, 0);
+  t.is(started.length, 0);
   await t.throwsAsync(pool.take(site), { code: 'service_unavailable' });
 });

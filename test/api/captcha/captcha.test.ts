@@ -19,21 +19,21 @@ const useCaptcha = (): Captcha => {
 };
 test.after.always(() => shared?.close());
 
-/** Tests of this file run one after another: only so many callers of one network may wait for a captcha at once. */
+/** Tests in this file run serially: only a few callers per network may wait for a captcha at the same time. */
 const network = '203.0.113.7';
 
-async function askAndSolve(): Promise<{ challengeId: string; points: Place[] }> {
+async function requestAndSolve(): Promise<{ challengeId: string; points: Place[] }> {
   const { challengeId } = await useCaptcha().challenge('login', network);
   return { challengeId, points: await solveCaptcha(redis(), challengeId) };
 }
 
 async function earnToken(): Promise<string> {
-  const { challengeId, points } = await askAndSolve();
+  const { challengeId, points } = await requestAndSolve();
   return (await useCaptcha().verify(challengeId, points, network))!;
 }
 
 test.serial(
-  'a challenge has two images, a size, an end and an id of its own, and is less than 100 KB',
+  'a challenge has two images, a size, an expiry and a unique id, and is smaller than 100 KB',
   async (t) => {
     const challenge = await useCaptcha().challenge('signup', network);
     const other = await useCaptcha().challenge('signup', network);
@@ -47,25 +47,25 @@ test.serial(
   },
 );
 
-test.serial('right clicks earn a token, which is redeemed once', async (t) => {
+test.serial('correct clicks earn a token, which can be redeemed once', async (t) => {
   const token = await earnToken();
   t.regex(token, /^[A-Za-z0-9_-]{43}$/);
   t.true(await useCaptcha().redeemToken(token, 'login', network));
   t.false(await useCaptcha().redeemToken(token, 'login', network));
 });
 
-test.serial('a challenge is attempted once, whether the clicks are right or wrong', async (t) => {
-  const right = await askAndSolve();
+test.serial('a challenge can be attempted once, whether the clicks are right or wrong', async (t) => {
+  const right = await requestAndSolve();
   t.truthy(await useCaptcha().verify(right.challengeId, right.points, network));
   t.is(await useCaptcha().verify(right.challengeId, right.points, network), null);
 
-  const wrong = await askAndSolve();
+  const wrong = await requestAndSolve();
   t.is(await useCaptcha().verify(wrong.challengeId, wrong.points.toReversed(), network), null);
   t.is(await useCaptcha().verify(wrong.challengeId, wrong.points, network), null);
 });
 
-test.serial('of many attempts at once, at a challenge or with a token, one counts', async (t) => {
-  const { challengeId, points } = await askAndSolve();
+test.serial('only one of many simultaneous attempts succeeds, for challenges and for tokens', async (t) => {
+  const { challengeId, points } = await requestAndSolve();
   const tokens = await Promise.all(
     Array.from({ length: 20 }, () => useCaptcha().verify(challengeId, points, network)),
   );
@@ -78,7 +78,7 @@ test.serial('of many attempts at once, at a challenge or with a token, one count
 });
 
 test.serial(
-  'of one /48 of IPv6 five callers at once are given captchas, and one of another network beside them',
+  'five callers from one IPv6 /48 get captchas at the same time, and so does one from another network',
   async (t) => {
     const captcha = new Captcha({ redis: redis(), log: createLogger('test', 'silent') });
     t.teardown(() => captcha.close());
@@ -92,15 +92,15 @@ test.serial(
   },
 );
 
-test.serial('too few and too many clicks earn nothing, right as each of them may be', async (t) => {
-  const few = await askAndSolve();
+test.serial('too few or too many clicks earn no token, even if each one is right', async (t) => {
+  const few = await requestAndSolve();
   t.is(await useCaptcha().verify(few.challengeId, few.points.slice(0, 3), network), null);
-  const many = await askAndSolve();
+  const many = await requestAndSolve();
   t.is(await useCaptcha().verify(many.challengeId, [...many.points, many.points[0]!], network), null);
 });
 
-test.serial('another network can neither solve a challenge nor use a token, and spends it', async (t) => {
-  const { challengeId, points } = await askAndSolve();
+test.serial('another network cannot solve a challenge or use a token, and trying consumes it', async (t) => {
+  const { challengeId, points } = await requestAndSolve();
   t.is(await useCaptcha().verify(challengeId, points, '198.51.100.1'), null);
   t.is(await useCaptcha().verify(challengeId, points, network), null);
 
@@ -109,32 +109,32 @@ test.serial('another network can neither solve a challenge nor use a token, and 
   t.false(await useCaptcha().redeemToken(token, 'login', network));
 });
 
-test.serial('a token for one purpose is none for another, and is spent', async (t) => {
+test.serial('a token for one purpose is rejected for another, and trying consumes it', async (t) => {
   const token = await earnToken();
   t.false(await useCaptcha().redeemToken(token, 'signup', network));
   t.false(await useCaptcha().redeemToken(token, 'login', network));
 });
 
-test.serial('challenges and tokens end after five minutes', async (t) => {
-  const { challengeId, points } = await askAndSolve();
+test.serial('challenges and tokens expire after five minutes', async (t) => {
+  const { challengeId, points } = await requestAndSolve();
   const token = await earnToken();
   const keys = [redisKeys.captcha(challengeId), redisKeys.captchaToken(hashSecret(token))];
   for (const key of keys) {
     const ttl = await redis().ttl(key);
     t.true(ttl > 200 && ttl <= 300, `${ttl}`);
-    // As Redis does when that time is over.
+    // As Redis does at expiry.
     await redis().pexpire(key, 0);
   }
   t.is(await useCaptcha().verify(challengeId, points, network), null);
   t.false(await useCaptcha().redeemToken(token, 'login', network));
 });
 
-test.serial('what is unknown earns nothing', async (t) => {
+test.serial('an unknown challenge or token is rejected', async (t) => {
   t.is(await useCaptcha().verify(randomUUID(), [], network), null);
   t.false(await useCaptcha().redeemToken(randomUUID(), 'login', network));
 });
 
-test.serial('a token is stored as its hash alone', async (t) => {
+test.serial('only the hash of a token is stored', async (t) => {
   const token = await earnToken();
   const names = await findKeys(redis(), '*captcha-token*');
   t.true(names.includes(redisKeys.captchaToken(hashSecret(token))));

@@ -8,7 +8,7 @@ import { iconCount, iconReach } from '../../../api/captcha/place-icons.ts';
 import { createSeededRandom } from '../../crash/seeded-random.ts';
 import { readThreadMs } from '../../support/thread-clock.ts';
 
-test('an image has eight different icons, and the prompt the first four of them', async (t) => {
+test('an image has eight different icons, and the prompt shows the first four', async (t) => {
   const { image, promptImage, icons } = await drawCaptcha();
   t.is(new Set(icons.map(({ name }) => name)).size, iconCount);
   t.like(await sharp(image).metadata(), { format: 'webp', width: 480, height: 320 });
@@ -26,7 +26,7 @@ test('no two captchas are alike, and each is small', async (t) => {
   }
 });
 
-test('no icon reaches farther than its room, however it is turned and bent', async (t) => {
+test('no icon extends beyond its reach, however it is rotated and distorted', async (t) => {
   const seeded = createSeededRandom('16');
   const random = (): number => seeded.next();
   const cell = 2 * iconReach + 20;
@@ -62,16 +62,16 @@ test('no icon reaches farther than its room, however it is turned and bent', asy
   }
   for (const reach of farthest) {
     t.true(reach <= iconReach + 1, `${reach}`);
-    // What a person clicks is not much smaller than its room either.
+    // The clickable area is not much larger than the icon either.
     t.true(reach > iconReach * 0.6, `${reach}`);
   }
 });
 
-test('composing a captcha takes less than 2 ms of the thread that serves requests', async (t) => {
+test('composing a captcha takes less than 2 ms of CPU time on the thread that serves requests', async (t) => {
   const shapes = await readIconShapes();
   const random = createSecureRandom();
   const compose = (): unknown => composeCaptcha(random, shapes);
-  // The first ones run code that is not compiled yet.
+  // The first iterations run code that is not JIT-compiled yet.
   for (let i = 0; i < 50; i++) compose();
   const before = readThreadMs();
   for (let i = 0; i < 50; i++) compose();

@@ -25,12 +25,12 @@ const drawPoint = (): Place => ({ x: random() * pointUnits, y: random() * pointU
 
 const images = Array.from({ length: 10_000 }, () => placeIcons(random));
 
-/** How many guesses solve the captchas that they are made for. */
+/** The number of captchas solved by their guesses. */
 function countSolved(guess: (icons: readonly Place[]) => Place[]): number {
   return images.filter((icons) => areOnIcons(guess(icons), icons.slice(0, promptCount))).length;
 }
 
-test('icons neither overlap nor reach over the border', (t) => {
+test('icons neither overlap nor cross the border', (t) => {
   t.true(leastDistance > 2 * iconReach);
   t.true(leastMargin > iconReach);
   for (const icons of images.slice(0, 500)) {
@@ -43,7 +43,7 @@ test('icons neither overlap nor reach over the border', (t) => {
   }
 });
 
-test('clicks solve it that are on the icons, in their order, one for each', (t) => {
+test('the solution is one click per icon, on the icon and in order', (t) => {
   const solution = images[0]!.slice(0, promptCount);
   const points = solution.map(toPoint);
   const nearBorder = solution.map(({ x, y }, i) =>
@@ -68,7 +68,7 @@ test('clicks solve it that are on the icons, in their order, one for each', (t) 
   );
 });
 
-test('of all orders of four of the eight icons exactly one in 1680 solves it', (t) => {
+test('exactly one of the 1680 ordered choices of four icons out of eight solves a captcha', (t) => {
   const icons = images[0]!;
   const points = icons.map(toPoint);
   const solution = icons.slice(0, promptCount);
@@ -88,9 +88,9 @@ test('of all orders of four of the eight icons exactly one in 1680 solves it', (
   t.is(solved, 1);
 });
 
-test('a guesser who knows where the icons are, but not their order, solves less than one in 1000', (t) => {
+test('guessing the order with known icon positions solves fewer than one captcha in 1000', (t) => {
   const inSomeOrder = countSolved((icons) => someOf(random, icons, promptCount).map(toPoint));
-  // Places say nothing of the order either, as reading them from the left would find out.
+  // Positions do not reveal the order either: reading them from left to right would exploit that.
   const fromTheLeft = countSolved((icons) =>
     [...icons]
       .sort((a, b) => a.x - b.x)
@@ -101,7 +101,7 @@ test('a guesser who knows where the icons are, but not their order, solves less 
   t.true(fromTheLeft * 1_000 < images.length, `${fromTheLeft} of ${images.length}`);
 });
 
-test('a guesser who knows nothing solves less than one in 1000', (t) => {
+test('blind guessing solves fewer than one captcha in 1000', (t) => {
   const fixed = Array.from({ length: promptCount }, drawPoint);
   const anywhere = countSolved(() => Array.from({ length: promptCount }, drawPoint));
   const always = countSolved(() => fixed);
@@ -111,7 +111,7 @@ test('a guesser who knows nothing solves less than one in 1000', (t) => {
   t.is(middle, 0);
 });
 
-test('unless a test says otherwise, chance is the cryptographic generator: no two processes place icons alike', (t) => {
+test('randomness comes from the cryptographic generator by default: no two processes place icons alike', (t) => {
   const placed = Array.from({ length: 50 }, () => JSON.stringify(placeIcons(createSecureRandom())));
   t.is(new Set(placed).size, placed.length);
 });

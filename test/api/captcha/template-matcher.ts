@@ -3,7 +3,7 @@ import { iconUnits } from '../../../api/captcha/captcha-icons.ts';
 import { formatOutline, type Outline } from '../../../api/captcha/outline.ts';
 import type { Place } from '../../../api/captcha/place-icons.ts';
 
-/** A picture as one number a pixel: its lightness, or how strongly it changes there. */
+/** An image with one number per pixel: its lightness, or how strongly the lightness changes there. */
 export interface PixelMap {
   readonly width: number;
   readonly height: number;
@@ -12,44 +12,44 @@ export interface PixelMap {
 
 export type MapKind = 'lightness' | 'edges';
 
-/** Pixels of the picture that one of the map stands for: enough for shapes of 80 pixels, and 25 times quicker. */
+/** Image pixels per map pixel, in each direction: fine enough for 80-pixel shapes, and 25 times faster. */
 const reduction = 5;
-/** Pixels of the map from one place that is tried to the next. */
+/** Step between tested positions, in map pixels. */
 const stride = 2;
-/** Of these best places of a template all neighbours are tried as well. */
-const refined = 10;
+/** Number of best positions per template whose neighbours are tested as well. */
+const refinedCount = 10;
 
 export type PixelMaps = Readonly<Record<MapKind, PixelMap>>;
 
-export async function mapPixels(picture: Sharp): Promise<PixelMaps> {
-  const { data, info } = await picture.greyscale().raw().toBuffer({ resolveWithObject: true });
+export async function mapPixels(image: Sharp): Promise<PixelMaps> {
+  const { data, info } = await image.greyscale().raw().toBuffer({ resolveWithObject: true });
   const full = { width: info.width, height: info.height, values: Float32Array.from(data) };
   return { lightness: reduce(full), edges: reduce(findEdges(full)) };
 }
 
-/** A picture of what is looked for, to be used by `findBest`. */
-export async function mapTemplate(picture: Sharp): Promise<PixelMaps> {
-  const { lightness, edges } = await mapPixels(picture);
+/** Prepares an image as a template for `findBest`. */
+export async function mapTemplate(image: Sharp): Promise<PixelMaps> {
+  const { lightness, edges } = await mapPixels(image);
   return { lightness: normalise(lightness), edges: normalise(edges) };
 }
 
-/** An icon as its file has it but turned, black on white; of so many pixels from side to side. */
+/** An icon drawn from its file, rotated, black on white. `size` is its width in pixels. */
 export function drawPlainIcon(outline: Outline, size: number, degrees: number): Sharp {
   const half = iconUnits / 2;
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${size}" height="${size}" viewBox="0 0 ${iconUnits} ${iconUnits}"><rect width="100%" height="100%" fill="white"/><path transform="rotate(${degrees} ${half} ${half}) scale(.1)" d="${formatOutline(outline, 10)}"/></svg>`;
   return sharp(Buffer.from(svg));
 }
 
-/** Where one of the templates correlates best with the picture; in pixels of the picture. */
+/** The position where one of the templates correlates best with the image, in image pixels. */
 export function findBest(map: PixelMap, templates: readonly PixelMap[]): Place {
   let best = { x: 0, y: 0, score: -1 };
   for (const template of templates) {
-    const lengths = lengthsOf(map, template);
+    const deviations = deviationsOf(map, template);
     const columns = map.width - template.width + 1;
     const rows = map.height - template.height + 1;
     const scoreAt = (left: number, top: number): number => {
-      // A light icon on a dark ground is the same icon as a dark one on a light ground.
-      const score = Math.abs(multiply(map, template, left, top)) / lengths[top * columns + left]!;
+      // A light icon on a dark background counts the same as a dark one on a light background.
+      const score = Math.abs(multiply(map, template, left, top)) / deviations[top * columns + left]!;
       if (score > best.score) {
         const x = (left + template.width / 2) * reduction;
         const y = (top + template.height / 2) * reduction;
@@ -64,7 +64,7 @@ export function findBest(map: PixelMap, templates: readonly PixelMap[]): Place {
       }
     }
     coarse.sort((a, b) => b.score - a.score);
-    for (const { left, top } of coarse.slice(0, refined)) {
+    for (const { left, top } of coarse.slice(0, refinedCount)) {
       for (let y = Math.max(0, top - 1); y <= Math.min(rows - 1, top + 1); y++) {
         for (let x = Math.max(0, left - 1); x <= Math.min(columns - 1, left + 1); x++) scoreAt(x, y);
       }
@@ -82,15 +82,15 @@ function multiply(map: PixelMap, template: PixelMap, left: number, top: number):
   return product;
 }
 
-const knownLengths = new WeakMap<PixelMap, Map<number, Float32Array>>();
+const knownDeviations = new WeakMap<PixelMap, Map<number, Float32Array>>();
 
-/** What the products are divided by, at each place: how far the values there are from their mean. */
-function lengthsOf(map: PixelMap, { width, height }: PixelMap): Float32Array {
-  const known = knownLengths.get(map) ?? new Map<number, Float32Array>();
-  knownLengths.set(map, known);
+/** The divisor of the products at each position: how far the values there deviate from their mean. */
+function deviationsOf(map: PixelMap, { width, height }: PixelMap): Float32Array {
+  const known = knownDeviations.get(map) ?? new Map<number, Float32Array>();
+  knownDeviations.set(map, known);
   const found = known.get(width);
   if (found !== undefined) return found;
-  const lengths: number[] = [];
+  const deviations: number[] = [];
   for (let top = 0; top + height <= map.height; top++) {
     for (let left = 0; left + width <= map.width; left++) {
       let sum = 0;
@@ -103,15 +103,15 @@ function lengthsOf(map: PixelMap, { width, height }: PixelMap): Float32Array {
           squares += value * value;
         }
       }
-      lengths.push(Math.sqrt(Math.max(1, squares - (sum * sum) / (width * height))));
+      deviations.push(Math.sqrt(Math.max(1, squares - (sum * sum) / (width * height))));
     }
   }
-  const all = Float32Array.from(lengths);
+  const all = Float32Array.from(deviations);
   known.set(width, all);
   return all;
 }
 
-/** So that its mean is 0 and its length 1: a product with it is then a correlation. */
+/** Shifts the mean to 0 and scales the norm to 1, so that a product with the map is a correlation. */
 function normalise(map: PixelMap): PixelMap {
   const mean = map.values.reduce((sum, value) => sum + value, 0) / map.values.length;
   const centred = map.values.map((value) => value - mean);
@@ -119,7 +119,7 @@ function normalise(map: PixelMap): PixelMap {
   return { ...map, values: centred.map((value) => value / length) };
 }
 
-/** How strongly the lightness changes at each pixel, whichever way (Sobel's operator). */
+/** The gradient magnitude of the lightness at each pixel (Sobel operator). */
 function findEdges({ width, height, values }: PixelMap): PixelMap {
   const edges = new Float32Array(values.length);
   for (let y = 1; y < height - 1; y++) {

@@ -6,7 +6,7 @@ import { captureLog } from '../../support/captured-log.ts';
 import { connectionDefaults } from '../../support/connection-defaults.ts';
 import { openRaw, sendRaw } from '../../support/raw-caller.ts';
 
-/** A server that answers all requests, and the lines that it logs. */
+/** A server for all requests, with its captured log. */
 async function startServer(
   t: ExecutionContext,
   handle: HttpConnectionsOptions['handle'],
@@ -21,7 +21,7 @@ async function startServer(
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: gateway\r\n\r\n`;
 
-test('what is no request has an access line, with the id that its sender was told', async (t) => {
+test('malformed requests get an access log line with the request id that was sent to the client', async (t) => {
   const { url, waitForLine } = await startServer(t, () => t.fail());
   const path = `/${'a'.repeat(1_000)}`;
   const query = '?key=mg-secret';
@@ -44,7 +44,7 @@ test('what is no request has an access line, with the id that its sender was tol
 });
 
 for (const last of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n']) {
-  test(`requests before ${last.slice(0, 7)} are answered first, in their order`, async (t) => {
+  test(`requests pipelined before ${last.slice(0, 7)} are answered first, in order`, async (t) => {
     let takeFirst = (_response: ServerResponse): void => undefined;
     const first = new Promise<ServerResponse>((resolve) => {
       takeFirst = resolve;
@@ -54,7 +54,7 @@ for (const last of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n'
       else response.end(request.url);
     });
     const caller = await openRaw(url);
-    // What follows the garbage is reported again, and changes nothing.
+    // Bytes after the garbage are reported again, and change nothing.
     caller.socket.write(`${get('/first')}${get('/second')}${last}`);
     caller.socket.write('garbage\r\n\r\n');
     (await first).end('/first');
@@ -70,16 +70,16 @@ for (const last of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n'
   });
 }
 
-test('an answer that has begun is cut off where its request turns out to be malformed', async (t) => {
+test('a response that has started is cut off when its request turns out to be malformed', async (t) => {
   const { url } = await startServer(t, (_request, response) => response.write('the beginning'));
   const caller = await openRaw(url);
   caller.socket.write('POST / HTTP/1.1\r\nhost: gateway\r\ntransfer-encoding: chunked\r\n\r\n');
-  const begun = await caller.until('the beginning\r\n');
+  const partial = await caller.until('the beginning\r\n');
   caller.socket.write('no chunk\r\n');
-  t.is(await caller.closed, begun);
+  t.is(await caller.closed, partial);
 });
 
-test('a body that breaks off is a 400 to a caller who still listens', async (t) => {
+test('a truncated body is a 400 if the caller is still listening', async (t) => {
   const { url } = await startServer(t, (request) => {
     request.on('error', () => undefined).resume();
   });
@@ -93,7 +93,7 @@ test('a body that breaks off is a 400 to a caller who still listens', async (t) 
   t.deepEqual(more, []);
 });
 
-test('a request that does not come to its end in time is a 408 that may be sent again', async (t) => {
+test('a request that is not complete in time is a 408 that may be retried', async (t) => {
   const options = { headersTimeoutMs: 60, requestTimeoutMs: 60 };
   const { url } = await startServer(
     t,
@@ -113,11 +113,11 @@ test('a request that does not come to its end in time is a 408 that may be sent 
   }
 });
 
-test('a handler that reads a body that breaks off hears of it, and what it answers then is not added to the 400', async (t) => {
-  const heard: Promise<unknown>[] = [];
+test('a handler learns that the body was truncated, and its late response is not appended to the 400', async (t) => {
+  const closedRequests: Promise<unknown>[] = [];
   const { url } = await startServer(t, (request, response) => {
     request.on('error', () => undefined).resume();
-    heard.push(
+    closedRequests.push(
       once(request, 'close').then(() => {
         response.end('too late');
       }),
@@ -133,12 +133,12 @@ test('a handler that reads a body that breaks off hears of it, and what it answe
       responses.map(({ status }) => status),
       [400],
     );
-    await heard.at(-1);
+    await closedRequests.at(-1);
   }
-  t.is(heard.length, 2);
+  t.is(closedRequests.length, 2);
 });
 
-test('a page may read what is answered to no request, where its origin can be made out', async (t) => {
+test('errors sent before a request is parsed carry CORS headers if the origin can be determined', async (t) => {
   const { url } = await startServer(t, () => t.fail(), {
     corsHeaders: (origin) => ({ 'access-control-allow-origin': origin }),
   });

@@ -3,28 +3,28 @@ import test from 'ava';
 import { createConnection, type Connection } from '../../../api/connections/connection.ts';
 import { ConnectionLimit, type ConnectionLimitOptions } from '../../../api/connections/connection-limit.ts';
 
-/** Connections that tell whether they were closed for others. */
+/** Records which connections are closed to make room for others. */
 function createRig(options: ConnectionLimitOptions) {
   const limit = new ConnectionLimit(options);
   const closed: string[] = [];
-  const gone = new Set<Connection>();
+  const destroyed = new Set<Connection>();
   const open = (network: string): Connection | null => {
     const destroy = (): void => {
       closed.push(network);
-      gone.add(connection);
+      destroyed.add(connection);
     };
     const connection = createConnection({ destroy } as unknown as Socket, network);
     return limit.open(connection) ? connection : null;
   };
-  return { limit, closed, gone, open };
+  return { limit, closed, destroyed, open };
 }
 
-test('where others have taken nearly all, the largest gives way as long as it stays no smaller than the newcomer', (t) => {
+test('when others hold nearly all connections, the largest network is evicted while it is no smaller than the newcomer', (t) => {
   const { limit, closed, open } = createRig({ max: 64, maxPerNetwork: null });
   for (const network of ['a', 'b', 'c', 'd', 'e', 'f']) {
-    const own = [];
-    // Its share, by which it may then only replace its own.
-    while (closed.length === 0 && own.length < 32) own.push(open(network));
+    const openedHere = [];
+    // Up to its share; beyond that it could only replace its own connections.
+    while (closed.length === 0 && openedHere.length < 32) openedHere.push(open(network));
     closed.length = 0;
   }
   const before = limit.size;
@@ -35,7 +35,7 @@ test('where others have taken nearly all, the largest gives way as long as it st
   t.false(closed.includes('f'), 'the smallest');
 });
 
-test('a network at its bound replaces its own connections, and closes no other for nothing', (t) => {
+test('a network at its limit replaces its own connections, and closes none of another network in vain', (t) => {
   const { limit, closed, open } = createRig({ max: 6, maxPerNetwork: 2 });
   for (const network of ['a', 'a', 'b', 'b', 'c', 'c']) t.truthy(open(network));
   t.truthy(open('a'));
@@ -48,17 +48,17 @@ test('a network at its bound replaces its own connections, and closes no other f
   t.deepEqual(busy.closed, []);
 });
 
-test('of many small networks each keeps what it has', (t) => {
+test('each of many small networks keeps its connections', (t) => {
   const { closed, open } = createRig({ max: 4, maxPerNetwork: 3 });
   for (const network of ['a', 'b', 'c', 'd']) t.truthy(open(network));
   t.is(open('e'), null);
   t.deepEqual(closed, []);
 });
 
-test('whatever happens to connections, the largest network that has an idle one gives way', (t) => {
-  const { limit, closed, gone, open } = createRig({ max: 40, maxPerNetwork: 12 });
+test('under random operations, the evicted connection belongs to the largest network with an idle connection', (t) => {
+  const { limit, closed, destroyed, open } = createRig({ max: 40, maxPerNetwork: 12 });
   const opened: Connection[] = [];
-  // The same numbers each time.
+  // A fixed seed, so that each run is the same.
   let seed = 1;
   const pick = (count: number): number => {
     seed = (seed * 48_271) % 2_147_483_647;
@@ -81,15 +81,15 @@ test('whatever happens to connections, the largest network that has an idle one 
       const network = `n${pick(6)}`;
       const sizeOf = (name: string): number => opened.filter((each) => each.network === name).length;
       const withIdle = new Set(opened.filter((each) => !busy.has(each)).map((each) => each.network));
-      const most = Math.max(0, ...Array.from(withIdle, sizeOf));
+      const largest = Math.max(0, ...Array.from(withIdle, sizeOf));
       const before = closed.length;
-      const own = sizeOf(network);
+      const ownSize = sizeOf(network);
       const added = open(network);
       const [victim] = closed.slice(before);
       if (victim !== undefined) {
         const isOwn = victim === network;
-        t.true(isOwn ? own >= 12 || most <= own + 1 : sizeOf(victim) === most, `step ${step}`);
-        const at = opened.findIndex((each) => gone.has(each));
+        t.true(isOwn ? ownSize >= 12 || largest <= ownSize + 1 : sizeOf(victim) === largest, `step ${step}`);
+        const at = opened.findIndex((each) => destroyed.has(each));
         opened.splice(at, 1);
       }
       if (added !== null) opened.push(added);

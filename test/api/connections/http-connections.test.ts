@@ -13,7 +13,7 @@ import { connectionDefaults } from '../../support/connection-defaults.ts';
 import { useRaw } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** One request, as the handler of a test has it. */
+/** A request that is held in the handler. */
 interface Held {
   readonly path: string;
   readonly request: IncomingMessage;
@@ -23,7 +23,7 @@ interface Held {
 interface Rig {
   readonly url: string;
   readonly connections: HttpConnections;
-  /** Requests that were handed to the handler, in that order. */
+  /** Requests that reached the handler, in order. */
   readonly held: Held[];
 }
 
@@ -68,17 +68,17 @@ const collectGarbage = findCollector();
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
 
-async function nextOf(held: readonly Held[], count: number): Promise<Held> {
+async function waitForHeld(held: readonly Held[], count: number): Promise<Held> {
   await waitFor(`request ${count}`, () => held.length >= count);
   return held[count - 1]!;
 }
 
-test('requests of one connection are handled one after the other, and answered in their order', async (t) => {
+test('requests on one connection are handled one at a time, and answered in order', async (t) => {
   const { url, held } = await start(t);
   const caller = await useRaw(t, url);
   caller.socket.write(get('/1') + get('/2') + get('/3'));
   for (const count of [1, 2, 3]) {
-    const { path, response } = await nextOf(held, count);
+    const { path, response } = await waitForHeld(held, count);
     t.is(path, `/${count}`);
     await new Promise((resolve) => setImmediate(resolve));
     t.is(held.length, count, 'the next waits');
@@ -86,21 +86,21 @@ test('requests of one connection are handled one after the other, and answered i
     await caller.until(`answer ${count}`);
   }
   caller.socket.write(get('/4'));
-  (await nextOf(held, 4)).response.end('answer 4');
+  (await waitForHeld(held, 4)).response.end('answer 4');
   await caller.until('answer 4');
 });
 
-test('while many requests wait for their turn their connection is not read', async (t) => {
+test('a connection is not read while many pipelined requests wait', async (t) => {
   const { url, held } = await start(t);
   const caller = await useRaw(t, url);
   const count = 20_000;
   caller.socket.write(get('/same').repeat(count));
-  const { response } = await nextOf(held, 1);
+  const { response } = await waitForHeld(held, 1);
   const { bytesRead } = held[0]!.request.socket;
-  // Another caller is served meanwhile: what could be read has been.
+  // Another caller is served in between, so everything readable has been read by then.
   const other = await useRaw(t, url);
   other.socket.write(get('/other'));
-  (await nextOf(held, 2)).response.end('other');
+  (await waitForHeld(held, 2)).response.end('other');
   await other.until('other');
   t.is(held[0]!.request.socket.bytesRead, bytesRead);
   t.true(bytesRead <= 2 * 64 * 1024, `${bytesRead}`);
@@ -110,14 +110,14 @@ test('while many requests wait for their turn their connection is not read', asy
     for (const { response } of held.splice(0)) response.end('x');
   }, 1);
   t.teardown(() => clearInterval(timer));
-  await waitFor('all answers', () => caller.seen().split('HTTP/1.1 200').length > 300);
+  await waitFor('all responses', () => caller.seen().split('HTTP/1.1 200').length > 300);
 });
 
-test('a request in line whose connection is gone is never begun', async (t) => {
+test('a pipelined request is not started if its connection has closed', async (t) => {
   const { url, held } = await start(t);
   const caller = await useRaw(t, url);
   caller.socket.write(get('/1') + get('/2') + get('/3'));
-  const { request, response } = await nextOf(held, 1);
+  const { request, response } = await waitForHeld(held, 1);
   const closed = new Promise((resolve) => response.once('close', resolve));
   request.socket.destroy();
   await closed;
@@ -125,26 +125,26 @@ test('a request in line whose connection is gone is never begun', async (t) => {
   t.is(held.length, 1);
 });
 
-test('a connection that waits for its next request keeps nothing of the last', async (t) => {
+test('an idle keep-alive connection retains nothing of its last request', async (t) => {
   const { url, held } = await start(t);
   const caller = await useRaw(t, url);
   caller.socket.write(get('/1'));
-  const answer = async (): Promise<WeakRef<IncomingMessage>> => {
-    const { request, response } = await nextOf(held, 1);
+  const respond = async (): Promise<WeakRef<IncomingMessage>> => {
+    const { request, response } = await waitForHeld(held, 1);
     response.end('answer');
     held.length = 0;
     return new WeakRef(request);
   };
-  const last = await answer();
+  const last = await respond();
   await caller.until('answer');
-  await waitFor('it to be collected', () => {
+  await waitFor('the request to be collected', () => {
     collectGarbage();
     return last.deref() === undefined;
   });
   t.false(caller.socket.destroyed);
 });
 
-test('bodies of requests in line arrive whole, also where their sender asks before it sends', async (t) => {
+test('bodies of pipelined requests arrive whole, even with Expect: 100-continue', async (t) => {
   const { url } = await start(t, {}, (request, response) => {
     if (request.headers.expect !== undefined) response.writeContinue();
     void readText(request).then((body) =>
@@ -164,18 +164,18 @@ test('bodies of requests in line arrive whole, also where their sender asks befo
   t.regex(seen, /<\/3 0>.*100 Continue.*<\/4/s);
 });
 
-test('requests after one that ends the connection are not begun', async (t) => {
+test('requests pipelined after one that closes the connection are not started', async (t) => {
   const { url, held } = await start(t);
   const caller = await useRaw(t, url);
   caller.socket.write(get('/1') + get('/2'));
-  const { response } = await nextOf(held, 1);
+  const { response } = await waitForHeld(held, 1);
   response.setHeader('connection', 'close');
   response.end('last');
   t.regex(await caller.closed, /last$/);
   t.is(held.length, 1);
 });
 
-test('headers that do not come within their time are a 408, and the connection is closed', async (t) => {
+test('headers that do not arrive in time are a 408, and the connection is closed', async (t) => {
   const { url, held } = await start(t, { headersTimeoutMs: 400 });
   const [silent, half] = await Promise.all([useRaw(t, url), useRaw(t, url)]);
   half.socket.write('GET / HTTP/1.1\r\nhost: a\r\n');
@@ -183,7 +183,7 @@ test('headers that do not come within their time are a 408, and the connection i
   t.is(held.length, 0);
 });
 
-test('a caller that was answered and goes on with a body that nobody wanted keeps its connection for a while', async (t) => {
+test('after a response, a caller may keep sending an unread body for a limited time before its connection is closed', async (t) => {
   const { url } = await start(t, { unwantedBodyMs: 3_000 }, (_, response) => response.end('answer'));
   const head = 'GET / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n';
   const [never, quick] = await Promise.all([useRaw(t, url), useRaw(t, url)]);
@@ -193,21 +193,21 @@ test('a caller that was answered and goes on with a body that nobody wanted keep
   quick.socket.write('abc');
   await never.closed;
   quick.socket.write(get('/again'));
-  await waitFor('a second answer', () => quick.seen().split('answer').length === 3);
+  await waitFor('a second response', () => quick.seen().split('answer').length === 3);
   t.pass();
 });
 
-test('stopping ends idle connections at once, and others with their answers, which say so', async (t) => {
+test('stopping closes idle connections immediately, and others after their responses, which carry connection: close', async (t) => {
   const { url, connections, held } = await start(t);
   const [idle, half, waiting, streaming] = await Promise.all([1, 2, 3, 4].map(() => useRaw(t, url)));
   idle!.socket.write(get('/idle'));
-  (await nextOf(held, 1)).response.end('idle');
+  (await waitForHeld(held, 1)).response.end('idle');
   await idle!.until('idle');
   half!.socket.write('GET / HTTP/1.1\r\nhost');
   waiting!.socket.write(get('/waiting') + get('/in-line'));
-  const { response: later } = await nextOf(held, 2);
+  const { response: later } = await waitForHeld(held, 2);
   streaming!.socket.write(get('/streaming') + get('/in-line'));
-  const { response: stream } = await nextOf(held, 3);
+  const { response: stream } = await waitForHeld(held, 3);
   stream.write('begun');
   await streaming!.until('begun');
   const stopped = connections.stop();
@@ -222,7 +222,7 @@ test('stopping ends idle connections at once, and others with their answers, whi
 
 const limit = { max: 8, maxPerNetwork: null };
 
-test('where connections have run out, idle ones of whoever has most make room', async (t) => {
+test('when connections run out, idle ones of the address with the most are closed', async (t) => {
   const { url, held } = await start(t, { limit }, (_, response) => response.end('answer'));
   const silent = [];
   for (let i = 0; i < 20; i++) silent.push(await useRaw(t, url));
@@ -232,66 +232,66 @@ test('where connections have run out, idle ones of whoever has most make room', 
   // It is idle now, and has fewer connections than the other address.
   for (let i = 0; i < 20; i++) silent.push(await useRaw(t, url));
   caller.socket.write(get('/'));
-  await waitFor('its second answer', () => caller.seen().split('answer').length === 3);
+  await waitFor('its second response', () => caller.seen().split('answer').length === 3);
   const same = await useRaw(t, url);
   same.socket.write(get('/'));
   await same.until('answer');
   t.is(held.length, 3);
 });
 
-test('a connection with a request under way is closed for no other; newcomers are told 503', async (t) => {
+test('a connection with a request in flight is never closed for another; newcomers get a 503', async (t) => {
   const { url, held } = await start(t, { limit: { max: 2, maxPerNetwork: 2 } });
   const busy = await Promise.all([useRaw(t, url), useRaw(t, url)]);
   for (const { socket } of busy) socket.write(get('/busy'));
-  await nextOf(held, 2);
+  await waitForHeld(held, 2);
   const refused = await useRaw(t, url, { from: '127.0.0.2' });
   refused.socket.write(get('/refused'));
   t.regex(await refused.closed, /^HTTP\/1.1 503 /);
   const silent = await useRaw(t, url, { from: '127.0.0.2' });
-  t.is(await silent.closed, '', 'one that asks for nothing is not kept');
+  t.is(await silent.closed, '', 'a newcomer that sends no request is closed');
   for (const { response } of held) response.end('answer');
   await Promise.all(busy.map((caller) => caller.until('answer')));
   const later = await useRaw(t, url, { from: '127.0.0.2' });
   later.socket.write(get('/later'));
-  (await nextOf(held, 3)).response.end('later');
+  (await waitForHeld(held, 3)).response.end('later');
   await later.until('later');
 });
 
-test('one address has at most half of the connections that the others leave, or as many as it may', async (t) => {
-  for (const { maxPerNetwork, most } of [
-    { maxPerNetwork: null, most: 4 },
-    { maxPerNetwork: 6, most: 6 },
+test('one address may use at most half of the connections left by the others, or its configured maximum', async (t) => {
+  for (const { maxPerNetwork, expectedMax } of [
+    { maxPerNetwork: null, expectedMax: 4 },
+    { maxPerNetwork: 6, expectedMax: 6 },
   ]) {
     const { url, held } = await start(t, { limit: { max: 8, maxPerNetwork } });
     const callers = [];
     for (let i = 0; i < 8; i++) {
       const caller = await useRaw(t, url);
       caller.socket.write(get('/'));
-      await nextOf(held, Math.min(i + 1, most));
+      await waitForHeld(held, Math.min(i + 1, expectedMax));
       callers.push(caller);
     }
-    const refused = await Promise.all(callers.slice(most).map(({ closed }) => closed));
-    t.true(refused.every((answer) => answer.startsWith('HTTP/1.1 503 ')));
-    t.is(held.length, most);
+    const refused = await Promise.all(callers.slice(expectedMax).map(({ closed }) => closed));
+    t.true(refused.every((response) => response.startsWith('HTTP/1.1 503 ')));
+    t.is(held.length, expectedMax);
     const other = await useRaw(t, url, { from: '127.0.0.2' });
     other.socket.write(get('/'));
-    await nextOf(held, most + 1);
+    await waitForHeld(held, expectedMax + 1);
   }
 });
 
-test('behind a proxy all connections share all there are', async (t) => {
+test('behind a proxy, all connections share one limit', async (t) => {
   const { url, held } = await start(t, { limit: { max: 8, maxPerNetwork: 2 }, isProxied: true });
   const callers = await Promise.all(Array.from({ length: 8 }, () => useRaw(t, url)));
   for (const { socket } of callers) socket.write(get('/'));
-  await nextOf(held, 8);
+  await waitForHeld(held, 8);
   t.pass();
 });
 
-test('stopping cuts no answer that has ended and is still on its way', async (t) => {
+test('stopping does not cut off a finished response that is still being sent', async (t) => {
   const { url, connections, held } = await start(t);
   const caller = await useRaw(t, url, { isPaused: true });
   caller.socket.write(get('/large'));
-  const { response } = await nextOf(held, 1);
+  const { response } = await waitForHeld(held, 1);
   const bytes = 24 * 1024 * 1024;
   response.end(Buffer.alloc(bytes, 'a'));
   const stopped = connections.stop();
@@ -301,11 +301,11 @@ test('stopping cuts no answer that has ended and is still on its way', async (t)
   await stopped;
 });
 
-test('a write to a response that has ended ends nothing else', async (t) => {
+test('writing to a response that has ended raises an error on that response only', async (t) => {
   const { url, held } = await start(t);
   const caller = await useRaw(t, url, { isPaused: true });
   caller.socket.write(get('/1'));
-  const { response } = await nextOf(held, 1);
+  const { response } = await waitForHeld(held, 1);
   response.end(Buffer.alloc(24 * 1024 * 1024, 'a'));
   const failed = new Promise((resolve) => response.once('error', resolve));
   response.write('too late');
@@ -313,22 +313,22 @@ test('a write to a response that has ended ends nothing else', async (t) => {
   t.is(response.listenerCount('error'), 1);
 });
 
-test('a caller who leaves is noticed behind a body in line, and behind a CONNECT', async (t) => {
+test('a disconnect is noticed behind a pipelined body, and behind a CONNECT', async (t) => {
   const { url, held } = await start(t);
-  // In parts, as Node stops at one that is behind its mark.
+  // In parts, because Node stops reading when one part exceeds its high-water mark.
   const part = 'x'.repeat(20_000);
-  for (const inLine of [
+  for (const pipelined of [
     [`POST /2 HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n`, part, part, part],
     ['CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n', 'more'],
   ]) {
     const caller = await useRaw(t, url);
     caller.socket.write(get('/1'));
-    const { request, response } = await nextOf(held, held.length + 1);
+    const { request, response } = await waitForHeld(held, held.length + 1);
     const closed = new Promise((resolve) => response.once('close', resolve));
-    for (const bytes of inLine) {
+    for (const bytes of pipelined) {
       const { bytesRead } = request.socket;
       caller.socket.write(bytes);
-      await waitFor('it to be read', () => request.socket.bytesRead > bytesRead);
+      await waitFor('the bytes to be read', () => request.socket.bytesRead > bytesRead);
     }
     caller.socket.destroy();
     await closed;
@@ -336,14 +336,14 @@ test('a caller who leaves is noticed behind a body in line, and behind a CONNECT
   t.is(held.length, 2);
 });
 
-test('nobody is blamed for being late while it was us who did not read', async (t) => {
+test('time in which the server does not read never counts as the caller being late', async (t) => {
   const headersTimeoutMs = 200;
   const { url, held } = await start(t, { headersTimeoutMs });
   const caller = await useRaw(t, url);
   const count = 2_500;
   caller.socket.write(get('/same').repeat(count));
-  await nextOf(held, 1);
-  // By then the head that Node has begun to read is late.
+  await waitForHeld(held, 1);
+  // By then, the head that Node has started to read is late.
   const late = await useRaw(t, url);
   t.regex(await late.closed, /^HTTP\/1.1 408 /);
   const another = await useRaw(t, url);
@@ -352,21 +352,21 @@ test('nobody is blamed for being late while it was us who did not read', async (
     for (const { response } of held.splice(0)) response.end('x');
   }, 1);
   t.teardown(() => clearInterval(timer));
-  let answers = 0;
+  let responses = 0;
   caller.socket.on('data', (text: string) => {
-    answers += text.split('HTTP/1.1 200').length - 1;
+    responses += text.split('HTTP/1.1 200').length - 1;
   });
-  await Promise.race([waitFor('all answers', () => answers >= count), caller.closed]);
+  await Promise.race([waitFor('all responses', () => responses >= count), caller.closed]);
   t.false(caller.seen().includes(' 408 '));
-  t.true(answers >= count - 1, `${answers}`);
+  t.true(responses >= count - 1, `${responses}`);
 });
 
-test('a head that its caller never completes is a 408 also where its connection was not read for a while', async (t) => {
+test('a head that is never completed is a 408, even if its connection was not read for a while', async (t) => {
   const { url, held } = await start(t, { headersTimeoutMs: 200 });
   const caller = await useRaw(t, url);
   const count = 100;
   caller.socket.write(`${get('/same').repeat(count)}GET /half HTTP/1.1\r\nhost`);
-  await nextOf(held, 1);
+  await waitForHeld(held, 1);
   for (let i = 0; i < 2; i += 1) {
     const late = await useRaw(t, url);
     t.regex(await late.closed, /^HTTP\/1.1 408 /);
@@ -375,14 +375,14 @@ test('a head that its caller never completes is a 408 also where its connection 
     for (const { response } of held.splice(0)) response.end('x');
   }, 1);
   t.teardown(() => clearInterval(timer));
-  // Bytes that trickle in keep no connection open.
+  // Trickling bytes do not keep a connection open.
   const trickle = setInterval(() => caller.socket.write('a'), 20);
   t.teardown(() => clearInterval(trickle));
   const statuses = (await caller.closed).match(/(?<=HTTP\/1.1 )\d+/g);
   t.deepEqual(statuses, [...Array.from({ length: count }, () => '200'), '408']);
 });
 
-test('of connections that are refused and of those that cannot be accepted each has its line in the log', async (t) => {
+test('refused connections and failed accepts are logged once each', async (t) => {
   const warned: string[] = [];
   const log = {
     ...createLogger('test', 'silent'),
@@ -394,7 +394,7 @@ test('of connections that are refused and of those that cannot be accepted each 
   });
   const caller = await useRaw(t, url);
   caller.socket.write(get('/'));
-  const { request } = await nextOf(held, 1);
+  const { request } = await waitForHeld(held, 1);
   const refused = await Promise.all([useRaw(t, url), useRaw(t, url)]);
   await Promise.all(refused.map(({ closed }) => closed));
   const { server } = request.socket as unknown as { server: Server };

@@ -13,7 +13,7 @@ async function refuse(t: ExecutionContext, host: string, port: number, message: 
   await t.throwsAsync(connections.listen(host, port), { instanceOf: ConfigError, message });
 }
 
-test('an api process that cannot listen says what to set', async (t) => {
+test('an api process that cannot listen reports which setting to change', async (t) => {
   const server = createServer().listen(0, '127.0.0.1');
   t.teardown(() => server.close());
   await once(server, 'listening');
@@ -23,7 +23,7 @@ test('an api process that cannot listen says what to set', async (t) => {
   await refuse(t, '999.1.1.1', 0, /^HOST is 999\.1\.1\.1, a name that leads to no address: set HOST to/);
 });
 
-test('an address of IPv6 stands in brackets', (t) => {
+test('an IPv6 address is in brackets', (t) => {
   t.is(formatHttpOrigin('::1', 80), 'http://[::1]:80');
   t.is(formatHttpOrigin('127.0.0.1', 80), 'http://127.0.0.1:80');
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { limitConnections } from '../../../api/connections/open-files.ts';
 
-/** The limit, and how often the log warns of it. */
+/** The computed limits, and the number of warnings logged. */
 function limit(
   maxOpenFiles: number | null,
   maxConnections: number | null = null,
@@ -17,7 +17,7 @@ function limit(
   return { max, maxPerNetwork, warnings };
 }
 
-test('connections have all open files but 256, half of a limit below 512, and never more than 16 384', (t) => {
+test('all open files but 256 are for connections, half if the limit is below 512, and at most 16 384', (t) => {
   for (const [maxOpenFiles, max] of [
     [2, 1],
     [255, 127],
@@ -34,7 +34,7 @@ test('connections have all open files but 256, half of a limit below 512, and ne
     t.deepEqual(limit(maxOpenFiles), { max, maxPerNetwork: null, warnings: 0 }, `${maxOpenFiles}`);
 });
 
-test('the operator may set more than that, and is warned where files may run out', (t) => {
+test('the operator may set a higher limit, and is warned if open files may run out', (t) => {
   for (const [maxOpenFiles, maxConnections, warnings] of [
     [1_024, 768, 0],
     [1_024, 769, 1],

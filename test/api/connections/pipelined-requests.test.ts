@@ -7,19 +7,19 @@ import { PipelinedRequests } from '../../../api/connections/pipelined-requests.t
 import { useRaw } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** What one without a body holds: its head, of the target and one header, counts as it is. */
+/** Size of a bodiless request: its head, which is the target and one header, counts as is. */
 const requestBytes = 2_048 + '/'.length + 'hosta'.length;
 const get = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 
-/** A server whose requests wait in line, and how many were begun. */
+/** A server that pipelines requests, and the responses that were started. */
 async function start(t: ExecutionContext, capacity: number) {
   const pipelined = new PipelinedRequests(capacity);
-  const begun: ServerResponse[] = [];
+  const started: ServerResponse[] = [];
   const connections = new WeakMap<Socket, Connection>();
   const server = createServer((request, response) => {
     const connection = connections.get(request.socket)!;
-    if (response.socket !== null) begun.push(response);
-    else pipelined.wait(connection, request, response, () => begun.push(response));
+    if (response.socket !== null) started.push(response);
+    else pipelined.wait(connection, request, response, () => started.push(response));
   }).listen(0, '127.0.0.1');
   server.on('connection', (socket) => {
     connections.set(socket, createConnection(socket, socket.remoteAddress!));
@@ -30,69 +30,69 @@ async function start(t: ExecutionContext, capacity: number) {
     server.closeAllConnections();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { pipelined, begun, url };
+  return { pipelined, started, url };
 }
 
-test('an address that has its share of requests in line is closed on, and what its connections held is there for others', async (t) => {
-  const { pipelined, begun, url } = await start(t, 8 * requestBytes);
+test('an address that exceeds its share of pipelined requests loses the connection, which frees memory for others', async (t) => {
+  const { pipelined, started, url } = await start(t, 8 * requestBytes);
   const [first, greedy] = [await useRaw(t, url), await useRaw(t, url)];
   first.socket.write(get.repeat(4));
-  await waitFor('three in line', () => pipelined.held === 3 * requestBytes);
+  await waitFor('three pipelined', () => pipelined.held === 3 * requestBytes);
   greedy.socket.write(get.repeat(20));
   await greedy.closed;
-  await waitFor('three in line', () => pipelined.held === 3 * requestBytes);
+  await waitFor('three pipelined', () => pipelined.held === 3 * requestBytes);
   const third = await useRaw(t, url, { from: '127.0.0.3' });
   third.socket.write(get.repeat(6));
-  await waitFor('eight in line', () => pipelined.held === 8 * requestBytes);
+  await waitFor('eight pipelined', () => pipelined.held === 8 * requestBytes);
   const another = await useRaw(t, url, { from: '127.0.0.3' });
   another.socket.write(get.repeat(2));
   await another.closed;
   third.socket.destroy();
   first.socket.destroy();
-  await waitFor('none in line', () => pipelined.held === 0);
+  await waitFor('none pipelined', () => pipelined.held === 0);
   const modest = await useRaw(t, url, { from: '127.0.0.2' });
   modest.socket.write(get.repeat(4));
-  await waitFor('three in line', () => pipelined.held === 3 * requestBytes);
+  await waitFor('three pipelined', () => pipelined.held === 3 * requestBytes);
   modest.socket.destroy();
-  await waitFor('none in line', () => pipelined.held === 0);
-  t.is(begun.length, 5);
+  await waitFor('none pipelined', () => pipelined.held === 0);
+  t.is(started.length, 5);
 });
 
-test('the bodies of requests in line count in what may wait, by what their heads say of them', async (t) => {
+test('bodies of pipelined requests count towards the limit by the length in their heads', async (t) => {
   const bytes = 15_000;
   const perRequest = requestBytes + `content-length${bytes}`.length + bytes;
-  const { pipelined, begun, url } = await start(t, 16 * perRequest);
+  const { pipelined, started, url } = await start(t, 16 * perRequest);
   const body = 'x'.repeat(bytes);
   const post = `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${bytes}\r\n\r\n${body}`;
   const first = await useRaw(t, url);
   first.socket.write(get + post.repeat(6));
-  await waitFor('six in line', () => pipelined.held === 6 * perRequest);
+  await waitFor('six pipelined', () => pipelined.held === 6 * perRequest);
   const greedy = await useRaw(t, url);
   greedy.socket.write(get + post.repeat(6));
   await greedy.closed;
-  await waitFor('six in line', () => pipelined.held === 6 * perRequest);
-  // However long a body is, so much of it is read at the most.
+  await waitFor('six pipelined', () => pipelined.held === 6 * perRequest);
+  // At most this much of a body is read, however long it is.
   const chunked = requestBytes + 'transfer-encodingchunked'.length + 65_536;
   const other = await useRaw(t, url, { from: '127.0.0.2' });
   other.socket.write(`${get}POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`);
-  await waitFor('another', () => pipelined.held === 6 * perRequest + chunked);
-  t.is(begun.length, 3);
+  await waitFor('another pipelined request', () => pipelined.held === 6 * perRequest + chunked);
+  t.is(started.length, 3);
 });
 
-test('the heads of requests in line count as long as they are, and fewer of those with long ones are read ahead', async (t) => {
+test('heads of pipelined requests count by their length, and fewer requests with long heads are read ahead', async (t) => {
   const value = 'x'.repeat(7_000);
   const long = `GET /${value} HTTP/1.1\r\nhost: a\r\nlong: ${value}\r\n\r\n`;
   const perRequest = requestBytes + 'long'.length + 2 * value.length;
-  const { pipelined, begun, url } = await start(t, 1_000 * perRequest);
+  const { pipelined, started, url } = await start(t, 1_000 * perRequest);
   const caller = await useRaw(t, url);
   caller.socket.write(get);
-  await waitFor('the first', () => begun.length === 1);
+  await waitFor('the first', () => started.length === 1);
   caller.socket.write(long.repeat(64));
-  // 128 KB, and what the read brings that goes beyond them.
-  await waitFor('some in line', () => pipelined.held >= 128 * 1024);
+  // 128 KB, plus the excess of the last read.
+  await waitFor('some pipelined', () => pipelined.held >= 128 * 1024);
   const other = await useRaw(t, url, { from: '127.0.0.2' });
   other.socket.write(get);
-  await waitFor('another caller', () => begun.length === 2);
+  await waitFor('another caller', () => started.length === 2);
   t.is(pipelined.held % perRequest, 0);
   t.true(pipelined.held < 128 * 1024 + 2 * 64 * 1024, `${pipelined.held}`);
 });

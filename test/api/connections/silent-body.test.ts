@@ -15,18 +15,18 @@ function createRig(): Rig {
   return { connection, socket, request };
 }
 
-test('a body of which nothing has come between two looks that are a second apart is silent', (t) => {
+test('a body is silent if nothing arrives between two checks at least a second apart', (t) => {
   const { connection, socket } = createRig();
-  t.false(isSilent(connection, 5_000), 'the first look');
+  t.false(isSilent(connection, 5_000), 'the first check');
   t.false(isSilent(connection, 5_999));
   t.true(isSilent(connection, 6_000));
   socket.bytesRead += 1;
-  t.false(isSilent(connection, 6_500), 'something has come');
+  t.false(isSilent(connection, 6_500), 'something has arrived');
   t.false(isSilent(connection, 7_499));
   t.true(isSilent(connection, 7_500));
 });
 
-test('time in which nobody reads, or the body is there, is no silence', (t) => {
+test('time in which the body is not read, or is complete, does not count as silence', (t) => {
   const { connection, request } = createRig();
   t.false(isSilent(connection, 0));
   for (const flowing of [null, false] as const) {
@@ -34,7 +34,7 @@ test('time in which nobody reads, or the body is there, is no silence', (t) => {
     t.false(isSilent(connection, 60_000));
   }
   request.readableFlowing = true;
-  t.false(isSilent(connection, 60_500), 'it is read anew');
+  t.false(isSilent(connection, 60_500), 'reading has resumed');
   t.true(isSilent(connection, 61_500));
   request.complete = true;
   t.false(isSilent(connection, 99_000));

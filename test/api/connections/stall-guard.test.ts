@@ -16,10 +16,10 @@ import { waitFor } from '../../support/wait-for.ts';
 const log = createLogger('test', 'silent');
 
 const maxStallMs = 400;
-/** More than the system's own buffers hold between two sockets of one machine. */
+/** More than the kernel's buffers between two local sockets. */
 const large = Buffer.alloc(24 * 1024 * 1024);
 
-/** Node's own count of what was written to a socket. */
+/** Node's own count of bytes written to a socket. */
 interface HasHandle {
   readonly _handle: { readonly bytesWritten: number; readonly writeQueueSize: number };
 }
@@ -55,8 +55,8 @@ async function serve(
   return { port: (server.address() as AddressInfo).port, closed };
 }
 
-/** A caller that has asked and reads nothing yet. */
-async function ask(t: ExecutionContext, port: number): Promise<Socket> {
+/** A caller that has sent a request and reads nothing yet. */
+async function requestPaused(t: ExecutionContext, port: number): Promise<Socket> {
   const { socket } = await useRaw(t, `http://127.0.0.1:${port}`, { isPaused: true });
   socket.write('GET / HTTP/1.1\r\nhost: caller\r\n\r\n');
   return socket;
@@ -70,51 +70,51 @@ for (const { how, send } of [
     },
   },
   {
-    how: 'a stream that is not over',
+    how: 'an unfinished stream',
     send: (response: ServerResponse): void => {
       response.write(large);
     },
   },
 ]) {
-  test(`a caller that reads nothing of ${how} is cut after the longest stall, and who answers it learns of that`, async (t) => {
+  test(`a caller that reads nothing of ${how} is disconnected after the maximum stall, and the handler learns of it`, async (t) => {
     const { port, closed } = await serve(t, send);
-    await ask(t, port);
+    await requestPaused(t, port);
     const startedAtMs = performance.now();
     await closed;
     t.true(performance.now() - startedAtMs >= maxStallMs);
   });
 }
 
-test('a caller that sends on and reads nothing is cut as well', async (t) => {
+test('a caller that keeps sending but reads nothing is disconnected too', async (t) => {
   const { port, closed } = await serve(t, (response) => {
     response.write(large);
   });
-  const socket = await ask(t, port);
+  const socket = await requestPaused(t, port);
   const timer = setInterval(() => socket.write('GET / HT'), 50);
   t.teardown(() => clearInterval(timer));
   await closed;
   t.pass();
 });
 
-test('more that is written for a caller that reads nothing does not keep it', async (t) => {
+test('writing more to a caller that reads nothing does not keep it connected', async (t) => {
   const { port, closed } = await serve(t, (response) => {
     response.write(large);
     const timer = setInterval(() => response.write(': keep-alive\n\n'), 50);
     response.once('close', () => clearInterval(timer));
   });
-  await ask(t, port);
+  await requestPaused(t, port);
   await closed;
   t.pass();
 });
 
-test('a caller that reads slowly and steadily is not cut, though one write takes it many times the longest stall', async (t) => {
+test('a caller that reads slowly but steadily stays connected, even if one write takes many times the maximum stall', async (t) => {
   const { port } = await serve(t, (response) => {
     response.end(large);
   });
-  const socket = await ask(t, port);
+  const socket = await requestPaused(t, port);
   const startedAtMs = performance.now();
   let received = 0;
-  // A piece at a time, with a pause that is well below the longest stall.
+  // One piece at a time, with a pause well below the maximum stall.
   socket.on('data', (text: string) => {
     received += text.length;
     socket.pause();
@@ -126,16 +126,16 @@ test('a caller that reads slowly and steadily is not cut, though one write takes
   t.true(performance.now() - startedAtMs > 3 * maxStallMs);
 });
 
-test('a caller that waits for an answer, or between two events of a stream, is not cut', async (t) => {
+test('a caller that waits for a response, or between two events of a stream, stays connected', async (t) => {
   const { port } = await serve(t, (response) => {
     setTimeout(() => response.write('first'), 2 * maxStallMs);
     setTimeout(() => response.end('second'), 4 * maxStallMs);
   });
-  const answer = await fetch(`http://127.0.0.1:${port}`);
-  t.is(await answer.text(), 'firstsecond');
+  const response = await fetch(`http://127.0.0.1:${port}`);
+  t.is(await response.text(), 'firstsecond');
 });
 
-test('a caller that reads nothing of what others wait for is cut after a tenth of that, and nobody else is', async (t) => {
+test('a caller that reads nothing of contested memory is disconnected after a tenth of the stall, and no other is', async (t) => {
   const accepted: Socket[] = [];
   const stallMs = 10_000;
   const { port, closed } = await serve(
@@ -148,8 +148,8 @@ test('a caller that reads nothing of what others wait for is cut after a tenth o
     (stalled) => stalled.filter((socket) => socket === accepted[0]),
   );
   const startedAtMs = performance.now();
-  await ask(t, port);
-  await ask(t, port);
+  await requestPaused(t, port);
+  await requestPaused(t, port);
   await closed;
   const tookMs = performance.now() - startedAtMs;
   t.true(tookMs >= stallMs / 10 && tookMs < stallMs, `${tookMs}`);
@@ -159,9 +159,9 @@ test('a caller that reads nothing of what others wait for is cut after a tenth o
   );
 });
 
-test('a caller that reads less than the system says at once is not cut for that', async (t) => {
+test('a caller stays connected even if it reads too little for the kernel to report progress each time', async (t) => {
   if (process.platform !== 'linux') {
-    t.pass('only Linux says what it still holds');
+    t.pass('only Linux reports unacknowledged bytes');
     return;
   }
   const stallMs = 2_000;
@@ -174,15 +174,15 @@ test('a caller that reads less than the system says at once is not cut for that'
     },
     stallMs,
   );
-  const socket = await ask(t, port);
-  // The system takes more once a third of its buffer is free, of a megabyte or more.
+  const socket = await requestPaused(t, port);
+  // The kernel accepts more once a third of its buffer, which is a megabyte or more, is free.
   socket.on('data', () => {
     socket.pause();
     setTimeout(() => socket.resume(), stallMs / 5);
   });
   socket.resume();
   let [taken, sinceMs] = [0, 0];
-  await waitFor('the system to take nothing for longer than the longest stall', () => {
+  await waitFor('the kernel to accept nothing for longer than the maximum stall', () => {
     if (accepted === null || accepted.destroyed) return accepted !== null;
     const { bytesWritten, writeQueueSize } = (accepted as unknown as HasHandle)._handle;
     if (bytesWritten - writeQueueSize !== taken)
@@ -192,7 +192,7 @@ test('a caller that reads less than the system says at once is not cut for that'
   t.false(accepted!.destroyed);
 });
 
-/** A connection for which this much waits, as Node tells of it. */
+/** A connection with this many bytes waiting, in Node's terms. */
 const createWaiting = () => ({
   destroyed: false,
   writableLength: 1_000,
@@ -203,25 +203,25 @@ const createWaiting = () => ({
   },
 });
 
-test('a caller that takes a little now and then is cut where others wait for what is held for it, and else is not', async (t) => {
+test('a caller that takes a little now and then is disconnected only if others wait for its memory', async (t) => {
   const stallMs = 2_000;
-  const [wanted, other] = [createWaiting(), createWaiting()];
+  const [contested, other] = [createWaiting(), createWaiting()];
   const guard = new StallGuard({
     maxStallMs: stallMs,
-    findContested: (slow) => slow.filter((socket) => (socket as unknown) === wanted),
+    findContested: (slow) => slow.filter((socket) => (socket as unknown) === contested),
     log,
   });
   t.teardown(() => guard.close());
-  for (const socket of [wanted, other]) guard.watch(createConnection(socket as unknown as Socket, ''));
+  for (const socket of [contested, other]) guard.watch(createConnection(socket as unknown as Socket, ''));
   const trickle = setInterval(() => {
-    for (const { _handle } of [wanted, other]) _handle.writeQueueSize -= 1;
+    for (const { _handle } of [contested, other]) _handle.writeQueueSize -= 1;
   }, 1);
   t.teardown(() => clearInterval(trickle));
-  await waitFor('the cut', () => wanted.destroyed);
+  await waitFor('the disconnect', () => contested.destroyed);
   t.false(other.destroyed);
 });
 
-/** A guard over these, whose system says of every caller that it holds as much as before. */
+/** A guard over these sockets, with a kernel that reports no progress for any caller. */
 function guardOver(
   t: ExecutionContext,
   sockets: readonly ReturnType<typeof createWaiting>[],
@@ -233,38 +233,38 @@ function guardOver(
   return guard;
 }
 
-test('what others wait for is given up while the system is still being asked', async (t) => {
-  const [asked, wanted] = [createWaiting(), createWaiting()];
+test('a contested connection is closed while the kernel is still being queried', async (t) => {
+  const [queried, contested] = [createWaiting(), createWaiting()];
   let searches = 0;
-  const guard = guardOver(t, [asked], {
-    findContested: (slow) => slow.filter((socket) => (socket as unknown) === wanted),
+  const guard = guardOver(t, [queried], {
+    findContested: (slow) => slow.filter((socket) => (socket as unknown) === contested),
     readHeld: () => {
       searches += 1;
       return new Promise(() => undefined);
     },
   });
-  await waitFor('the search', () => searches > 0);
-  guard.watch(createConnection(wanted as unknown as Socket, ''));
-  await waitFor('the cut', () => wanted.destroyed);
-  t.false(asked.destroyed);
+  await waitFor('the query', () => searches > 0);
+  guard.watch(createConnection(contested as unknown as Socket, ''));
+  await waitFor('the disconnect', () => contested.destroyed);
+  t.false(queried.destroyed);
   t.is(searches, 1);
 });
 
-test('a caller that takes something while the system is asked is not cut by what was known before', async (t) => {
+test('a caller that takes data while the kernel is queried is not disconnected because of an older reading', async (t) => {
   const waiting = createWaiting();
   const watchedAtMs = performance.now();
-  let searchesSince: number | null = null;
+  let queriesSince: number | null = null;
   guardOver(t, [waiting], {
     readHeld: async (sockets) => {
-      if (searchesSince !== null) searchesSince += 1;
-      // This is the one that would end in the cut.
-      if (performance.now() - watchedAtMs > maxStallMs && searchesSince === null) {
+      if (queriesSince !== null) queriesSince += 1;
+      // This query would end in the disconnect.
+      if (performance.now() - watchedAtMs > maxStallMs && queriesSince === null) {
         waiting._handle.writeQueueSize -= 1;
-        searchesSince = 0;
+        queriesSince = 0;
       }
       return new Map(sockets.map((socket) => [socket, 500]));
     },
   });
-  await waitFor('the next search', () => waiting.destroyed || (searchesSince ?? 0) > 0);
-  t.true(searchesSince! > 0, 'it was cut at once');
+  await waitFor('the next query', () => waiting.destroyed || (queriesSince ?? 0) > 0);
+  t.true(queriesSince! > 0, 'it was disconnected immediately');
 });

@@ -13,10 +13,10 @@ const hasIpv6 = Object.values(networkInterfaces()).some((all) =>
 for (const [what, host, peer, isThere] of [
   ['IPv4', '127.0.0.1', '127.0.0.1', true],
   ['IPv6', '::1', '::1', hasIpv6],
-  ['IPv4 at a server of both', '::', '127.0.0.1', hasIpv6],
+  ['IPv4 at a dual-stack server', '::', '127.0.0.1', hasIpv6],
 ] as const) {
   const run = process.platform === 'linux' && isThere ? test : test.skip;
-  run(`of a caller by ${what} the system says what it has not taken`, async (t) => {
+  run(`the kernel reports the unacknowledged bytes of a caller connected by ${what}`, async (t) => {
     const server = createServer().listen(0, host);
     await once(server, 'listening');
     const accepted = once(server, 'connection') as Promise<[Socket]>;
@@ -33,14 +33,14 @@ for (const [what, host, peer, isThere] of [
   });
 }
 
-/** Connections as Linux tells of them on a machine that has the lowest byte first. */
+/** Table rows as Linux prints them on a little-endian machine. */
 const rowOf = (local: string, peer: string, state: string, bytes: string): string =>
   `   0: ${local} ${peer} ${state} ${bytes}:00000000 00:00000000 00000000     0        0 1 1\n`;
 
 const socketOf = (remoteAddress: string, remotePort: number): Socket =>
   ({ localPort: 8080, remoteAddress, remotePort }) as Socket;
 
-test('of a large table only the rows of these callers count, and other work goes on meanwhile', async (t) => {
+test('only the rows of the given callers count in a large table, and the event loop is not blocked', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'tcp-'));
   t.teardown(() => rm(dir, { recursive: true }));
   const local = '0100007F:1F90';
@@ -62,23 +62,23 @@ test('of a large table only the rows of these callers count, and other work goes
   const ipv4 = socketOf('127.0.0.1', 0xc001);
   const ipv6 = socketOf('2001:db8::1', 0xc002);
   const ofBoth = socketOf('::ffff:127.0.0.2', 0xc003);
-  const gone = { localPort: 8080 } as Socket;
+  const closed = { localPort: 8080 } as Socket;
   let turns = 0;
   let timer = setImmediate(function count() {
     turns += 1;
     timer = setImmediate(count);
   });
-  const found = await readUnacknowledgedBytes([ipv4, ipv6, ofBoth, gone, socketOf('127.0.0.9', 1)], tables);
+  const found = await readUnacknowledgedBytes([ipv4, ipv6, ofBoth, closed, socketOf('127.0.0.9', 1)], tables);
   clearImmediate(timer);
   t.deepEqual(
-    [ipv4, ipv6, ofBoth, gone].map((socket) => found.get(socket)),
+    [ipv4, ipv6, ofBoth, closed].map((socket) => found.get(socket)),
     [10, 11, 12, undefined],
   );
   t.is(found.size, 3);
   t.true(turns >= 40, `${turns} turns`);
 });
 
-test('where the system says nothing, nothing is known', async (t) => {
+test('the result is empty if the system reports nothing', async (t) => {
   const none = { 4: '/nothing/here', 16: '/nothing/here' };
   t.is((await readUnacknowledgedBytes([socketOf('127.0.0.1', 1), socketOf('::1', 1)], none)).size, 0);
 });

@@ -11,7 +11,7 @@ import { listenTo } from '../../support/listen-to.ts';
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 
-/** Shares of workers with so many runs, which may change. */
+/** Bulk shares with a mutable number of worker runs. */
 function openShares(t: ExecutionContext, bulkRuns: number) {
   const workers = { bulkRuns };
   const registry = {
@@ -34,52 +34,52 @@ function openShares(t: ExecutionContext, bulkRuns: number) {
   };
 }
 
-type Entered = ReturnType<ReturnType<typeof openShares>['enter']>;
-const count = (all: readonly Entered[], state: string): number =>
+type Entry = ReturnType<ReturnType<typeof openShares>['enter']>;
+const count = (all: readonly Entry[], state: string): number =>
   all.filter((one) => one.state === state).length;
 
-test('an account has half of the runs, another half of the rest, and what waits goes on as others end', async (t) => {
+test('an account gets half of the runs, another gets half of the remainder, and waiting requests start as others finish', async (t) => {
   const { enter } = openShares(t, 16);
   const many = Array.from({ length: 20 }, () => enter('many'));
   await waitFor('its share', () => count(many, 'granted') === 8);
   const other = Array.from({ length: 4 }, () => enter('other'));
-  await waitFor('the share of the other', () => count(other, 'granted') === 4);
+  await waitFor('the share of the other account', () => count(other, 'granted') === 4);
   t.is(count(many, 'granted'), 8);
   t.deepEqual([many[8]!.place(), many[9]!.place()], [1, 2]);
-  // Half of what the other leaves it is six.
+  // Six is half of what the other account leaves.
   many.slice(0, 2).forEach((one) => one.end());
   t.is(count(many, 'granted'), 8);
   many[2]!.end();
-  await waitFor('the next', () => many[8]!.state === 'granted');
-  // One that leaves before its turn takes none.
+  await waitFor('the next request', () => many[8]!.state === 'granted');
+  // A request cancelled before it starts does not use a run.
   many[9]!.end();
-  await waitFor('it to have left', () => many[9]!.state === 'AbortError');
+  await waitFor('the cancellation', () => many[9]!.state === 'AbortError');
   many[3]!.end();
-  await waitFor('the one after it', () => many[10]!.state === 'granted');
+  await waitFor('the request after it', () => many[10]!.state === 'granted');
   t.is(count(many, 'granted'), 10);
 });
 
-test('the runs are those of the workers that live, shared among the api processes', async (t) => {
+test('the runs of all live workers are split evenly among the api processes', async (t) => {
   const url = `redis://127.0.0.1:${(redis().options as { port: number }).port}`;
   for (let i = 0; i < 2; i++) await listenTo(t, url, redisChannels.apis);
   const { enter, workers } = openShares(t, 16);
   const many = Array.from({ length: 20 }, () => enter('many'));
-  await waitFor('half of its half', () => count(many, 'granted') === 4);
+  await waitFor("half of this process's half", () => count(many, 'granted') === 4);
   workers.bulkRuns = 32;
-  await waitFor('more, as a worker came', () => count(many, 'granted') === 8);
+  await waitFor('more runs, after a worker was added', () => count(many, 'granted') === 8);
   workers.bulkRuns = 0;
   many[0]!.end();
-  await waitFor('what there was, while no worker is known', () => count(many, 'granted') === 9);
+  await waitFor('the previous number of runs while no worker is known', () => count(many, 'granted') === 9);
   t.is(count(many, 'waits'), 11);
 });
 
-test('what waits beyond its deadline is told so, and too many are refused', async (t) => {
+test('a request that waits past its deadline fails, and requests beyond the queue limit are refused', async (t) => {
   const { enter } = openShares(t, 1);
   enter('many');
   const late = enter('many', Date.now() + 50);
-  await waitFor('its deadline', () => late.state === 'deadline_exceeded');
-  const rest = Array.from({ length: 10_001 }, () => enter('many'));
-  while (count(rest, 'queue_full') === 0) await nextTurn();
-  t.is(count(rest, 'queue_full'), 1);
-  rest.forEach((one) => one.end());
+  await waitFor('the deadline', () => late.state === 'deadline_exceeded');
+  const manyMore = Array.from({ length: 10_001 }, () => enter('many'));
+  while (count(manyMore, 'queue_full') === 0) await nextTurn();
+  t.is(count(manyMore, 'queue_full'), 1);
+  manyMore.forEach((one) => one.end());
 });

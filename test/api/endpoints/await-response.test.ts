@@ -1,9 +1,9 @@
 import test from 'ava';
 import { awaitResponse } from '../../../api/endpoints/await-response.ts';
-import { receiveWhole } from '../../../api/replies/receive-whole.ts';
+import { receiveWhole } from '../../../api/dispatch/receive-whole.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 
-/** A request that is cancelled as those of the product are: its answer fails. */
+/** A request whose response fails when it is cancelled, like those of the product. */
 function createRequest() {
   const { receiver, answer } = receiveWhole();
   let cancelled = 0;
@@ -14,13 +14,13 @@ function createRequest() {
   return { request: { answer, cancel }, receiver, cancelled: () => cancelled };
 }
 
-test('a request whose caller left before it was waited for is cancelled, and the wait ends', async (t) => {
+test('a request whose caller disconnected before the wait is cancelled, and the wait ends', async (t) => {
   const { request, cancelled } = createRequest();
   await t.throwsAsync(awaitResponse(request, AbortSignal.abort()), { code: 'job_cancelled' });
   t.is(cancelled(), 1);
 });
 
-test('a request whose caller leaves while it is waited for is cancelled once', async (t) => {
+test('a request whose caller disconnects during the wait is cancelled once', async (t) => {
   const { request, cancelled } = createRequest();
   const caller = new AbortController();
   const waiting = awaitResponse(request, caller.signal);
@@ -29,22 +29,22 @@ test('a request whose caller leaves while it is waited for is cancelled once', a
   t.is(cancelled(), 1);
 });
 
-test('an answered request is not cancelled when its caller’s connection closes later', async (t) => {
+test('a completed request is not cancelled when its caller’s connection closes later', async (t) => {
   const { request, receiver, cancelled } = createRequest();
   const caller = new AbortController();
   const waiting = awaitResponse(request, caller.signal);
-  const whole = { bytes: Buffer.from('{}'), release: () => undefined };
+  const whole = { bytes: Buffer.from('{}'), giveBack: () => undefined };
   receiver.end(whole);
   t.is(await waiting, whole);
   caller.abort();
   t.is(cancelled(), 0);
 });
 
-test('an answer that comes after its caller was told of a failure gives its memory back', async (t) => {
+test('a response that arrives after its request has failed releases its memory', async (t) => {
   const { receiver, answer } = receiveWhole();
-  let given = 0;
+  let releases = 0;
   receiver.fail(new AppError('service_unavailable'));
-  receiver.end({ bytes: Buffer.from('{}'), release: () => (given += 1) });
+  receiver.end({ bytes: Buffer.from('{}'), giveBack: () => (releases += 1) });
   await t.throwsAsync(answer, { code: 'service_unavailable' });
-  t.is(given, 1);
+  t.is(releases, 1);
 });

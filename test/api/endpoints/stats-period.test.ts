@@ -4,11 +4,11 @@ import { AppError } from '../../../shared/contract/errors.ts';
 
 const now = new Date('2026-03-05T00:00:00.000Z');
 
-test('without days the period is the last 30 days and today', (t) => {
+test('the default period is the last 30 days and today', (t) => {
   t.deepEqual(readPeriod({}, now), { start: '2026-02-03', end: '2026-03-05' });
 });
 
-test('a day that is given replaces its default alone', (t) => {
+test('setting one day replaces only that default', (t) => {
   t.deepEqual(readPeriod({ start_date: '2026-02-28' }, now), { start: '2026-02-28', end: '2026-03-05' });
   t.deepEqual(readPeriod({ end_date: '2026-02-03' }, now), { start: '2026-02-03', end: '2026-02-03' });
   t.deepEqual(readPeriod({ start_date: '2026-03-05', end_date: '2026-12-31' }, now), {
@@ -17,7 +17,7 @@ test('a day that is given replaces its default alone', (t) => {
   });
 });
 
-test('a period that reaches too far back or ends before it starts is refused, and the day at fault is named', (t) => {
+test('a period that starts too early or ends before it starts is refused, and the error points to the invalid day', (t) => {
   const locate = (query: { start_date?: string; end_date?: string }): unknown => {
     const error = t.throws(() => readPeriod(query, now), { instanceOf: AppError });
     return error.issues[0]?.loc;

@@ -15,12 +15,12 @@ type ReadOptions = Partial<FileRequest> & {
   readonly signal?: AbortSignal;
 };
 
-interface Fault {
+interface LogFields {
   readonly err: Error;
 }
 
-function useReader(t: ExecutionContext, timeoutMs?: number, faults: [Fault, string][] = []) {
-  const log = { error: (fields: Fault, text: string) => faults.push([fields, text]) };
+function useReader(t: ExecutionContext, timeoutMs?: number, logged: [LogFields, string][] = []) {
+  const log = { error: (fields: LogFields, text: string) => logged.push([fields, text]) };
   const documents = new DocumentReader(log as unknown as Logger, timeoutMs);
   t.teardown(() => documents.close());
   return async (bytes: Buffer, options: ReadOptions = {}): Promise<FileAnswer> => {
@@ -41,7 +41,7 @@ function useReader(t: ExecutionContext, timeoutMs?: number, faults: [Fault, stri
 /** Unpacks to hundreds of megabytes of text on one page. */
 const bomb = makePdf([' '.repeat(1_000)], { repeat: 300_000 });
 
-test('of a file its count comes back and none of its text, whatever it unpacks to', async (t) => {
+test('reading a file returns token counts and no text, whatever it unpacks to', async (t) => {
   const read = useReader(t);
   const text = 'Some words. '.repeat(200_000);
   const zip = makeZip({ 'a.txt': Buffer.from(text) });
@@ -60,7 +60,7 @@ test('of a file its count comes back and none of its text, whatever it unpacks t
   });
 });
 
-test('a file of more tokens or pages than are left of the context is too long', async (t) => {
+test('a file with more tokens or pages than the remaining context is too long', async (t) => {
   const read = useReader(t);
   const text = Buffer.from('Some words. '.repeat(100));
   const options = { mediaType: 'text/plain' };
@@ -72,29 +72,29 @@ test('a file of more tokens or pages than are left of the context is too long', 
   t.like(await read(makePdf(['a', 'b', 'c']), { maxTokens: 700 }), { fault: 'too_long', kind: 'pdf' });
 });
 
-test('a PDF that unpacks to more than a process may hold is too large, and the next is read', async (t) => {
+test('a PDF that unpacks beyond the memory limit is too large, and the next file is still read', async (t) => {
   const read = useReader(t);
   t.deepEqual(await read(bomb), { fault: 'too_large' });
   t.like(await read(makePdf(['alpha'])), { pages: 1 });
 });
 
-test('a file for which more memory is taken at once than there is ends no more than its own process', async (t) => {
+test('a file that exhausts memory kills only its own process', async (t) => {
   const read = useReader(t);
   const tags = makeZip({ 'a.xml': Buffer.alloc(60 * 1024 * 1024, '<') });
   t.deepEqual(await read(tags, { mediaType: 'application/zip' }), { fault: 'too_large' });
   t.like(await read(makePdf(['alpha'])), { pages: 1 });
 });
 
-test('a PDF that takes too long is given up, and so is one whose caller has gone', async (t) => {
+test('a PDF that takes too long is aborted, and so is one whose caller has disconnected', async (t) => {
   const read = useReader(t, 300);
   t.deepEqual(await read(bomb), { fault: 'too_large' });
   const caller = new AbortController();
-  const left = read(bomb, { signal: caller.signal });
+  const cancelled = read(bomb, { signal: caller.signal });
   caller.abort(new Error('gone'));
-  await t.throwsAsync(left, { message: 'gone' });
+  await t.throwsAsync(cancelled, { message: 'gone' });
 });
 
-test('an account whose files take long keeps no other waiting', async (t) => {
+test('an account whose files take long does not block other accounts', async (t) => {
   const read = useReader(t, 2_000);
   const ended: string[] = [];
   const hostile = Array.from({ length: 4 }, async () => {
@@ -102,23 +102,23 @@ test('an account whose files take long keeps no other waiting', async (t) => {
     ended.push('hostile');
   });
   await read(makePdf(['alpha']), { accountId: 'other' });
-  t.true(ended.length <= 1, `${ended.length} came first`);
+  t.true(ended.length <= 1, `${ended.length} finished first`);
   await Promise.all(hostile);
 });
 
-test('accounts whose files take as long as may be keep no other waiting until one of them is read', async (t) => {
+test('accounts whose files take the maximum time do not block another account until one of theirs finishes', async (t) => {
   const read = useReader(t, 600_000);
   const slow = makeSlowPdf(300, 8);
-  const over = new AbortController();
+  const stop = new AbortController();
   const ended: string[] = [];
   const hostile = ['b', 'c', 'd'].flatMap((accountId) =>
     [1, 2].map(async () => {
       try {
-        await read(slow, { accountId, signal: over.signal });
+        await read(slow, { accountId, signal: stop.signal });
         ended.push(accountId);
       } catch (error) {
-        // On a slow machine they wait for longer than they may.
-        if (error !== over.signal.reason && (error as AppError).code !== 'queue_full') throw error;
+        // On a slow machine they may exceed the maximum queue time.
+        if (error !== stop.signal.reason && (error as AppError).code !== 'queue_full') throw error;
       }
     }),
   );
@@ -131,24 +131,24 @@ test('accounts whose files take as long as may be keep no other waiting until on
   }
   t.log('and three of 300 pages', Math.round(performance.now() - readAt), 'ms');
   t.deepEqual(ended, []);
-  over.abort(new Error('over'));
+  stop.abort(new Error('stop'));
   await Promise.all(hostile);
 });
 
-test('an account whose files took long is read at once where nobody else waits, several at a time as well', async (t) => {
+test('an account whose files took long is read immediately if no other account waits, even several files at a time', async (t) => {
   const read = useReader(t);
   const long = makePdf(Array<string>(300).fill('Some words of a line. '.repeat(4)), { repeat: 15 });
-  const answers = await Promise.all(Array.from({ length: 6 }, () => read(long)));
-  for (const answer of answers) t.like(answer, { pages: 300 });
+  const results = await Promise.all(Array.from({ length: 6 }, () => read(long)));
+  for (const result of results) t.like(result, { pages: 300 });
 });
 
-test('an error that nothing handles ends the process of the file alone, and is logged with its cause', async (t) => {
-  const faults: [Fault, string][] = [];
-  const read = useReader(t, undefined, faults);
+test('an unhandled error ends only the process of that file, and is logged with its cause', async (t) => {
+  const logged: [LogFields, string][] = [];
+  const read = useReader(t, undefined, logged);
   const unknown = { tokenizer: 'no such vocabulary' as FileRequest['tokenizer'] };
   t.deepEqual(await read(makePdf(['some text']), unknown), { fault: 'too_large' });
-  const [[{ err }, text]] = (await waitFor('the log', () => faults.length > 0 && faults)) as [
-    [Fault, string],
+  const [[{ err }, text]] = (await waitFor('the log line', () => logged.length > 0 && logged)) as [
+    [LogFields, string],
   ];
   t.is(text, 'file process: unhandled rejection');
   t.regex(err.stack ?? '', /no such vocabulary/);

@@ -11,39 +11,39 @@ function read(bytes: Buffer, options: Partial<Omit<DocumentRequest, 'bytes'>> = 
   return readDocument(pdfium, { kind: 'pdf', maxCharacters: 4_000_000, maxPages: 1_000, ...options, bytes });
 }
 
-/** The texts of an answer, each as often as it is shown. */
-function listTexts(answer: DocumentAnswer): string[] {
-  if ('fault' in answer) throw new Error(`the document is ${answer.fault}`);
-  return answer.texts.flatMap(({ text, times }) => Array.from({ length: times }, () => text));
+/** The texts of a result, each repeated as often as it is shown. */
+function listTexts(result: DocumentAnswer): string[] {
+  if ('fault' in result) throw new Error(`the document is ${result.fault}`);
+  return result.texts.flatMap(({ text, times }) => Array.from({ length: times }, () => text));
 }
 
-function countTimes(answer: DocumentAnswer, word: string): number {
-  if ('fault' in answer) throw new Error(`the document is ${answer.fault}`);
-  return answer.texts.reduce((sum, { text, times }) => sum + (text.split(word).length - 1) * times, 0);
+function countTimes(result: DocumentAnswer, word: string): number {
+  if ('fault' in result) throw new Error(`the document is ${result.fault}`);
+  return result.texts.reduce((sum, { text, times }) => sum + (text.split(word).length - 1) * times, 0);
 }
 
-test('the text of every page is read, also what stands beyond its edge and what a form repeats', (t) => {
-  const answer = read(makePdf(['alpha', 'beta'], { repeat: 100, form: { text: 'gamma', paints: 5 } }));
-  t.like(answer, { pages: 2 });
-  const texts = listTexts(answer);
+test('the text of every page is read, including text beyond the page edge and repeated form content', (t) => {
+  const result = read(makePdf(['alpha', 'beta'], { repeat: 100, form: { text: 'gamma', paints: 5 } }));
+  t.like(result, { pages: 2 });
+  const texts = listTexts(result);
   for (const [index, word] of ['alpha', 'beta'].entries()) {
     t.is(texts[index]!.split(word).length - 1, 100);
     t.is(texts[index]!.split('gamma').length - 1, 500);
   }
 });
 
-test('a PDF of more pages or characters than were asked for is too long', (t) => {
+test('a PDF with more pages or characters than the limit is too long', (t) => {
   t.deepEqual(read(makePdf(['a', 'b', 'c']), { maxPages: 2 }), { fault: 'too_long' });
   t.deepEqual(read(makePdf(['one', 'two'], { repeat: 100 }), { maxCharacters: 600 }), {
     fault: 'too_long',
   });
 });
 
-test('a PDF that says it has other pages than its tree has is read along its tree', (t) => {
+test('a PDF whose declared page count differs from its page tree is read by its tree', (t) => {
   for (const count of [1, 99, 1_000, -1]) {
-    const answer = read(makePdf(['alpha'], { count, listed: 100 }));
-    t.like(answer, { pages: 100 }, `says ${count}`);
-    const texts = listTexts(answer);
+    const result = read(makePdf(['alpha'], { count, listed: 100 }));
+    t.like(result, { pages: 100 }, `declared count ${count}`);
+    const texts = listTexts(result);
     t.is(texts.join(' ').split('alpha').length - 1, 100);
   }
   t.like(read(makePdf(['alpha', 'beta'], { count: 3 })), { pages: 2 });
@@ -51,7 +51,7 @@ test('a PDF that says it has other pages than its tree has is read along its tre
   t.deepEqual(read(long, { maxPages: 99 }), { fault: 'too_long' });
 });
 
-test('what is no PDF, is cut or leads back to itself is unreadable, and ends nobody', (t) => {
+test('a file that is not a PDF, is truncated or is cyclic is unreadable, and does not crash the reader', (t) => {
   const whole = makePdf(['alpha']);
   const loop = Buffer.from(whole.toString('latin1').replace('/Kids [', '/Kids [2 0 R '), 'latin1');
   for (const bytes of [
@@ -66,7 +66,7 @@ test('what is no PDF, is cut or leads back to itself is unreadable, and ends nob
   t.like(read(whole), { pages: 1 });
 });
 
-test('of an office document the words are read, without its tags', (t) => {
+test('only the words of an office document are read, not its tags', (t) => {
   const zip = makeZip({
     'word/document.xml': Buffer.from('<w:p><w:t>Some words</w:t> <w:t>more</w:t></w:p>'),
     'word/media/a.png': Buffer.alloc(1_000, 1),
@@ -78,14 +78,14 @@ test('of an office document the words are read, without its tags', (t) => {
   });
 });
 
-test('an archive that unpacks to more than may be is too large, and a damaged one unreadable', (t) => {
+test('an archive that unpacks to more than the limit is too large, and a damaged one is unreadable', (t) => {
   const large = makeZip({ 'a.xml': Buffer.alloc(80_000_000, '<') });
   t.deepEqual(read(large, { kind: 'zip' }), { fault: 'too_large' });
   t.deepEqual(read(Buffer.from('PK\u0003\u0004'), { kind: 'zip' }), { fault: 'unreadable' });
   t.deepEqual(read(large.subarray(0, -30), { kind: 'zip' }), { fault: 'unreadable' });
 });
 
-test('text counts that is not between plain tags: sections of raw text, other encodings, parts of any name', (t) => {
+test('text outside plain tags counts: CDATA sections, other encodings, and parts with any name', (t) => {
   const document = '<w:t>one <![CDATA[two <b> three]]> four</w:t> a < five > six';
   const utf16 = Buffer.from(`\ufeff${document}`, 'utf16le');
   const big = Buffer.from(utf16).swap16();
@@ -96,17 +96,17 @@ test('text counts that is not between plain tags: sections of raw text, other en
     'word/media/b.png': big,
     'word/media/c.png': Buffer.alloc(1_000, 1),
   });
-  const answer = read(zip, { kind: 'zip' });
-  for (const word of 'one two three four five six'.split(' ')) t.is(countTimes(answer, word), 4, word);
+  const result = read(zip, { kind: 'zip' });
+  for (const word of 'one two three four five six'.split(' ')) t.is(countTimes(result, word), 4, word);
 });
 
-test('a document that may stand for more text than it holds is unreadable', (t) => {
+test('a document with entities that could expand to more text is unreadable', (t) => {
   const document = '<!DOCTYPE a [<!ENTITY b "words and words">]><a>&b;&b;</a>';
   const zip = makeZip({ 'word/document.xml': Buffer.from(document) });
   t.deepEqual(read(zip, { kind: 'zip' }), { fault: 'unreadable' });
 });
 
-test('an archive that other readers find another directory in is unreadable', (t) => {
+test('an archive whose directory other readers would locate differently is unreadable', (t) => {
   const entries = { 'word/document.xml': Buffer.from('<w:t>words</w:t>') };
   const whole = makeZip(entries);
   const change = (edit: (end: Buffer) => void): Buffer => {
@@ -115,11 +115,11 @@ test('an archive that other readers find another directory in is unreadable', (t
     return changed;
   };
   for (const archive of [
-    // Python reads the directory by its length, and not by the number of entries.
+    // Python locates the directory by its length, not by the number of entries.
     change((end) => end.writeUInt16LE(0, 10)),
     change((end) => end.writeUInt32LE(0, 12)),
     change((end) => end.writeUInt32LE(end.readUInt32LE(16) + 1, 16)),
-    // In front of an archive there may be anything: its places count from where it begins.
+    // An archive may have a prefix: its offsets count from where the archive begins.
     Buffer.concat([Buffer.from('%PDF-1.4'), whole]),
     Buffer.concat([whole, Buffer.from('more')]),
   ]) {
@@ -128,7 +128,7 @@ test('an archive that other readers find another directory in is unreadable', (t
   t.like(read(whole, { kind: 'zip' }), { texts: [{ text: 'words', times: 1 }] });
 });
 
-test('a text of a spreadsheet counts for each cell that shows it', (t) => {
+test('a spreadsheet string counts once for each cell that shows it', (t) => {
   const makeSheet = (cells: string): Buffer =>
     makeZip({
       'xl/worksheets/sheet1.xml': Buffer.from(`<worksheet><row>${cells}</row></worksheet>`),
@@ -137,9 +137,9 @@ test('a text of a spreadsheet counts for each cell that shows it', (t) => {
   const sheet = makeSheet(
     `${'<c r="A1" t="s"><v>1</v></c>'.repeat(1_000)}<c><v>7</v></c><x:c t='&#115;'><x:v>0</x:v></x:c>`,
   );
-  const answer = read(sheet, { kind: 'zip' });
-  t.is(countTimes(answer, 'second'), 1_000);
-  t.is(countTimes(answer, 'first'), 1);
+  const result = read(sheet, { kind: 'zip' });
+  t.is(countTimes(result, 'second'), 1_000);
+  t.is(countTimes(result, 'first'), 1);
   t.deepEqual(read(sheet, { kind: 'zip', maxCharacters: 5_000 }), { fault: 'too_long' });
   for (const value of ['2', 'x', '']) {
     const bad = makeSheet(`<c t="s"><v>${value}</v></c>`);

@@ -34,7 +34,7 @@ async function readFile(filename: string, mediaType: string, bytes: Buffer): Pro
   return content!;
 }
 
-/** The text that is counted of a file. */
+/** The text of a file that is counted. */
 function read(filename: string, mediaType: string, bytes: Buffer): string {
   const request = { ...model, filename, dataUri: toDataUri(bytes, mediaType), maxTokens: model.context };
   const content = readContent(pdfium, request);
@@ -42,7 +42,7 @@ function read(filename: string, mediaType: string, bytes: Buffer): string {
   return content.texts.map(({ text }) => text).join(' ');
 }
 
-test('the pages of a PDF count where nothing in it is packed, and what stands in front of it hides none', async (t) => {
+test('pages of an uncompressed PDF count, even if something precedes the PDF header', async (t) => {
   const blank = makeBlankPdf(200);
   t.false(blank.includes('stream'));
   const shifted = Buffer.concat([Buffer.from('\n'.repeat(1_000)), blank]);
@@ -59,15 +59,15 @@ test('the pages of a PDF count where nothing in it is packed, and what stands in
   );
 });
 
-test('a file that is a PDF by its first bytes and an archive by its end counts as both, or is refused', async (t) => {
-  // Places in the archive count from the beginning of the file, as tools that repair such archives write them.
+test('a file that starts as a PDF and ends as an archive counts as both, or is refused', async (t) => {
+  // Offsets in the archive count from the start of the file, as written by tools that repair such archives.
   const front = makePdf(['front']);
   const shifted = makeZip({ 'word/document.xml': Buffer.from('<w:t>hidden words</w:t>') }, front);
   t.regex(read('a.docx', word, shifted), /front.*hidden words/s);
   await t.throwsAsync(readFile('a.docx', word, Buffer.concat([front, zip])), { instanceOf: AppError });
 });
 
-test('a document with something in front of it is not taken for bytes of an unknown kind', async (t) => {
+test('a document with a prefix is not mistaken for binary data of an unknown type', async (t) => {
   await t.throwsAsync(readFile('a.docx', word, Buffer.concat([Buffer.from([0xff]), zip])), {
     instanceOf: AppError,
   });
@@ -79,7 +79,7 @@ test('a document with something in front of it is not taken for bytes of an unkn
   );
 });
 
-test('a file that is a text by its name counts as one, whatever its first bytes are', async (t) => {
+test('a file with a text extension counts as text, whatever its first bytes are', async (t) => {
   const both = Buffer.concat([makePdf(['front']), Buffer.from('\nhidden words')]);
   t.regex(read('a.txt', 'application/octet-stream', both), /hidden words/);
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { RecentUse } from '../../../api/files/recent-use.ts';
 
-test('what an account used is forgotten at 5 s a minute, and no account is remembered for ever', (t) => {
+test("an account's recorded use decays by 5 s per minute, and idle accounts are dropped", (t) => {
   let nowMs = 0;
   const used = new RecentUse(() => nowMs);
   used.add('a', 4_000);

@@ -3,7 +3,7 @@ import type { DocumentAnswer, FileContent } from '../../../api/files/file-conten
 import { readZip } from '../../../api/files/zip-text.ts';
 import { makeZip } from '../../support/make-zip.ts';
 
-/** What a document says once and shows often counts as often, and is never written out. */
+/** Content stored once and shown many times counts as often as it is shown, without being expanded. */
 
 const read = (parts: Readonly<Record<string, string>>): DocumentAnswer =>
   readZip(
@@ -12,9 +12,9 @@ const read = (parts: Readonly<Record<string, string>>): DocumentAnswer =>
   );
 
 function open(parts: Readonly<Record<string, string>>): FileContent {
-  const answer = read(parts);
-  if ('fault' in answer) throw new Error(answer.fault);
-  return answer;
+  const result = read(parts);
+  if ('fault' in result) throw new Error(result.fault);
+  return result;
 }
 
 function countTimes({ texts }: FileContent, word: string): number {
@@ -32,7 +32,7 @@ const book = (ids: readonly string[]): string =>
 const sheet =
   '<worksheet><sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>words</t></is></c></row></sheetData></worksheet>';
 
-test('a part of a document counts as often as it is shown, whichever way it is named', (t) => {
+test('a document part counts as often as it is shown, however it is referenced', (t) => {
   const workbook = (ids: readonly string[], targets: Readonly<Record<string, string>>): FileContent =>
     open({
       'xl/workbook.xml': book(ids),
@@ -53,7 +53,7 @@ test('a part of a document counts as often as it is shown, whichever way it is n
   t.is(countTimes(workbook(Object.keys(targets), targets), 'words'), 4);
 });
 
-test('slides that are shown again and chapters that are read again count again', (t) => {
+test('slides shown again and chapters read again count again', (t) => {
   const slides = '<p:sldId id="256" r:id="rId7"/>'.repeat(301);
   const slide = open({
     'ppt/presentation.xml': `<p:presentation><p:sldIdLst>${slides}</p:sldIdLst></p:presentation>`,
@@ -70,7 +70,7 @@ test('slides that are shown again and chapters that are read again count again',
   t.is(countTimes(chapter, 'words'), 2);
 });
 
-test('a workbook as it should be counts once, however its sheets lead to one another', (t) => {
+test('a normal workbook counts once, however its sheets refer to one another', (t) => {
   const content = open({
     '[Content_Types].xml': '<Types><Default Extension="xml" ContentType="application/xml"/></Types>',
     'xl/workbook.xml': book(['rId1', 'rId2']),
@@ -83,7 +83,7 @@ test('a workbook as it should be counts once, however its sheets lead to one ano
   t.is(content.tokens, 0);
 });
 
-test('an id that stands for two parts, and cells that are no XML, cannot be read', (t) => {
+test('an id used for two parts, and binary cells, are unreadable', (t) => {
   const twice = `${relations({ rId1: 'a.xml' }).replace('</Relationships>', '')}<Relationship Id="rId1" Target="b.xml"/></Relationships>`;
   t.deepEqual(read({ 'xl/_rels/workbook.xml.rels': twice }), { fault: 'unreadable' });
   const binary = 'application/vnd.ms-excel.sheet.binary.macroEnabled.main';
@@ -101,7 +101,7 @@ const row = (times: number, cells: string): string =>
 const cell = (times: number, content: string): string =>
   `<table:table-cell table:number-columns-repeated='${times}'>${content}</table:table-cell>`;
 
-test('a repeated cell of a repeated row counts for each place, and hides behind no comment or section', (t) => {
+test('a repeated cell of a repeated row counts at each position, and comments or sections cannot hide it', (t) => {
   t.is(countTimes(table(row(200, cell(200, '<text:p>words</text:p>'))), 'words'), 40_000);
   for (const hidden of [
     '<!-- </table:table-cell></table:table-row> -->',
@@ -114,7 +114,7 @@ test('a repeated cell of a repeated row counts for each place, and hides behind 
   t.is(countTimes(millions, 'words'), 1_000_000 * 16_384);
 });
 
-test('what a cell shows of its value alone counts, and so do spaces that one element stands for', (t) => {
+test("text shown only by a cell's value counts, and so do repeated spaces written as one element", (t) => {
   const value =
     '<table:table-cell office:value-type="string" office:string-value="words" table:number-columns-repeated="9"/>';
   t.is(countTimes(table(row(3, value)), 'words'), 27);
@@ -123,14 +123,15 @@ test('what a cell shows of its value alone counts, and so do spaces that one ele
   t.is(countTimes(open({ 'content.xml': '<text:p>a<text:s text:c="4"/>b</text:p>' }), ' '), 1);
 });
 
-test('empty cells count up to the last that holds something, and not beyond', (t) => {
+test('empty cells count up to the last non-empty cell, and not beyond', (t) => {
   const words = '<text:p>words</text:p>';
-  // Every spreadsheet of LibreOffice ends like this.
-  const rest = row(1_048_573, cell(16_384, ''));
-  t.is(table(row(1, cell(1, words)) + rest).tokens, 0);
+  // Every LibreOffice spreadsheet ends like this.
+  const trailingRows = row(1_048_573, cell(16_384, ''));
+  t.is(table(row(1, cell(1, words)) + trailingRows).tokens, 0);
   t.is(
-    table(row(1, cell(1, words)) + row(9, cell(16_384, '')) + row(1, cell(4, '') + cell(1, words)) + rest)
-      .tokens,
+    table(
+      row(1, cell(1, words)) + row(9, cell(16_384, '')) + row(1, cell(4, '') + cell(1, words)) + trailingRows,
+    ).tokens,
     11 * 5 - 2,
   );
 });
@@ -138,23 +139,23 @@ test('empty cells count up to the last that holds something, and not beyond', (t
 const cells = (rows: string): DocumentAnswer =>
   read({ 'xl/worksheets/sheet1.xml': `<worksheet><sheetData>${rows}</sheetData></worksheet>` });
 
-test('the empty cells of a sparse sheet count, but for those that have nothing but a style', (t) => {
-  const value = (place: string): string => `<c r="${place}"><v>7</v></c>`;
+test('the empty cells of a sparse sheet count, except those that have only a style', (t) => {
+  const value = (reference: string): string => `<c r="${reference}"><v>7</v></c>`;
   t.like(cells(`<row r="1">${value('A1')}</row><row r="20000">${value('CV20000')}</row>`), {
     tokens: 1_999_998,
   });
   t.like(cells(`<row r="1">${value('A1')}</row><row r="1048576"><c r="XFD1048576" s="1"/></row>`), {
     tokens: 0,
   });
-  // Places may be left out.
+  // Cell references may be omitted.
   t.like(cells('<row><c><v>1</v></c><c/><c><v>1</v></c></row><row/><row><c><f>1+1</f></c></row>'), {
     tokens: 6,
   });
-  for (const place of ['XFE1', 'A1048577', 'A0x', ''])
-    t.deepEqual(cells(`<row>${value(place)}</row>`), { fault: 'unreadable' }, place);
+  for (const reference of ['XFE1', 'A1048577', 'A0x', ''])
+    t.deepEqual(cells(`<row>${value(reference)}</row>`), { fault: 'unreadable' }, reference);
 });
 
-test('a text of a spreadsheet is the one that its number names, whatever comments and tables there are', (t) => {
+test('a shared string is the one at its index, whatever comments and other tables there are', (t) => {
   const long = 'words '.repeat(100);
   const shows = `<worksheet><sheetData><row>${'<c t="s"><v>0</v></c>'.repeat(50)}</row></sheetData></worksheet>`;
   const strings = (texts: string): string => `<sst>${texts}</sst>`;

@@ -12,53 +12,53 @@ import {
 const read = (options: XlsOptions, maxCharacters = 1e12): DocumentAnswer =>
   readXls(makeCompoundFile('Workbook', makeWorkbook(options)), maxCharacters);
 
-function countTimes(answer: DocumentAnswer, word: string): number {
-  if ('fault' in answer) throw new Error(answer.fault);
-  return answer.texts.reduce((sum, { text, times }) => sum + (text.split(word).length - 1) * times, 0);
+function countTimes(result: DocumentAnswer, word: string): number {
+  if ('fault' in result) throw new Error(result.fault);
+  return result.texts.reduce((sum, { text, times }) => sum + (text.split(word).length - 1) * times, 0);
 }
 
 const column = (length: number, text: number): XlsOptions['cells'] =>
   Array.from({ length }, (_, row) => [row, 0, text] as const);
 
-test('a text of an older spreadsheet counts for each cell that shows it, and all else by its bytes', (t) => {
+test('a string in an xls spreadsheet counts once for each cell that shows it, and everything else by its bytes', (t) => {
   const table = [
     Buffer.concat([makeXlsText('one'), makeXlsText('words '.repeat(1_000), 8), makeXlsText('ж two', 1)]),
   ];
-  const answer = read({ table, cells: [...column(1_000, 1), [1_000, 0, 2]] });
-  t.is(countTimes(answer, 'words'), 1_000_000);
-  t.is(countTimes(answer, 'ж two'), 1);
+  const result = read({ table, cells: [...column(1_000, 1), [1_000, 0, 2]] });
+  t.is(countTimes(result, 'words'), 1_000_000);
+  t.is(countTimes(result, 'ж two'), 1);
   const bytes = makeCompoundFile('Workbook', makeWorkbook({ table, cells: column(1_000, 1) }));
   t.like(readXls(bytes, 1e12), { tokens: bytes.length / 2 });
   t.deepEqual(readXls(bytes, 1_000_000), { fault: 'too_long' });
 });
 
-test('a text that goes on in another record is read whole, also where its characters become wider', (t) => {
+test('a string continued in another record is read whole, even if its characters become wider', (t) => {
   const whole = makeXlsText('first half, ');
   whole.writeUInt16LE('first half, second half'.length, 0);
-  for (const rest of [
+  for (const continuation of [
     Buffer.concat([Buffer.from([0]), Buffer.from('second half', 'latin1')]),
     Buffer.concat([Buffer.from([1]), Buffer.from('second half', 'utf16le')]),
   ]) {
-    const table = [whole, Buffer.concat([rest, makeXlsText('next')])];
-    const answer = read({
+    const table = [whole, Buffer.concat([continuation, makeXlsText('next')])];
+    const result = read({
       table,
       cells: [
         [0, 0, 0],
         [0, 1, 1],
       ],
     });
-    t.is(countTimes(answer, 'first half, second half'), 1);
-    t.is(countTimes(answer, 'next'), 1);
+    t.is(countTimes(result, 'first half, second half'), 1);
+    t.is(countTimes(result, 'next'), 1);
   }
 });
 
-test('a sheet that is shown many times counts as often, and one that begins where none is cannot be read', (t) => {
+test('a sheet shown many times counts as often, and a sheet with an invalid offset is unreadable', (t) => {
   const table = [makeXlsText('words')];
   t.is(countTimes(read({ table, cells: column(10, 0), listed: 50 }), 'words'), 500);
   t.deepEqual(read({ table, cells: column(10, 0), place: 24 }), { fault: 'unreadable' });
 });
 
-test('empty cells of an older spreadsheet count up to the last that holds something', (t) => {
+test('empty cells of an xls spreadsheet count up to the last non-empty cell', (t) => {
   const table = [makeXlsText('a')];
   const dense = read({ table, cells: [[0, 0, 0]] }) as { tokens: number };
   const sparse = read({
@@ -71,14 +71,14 @@ test('empty cells of an older spreadsheet count up to the last that holds someth
   t.true(sparse.tokens - dense.tokens >= 65_536 * 256 - 2);
 });
 
-test('a workbook without its container is read, and one with a password or a wrong number refused', (t) => {
+test('a workbook without its container is read; one with a password or an invalid index is refused', (t) => {
   const options = { table: [makeXlsText('words')], cells: column(10, 0) };
   t.is(countTimes(readXls(makeWorkbook(options), 1e12), 'words'), 10);
   t.deepEqual(read({ ...options, more: makeRecord(0x2f, Buffer.alloc(6)) }), { fault: 'protected' });
   t.deepEqual(read({ ...options, cells: column(10, 1) }), { fault: 'unreadable' });
 });
 
-test('a compound file that is cut or leads back to itself is unreadable, and one without a workbook counts by its bytes', (t) => {
+test('a truncated or cyclic compound file is unreadable, and one without a workbook counts by its bytes', (t) => {
   const stream = makeWorkbook({ table: [makeXlsText('words')], cells: column(10, 0) });
   const whole = makeCompoundFile('Workbook', stream);
   const loop = Buffer.from(whole);

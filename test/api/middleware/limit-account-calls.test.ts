@@ -15,18 +15,18 @@ import { waitFor } from '../../support/wait-for.ts';
 
 interface Served {
   readonly url: string;
-  /** How many calls have begun. */
-  readonly begun: () => number;
-  /** Lets those that began be answered, and those that come. */
-  readonly answer: () => void;
+  /** The number of calls that have started. */
+  readonly started: () => number;
+  /** Lets started and future calls be answered. */
+  readonly release: () => void;
 }
 
-/** An api whose only call waits until the test lets it be answered; the key is the account's name, or `user/session`. */
+/** An api whose only call waits until the test releases it; the key is the account's name, or `user/session`. */
 async function serve(t: ExecutionContext): Promise<Served> {
-  let begun = 0;
-  let answer = (): void => undefined;
+  let started = 0;
+  let release = (): void => undefined;
   const answered = new Promise<void>((resolve) => {
-    answer = resolve;
+    release = resolve;
   });
   const app = new Koa<RequestState>();
   const log = createLogger('test', 'silent');
@@ -39,7 +39,7 @@ async function serve(t: ExecutionContext): Promise<Served> {
   });
   app.use(limitAccountCalls(new Holdings(), { refusalDelayMs: 1 }));
   app.use(async (context) => {
-    begun += 1;
+    started += 1;
     await answered;
     context.body = {};
   });
@@ -51,7 +51,7 @@ async function serve(t: ExecutionContext): Promise<Served> {
   });
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, begun: () => begun, answer: () => answer() };
+  return { url: `http://127.0.0.1:${port}`, started: () => started, release: () => release() };
 }
 
 const call = async ({ url }: Served, account: string, signal: AbortSignal | null = null) =>
@@ -59,10 +59,10 @@ const call = async ({ url }: Served, account: string, signal: AbortSignal | null
 
 const repeat = <T>(count: number, act: () => T): T[] => Array.from({ length: count }, () => act());
 
-test('an account has so many calls under way at once and no more, and is told how many', async (t) => {
+test('an account may have a maximum number of calls in flight, which the refusal states', async (t) => {
   const served = await serve(t);
-  const kept = repeat(maxCallsPerAccount, () => call(served, 'ann'));
-  await waitFor('all to begin', () => served.begun() === maxCallsPerAccount);
+  const calls = repeat(maxCallsPerAccount, () => call(served, 'ann'));
+  await waitFor('all calls to start', () => served.started() === maxCallsPerAccount);
   for (const refused of await Promise.all(repeat(3, () => call(served, 'ann')))) {
     t.is(refused.status, 429);
     t.is(refused.headers.get('retry-after'), '1');
@@ -70,39 +70,39 @@ test('an account has so many calls under way at once and no more, and is told ho
     t.is(error.code, 'rate_limit_exceeded');
     t.regex(error.message, new RegExp(`\\b${maxCallsPerAccount} calls .* at once`));
   }
-  t.is(served.begun(), maxCallsPerAccount);
+  t.is(served.started(), maxCallsPerAccount);
   const other = call(served, 'bob');
-  await waitFor('the other account', () => served.begun() === maxCallsPerAccount + 1);
-  served.answer();
-  for (const response of await Promise.all([...kept, other])) {
+  await waitFor("the other account's call", () => served.started() === maxCallsPerAccount + 1);
+  served.release();
+  for (const response of await Promise.all([...calls, other])) {
     t.is(response.status, 200);
     await response.text();
   }
   t.is((await call(served, 'ann')).status, 200);
 });
 
-test('what one session of a user has under way keeps no other session of that user out', async (t) => {
+test('calls in flight in one session do not block other sessions of the same user', async (t) => {
   const served = await serve(t);
   const stolen = repeat(maxCallsPerAccount, () => call(served, 'ann/stolen'));
-  await waitFor('all to begin', () => served.begun() === maxCallsPerAccount);
+  await waitFor('all calls to start', () => served.started() === maxCallsPerAccount);
   t.is((await call(served, 'ann/stolen')).status, 429);
-  const own = call(served, 'ann/own');
-  await waitFor('the other session', () => served.begun() === maxCallsPerAccount + 1);
-  served.answer();
-  t.is((await own).status, 200);
+  const sameUser = call(served, 'ann/own');
+  await waitFor("the other session's call", () => served.started() === maxCallsPerAccount + 1);
+  served.release();
+  t.is((await sameUser).status, 200);
   for (const response of await Promise.all(stolen)) await response.text();
 });
 
-test('a caller that leaves gives its place back, and one that waits for its refusal is forgotten', async (t) => {
+test("disconnecting frees an account's slots, and a delayed refusal is dropped", async (t) => {
   const served = await serve(t);
-  const left = new AbortController();
-  const gone = repeat(maxCallsPerAccount + 3, () => call(served, 'ann', left.signal));
-  await waitFor('all to begin', () => served.begun() === maxCallsPerAccount);
-  left.abort();
-  await Promise.allSettled(gone);
-  // The handlers of those that left have not ended: what they hold ends with them.
-  served.answer();
-  await waitFor('a place', async () => {
+  const caller = new AbortController();
+  const cancelled = repeat(maxCallsPerAccount + 3, () => call(served, 'ann', caller.signal));
+  await waitFor('all calls to start', () => served.started() === maxCallsPerAccount);
+  caller.abort();
+  await Promise.allSettled(cancelled);
+  // The handlers of the disconnected calls have not returned yet; their slots are held until they do.
+  served.release();
+  await waitFor('a free slot', async () => {
     const response = await call(served, 'ann');
     await response.text();
     return response.status === 200;

@@ -9,10 +9,10 @@ import { operations } from '../../../shared/contract/operations.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** An account that may send what it likes. */
+/** The admission script's result for an account with no limits in the way. */
 const admitted = ['ok', 60, 59, 1, '1000000000', 0, 0, 1];
 
-/** A large body that is read, and what all bodies hold. */
+/** A large body that is being read, and the budget that its memory comes from. */
 function startReading() {
   const requestMemory = new FairBudget({ capacity: 100_000_000 });
   const services = { requestMemory, bodyTimes: defaultBodyTimes, redis: { evalsha: async () => admitted } };
@@ -33,7 +33,7 @@ function startReading() {
   return { requestMemory, body, closeResponse, read };
 }
 
-test('a large body counts until its reading has ended, also where its request was answered before', async (t) => {
+test('a large body counts until reading has stopped, even if its request was answered before', async (t) => {
   const { requestMemory, body, closeResponse, read } = startReading();
   await waitFor('the first part', () => requestMemory.held > 300_000);
   closeResponse();
@@ -43,7 +43,7 @@ test('a large body counts until its reading has ended, also where its request wa
   t.is(requestMemory.held, 0);
 });
 
-test('nothing more is read of a large body whose request was answered', async (t) => {
+test('the rest of a large body is not read once its request has been answered', async (t) => {
   const { requestMemory, body, closeResponse, read } = startReading();
   await waitFor('the first part', () => requestMemory.held > 300_000);
   closeResponse();
@@ -52,7 +52,7 @@ test('nothing more is read of a large body whose request was answered', async (t
   t.is(requestMemory.held, 0);
 });
 
-test('a large body that was read counts until its request was answered', async (t) => {
+test('a large body that was read counts until its request has been answered', async (t) => {
   const { requestMemory, body, closeResponse, read } = startReading();
   body.end('"}');
   await read;

@@ -10,7 +10,7 @@ import { requestContext } from '../../../api/middleware/request-context.ts';
 import { toAppError } from '../../../shared/contract/errors.ts';
 import { captureLog } from '../../support/captured-log.ts';
 
-/** Sends a request to a server of one step, and reads the answer. @returns its status, and what was logged by then */
+/** Sends a request to a server with one middleware, and reads the response. @returns its status, and the log lines */
 async function callOnce(t: ExecutionContext, step: ApiMiddleware) {
   const { log, lines, waitForLine } = captureLog();
   const app = new Koa<RequestState>();
@@ -25,7 +25,7 @@ async function callOnce(t: ExecutionContext, step: ApiMiddleware) {
   return { status: response.status, lines };
 }
 
-test('a request for whose connection there is no room has its access line, and no warning besides', async (t) => {
+test('a request refused for lack of connection memory has its access line and no warning', async (t) => {
   const { status, lines } = await callOnce(t, (context) => {
     refuseRequest(context.req);
     checkRefused(context.req);
@@ -37,10 +37,10 @@ test('a request for whose connection there is no room has its access line, and n
   );
 });
 
-test('what fails behind the head of an answer is logged as any failure is', async (t) => {
+test('a failure after the response head is logged like any other', async (t) => {
   const { status, lines } = await callOnce(t, (context) => {
     context.respond = false;
-    context.res.writeHead(200).end('the last event tells of the error');
+    context.res.writeHead(200).end('the last event reports the error');
     context.state.error = toAppError(new TypeError('a mistake of ours'));
   });
   t.is(status, 200);

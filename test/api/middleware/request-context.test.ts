@@ -9,7 +9,7 @@ import { requestContext } from '../../../api/middleware/request-context.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { captureLog } from '../../support/captured-log.ts';
 
-/** A server that refuses every request, and the access lines that it writes. */
+/** A server that refuses every request, with its access lines. */
 async function startRefusing(t: ExecutionContext, error = new AppError('account_banned')) {
   const { log, waitForLine } = captureLog();
   const app = new Koa<RequestState>();
@@ -23,7 +23,7 @@ async function startRefusing(t: ExecutionContext, error = new AppError('account_
   return { port: (server.address() as AddressInfo).port, waitForLine };
 }
 
-test('a caller that is refused while still sending, and leaves after reading why, is logged by the status that was sent', async (t) => {
+test('a caller refused while still sending, which disconnects after reading why, is logged with the status it was sent', async (t) => {
   const { port, waitForLine } = await startRefusing(t);
   const request = sendRequest({
     host: '127.0.0.1',
@@ -41,7 +41,7 @@ test('a caller that is refused while still sending, and leaves after reading why
   t.is((await waitForLine())['status'], 403);
 });
 
-test('the line of a failed request holds its code and field, of bounded length', async (t) => {
+test('the access line of a failed request has its code and field, with a bounded length', async (t) => {
   const field = ['body', 'messages', 0, 'x'.repeat(10_000)];
   const { port, waitForLine } = await startRefusing(t, invalidField(field, 'is wrong'));
   await (await fetch(`http://127.0.0.1:${port}/v1/models`)).text();

@@ -7,7 +7,7 @@ import test from 'ava';
 import { presentEmbeddings, type EmbeddingAnswer } from '../../../api/present/embeddings.ts';
 import { sendChunks, type ChunkedBody } from '../../../api/present/send-chunks.ts';
 
-function toAnswer(
+function toResponse(
   numbers: Float32Array<ArrayBuffer>,
   dimensions: number,
   format: EmbeddingAnswer['format'],
@@ -28,7 +28,7 @@ function toAnswer(
   };
 }
 
-/** The same answer by JSON.stringify. */
+/** The same response through JSON.stringify. */
 function stringify({ requestId, model, header, vectors, format }: EmbeddingAnswer): string {
   const size = header.dimensions * 4;
   const data = Array.from({ length: vectors.length / size }, (_, index) => {
@@ -47,11 +47,11 @@ function stringify({ requestId, model, header, vectors, format }: EmbeddingAnswe
   return JSON.stringify({ id: requestId, created: header.created, object: 'list', model, data, usage });
 }
 
-/** Of so few digits that they are written alike as float32 and as doubles. */
+/** Numbers with so few digits that they are written the same as float32 and as double. */
 const roundNumbers = (count: number): Float32Array<ArrayBuffer> =>
   Float32Array.from({ length: count }, (_, i) => ((i % 129) - 64) / 64);
 
-/** As long as those of real vectors. */
+/** Numbers with as many digits as in real vectors. */
 function oddNumbers(count: number): Float32Array<ArrayBuffer> {
   let state = 1;
   const next = (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
@@ -65,7 +65,7 @@ async function read(body: Buffer | ChunkedBody): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** A chunk is its reader's only until it has taken it. */
+/** Copies each chunk, and then overwrites it: a chunk belongs to its reader only until the callback. */
 const collect = (chunks: Buffer[]): Writable =>
   new Writable({
     write(chunk: Buffer, _, done) {
@@ -78,7 +78,7 @@ const collect = (chunks: Buffer[]): Writable =>
   });
 
 for (const format of ['float', 'base64'] as const) {
-  test(`${format}: an answer has the bytes that JSON.stringify gives it, whole and in chunks`, async (t) => {
+  test(`${format}: a response has the same bytes as from JSON.stringify, whole and in chunks`, async (t) => {
     for (const [count, dimensions] of [
       [1, 1],
       [3, 5],
@@ -88,18 +88,18 @@ for (const format of ['float', 'base64'] as const) {
       [300, 1_536],
       [2, 65_536],
     ] as const) {
-      const answer = toAnswer(roundNumbers(count * dimensions), dimensions, format);
-      const body = presentEmbeddings(answer);
-      t.is(Buffer.isBuffer(body), answer.vectors.length < 256_000, `${count} × ${dimensions}`);
-      t.true((await read(body)) === stringify(answer), `${count} × ${dimensions}`);
+      const response = toResponse(roundNumbers(count * dimensions), dimensions, format);
+      const body = presentEmbeddings(response);
+      t.is(Buffer.isBuffer(body), response.vectors.length < 256_000, `${count} × ${dimensions}`);
+      t.true((await read(body)) === stringify(response), `${count} × ${dimensions}`);
     }
   });
 }
 
-test('floats are the vectors to the bit, in fewer than 13 bytes each', async (t) => {
+test('floats represent the vectors exactly, in fewer than 13 bytes each', async (t) => {
   for (const count of [1, 100]) {
     const numbers = oddNumbers(count * 1_536);
-    const text = await read(presentEmbeddings(toAnswer(numbers, 1_536, 'float')));
+    const text = await read(presentEmbeddings(toResponse(numbers, 1_536, 'float')));
     const { data } = JSON.parse(text) as { data: { embedding: number[] }[] };
     t.deepEqual(Float32Array.from(data.flatMap((item) => item.embedding)), numbers);
     t.true(text.length < numbers.length * 13);
@@ -109,11 +109,11 @@ test('floats are the vectors to the bit, in fewer than 13 bytes each', async (t)
 const sameVector = oddNumbers(3_072);
 const sameVectors = new Float32Array(2_048 * sameVector.length);
 for (let at = 0; at < sameVectors.length; at += sameVector.length) sameVectors.set(sameVector, at);
-const largest = toAnswer(sameVectors, sameVector.length, 'float');
+const largest = toResponse(sameVectors, sameVector.length, 'float');
 
-const single = toAnswer(sameVector, sameVector.length, 'float');
+const single = toResponse(sameVector, sameVector.length, 'float');
 
-/** Of an answer that repeats the only vector of this one. */
+/** Hashes a response that repeats the only vector of this one. */
 function hashSameVectors(text: string, count: number): string {
   const [head, rest] = text.split('{"object":"embedding","index":0') as [string, string];
   const end = rest.indexOf('}') + 1;
@@ -124,7 +124,7 @@ function hashSameVectors(text: string, count: number): string {
   return hash.update(rest.slice(end)).digest('hex');
 }
 
-test('the largest answer passes through a socket', async (t) => {
+test('the largest response can be sent through a socket', async (t) => {
   const server = createServer((_, response) => {
     void sendChunks(response, presentEmbeddings(largest) as ChunkedBody, nextTurn);
   });
@@ -146,21 +146,21 @@ test('the largest answer passes through a socket', async (t) => {
   t.is(received.digest('hex'), hashSameVectors(await read(presentEmbeddings(single)), 2_048));
 });
 
-test('what nobody takes is not made', async (t) => {
+test('chunks that nobody reads are not generated', async (t) => {
   let written = 0;
-  let begin = (): void => undefined;
-  const begun = new Promise<void>((resolve) => {
-    begin = resolve;
+  let onFirstChunk = (): void => undefined;
+  const firstChunk = new Promise<void>((resolve) => {
+    onFirstChunk = resolve;
   });
   const reader = new Writable({
     write(chunk: Buffer) {
-      // Its callback is not called: this reader takes no more.
+      // The callback is never called: this reader accepts no more.
       written += chunk.length;
-      begin();
+      onFirstChunk();
     },
   });
   const sent = sendChunks(reader, presentEmbeddings(largest) as ChunkedBody, nextTurn);
-  await begun;
+  await firstChunk;
   for (let turn = 0; turn < 200; turn++) await nextTurn();
   t.true(written < 300_000);
   t.true(reader.writableLength < 300_000);
@@ -168,12 +168,12 @@ test('what nobody takes is not made', async (t) => {
   await t.throwsAsync(sent, { message: /gone/ });
 });
 
-test('others have their turn while a reader takes all that it can', async (t) => {
+test('other work gets its turn while a reader takes everything it can', async (t) => {
   let turns = 0;
-  let isOver = false;
+  let isDone = false;
   const count = (): void => {
     turns += 1;
-    if (!isOver) setImmediate(count);
+    if (!isDone) setImmediate(count);
   };
   setImmediate(count);
   let chunks = 0;
@@ -185,6 +185,6 @@ test('others have their turn while a reader takes all that it can', async (t) =>
     },
   });
   await sendChunks(reader, presentEmbeddings(largest) as ChunkedBody, nextTurn);
-  isOver = true;
+  isDone = true;
   t.true(turns >= chunks / 2, `${turns} turns for ${chunks} chunks`);
 });

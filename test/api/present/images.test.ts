@@ -3,8 +3,8 @@ import test, { type ExecutionContext } from 'ava';
 import { presentImages } from '../../../api/present/images.ts';
 import type { ChunkedBody } from '../../../api/present/send-chunks.ts';
 
-/** Everything of a body, and that its length was told and no chunk is larger than was said. */
-function gather(t: ExecutionContext, body: ChunkedBody): string {
+/** Reads a body to its end, and checks its declared length and its maximum chunk size. */
+function readWhole(t: ExecutionContext, body: ChunkedBody): string {
   const chunks: Buffer[] = [];
   for (;;) {
     const target = Buffer.alloc(body.maxChunkBytes);
@@ -17,7 +17,7 @@ function gather(t: ExecutionContext, body: ChunkedBody): string {
   return whole.toString();
 }
 
-test('an answer has the bytes that JSON.stringify gives it', (t) => {
+test('a response has the same bytes as from JSON.stringify', (t) => {
   const bytes = Buffer.from(Array.from({ length: 1_000 }, (_, i) => (i * 7) % 256));
   const prompt = 'кот в "шляпе"\n😺';
   const header = {
@@ -41,21 +41,21 @@ test('an answer has the bytes that JSON.stringify gives it', (t) => {
     ],
     usage: { total_time: 2.5, cost_request: 1.23, free_request: false },
   };
-  const answer = presentImages('id', header, bytes, (key) => `https://x/${key}`);
-  t.is(gather(t, answer), JSON.stringify(expected));
+  const response = presentImages('id', header, bytes, (key) => `https://x/${key}`);
+  t.is(readWhole(t, response), JSON.stringify(expected));
   t.is(
-    gather(t, presentImages('id', { ...header, images: [] }, bytes, String)),
+    readWhole(t, presentImages('id', { ...header, images: [] }, bytes, String)),
     JSON.stringify({ ...expected, data: [] }),
   );
 });
 
-test('large images leave in chunks that are far smaller than they are, and come to the same base64', (t) => {
+test('large images are sent in chunks far smaller than they are, with the same base64', (t) => {
   const sizes = [1_000_000, 192 * 1024, 192 * 1024 + 1];
   const images = sizes.map((byteLength) => ({ revisedPrompt: null, objectKey: null, byteLength }));
   const header = { created: 1, costNano: '1', free: false, durationMs: 1, images };
   const bytes = randomBytes(sizes.reduce((sum, size) => sum + size, 0));
   const body = presentImages('id', header, bytes, String);
   t.true(body.maxChunkBytes < 300_000);
-  const { data } = JSON.parse(gather(t, body)) as { data: { b64_json: string }[] };
+  const { data } = JSON.parse(readWhole(t, body)) as { data: { b64_json: string }[] };
   t.true(Buffer.concat(data.map((one) => Buffer.from(one.b64_json, 'base64'))).equals(bytes));
 });

@@ -15,7 +15,7 @@ const textOf = ({ index, detail }: EventId): string => `${index}.${detail}`;
 const idsOf = (shown: ShownJob, after: EventId | null): string[] =>
   listJobEvents(shown, after).map(({ id }) => textOf(id));
 
-test('every status that a job has had is an event, with the time of that status and nothing of later ones', (t) => {
+test("every status that a job has had is an event, with that status's time and no later data", (t) => {
   const events = listJobEvents(showJob(['queued', 'active', 'queued', 'active', 'failed']), null);
   t.deepEqual(
     events.map(({ id, job, isLast }) => [textOf(id), job.status, isLast]),
@@ -36,7 +36,7 @@ test('every status that a job has had is an event, with the time of that status 
   t.like(data, { status: 'active', started_at: new Date(1_100).toISOString(), ended_at: null, error: null });
 });
 
-test('after an event come those that are later, and of the same status only what has moved on', (t) => {
+test('after an event only later ones follow, and within the same status only if there is progress', (t) => {
   const queued = showJob(['queued'], { position: 7 });
   t.deepEqual(idsOf(queued, null), ['0.7']);
   t.deepEqual(idsOf(queued, { index: 0, detail: 9 }), ['0.7']);
@@ -49,20 +49,20 @@ test('after an event come those that are later, and of the same status only what
   t.deepEqual(idsOf(showJob(['queued', 'active', 'succeeded']), { index: 2, detail: 0 }), []);
 });
 
-test('an id that is none of the job starts from the beginning', (t) => {
+test('an event id that does not belong to the job starts from the beginning', (t) => {
   const [mark, other] = ['7e8d4b16', jobId.replace('7e8d4b16', '7e8d4b17')];
   const garbage = ['', 'x', '1', '1.', '1.2', `-1.0.${mark}`, `1.2.3.${mark}`, `0x1.0.${mark}`];
   for (const text of [undefined, ...garbage, `9999999.0.${mark}`, `1.2.${mark}x`, `1.2.${mark}, 1.2.${mark}`])
     t.is(parseEventId(text, jobId), null, text);
-  const ofOther = writeEventId({ index: 2, detail: 0 }, other);
-  t.deepEqual(parseEventId(ofOther, other), { index: 2, detail: 0 });
-  t.is(parseEventId(ofOther, jobId), null, 'it is of another job');
+  const foreignId = writeEventId({ index: 2, detail: 0 }, other);
+  t.deepEqual(parseEventId(foreignId, other), { index: 2, detail: 0 });
+  t.is(parseEventId(foreignId, jobId), null, 'it belongs to another job');
   t.deepEqual(parseEventId(` 12.34.${mark} `, jobId), { index: 12, detail: 34 });
   t.deepEqual(idsOf(showJob(['queued', 'active']), { index: 5, detail: 0 }), ['0.0', '1.0']);
 });
 
-/** A life of a job, as looks at it find it: positions fall, progress rises, and a lost job waits again. */
-const lives = fc
+/** Successive states of a job: its position falls, its progress rises, and a lost job is queued again. */
+const histories = fc
   .array(fc.record({ waits: fc.array(fc.nat(50)), runs: fc.array(fc.nat(100)) }), {
     minLength: 1,
     maxLength: 4,
@@ -85,15 +85,15 @@ const lives = fc
     return [...states, showJob(statuses)];
   });
 
-test('whenever a reader looks and reconnects, it gets every status once, in order, and the last event once', (t) => {
+test('whenever a reader polls and reconnects, it gets every status once, in order, and the last event once', (t) => {
   fc.assert(
-    fc.property(lives, fc.infiniteStream(fc.boolean()), (states, looks) => {
+    fc.property(histories, fc.infiniteStream(fc.boolean()), (states, skips) => {
       let cursor: EventId | null = null;
       const seen: EventId[] = [];
       const statuses = new Map<number, string>();
       for (const [i, state] of states.entries()) {
         const isLast = i === states.length - 1;
-        if (!isLast && looks.next().value === true) continue;
+        if (!isLast && skips.next().value === true) continue;
         for (const event of listJobEvents(state, cursor)) {
           seen.push(event.id);
           statuses.set(event.id.index, event.job.status);

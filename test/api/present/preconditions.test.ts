@@ -18,7 +18,7 @@ const cases: readonly [IncomingHttpHeaders, Verdict][] = [
   [{ 'if-modified-since': exactly }, 'unchanged'],
   [{ 'if-modified-since': after }, 'unchanged'],
   [{ 'if-modified-since': before }, 'proceed'],
-  // Dates are for those who have no tag.
+  // Dates apply only if there is no tag.
   [{ 'if-none-match': '"other"', 'if-modified-since': after }, 'proceed'],
   [{ 'if-modified-since': 'tomorrow' }, 'proceed'],
   [{ 'if-modified-since': '2030' }, 'proceed'],
@@ -32,12 +32,12 @@ const cases: readonly [IncomingHttpHeaders, Verdict][] = [
   [{ 'if-match': '"other"', 'if-none-match': etag }, 'failed'],
 ];
 
-test('conditions are evaluated as HTTP says, tags before dates', (t) => {
+test('conditions are evaluated as in HTTP, with tags before dates', (t) => {
   for (const [headers, verdict] of cases)
     t.is(checkPreconditions(headers, version), verdict, JSON.stringify(headers));
 });
 
-test('a range is for those whose part is of this very version', (t) => {
+test('If-Range applies only if it matches the current version', (t) => {
   const isCurrent = (ifRange?: string): boolean =>
     isRangeCurrent(ifRange === undefined ? {} : { 'if-range': ifRange }, version);
   t.true(isCurrent());

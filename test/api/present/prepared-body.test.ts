@@ -1,7 +1,7 @@
 import test from 'ava';
 import { PreparedBody } from '../../../api/present/prepared-body.ts';
 
-test('a compression that failed is tried again by the next call', async (t) => {
+test('a failed compression is retried by the next call', async (t) => {
   let calls = 0;
   const compress = async (bytes: Buffer): Promise<Buffer> => {
     calls += 1;

@@ -9,7 +9,7 @@ const nextTurn = () => nextWorkTurn('account');
 
 const chunkBytes = 200_000;
 
-/** Chunks that are told apart by their bytes, as long as they are wanted. */
+/** Chunks with distinct bytes, `count` of them. */
 function makeChunks(count: number): ChunkedBody & { readonly written: number } {
   let written = 0;
   return {
@@ -36,7 +36,7 @@ async function serve(t: ExecutionContext, handle: (response: ServerResponse) => 
   return (server.address() as AddressInfo).port;
 }
 
-test('bodies that are sent at once to readers of any pace arrive as they were made', async (t) => {
+test('bodies sent simultaneously to readers of any speed arrive unchanged', async (t) => {
   const count = 40;
   const port = await serve(t, (response) => void sendChunks(response, makeChunks(count), nextTurn));
   const read = async (isSlow: boolean): Promise<Buffer> => {
@@ -53,7 +53,7 @@ test('bodies that are sent at once to readers of any pace arrive as they were ma
   t.true(bodies.every((body) => body.equals(expected)));
 });
 
-test('of a body whose reader has left no more is made, and whoever sends it is told', async (t) => {
+test('after its reader disconnects no more of a body is generated, and the sender gets an error', async (t) => {
   const body = makeChunks(Infinity);
   let sent: Promise<void> | null = null;
   const port = await serve(t, (response) => {
@@ -69,12 +69,12 @@ test('of a body whose reader has left no more is made, and whoever sends it is t
   t.is(body.written, written);
 });
 
-test('a body of known length ends with its last chunk: its reader need not wait for another turn', async (t) => {
+test('a body of known length ends with its last chunk, without waiting for another turn', async (t) => {
   const chunks = makeChunks(3);
   let turns = 0;
   const nextTurn = async (): Promise<void> => {
     turns += 1;
-    // Behind the last chunk no turn ever comes.
+    // No turn is ever granted after the last chunk.
     if (turns === 3) await new Promise(() => undefined);
   };
   const sent: Promise<void>[] = [];
@@ -87,8 +87,8 @@ test('a body of known length ends with its last chunk: its reader need not wait 
     };
     sent.push(sendChunks(response, body, nextTurn));
   });
-  const answer = await fetch(`http://127.0.0.1:${port}`);
-  t.is((await answer.arrayBuffer()).byteLength, 3 * chunkBytes);
+  const response = await fetch(`http://127.0.0.1:${port}`);
+  t.is((await response.arrayBuffer()).byteLength, 3 * chunkBytes);
   await Promise.all(sent);
   t.is(turns, 2);
 });

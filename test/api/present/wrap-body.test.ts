@@ -13,7 +13,7 @@ function readAll(body: ReturnType<typeof wrapBody>): string {
   }
 }
 
-test('a body within a text is whole, and as long as it says', (t) => {
+test('a body wrapped in text is complete, and its declared length is right', (t) => {
   const inner = 'x'.repeat(600_000);
   for (const body of [Buffer.from(inner), chunkBuffer(Buffer.from(inner))]) {
     const wrapped = wrapBody('{"a":', body, '}');
@@ -23,24 +23,24 @@ test('a body within a text is whole, and as long as it says', (t) => {
   t.is(readAll(wrapBody('{"a":', Buffer.from('null'), '}')), '{"a":null}');
 });
 
-test('of a body whose length is not known, none is told', (t) => {
+test('a wrapped body of unknown length declares no length', (t) => {
   const { byteLength: _, ...inner } = chunkBuffer(Buffer.from('[1]'));
   const wrapped = wrapBody('<', inner, '>');
   t.is(wrapped.byteLength, undefined);
   t.is(readAll(wrapped), '<[1]>');
 });
 
-test('a chat tells the cost that was debited, whatever its text says of costs', (t) => {
-  const answer = (cost: number): Buffer =>
+test('a chat response shows the cost that was debited, whatever its text says about costs', (t) => {
+  const response = (cost: number): Buffer =>
     Buffer.from(
       JSON.stringify({
         choices: [{ message: { content: 'Here: {"cost_request": 5}, \\"cost_request\\":7' } }],
         usage: { total_tokens: 3, cost_request: cost, free_request: false },
       }),
     );
-  t.is(withCost(answer(0.5), 250_000_000n).toString(), answer(0.25).toString());
-  t.is(withCost(answer(0.5), 0n).toString(), answer(0).toString());
-  const same = answer(0.5);
+  t.is(withCost(response(0.5), 250_000_000n).toString(), response(0.25).toString());
+  t.is(withCost(response(0.5), 0n).toString(), response(0).toString());
+  const same = response(0.5);
   t.is(withCost(same, 500_000_000n), same);
   const without = Buffer.from('{"choices":[]}');
   t.is(withCost(without, 1n), without);

@@ -5,7 +5,7 @@ import { maxBytesPerFloat, writeFloats } from '../../../api/present/write-floats
 const infinite = 0x7f80_0000;
 const isFinite = (bits: number): boolean => (bits & infinite) !== infinite;
 
-/** Float32 by their bits, as little-endian bytes that begin at an odd place in memory. */
+/** The bit patterns of float32 numbers as little-endian bytes, at an odd memory address. */
 function toVector(bits: readonly number[]): Uint8Array {
   const bytes = new Uint8Array(1 + bits.length * 4).subarray(1);
   const view = new DataView(bytes.buffer, bytes.byteOffset);
@@ -15,43 +15,43 @@ function toVector(bits: readonly number[]): Uint8Array {
 
 const toBits = (number: number): number => new Uint32Array(Float32Array.of(number).buffer)[0]!;
 
-/** @throws where a byte outside of the room that is asked for was touched */
+/** @throws if a byte outside the reserved range was written */
 function write(vector: Uint8Array): string {
   const margin = '#####';
-  const room = (vector.length / 4) * maxBytesPerFloat;
-  const target = Buffer.alloc(room + 2 * margin.length, '#');
+  const reserved = (vector.length / 4) * maxBytesPerFloat;
+  const target = Buffer.alloc(reserved + 2 * margin.length, '#');
   const end = writeFloats(
     vector,
     new DataView(target.buffer, target.byteOffset, target.length),
     margin.length,
   );
   const around =
-    target.toString('latin1', 0, margin.length) + target.toString('latin1', margin.length + room);
-  if (around !== margin + margin) throw new Error(`bytes were written around the room: ${around}`);
+    target.toString('latin1', 0, margin.length) + target.toString('latin1', margin.length + reserved);
+  if (around !== margin + margin) throw new Error(`bytes were written outside the reserved range: ${around}`);
   return target.toString('latin1', margin.length, end);
 }
 
 const writeOne = (number: number): string => write(toVector([toBits(number)]));
 
-/** What is wrong with the text of numbers, or null. */
-function findFault(bits: Uint32Array, text: string): string | null {
+/** Describes what is wrong with the text of numbers, or null. */
+function findMismatch(bits: Uint32Array, text: string): string | null {
   const numbers = JSON.parse(`[${text}]`) as number[];
   const back = new Uint32Array(Float32Array.from(numbers).buffer);
   if (back.length !== bits.length) return `${back.length} numbers of ${bits.length}`;
   const wrong = back.findIndex((word, i) => word !== bits[i]);
-  if (wrong !== -1) return `0x${bits[wrong]!.toString(16)} came back as 0x${back[wrong]!.toString(16)}`;
-  // The one form that JavaScript gives a number has no needless digit, zero or sign.
+  if (wrong !== -1) return `0x${bits[wrong]!.toString(16)} was read back as 0x${back[wrong]!.toString(16)}`;
+  // The canonical form in JavaScript has no redundant digit, zero or sign.
   const written = JSON.stringify(numbers.map((number) => (Object.is(number, -0) ? 0 : number)));
   return written === `[${text.replaceAll(/-0(?=,|$)/g, '0')}]` ? null : `${text} is not ${written}`;
 }
 
 const anyFloat = fc.nat(2 ** 32 - 1).filter(isFinite);
 
-test('any numbers come back to the bit, in JavaScript’s own form and in the room that was promised', (t) => {
+test('any numbers round-trip exactly, in JavaScript’s own form and within the reserved size', (t) => {
   fc.assert(
     fc.property(fc.array(anyFloat, { maxLength: 20 }), (bits) => {
       const text = write(toVector(bits));
-      t.is(findFault(Uint32Array.from(bits), text), null);
+      t.is(findMismatch(Uint32Array.from(bits), text), null);
       const texts = text === '' ? [] : text.split(',');
       t.true(texts.every((one) => one.length < maxBytesPerFloat));
       t.true(
@@ -69,8 +69,8 @@ test('any numbers come back to the bit, in JavaScript’s own form and in the ro
   t.pass();
 });
 
-test('numbers out of all parts of float32 come back to the bit', (t) => {
-  // A stride that is prime to the powers of two meets every exponent with mantissas of every kind.
+test('numbers sampled from the whole float32 range round-trip exactly', (t) => {
+  // A stride coprime to the powers of two covers every exponent with all kinds of mantissas.
   const stride = 2_003;
   const bits = new Uint32Array(8_192);
   const vector = new Uint8Array(bits.buffer);
@@ -81,9 +81,9 @@ test('numbers out of all parts of float32 come back to the bit', (t) => {
     for (let i = 0; i < bits.length; i++, next += stride)
       bits[i] = isFinite(next) && next < 2 ** 32 ? next : 0;
     const text = target.toString('latin1', 0, writeFloats(vector, view, 0));
-    const fault = findFault(bits, text);
-    if (fault !== null) {
-      t.fail(fault);
+    const mismatch = findMismatch(bits, text);
+    if (mismatch !== null) {
+      t.fail(mismatch);
       return;
     }
     count += bits.length;
@@ -91,7 +91,7 @@ test('numbers out of all parts of float32 come back to the bit', (t) => {
   t.true(count > 2_000_000);
 });
 
-test('the edges of every binade and the neighbours of every power of ten come back to the bit', (t) => {
+test('the edges of every binade and the neighbours of every power of ten round-trip exactly', (t) => {
   const words: number[] = [];
   for (let exponent = 0; exponent < 255; exponent++) {
     const first = exponent * 2 ** 23;
@@ -105,10 +105,10 @@ test('the edges of every binade and the neighbours of every power of ten come ba
     }
   }
   const bits = Uint32Array.from(words.filter(isFinite).flatMap((word) => [word, word + 2 ** 31]));
-  t.is(findFault(bits, write(new Uint8Array(bits.buffer))), null);
+  t.is(findMismatch(bits, write(new Uint8Array(bits.buffer))), null);
 });
 
-test('fractions of up to six digits are written as they are', (t) => {
+test('fractions with up to six digits are written unchanged', (t) => {
   fc.assert(
     fc.property(
       fc.integer({ min: -999_999, max: 999_999 }),
@@ -124,7 +124,7 @@ test('fractions of up to six digits are written as they are', (t) => {
   t.pass();
 });
 
-test('numbers are as short as these', (t) => {
+test('numbers are written in their shortest form', (t) => {
   const expected: [number, string][] = [
     [0, '0'],
     [-0, '-0'],
@@ -152,7 +152,7 @@ test('numbers are as short as these', (t) => {
   t.is(write(new Uint8Array()), '');
 });
 
-test('what is no number is null, so that the rest can still be read', (t) => {
+test('a value that is not a finite number is null, so that the rest can still be read', (t) => {
   const bits = [NaN, Infinity, -Infinity, 0.25].map(toBits);
   t.is(write(toVector([...bits, 0xffff_ffff, infinite + 2 ** 31])), 'null,null,null,0.25,null,null');
 });

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
 import fc from 'fast-check';
-import { IncomingResults, type AcquireMemory } from '../../../api/replies/incoming-results.ts';
+import { IncomingResults, type AcquireMemory } from '../../../api/dispatch/incoming-results.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import { pieceBytes } from '../../../shared/reply/frame.ts';
@@ -9,26 +9,26 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const log = createLogger('test', 'silent');
-const most = 6 * 1024 * 1024;
-const piecesAtOnce = most / pieceBytes;
+const maxBytes = 6 * 1024 * 1024;
+const maxPieces = maxBytes / pieceBytes;
 const zeros = Buffer.alloc(pieceBytes);
 
-interface Desk {
+interface Setup {
   readonly results: IncomingResults;
-  /** For which there was no memory, and what their callers are told. */
+  /** Requests refused for lack of memory, with the error code sent to their callers. */
   readonly refused: readonly [requestId: string, code: string][];
-  /** What was asked for since this was last called, in order. */
-  readonly takeAsked: () => [requestId: string, upToByte: number][];
+  /** Sends requested since the last call, in order. */
+  readonly takeRequested: () => [requestId: string, upToByte: number][];
   readonly pass: (ms: number) => void;
 }
 
-function openDesk(): Desk {
+function setUp(): Setup {
   let nowMs = 1_000;
-  let asked: [string, number][] = [];
+  let requested: [string, number][] = [];
   const refused: [string, string][] = [];
   const results = new IncomingResults(
     {
-      ask: (requestId, upToByte) => asked.push([requestId, upToByte]),
+      ask: (requestId, upToByte) => requested.push([requestId, upToByte]),
       refuse: (requestId, { code }) => refused.push([requestId, code]),
     },
     log,
@@ -37,9 +37,9 @@ function openDesk(): Desk {
   return {
     results,
     refused,
-    takeAsked() {
-      const taken = asked;
-      asked = [];
+    takeRequested() {
+      const taken = requested;
+      requested = [];
       return taken;
     },
     pass(ms) {
@@ -48,57 +48,57 @@ function openDesk(): Desk {
   };
 }
 
-test('of all results together 6 MB are asked for at once, those of one account in the order in which they were offered', (t) => {
-  const { results, takeAsked } = openDesk();
+test("at maxBytes 6 MB are requested at a time across all results, and an account's results come in the order offered", (t) => {
+  const { results, takeRequested } = setUp();
   results.add('a', 'ann', 8 * pieceBytes);
   results.add('b', 'ann', 8 * pieceBytes);
   results.add('c', 'ann', pieceBytes);
-  t.deepEqual(takeAsked(), [
+  t.deepEqual(takeRequested(), [
     ['a', 8 * pieceBytes],
     ['b', 4 * pieceBytes],
   ]);
   results.take('a', zeros);
-  t.deepEqual(takeAsked(), [['b', 5 * pieceBytes]]);
+  t.deepEqual(takeRequested(), [['b', 5 * pieceBytes]]);
   for (let i = 1; i < 4; i++) results.take('a', zeros);
   results.take('a', zeros);
-  t.deepEqual(takeAsked().at(-1), ['c', pieceBytes]);
+  t.deepEqual(takeRequested().at(-1), ['c', pieceBytes]);
 });
 
-test('accounts take turns of 2 MB: however much one of them has coming, another’s result does not wait for all of it', (t) => {
-  const { results, takeAsked } = openDesk();
+test("accounts alternate in steps of 2 MB, so a result does not wait for all of another account's results", (t) => {
+  const { results, takeRequested } = setUp();
   results.add('a1', 'ann', 100 * pieceBytes);
   results.add('a2', 'ann', 100 * pieceBytes);
   results.add('b', 'bob', 6 * pieceBytes);
   t.deepEqual(
-    takeAsked(),
-    [['a1', piecesAtOnce * pieceBytes]],
-    'with nobody else there it takes all the room',
+    takeRequested(),
+    [['a1', maxPieces * pieceBytes]],
+    'with no other account it uses the whole budget',
   );
-  for (let i = 0; i < piecesAtOnce; i++) results.take('a1', zeros);
-  // Each piece that came made room for one, in turns.
-  const asked = takeAsked().map(([requestId]) => requestId);
-  t.deepEqual(asked, Array.from({ length: 6 }, () => ['a1', 'b']).flat());
+  for (let i = 0; i < maxPieces; i++) results.take('a1', zeros);
+  // Each piece that arrived freed budget for one more, alternating between the accounts.
+  const requestedIds = takeRequested().map(([requestId]) => requestId);
+  t.deepEqual(requestedIds, Array.from({ length: 6 }, () => ['a1', 'b']).flat());
 });
 
-test('what is asked for ends where a piece ends, or the result', (t) => {
-  const { results, takeAsked } = openDesk();
+test('each request for more ends at a piece boundary, or at the end of the result', (t) => {
+  const { results, takeRequested } = setUp();
   results.add('a', 'ann', pieceBytes + 1);
   results.add('b', 'ann', 100 * pieceBytes + 7);
-  // The two bytes of a's pieces that are past a whole piece leave no room for another whole one.
-  t.deepEqual(takeAsked(), [
+  // The two bytes of a's pieces beyond whole pieces leave no budget for another whole piece.
+  t.deepEqual(takeRequested(), [
     ['a', pieceBytes + 1],
-    ['b', (piecesAtOnce - 2) * pieceBytes],
+    ['b', (maxPieces - 2) * pieceBytes],
   ]);
   results.take('a', zeros);
   results.take('a', zeros.subarray(0, 1));
-  t.deepEqual(takeAsked(), [
-    ['b', (piecesAtOnce - 1) * pieceBytes],
-    ['b', piecesAtOnce * pieceBytes],
+  t.deepEqual(takeRequested(), [
+    ['b', (maxPieces - 1) * pieceBytes],
+    ['b', maxPieces * pieceBytes],
   ]);
 });
 
-test('the last piece brings all of them, in their order; before it, and after it, there is no answer', (t) => {
-  const { results } = openDesk();
+test('the last piece completes the result in order; before and after it, take returns null', (t) => {
+  const { results } = setUp();
   const pieces = [Buffer.alloc(pieceBytes, 'a'), Buffer.alloc(pieceBytes, 'b'), Buffer.from('c')];
   results.add('x', 'ann', 2 * pieceBytes + 1);
   t.is(results.take('x', pieces[0]!), null);
@@ -107,87 +107,87 @@ test('the last piece brings all of them, in their order; before it, and after it
   t.is(results.take('x', pieces[2]!), null);
 });
 
-test('a piece of a result that nobody waits for is ignored, and makes no room', (t) => {
-  const { results, takeAsked } = openDesk();
-  results.add('left', 'ann', pieceBytes);
-  results.drop('left');
-  results.add('large', 'ann', most);
+test('a piece of a result that nobody waits for is ignored, and frees no budget', (t) => {
+  const { results, takeRequested } = setUp();
+  results.add('cancelled', 'ann', pieceBytes);
+  results.drop('cancelled');
+  results.add('large', 'ann', maxBytes);
   results.add('next', 'ann', pieceBytes);
-  takeAsked();
-  t.is(results.take('left', zeros), null);
-  t.is(results.take('never heard of', zeros), null);
-  results.drop('never heard of');
-  t.deepEqual(takeAsked(), []);
+  takeRequested();
+  t.is(results.take('cancelled', zeros), null);
+  t.is(results.take('unknown', zeros), null);
+  results.drop('unknown');
+  t.deepEqual(takeRequested(), []);
 });
 
-test('a result that is dropped gives its room to others at once', (t) => {
-  const { results, takeAsked } = openDesk();
-  results.add('a', 'ann', most + 1);
-  results.add('b', 'ann', most);
+test('dropping a result frees its budget for others immediately', (t) => {
+  const { results, takeRequested } = setUp();
+  results.add('a', 'ann', maxBytes + 1);
+  results.add('b', 'ann', maxBytes);
   results.take('a', zeros);
-  takeAsked();
+  takeRequested();
   results.drop('a');
-  t.deepEqual(takeAsked(), [['b', most]]);
+  t.deepEqual(takeRequested(), [['b', maxBytes]]);
 });
 
-test('a result that is offered anew begins anew', (t) => {
-  const { results, takeAsked } = openDesk();
+test('a result that is offered again starts from scratch', (t) => {
+  const { results, takeRequested } = setUp();
   results.add('a', 'ann', 2 * pieceBytes);
   results.take('a', Buffer.alloc(pieceBytes, 'old'));
-  takeAsked();
-  results.add('a', 'ann', most + 5);
-  t.deepEqual(takeAsked(), [['a', most]]);
-  for (let i = 0; i < piecesAtOnce; i++) t.is(results.take('a', zeros), null);
+  takeRequested();
+  results.add('a', 'ann', maxBytes + 5);
+  t.deepEqual(takeRequested(), [['a', maxBytes]]);
+  for (let i = 0; i < maxPieces; i++) t.is(results.take('a', zeros), null);
   const whole = results.take('a', zeros.subarray(0, 5));
-  t.is(whole?.bytes.length, most + 5);
+  t.is(whole?.bytes.length, maxBytes + 5);
   t.false(whole!.bytes.includes('old'));
 });
 
-test('what does not come for 2 s is asked for again, after those that waited for its room', (t) => {
-  const { results, takeAsked, pass } = openDesk();
-  results.add('silent', 'ann', most);
-  results.add('next', 'ann', most - pieceBytes);
-  t.deepEqual(takeAsked(), [['silent', most]]);
+test('bytes that do not arrive within 2 s are requested again, after results that waited for their budget', (t) => {
+  const { results, takeRequested, pass } = setUp();
+  results.add('silent', 'ann', maxBytes);
+  results.add('next', 'ann', maxBytes - pieceBytes);
+  t.deepEqual(takeRequested(), [['silent', maxBytes]]);
   pass(1_999);
   results.remind();
-  t.deepEqual(takeAsked(), []);
+  t.deepEqual(takeRequested(), []);
   pass(1);
   results.remind();
-  t.deepEqual(takeAsked(), [
-    ['next', most - pieceBytes],
+  t.deepEqual(takeRequested(), [
+    ['next', maxBytes - pieceBytes],
     ['silent', pieceBytes],
   ]);
 });
 
-test('a result of which pieces come is not asked for again', (t) => {
-  const { results, takeAsked, pass } = openDesk();
-  results.add('slow', 'ann', most);
-  for (let i = 1; i < piecesAtOnce; i++) {
+test('a result whose pieces keep arriving is not requested again', (t) => {
+  const { results, takeRequested, pass } = setUp();
+  results.add('slow', 'ann', maxBytes);
+  for (let i = 1; i < maxPieces; i++) {
     pass(1_900);
     results.take('slow', zeros);
     results.remind();
   }
-  t.deepEqual(takeAsked(), [['slow', most]]);
+  t.deepEqual(takeRequested(), [['slow', maxBytes]]);
 });
 
-test('pieces that come after all are taken, and count once', (t) => {
-  const { results, takeAsked, pass } = openDesk();
-  results.add('late', 'ann', most + pieceBytes);
-  results.add('next', 'ann', most);
+test('pieces that arrive late are accepted, and counted once', (t) => {
+  const { results, takeRequested, pass } = setUp();
+  results.add('late', 'ann', maxBytes + pieceBytes);
+  results.add('next', 'ann', maxBytes);
   pass(2_000);
   results.remind();
-  t.deepEqual(takeAsked().slice(1), [['next', most]]);
-  for (let i = 0; i < piecesAtOnce; i++) t.is(results.take('late', zeros), null);
-  t.deepEqual(takeAsked(), [], 'all room is of the other');
+  t.deepEqual(takeRequested().slice(1), [['next', maxBytes]]);
+  for (let i = 0; i < maxPieces; i++) t.is(results.take('late', zeros), null);
+  t.deepEqual(takeRequested(), [], 'the other result uses the whole budget');
   results.take('next', zeros);
-  t.deepEqual(takeAsked(), [['late', most + pieceBytes]]);
-  t.is(results.take('late', zeros)?.bytes.length, most + pieceBytes);
+  t.deepEqual(takeRequested(), [['late', maxBytes + pieceBytes]]);
+  t.is(results.take('late', zeros)?.bytes.length, maxBytes + pieceBytes);
 });
 
-test('a result is silent while it is asked for in vain, and not while it waits for its turn', (t) => {
-  const { results, pass } = openDesk();
-  results.add('first', 'ann', most);
-  results.add('second', 'ann', most);
+test('a result counts as silent while a request for it goes unanswered, but not while it is queued', (t) => {
+  const { results, pass } = setUp();
+  results.add('first', 'ann', maxBytes);
+  results.add('second', 'ann', maxBytes);
   pass(5_000);
   t.is(results.silentForMs('first'), 5_000);
   t.is(results.silentForMs('second'), 0);
@@ -195,15 +195,15 @@ test('a result is silent while it is asked for in vain, and not while it waits f
 
   results.remind();
   pass(60_000);
-  t.is(results.silentForMs('first'), 0, 'it waits behind the second');
+  t.is(results.silentForMs('first'), 0, 'it is queued behind the second');
   t.is(results.silentForMs('second'), 60_000);
 
   results.drop('second');
   pass(1_000);
-  t.is(results.silentForMs('first'), 6_000, 'both times that it was asked for');
+  t.is(results.silentForMs('first'), 6_000, 'both periods in which it was requested');
   results.remind();
   pass(1_000);
-  t.is(results.silentForMs('first'), 7_000, 'asking again does not make it speak');
+  t.is(results.silentForMs('first'), 7_000, 'requesting it again does not reset its silence');
   results.take('first', zeros);
   t.is(results.silentForMs('first'), 0);
 });
@@ -213,8 +213,8 @@ const createAcquire =
   (signal) =>
     budget.acquire(accountId, bytes, { signal, waitMs, refuse: () => new AppError('queue_full') });
 
-test('a result is asked for once there is memory for it, which is held until the answer is given back', async (t) => {
-  const { results, takeAsked } = openDesk();
+test('a result is requested once memory for it is acquired, which is held until the response is released', async (t) => {
+  const { results, takeRequested } = setUp();
   const budget = new FairBudget({ capacity: 3 * pieceBytes });
   const add = (id: string, accountId: string): void =>
     results.add(id, accountId, pieceBytes, createAcquire(budget, accountId, pieceBytes));
@@ -222,37 +222,41 @@ test('a result is asked for once there is memory for it, which is held until the
   add('a2', 'ann');
   add('b', 'bob');
   await nextTurn();
-  const asked = (): string[] => takeAsked().map(([requestId]) => requestId);
-  t.deepEqual(asked(), ['a1', 'b'], 'an account has half of what there is, and others do not wait for it');
+  const requestedIds = (): string[] => takeRequested().map(([requestId]) => requestId);
+  t.deepEqual(
+    requestedIds(),
+    ['a1', 'b'],
+    'an account gets half of the memory, and others do not wait for it',
+  );
   const first = results.take('a1', zeros)!;
   await nextTurn();
-  t.deepEqual(asked(), [], 'its caller has not read it');
-  first.release();
-  first.release();
+  t.deepEqual(requestedIds(), [], 'its caller has not read it yet');
+  first.giveBack();
+  first.giveBack();
   await nextTurn();
-  t.deepEqual(asked(), ['a2']);
-  for (const id of ['a2', 'b']) results.take(id, zeros)!.release();
+  t.deepEqual(requestedIds(), ['a2']);
+  for (const id of ['a2', 'b']) results.take(id, zeros)!.giveBack();
   t.is(budget.held, 0);
 });
 
-test('a result that waits for memory is not silent, and is not asked for', async (t) => {
-  const { results, takeAsked, pass } = openDesk();
+test('a result that waits for memory is not silent, and is not requested', async (t) => {
+  const { results, takeRequested, pass } = setUp();
   const budget = new FairBudget({ capacity: pieceBytes });
   const other = budget.tryAcquire('other', pieceBytes)!;
   results.add('a', 'ann', pieceBytes, createAcquire(budget, 'ann', pieceBytes));
   pass(120_000);
   results.remind();
   await nextTurn();
-  t.deepEqual([takeAsked(), results.silentForMs('a'), results.has('a')], [[], 0, true]);
+  t.deepEqual([takeRequested(), results.silentForMs('a'), results.has('a')], [[], 0, true]);
   other.release();
   await nextTurn();
-  t.deepEqual(takeAsked(), [['a', pieceBytes]]);
+  t.deepEqual(takeRequested(), [['a', pieceBytes]]);
   pass(1_000);
   t.is(results.silentForMs('a'), 1_000);
 });
 
-test('who leaves while it waits for memory, or while its result comes, leaves nothing behind', async (t) => {
-  const { results, refused, takeAsked } = openDesk();
+test('cancelling while waiting for memory, or while the result is arriving, releases everything', async (t) => {
+  const { results, refused, takeRequested } = setUp();
   const budget = new FairBudget({ capacity: pieceBytes });
   for (const id of ['coming', 'waiting'])
     results.add(id, id, pieceBytes, createAcquire(budget, id, pieceBytes));
@@ -262,12 +266,12 @@ test('who leaves while it waits for memory, or while its result comes, leaves no
   t.is(budget.waiting, 0);
   results.drop('coming');
   t.is(budget.held, 0);
-  // Dropped in the moment in which it is granted, and begun anew before that is known.
+  // Dropped just as it is granted, and offered again before that is known.
   results.add('again', 'ann', pieceBytes, createAcquire(budget, 'ann', pieceBytes));
   results.add('again', 'ann', 7, createAcquire(budget, 'ann', 7));
   await nextTurn();
   t.is(budget.held, 7);
-  t.deepEqual(takeAsked(), [
+  t.deepEqual(takeRequested(), [
     ['coming', pieceBytes],
     ['again', 7],
   ]);
@@ -275,8 +279,8 @@ test('who leaves while it waits for memory, or while its result comes, leaves no
   t.deepEqual([budget.held, refused], [0, []]);
 });
 
-test('a result that there is no memory for in time is dropped, and its request is told', async (t) => {
-  const { results, refused } = openDesk();
+test('a result that gets no memory in time is dropped, and its request fails', async (t) => {
+  const { results, refused } = setUp();
   const budget = new FairBudget({ capacity: pieceBytes });
   const other = budget.tryAcquire('other', pieceBytes)!;
   results.add('a', 'ann', pieceBytes, createAcquire(budget, 'ann', pieceBytes, 1));
@@ -287,15 +291,15 @@ test('a result that there is no memory for in time is dropped, and its request i
   t.is(budget.held, 0);
 });
 
-/** A worker's side of a result, and what this process may know of it. */
-interface Sent {
+/** The worker's side of a result, and what this process knows about it. */
+interface SentResult {
   length: number;
-  /** Bytes that were sent, that is, taken. */
+  /** Bytes sent so far; everything sent is received. */
   sent: number;
-  /** As the worker heard it. */
+  /** The limit that reached the worker. */
   mayBeSentTo: number;
-  /** As it was asked for, and not given up. */
-  askedTo: number;
+  /** The limit that was requested and has not timed out. */
+  requestedTo: number;
   silentMs: number;
 }
 
@@ -311,7 +315,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('add' as const),
       id,
-      length: fc.integer({ min: 1, max: 3 * most }),
+      length: fc.integer({ min: 1, max: 3 * maxBytes }),
     }),
   },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('take' as const), id }) },
@@ -322,24 +326,27 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-test('whatever comes, goes and is lost: never more than 6 MB are on their way, every result completes, and no room is lost', (t) => {
+test('under random adds, drops and losses: at most 6 MB are in flight, every result completes, and no budget leaks', (t) => {
   fc.assert(
     fc.property(
       fc.array(step, { maxLength: 80 }),
       fc.infiniteStream(fc.integer({ min: 0, max: 3 })),
-      (steps, chances) => {
-        const world = new Map<string, Sent>();
+      (steps, randomChoices) => {
+        const sentResults = new Map<string, SentResult>();
         let nowMs = 0;
         let isLossy = true;
         const results = new IncomingResults(
           {
             ask: (requestId, upToByte) => {
-              const one = world.get(requestId)!;
-              t.true(upToByte > one.askedTo && upToByte <= one.length);
-              one.askedTo = upToByte;
-              const onTheWay = [...world.values()].reduce((sum, each) => sum + each.askedTo - each.sent, 0);
-              t.true(onTheWay <= most, `${onTheWay} bytes are asked for`);
-              const isHeard = !isLossy || chances.next().value !== 0;
+              const one = sentResults.get(requestId)!;
+              t.true(upToByte > one.requestedTo && upToByte <= one.length);
+              one.requestedTo = upToByte;
+              const inFlight = [...sentResults.values()].reduce(
+                (sum, each) => sum + each.requestedTo - each.sent,
+                0,
+              );
+              t.true(inFlight <= maxBytes, `${inFlight} bytes are in flight`);
+              const isHeard = !isLossy || randomChoices.next().value !== 0;
               if (isHeard) one.mayBeSentTo = Math.max(one.mayBeSentTo, upToByte);
             },
             refuse: (requestId) => t.fail(requestId),
@@ -349,7 +356,7 @@ test('whatever comes, goes and is lost: never more than 6 MB are on their way, e
         );
         /** @returns whether there was anything to take */
         const take = (requestId: string): boolean => {
-          const one = world.get(requestId);
+          const one = sentResults.get(requestId);
           if (one === undefined) {
             t.is(results.take(requestId, zeros), null);
             return false;
@@ -357,21 +364,21 @@ test('whatever comes, goes and is lost: never more than 6 MB are on their way, e
           const length = Math.min(pieceBytes, one.length - one.sent);
           if (one.sent + length > one.mayBeSentTo) return false;
           one.sent += length;
-          one.askedTo = Math.max(one.askedTo, one.sent);
+          one.requestedTo = Math.max(one.requestedTo, one.sent);
           one.silentMs = 0;
           const isLast = one.sent === one.length;
-          if (isLast) world.delete(requestId);
+          if (isLast) sentResults.delete(requestId);
           const whole = results.take(requestId, zeros.subarray(0, length));
           t.is(whole?.bytes.length ?? null, isLast ? one.length : null);
-          whole?.release();
+          whole?.giveBack();
           return true;
         };
         const pass = (ms: number): void => {
           nowMs += ms;
-          for (const one of world.values()) {
-            if (one.askedTo === one.sent) continue;
+          for (const one of sentResults.values()) {
+            if (one.requestedTo === one.sent) continue;
             one.silentMs += ms;
-            if (one.silentMs >= 2_000) one.askedTo = one.sent;
+            if (one.silentMs >= 2_000) one.requestedTo = one.sent;
           }
           results.remind();
         };
@@ -379,28 +386,28 @@ test('whatever comes, goes and is lost: never more than 6 MB are on their way, e
         for (const one of steps) {
           if (one.kind === 'add') {
             const { length } = one;
-            world.set(one.id, { length, sent: 0, mayBeSentTo: 0, askedTo: 0, silentMs: 0 });
+            sentResults.set(one.id, { length, sent: 0, mayBeSentTo: 0, requestedTo: 0, silentMs: 0 });
             results.add(one.id, one.id < 'd' ? 'ann' : 'bob', length);
           } else if (one.kind === 'take') {
             take(one.id);
           } else if (one.kind === 'pass') {
             pass(one.ms);
           } else {
-            world.delete(one.id);
+            sentResults.delete(one.id);
             results.drop(one.id);
           }
         }
 
         isLossy = false;
-        for (let i = 0; world.size > 0 && i < 1_000; i++) {
+        for (let i = 0; sentResults.size > 0 && i < 1_000; i++) {
           let isAny = false;
-          for (const requestId of world.keys()) isAny = take(requestId) || isAny;
+          for (const requestId of sentResults.keys()) isAny = take(requestId) || isAny;
           if (!isAny) pass(2_000);
         }
-        t.is(world.size, 0, 'every result came');
-        world.set('next', { length: most, sent: 0, mayBeSentTo: 0, askedTo: 0, silentMs: 0 });
-        results.add('next', 'ann', most);
-        t.is(world.get('next')!.askedTo, most, 'all room is there again');
+        t.is(sentResults.size, 0, 'every result arrived');
+        sentResults.set('next', { length: maxBytes, sent: 0, mayBeSentTo: 0, requestedTo: 0, silentMs: 0 });
+        results.add('next', 'ann', maxBytes);
+        t.is(sentResults.get('next')!.requestedTo, maxBytes, 'the whole budget is free again');
       },
     ),
     { numRuns: 500 },

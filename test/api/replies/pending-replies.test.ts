@@ -35,16 +35,16 @@ async function connect(t: ExecutionContext): Promise<RedisClient> {
   return client;
 }
 
-type Outcome = { readonly answer: Buffer } | { readonly failed: string };
+type Outcome = { readonly response: Buffer } | { readonly failed: string };
 
-interface Desk {
+interface Setup {
   readonly redis: RedisClient;
   readonly registry: WorkerRegistryStore;
   readonly waiters: PendingReplies;
   readonly abandoned: readonly string[];
   readonly wait: (request: {
     requestId?: string;
-    /** Whether it holds a reservation, as all do that have not ended. */
+    /** Whether it holds a reservation, as every unfinished request does. */
     isHeld?: boolean;
     workerId?: string;
     endsAtMs?: number;
@@ -54,7 +54,7 @@ interface Desk {
   readonly pass: (ms: number) => void;
 }
 
-async function openDesk(t: ExecutionContext): Promise<Desk> {
+async function setUp(t: ExecutionContext): Promise<Setup> {
   const redis = await connect(t);
   const subscriber = new Subscriber(server.url, log);
   const registry = new WorkerRegistryStore(redis);
@@ -94,7 +94,7 @@ async function openDesk(t: ExecutionContext): Promise<Desk> {
             receiver: {
               delta: () => undefined,
               mayRestart: () => mayRestart,
-              end: ({ bytes }) => resolve({ answer: bytes }),
+              end: ({ bytes }) => resolve({ response: bytes }),
               fail: (error: AppError) => resolve({ failed: error.code }),
             },
             order: new FrameOrder(),
@@ -122,31 +122,31 @@ interface TestWorker {
     kind: Frame['kind'],
     payload?: Buffer,
   ) => void;
-  /** Accepts, offers, and sends as many of the pieces as there are, each once it is asked for. */
+  /** Accepts the request, offers a result of this length, and sends each piece once it is requested. */
   readonly serve: (
     requestId: string,
     attempt: number,
     length: number,
     pieces: readonly Buffer[],
   ) => Promise<void>;
-  /** The next thing that this worker was told or asked. */
-  readonly hear: () => Promise<ControlMessage>;
-  /** It is not heard of any more. */
+  /** The next control message to this worker. */
+  readonly nextControl: () => Promise<ControlMessage>;
+  /** Stops its heartbeat. */
   readonly die: () => Promise<void>;
 }
 
 const load = { active: 1, inputsInLine: 0, bulkRuns: 1, faults: 0 };
 
-async function hire(t: ExecutionContext, { redis, waiters, registry }: Desk): Promise<TestWorker> {
+async function startWorker(t: ExecutionContext, { redis, waiters, registry }: Setup): Promise<TestWorker> {
   const id = randomUUID();
   await registry.beat('image', id, load);
-  // One that is under way when the test ends finds its client closed.
+  // A heartbeat in flight when the test ends finds its client closed.
   const beat = (): void => void registry.beat('image', id, load).catch(() => undefined);
-  const heart = setInterval(beat, heartbeatIntervalMs);
-  t.teardown(() => clearInterval(heart));
-  const ears = await listenTo(t, server.url, redisChannels.control(id));
-  const hear = async (): Promise<ControlMessage> =>
-    JSON.parse((await ears.receive()).toString()) as ControlMessage;
+  const heartbeat = setInterval(beat, heartbeatIntervalMs);
+  t.teardown(() => clearInterval(heartbeat));
+  const control = await listenTo(t, server.url, redisChannels.control(id));
+  const nextControl = async (): Promise<ControlMessage> =>
+    JSON.parse((await control.receive()).toString()) as ControlMessage;
   const send: TestWorker['send'] = (requestId, attempt, sequence, kind, payload = Buffer.alloc(0)) => {
     const frame = encodeFrame({ requestId, attempt, sequence, kind, tokens: 0, payload });
     redis.spublish(waiters.channel, frame).catch(() => undefined);
@@ -154,20 +154,20 @@ async function hire(t: ExecutionContext, { redis, waiters, registry }: Desk): Pr
   return {
     id,
     send,
-    hear,
+    nextControl,
     async die() {
-      clearInterval(heart);
+      clearInterval(heartbeat);
       await registry.leave('image', id);
     },
     async serve(requestId, attempt, length, pieces) {
       send(requestId, attempt, 0, 'accepted', Buffer.from(id));
       send(requestId, attempt, 1, 'offered', encodeOffer(length));
       let sent = 0;
-      let asked = 0;
+      let requestedTo = 0;
       for (const [i, piece] of pieces.entries()) {
-        while (asked < sent + piece.length) {
-          const message = await hear();
-          if (message.action === 'send' && message.requestId === requestId) asked = message.upToByte;
+        while (requestedTo < sent + piece.length) {
+          const message = await nextControl();
+          if (message.action === 'send' && message.requestId === requestId) requestedTo = message.upToByte;
         }
         send(requestId, attempt, 2 + i, 'piece', piece);
         sent += piece.length;
@@ -176,32 +176,32 @@ async function hire(t: ExecutionContext, { redis, waiters, registry }: Desk): Pr
   };
 }
 
-function cut(bytes: Buffer): Buffer[] {
+function split(bytes: Buffer): Buffer[] {
   const count = Math.ceil(bytes.length / pieceBytes);
   return Array.from({ length: count }, (_, i) => bytes.subarray(i * pieceBytes, (i + 1) * pieceBytes));
 }
 
-test('a caller whose worker died with the job waits until the deadline, and while the worker lives for longer', async (t) => {
-  const desk = await openDesk(t);
-  const living = await hire(t, desk);
+test('a caller whose worker died with the job waits until the deadline, or longer while the worker is alive', async (t) => {
+  const setup = await setUp(t);
+  const living = await startWorker(t, setup);
   const past = Date.now() - 1;
   const outcomes: Outcome[] = [];
-  void desk.wait({ workerId: living.id, endsAtMs: past }).then((outcome) => outcomes.push(outcome));
-  void desk.wait({ workerId: 'dead' }).then((outcome) => outcomes.push(outcome));
+  void setup.wait({ workerId: living.id, endsAtMs: past }).then((outcome) => outcomes.push(outcome));
+  void setup.wait({ workerId: 'dead' }).then((outcome) => outcomes.push(outcome));
   const late = { requestId: 'late', workerId: 'dead', endsAtMs: past };
-  t.deepEqual(await desk.wait(late), { failed: 'deadline_exceeded' });
-  t.deepEqual(desk.abandoned, ['late']);
+  t.deepEqual(await setup.wait(late), { failed: 'deadline_exceeded' });
+  t.deepEqual(setup.abandoned, ['late']);
   t.is(outcomes.length, 0);
 });
 
-test('answers in a frame and answers in pieces come whole, however many come at once', async (t) => {
-  const desk = await openDesk(t);
-  const worker = await hire(t, desk);
+test('responses in one frame and in pieces arrive whole, however many arrive at the same time', async (t) => {
+  const setup = await setUp(t);
+  const worker = await startWorker(t, setup);
   const small = randomUUID();
-  const answer = desk.wait({ requestId: small });
+  const response = setup.wait({ requestId: small });
   worker.send(small, 1, 0, 'accepted', Buffer.from(worker.id));
   worker.send(small, 1, 1, 'result', Buffer.from('small'));
-  t.deepEqual(await answer, { answer: Buffer.from('small') });
+  t.deepEqual(await response, { response: Buffer.from('small') });
 
   const lengths = fc.array(fc.integer({ min: 1, max: 20 * pieceBytes }), { minLength: 1, maxLength: 4 });
   await fc.assert(
@@ -210,10 +210,10 @@ test('answers in a frame and answers in pieces come whole, however many come at 
         all.map(async (length, i) => {
           const requestId = randomUUID();
           const bytes = Buffer.alloc(length, Buffer.from([seed, i, 1, 2, 3]));
-          const outcome = desk.wait({ requestId });
-          const own = await hire(t, desk);
-          await own.serve(requestId, 1, length, cut(bytes));
-          t.true(bytes.equals(((await outcome) as { answer: Buffer }).answer));
+          const outcome = setup.wait({ requestId });
+          const sender = await startWorker(t, setup);
+          await sender.serve(requestId, 1, length, split(bytes));
+          t.true(bytes.equals(((await outcome) as { response: Buffer }).response));
         }),
       );
     }),
@@ -221,33 +221,38 @@ test('answers in a frame and answers in pieces come whole, however many come at 
   );
 });
 
-test('another attempt begins anew: pieces of the earlier one are neither part of the answer nor take room', async (t) => {
-  const desk = await openDesk(t);
-  const [first, second] = [await hire(t, desk), await hire(t, desk)];
+test('a new attempt starts from scratch: pieces of the previous one are not part of the response and use no budget', async (t) => {
+  const setup = await setUp(t);
+  const [first, second] = [await startWorker(t, setup), await startWorker(t, setup)];
   const requestId = randomUUID();
-  const outcome = desk.wait({ requestId });
+  const outcome = setup.wait({ requestId });
   const length = 13 * pieceBytes;
   await first.serve(requestId, 1, length, [Buffer.alloc(pieceBytes, 'old'), Buffer.alloc(pieceBytes, 'old')]);
 
   const bytes = Buffer.alloc(length, 'new');
-  const pieces = cut(bytes);
+  const pieces = split(bytes);
   second.send(requestId, 2, 0, 'accepted', Buffer.from(second.id));
   first.send(requestId, 1, 4, 'piece', Buffer.alloc(pieceBytes, 'old'));
   second.send(requestId, 2, 1, 'offered', encodeOffer(length));
-  t.deepEqual(await second.hear(), { action: 'send', requestId, attempt: 2, upToByte: 12 * pieceBytes });
+  t.deepEqual(await second.nextControl(), {
+    action: 'send',
+    requestId,
+    attempt: 2,
+    upToByte: 12 * pieceBytes,
+  });
   for (const [i, piece] of pieces.entries()) {
     first.send(requestId, 1, 5 + i, 'piece', Buffer.alloc(pieceBytes, 'old'));
     second.send(requestId, 2, 2 + i, 'piece', piece);
   }
-  const { answer } = (await outcome) as { answer: Buffer };
-  t.true(answer.equals(bytes));
+  const { response } = (await outcome) as { response: Buffer };
+  t.true(response.equals(bytes));
 });
 
-test('a stream whose worker died within an event fails where another begins, which is told to stop', async (t) => {
-  const desk = await openDesk(t);
-  const [first, second] = [await hire(t, desk), await hire(t, desk)];
+test('a stream whose worker died in the middle of an event fails when another attempt begins, which is cancelled', async (t) => {
+  const setup = await setUp(t);
+  const [first, second] = [await startWorker(t, setup), await startWorker(t, setup)];
   const [whole, broken] = [randomUUID(), randomUUID()];
-  const outcomes = [desk.wait({ requestId: whole }), desk.wait({ requestId: broken, mayRestart: false })];
+  const outcomes = [setup.wait({ requestId: whole }), setup.wait({ requestId: broken, mayRestart: false })];
   for (const requestId of [whole, broken]) {
     first.send(requestId, 1, 0, 'accepted', Buffer.from(first.id));
     first.send(requestId, 1, 1, 'delta', Buffer.from('data: '));
@@ -255,76 +260,80 @@ test('a stream whose worker died within an event fails where another begins, whi
   }
   second.send(whole, 2, 1, 'result', Buffer.from('end'));
   t.deepEqual(await Promise.all(outcomes), [
-    { answer: Buffer.from('end') },
+    { response: Buffer.from('end') },
     { failed: 'service_unavailable' },
   ]);
-  t.like(await second.hear(), { action: 'cancel', requestId: broken });
+  t.like(await second.nextControl(), { action: 'cancel', requestId: broken });
 });
 
-test('as soon as another attempt begins, what the earlier one was asked for is room for others', async (t) => {
-  const desk = await openDesk(t);
-  const [first, second, third] = [await hire(t, desk), await hire(t, desk), await hire(t, desk)];
+test('when a new attempt begins, the budget requested for the previous one is free for others immediately', async (t) => {
+  const setup = await setUp(t);
+  const [first, second, third] = [
+    await startWorker(t, setup),
+    await startWorker(t, setup),
+    await startWorker(t, setup),
+  ];
   const [requestId, other] = [randomUUID(), randomUUID()];
-  void desk.wait({ requestId });
-  const answer = desk.wait({ requestId: other });
+  void setup.wait({ requestId });
+  const response = setup.wait({ requestId: other });
   await first.serve(requestId, 1, 12 * pieceBytes, []);
-  await first.hear();
+  await first.nextControl();
   await third.serve(other, 1, 3, []);
   second.send(requestId, 2, 0, 'accepted', Buffer.from(second.id));
-  t.deepEqual(await third.hear(), { action: 'send', requestId: other, attempt: 1, upToByte: 3 });
+  t.deepEqual(await third.nextControl(), { action: 'send', requestId: other, attempt: 1, upToByte: 3 });
   third.send(other, 1, 2, 'piece', Buffer.from('abc'));
-  t.deepEqual(await answer, { answer: Buffer.from('abc') });
+  t.deepEqual(await response, { response: Buffer.from('abc') });
 });
 
-test('a lost piece is an error, never an answer with a hole, and its worker is told to stop', async (t) => {
-  const desk = await openDesk(t);
-  const worker = await hire(t, desk);
+test('a lost piece is an error, never a response with a gap, and its worker is cancelled', async (t) => {
+  const setup = await setUp(t);
+  const worker = await startWorker(t, setup);
   const requestId = randomUUID();
-  const outcome = desk.wait({ requestId });
-  const pieces = cut(Buffer.alloc(3 * pieceBytes));
+  const outcome = setup.wait({ requestId });
+  const pieces = split(Buffer.alloc(3 * pieceBytes));
   await worker.serve(requestId, 1, 3 * pieceBytes, pieces.slice(0, 1));
   worker.send(requestId, 1, 4, 'piece', pieces[2]);
   t.deepEqual(await outcome, { failed: 'service_unavailable' });
-  t.deepEqual(await worker.hear(), { action: 'cancel', requestId, isOurFault: true });
+  t.deepEqual(await worker.nextControl(), { action: 'cancel', requestId, isOurFault: true });
 });
 
-test('a piece that comes twice, as its worker could not know that it had left, is taken once', async (t) => {
-  const desk = await openDesk(t);
-  const worker = await hire(t, desk);
+test('a piece sent twice, because its worker did not know that it was delivered, is taken once', async (t) => {
+  const setup = await setUp(t);
+  const worker = await startWorker(t, setup);
   const requestId = randomUUID();
-  const outcome = desk.wait({ requestId });
+  const outcome = setup.wait({ requestId });
   const bytes = randomBytes(2 * pieceBytes);
-  const pieces = cut(bytes);
+  const pieces = split(bytes);
   await worker.serve(requestId, 1, bytes.length, pieces.slice(0, 1));
   worker.send(requestId, 1, 2, 'piece', pieces[0]);
   worker.send(requestId, 1, 3, 'piece', pieces[1]);
-  t.deepEqual(await outcome, { answer: bytes });
+  t.deepEqual(await outcome, { response: bytes });
 });
 
-test('a worker that can send no more ends the answer with its error', async (t) => {
-  const desk = await openDesk(t);
-  const worker = await hire(t, desk);
+test('a worker that can send no more ends the response with its error', async (t) => {
+  const setup = await setUp(t);
+  const worker = await startWorker(t, setup);
   const requestId = randomUUID();
-  const outcome = desk.wait({ requestId });
+  const outcome = setup.wait({ requestId });
   await worker.serve(requestId, 1, 2 * pieceBytes, [Buffer.alloc(pieceBytes)]);
   worker.send(requestId, 1, 3, 'error', Buffer.from('{"code":"upstream_error","message":"Lost."}'));
   t.deepEqual(await outcome, { failed: 'upstream_error' });
 });
 
-test('a result that does not come is asked for again; when its living worker is silent for 30 s, it is given up', async (t) => {
-  const desk = await openDesk(t);
-  const worker = await hire(t, desk);
+test('a result that does not arrive is requested again, and given up after its live worker is silent for 30 s', async (t) => {
+  const setup = await setUp(t);
+  const worker = await startWorker(t, setup);
   const requestId = randomUUID();
-  const outcome = desk.wait({ requestId });
+  const outcome = setup.wait({ requestId });
   await worker.serve(requestId, 1, 3 * pieceBytes, []);
   const ask = { action: 'send', requestId, attempt: 1, upToByte: 3 * pieceBytes };
-  t.deepEqual(await worker.hear(), ask);
-  desk.pass(2_000);
-  t.deepEqual(await worker.hear(), ask);
-  desk.pass(28_001);
+  t.deepEqual(await worker.nextControl(), ask);
+  setup.pass(2_000);
+  t.deepEqual(await worker.nextControl(), ask);
+  setup.pass(28_001);
   t.deepEqual(await outcome, { failed: 'service_unavailable' });
   for (;;) {
-    const message = await worker.hear();
+    const message = await worker.nextControl();
     if (message.action !== 'send') {
       t.deepEqual(message, { action: 'cancel', requestId, isOurFault: true });
       return;
@@ -332,129 +341,133 @@ test('a result that does not come is asked for again; when its living worker is 
   }
 });
 
-test('a result whose worker is dead is waited for: another will have it', async (t) => {
-  const desk = await openDesk(t);
-  const [dead, living, next] = [await hire(t, desk), await hire(t, desk), await hire(t, desk)];
+test('a result whose worker is dead is still awaited, because another worker will take over', async (t) => {
+  const setup = await setUp(t);
+  const [dead, living, next] = [
+    await startWorker(t, setup),
+    await startWorker(t, setup),
+    await startWorker(t, setup),
+  ];
   await dead.die();
-  const [ofDead, ofLiving] = [randomUUID(), randomUUID()];
-  const outcome = desk.wait({ requestId: ofDead });
-  await dead.serve(ofDead, 1, pieceBytes, []);
-  const given = desk.wait({ requestId: ofLiving });
-  await living.serve(ofLiving, 1, pieceBytes, []);
-  await living.hear();
-  desk.pass(30_001);
-  t.deepEqual(await given, { failed: 'service_unavailable' });
-  await next.serve(ofDead, 2, 3, [Buffer.from('abc')]);
-  t.deepEqual(await outcome, { answer: Buffer.from('abc') });
+  const [requestOfDead, requestOfLiving] = [randomUUID(), randomUUID()];
+  const outcome = setup.wait({ requestId: requestOfDead });
+  await dead.serve(requestOfDead, 1, pieceBytes, []);
+  const outcomeOfLiving = setup.wait({ requestId: requestOfLiving });
+  await living.serve(requestOfLiving, 1, pieceBytes, []);
+  await living.nextControl();
+  setup.pass(30_001);
+  t.deepEqual(await outcomeOfLiving, { failed: 'service_unavailable' });
+  await next.serve(requestOfDead, 2, 3, [Buffer.from('abc')]);
+  t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
-test('without any worker a caller is told after 15 s, but for one whose answer was on its way and is paid for', async (t) => {
-  const desk = await openDesk(t);
-  // Of its queue there is nobody.
-  const worker = await hire(t, desk);
+test('without any worker a caller fails after 15 s, unless its response was already offered and is paid for', async (t) => {
+  const setup = await setUp(t);
+  // This worker does not serve the embedding queue.
+  const worker = await startWorker(t, setup);
   const [untaken, offered] = [randomUUID(), randomUUID()];
-  const told = desk.wait({ requestId: untaken, queue: 'embedding' });
-  const outcome = desk.wait({ requestId: offered, queue: 'embedding' });
+  const ending = setup.wait({ requestId: untaken, queue: 'embedding' });
+  const outcome = setup.wait({ requestId: offered, queue: 'embedding' });
   await worker.serve(offered, 1, pieceBytes, []);
-  await worker.hear();
-  desk.pass(15_001);
-  t.deepEqual(await told, { failed: 'service_unavailable' });
-  t.deepEqual(desk.abandoned, [untaken]);
+  await worker.nextControl();
+  setup.pass(15_001);
+  t.deepEqual(await ending, { failed: 'service_unavailable' });
+  t.deepEqual(setup.abandoned, [untaken]);
   await worker.serve(offered, 2, 3, [Buffer.from('abc')]);
-  t.deepEqual(await outcome, { answer: Buffer.from('abc') });
+  t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
-test('a worker that was missing while nobody waited is not held against who comes then', async (t) => {
-  const desk = await openDesk(t);
-  const first = desk.wait({ queue: 'chat' });
-  desk.pass(15_001);
+test('time without workers while nobody was waiting does not count against the next caller', async (t) => {
+  const setup = await setUp(t);
+  const first = setup.wait({ queue: 'chat' });
+  setup.pass(15_001);
   t.deepEqual(await first, { failed: 'service_unavailable' });
-  desk.pass(60_000);
+  setup.pass(60_000);
   const outcomes: Outcome[] = [];
-  void desk.wait({ queue: 'chat' }).then((outcome) => outcomes.push(outcome));
-  // A second look at the workers is over when this one is told.
+  void setup.wait({ queue: 'chat' }).then((outcome) => outcomes.push(outcome));
+  // By the time this one fails, the workers have been checked a second time.
   const late = { workerId: 'dead', endsAtMs: Date.now() - 1, queue: 'chat' } as const;
-  t.deepEqual(await desk.wait(late), { failed: 'deadline_exceeded' });
+  t.deepEqual(await setup.wait(late), { failed: 'deadline_exceeded' });
   t.is(outcomes.length, 0);
 });
 
-test('after an outage of Redis no request is given up before its worker could say that it lives', async (t) => {
-  const desk = await openDesk(t);
-  const findAlive = desk.registry.findAlive.bind(desk.registry);
-  let looks = 0;
+test('after an outage of Redis no request is given up before its worker had time for a heartbeat', async (t) => {
+  const setup = await setUp(t);
+  const findAlive = setup.registry.findAlive.bind(setup.registry);
+  let checks = 0;
   let isAway = true;
-  desk.registry.findAlive = async (queue) => {
-    looks += 1;
+  setup.registry.findAlive = async (queue) => {
+    checks += 1;
     if (isAway) throw new Error('away');
     return await findAlive(queue);
   };
-  const late = desk.wait({ workerId: randomUUID(), endsAtMs: Date.now() - 1, queue: 'chat' });
-  const queued = desk.wait({ queue: 'chat' });
-  await waitFor('a look that fails', () => looks > 0);
-  desk.pass(60_000);
-  const failed = looks;
-  await waitFor('another', () => looks > failed);
+  const late = setup.wait({ workerId: randomUUID(), endsAtMs: Date.now() - 1, queue: 'chat' });
+  const queued = setup.wait({ queue: 'chat' });
+  await waitFor('a failing check', () => checks > 0);
+  setup.pass(60_000);
+  const failed = checks;
+  await waitFor('another failing check', () => checks > failed);
   isAway = false;
-  await waitFor('looks that succeed', () => looks > failed + 3);
-  t.deepEqual(desk.abandoned, []);
-  desk.pass(5_001);
+  await waitFor('checks that succeed', () => checks > failed + 3);
+  t.deepEqual(setup.abandoned, []);
+  setup.pass(5_001);
   t.deepEqual(await late, { failed: 'deadline_exceeded' });
-  desk.pass(10_001);
+  setup.pass(10_001);
   t.deepEqual(await queued, { failed: 'service_unavailable' });
 });
 
-// Serial: it cuts everybody's.
-test.serial('when the subscription is cut nobody goes on waiting for pieces that may be lost', async (t) => {
-  const desk = await openDesk(t);
-  const worker = await hire(t, desk);
+// Serial: it cuts the subscriptions of all tests.
+test.serial('when the subscription is cut, nobody keeps waiting for pieces that may be lost', async (t) => {
+  const setup = await setUp(t);
+  const worker = await startWorker(t, setup);
   const requestId = randomUUID();
-  const outcome = desk.wait({ requestId });
+  const outcome = setup.wait({ requestId });
   await worker.serve(requestId, 1, 2 * pieceBytes, [Buffer.alloc(pieceBytes)]);
-  await desk.redis.client('KILL', 'TYPE', 'PUBSUB');
+  await setup.redis.client('KILL', 'TYPE', 'PUBSUB');
   t.deepEqual(await outcome, { failed: 'service_unavailable' });
   const isHeard = async (channel: string): Promise<boolean> => {
-    const [, listeners] = (await desk.redis.call('PUBSUB', 'SHARDNUMSUB', channel)) as [string, number];
+    const [, listeners] = (await setup.redis.call('PUBSUB', 'SHARDNUMSUB', channel)) as [string, number];
     return listeners === 1;
   };
-  await waitFor('the process to listen again', async () => await isHeard(desk.waiters.channel));
-  await waitFor('the worker to', async () => await isHeard(redisChannels.control(worker.id)));
+  await waitFor('the process to listen again', async () => await isHeard(setup.waiters.channel));
+  await waitFor('the worker to listen again', async () => await isHeard(redisChannels.control(worker.id)));
 
   const later = randomUUID();
-  const answer = desk.wait({ requestId: later });
+  const response = setup.wait({ requestId: later });
   await worker.serve(later, 1, 3, [Buffer.from('abc')]);
-  t.deepEqual(await answer, { answer: Buffer.from('abc') });
+  t.deepEqual(await response, { response: Buffer.from('abc') });
 });
 
-test('a request that has ended without its last frame coming is answered within seconds, one that goes on is not', async (t) => {
-  const desk = await openDesk(t);
-  const worker = await hire(t, desk);
+test('a request that ended without its last frame fails within seconds, and one still running does not', async (t) => {
+  const setup = await setUp(t);
+  const worker = await startWorker(t, setup);
   const [ended, goesOn] = [randomUUID(), randomUUID()];
   const outcomes: string[] = [];
-  const note = (name: string) => (outcome: Outcome) => outcomes.push(`${name} ${JSON.stringify(outcome)}`);
+  const record = (name: string) => (outcome: Outcome) => outcomes.push(`${name} ${JSON.stringify(outcome)}`);
   const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000 };
-  void desk.wait({ ...wait, requestId: ended, isHeld: false }).then(note('ended'));
-  void desk.wait({ ...wait, requestId: goesOn }).then(note('goes on'));
-  // A frame that is on its way at the first look comes before the second.
-  await waitFor('the answer', () => {
-    desk.pass(1_000);
+  void setup.wait({ ...wait, requestId: ended, isHeld: false }).then(record('ended'));
+  void setup.wait({ ...wait, requestId: goesOn }).then(record('goes on'));
+  // A frame in flight at the first check arrives before the second.
+  await waitFor('the failure', () => {
+    setup.pass(1_000);
     return outcomes.length > 0;
   });
   t.deepEqual(outcomes, ['ended {"failed":"service_unavailable"}']);
-  await waitFor('the worker to be told', async () => (await worker.hear()).action === 'cancel');
+  await waitFor('the worker to be cancelled', async () => (await worker.nextControl()).action === 'cancel');
   worker.send(goesOn, 1, 0, 'result', Buffer.from('abc'));
-  await waitFor('the other', () => outcomes.length === 2);
+  await waitFor('the other request', () => outcomes.length === 2);
 });
 
-test('what a worker settled before it died is waited for until the next one can bring it', async (t) => {
-  const desk = await openDesk(t);
-  const worker = await hire(t, desk);
+test('a result that a worker settled before it died is awaited until the next worker can deliver it', async (t) => {
+  const setup = await setUp(t);
+  const worker = await startWorker(t, setup);
   const [image, chat] = [randomUUID(), randomUUID()];
   const outcomes: string[] = [];
   const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000, isHeld: false };
-  void desk.wait({ ...wait, requestId: image }).then(() => outcomes.push('image'));
-  void desk.wait({ ...wait, requestId: chat, queue: 'chat' }).then(() => outcomes.push('chat'));
-  await waitFor('the end of the chat, which nobody runs again', () => {
-    desk.pass(1_000);
+  void setup.wait({ ...wait, requestId: image }).then(() => outcomes.push('image'));
+  void setup.wait({ ...wait, requestId: chat, queue: 'chat' }).then(() => outcomes.push('chat'));
+  await waitFor('the chat to end, which no worker runs again', () => {
+    setup.pass(1_000);
     return outcomes.length > 0;
   });
   t.deepEqual(outcomes, ['chat']);
@@ -462,42 +475,42 @@ test('what a worker settled before it died is waited for until the next one can 
   await waitFor('the image', () => outcomes.at(-1) === 'image');
 });
 
-test('a caller who stops reading an answer that is paid for is not taken for one whose answer was lost', async (t) => {
-  const desk = await openDesk(t);
-  const worker = await hire(t, desk);
+test('a paid response whose caller stops reading is not mistaken for a lost one', async (t) => {
+  const setup = await setUp(t);
+  const worker = await startWorker(t, setup);
   const [paused, read] = [randomUUID(), randomUUID()];
   const outcomes: string[] = [];
   const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000, isHeld: false };
-  void desk.wait({ ...wait, requestId: paused }).then(() => outcomes.push('paused'));
-  const [entry] = desk.waiters.entries();
-  desk.waiters.control(entry!.waiter, 'pause');
-  // It has as many looks as the other.
-  void desk.wait({ ...wait, requestId: read }).then(() => outcomes.push('read'));
-  await waitFor('the end of the one that is read', () => {
-    desk.pass(1_000);
+  void setup.wait({ ...wait, requestId: paused }).then(() => outcomes.push('paused'));
+  const [entry] = setup.waiters.entries();
+  setup.waiters.control(entry!.waiter, 'pause');
+  // It is checked as often as the other one.
+  void setup.wait({ ...wait, requestId: read }).then(() => outcomes.push('read'));
+  await waitFor('the response that is read to end', () => {
+    setup.pass(1_000);
     return outcomes.length > 0;
   });
   t.deepEqual(outcomes, ['read']);
-  desk.waiters.control(entry!.waiter, 'resume');
-  await waitFor('the end of the other, once it is read', () => {
-    desk.pass(1_000);
+  setup.waiters.control(entry!.waiter, 'resume');
+  await waitFor('the other one to end once it is read', () => {
+    setup.pass(1_000);
     return outcomes.at(-1) === 'paused';
   });
 });
 
-test('a request whose caller left is under way until its worker says that it has ended, or is gone', async (t) => {
-  const desk = await openDesk(t);
-  const { waiters } = desk;
-  const worker = await hire(t, desk);
-  const [told, lost, queued] = [randomUUID(), randomUUID(), randomUUID()];
-  for (const requestId of [told, lost]) void desk.wait({ requestId, workerId: worker.id });
-  void desk.wait({ requestId: queued });
-  for (const requestId of [told, lost, queued]) t.true(waiters.leave(requestId));
+test('a cancelled request counts as in flight until its worker reports the end, or is gone', async (t) => {
+  const setup = await setUp(t);
+  const { waiters } = setup;
+  const worker = await startWorker(t, setup);
+  const [ending, lost, queued] = [randomUUID(), randomUUID(), randomUUID()];
+  for (const requestId of [ending, lost]) void setup.wait({ requestId, workerId: worker.id });
+  void setup.wait({ requestId: queued });
+  for (const requestId of [ending, lost, queued]) t.true(waiters.leave(requestId));
   t.is(waiters.countOf('image', 'a'), 3);
-  worker.send(told, 1, 0, 'delta', Buffer.from('more'));
-  worker.send(told, 1, 1, 'error', Buffer.from('{"code":"job_cancelled","message":"left"}'));
+  worker.send(ending, 1, 0, 'delta', Buffer.from('more'));
+  worker.send(ending, 1, 1, 'error', Buffer.from('{"code":"job_cancelled","message":"left"}'));
   await waitFor('its end', () => waiters.countOf('image', 'a') === 2);
-  // One that is taken off its queue has nothing to be told of.
+  // A request taken off its queue has no worker to report its end.
   waiters.endLeft(queued);
   t.is(waiters.countOf('image', 'a'), 1);
   await worker.die();

@@ -22,7 +22,7 @@ async function hold(
   return share!;
 }
 
-test('of connections that take nothing, those of the account that holds most are cut for one that waits', async (t) => {
+test('stalled connections are disconnected for a waiting caller, those of the account with the most memory first', async (t) => {
   const budget = new FairBudget({ capacity: 20 * MB });
   const [first, second, other, idle] = [new Socket(), new Socket(), new Socket(), new Socket()];
   const large = [await hold(budget, 'ann', 5 * MB, first), await hold(budget, 'ann', 4 * MB, second)];
@@ -30,13 +30,13 @@ test('of connections that take nothing, those of the account that holds most are
   const all = [idle, other, first, second];
   t.deepEqual(findContested(all), [], 'nobody waits');
   const further = hold(budget, 'ann', 5 * MB, new Socket());
-  t.deepEqual(findContested(all), [], 'nor does anybody else');
+  t.deepEqual(findContested(all), [], 'no other account waits');
   const waiting = hold(budget, 'carol', 12 * MB, new Socket());
   t.deepEqual(findContested(all), [first, second]);
-  t.deepEqual(findContested([idle, other, second]), [second], 'a caller who reads is let be');
+  t.deepEqual(findContested([idle, other, second]), [second], 'a caller that reads is left alone');
   t.deepEqual(findContested([idle, other]), [other]);
   large[0]!.release();
-  // What its connection was held for has been read: it may be asked for something else by now.
+  // Its response has been read: the connection may be serving another request by now.
   t.deepEqual(findContested([idle, first]), []);
   for (const share of [...large, small]) share.release();
   for (const share of [await further, await waiting]) share.release();
@@ -44,7 +44,7 @@ test('of connections that take nothing, those of the account that holds most are
   t.deepEqual(findContested(all), []);
 });
 
-test('small answers are not counted', async (t) => {
+test('small responses are not counted', async (t) => {
   const budget = new FairBudget({ capacity: MB });
   const { signal } = new AbortController();
   const response = createResponse(new Socket());

@@ -5,14 +5,14 @@ import { SseStream } from '../../../api/replies/sse-stream.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** The signal that a request has for its response. */
+/** The abort signal of a request with this response. */
 function signalOf(response: ServerResponse): AbortSignal {
   const closed = new AbortController();
   response.once('close', () => closed.abort());
   return closed.signal;
 }
 
-/** A response whose reader takes nothing until it is told to. */
+/** A response whose reader accepts nothing until it emits `drain`. */
 function createUnread(): ServerResponse {
   const socket = { destroyed: false, resetAndDestroy: () => void unread.emit('close') };
   const unread = Object.assign(new EventEmitter(), {
@@ -29,60 +29,60 @@ function createUnread(): ServerResponse {
   return unread as unknown as ServerResponse;
 }
 
-test('a worker is told again and again that a reader is behind, until the reader has caught up', async (t) => {
+test('a worker is reminded that a reader is behind until the reader has caught up', async (t) => {
   const response = createUnread();
-  const told: string[] = [];
+  const controls: string[] = [];
   const stream = new SseStream(response, signalOf(response));
   stream.attach({
     position: () => null,
-    pause: () => told.push('pause'),
-    resume: () => told.push('resume'),
-    cancel: () => told.push('cancel'),
+    pause: () => controls.push('pause'),
+    resume: () => controls.push('resume'),
+    cancel: () => controls.push('cancel'),
   });
   stream.delta(Buffer.from('data: x\n\n'));
-  t.deepEqual(told, ['pause']);
-  await waitFor('another word', () => told.length === 2);
+  t.deepEqual(controls, ['pause']);
+  await waitFor('another pause', () => controls.length === 2);
   response.emit('drain');
-  t.deepEqual(told, ['pause', 'pause', 'resume']);
+  t.deepEqual(controls, ['pause', 'pause', 'resume']);
   response.emit('close');
-  t.is(told.at(-1), 'cancel');
+  t.is(controls.at(-1), 'cancel');
   await stream.finished;
 });
 
-test('a reader that is too far behind is cut as one who does not read, and its worker is told so', async (t) => {
+test('a reader that is too far behind is disconnected as unread, and its worker is notified', async (t) => {
   const response = createUnread();
-  const told: unknown[] = [];
+  const cancels: unknown[] = [];
   const stream = new SseStream(response, signalOf(response));
   stream.attach({
     position: () => null,
     pause: () => undefined,
     resume: () => undefined,
-    cancel: (how) => told.push(how),
+    cancel: (how) => cancels.push(how),
   });
   Object.assign(response, { writableLength: 9_000_000 });
   stream.delta(Buffer.from('data: x\n\n'));
   await stream.finished;
-  t.deepEqual(told, [{ isUnread: true }]);
+  t.deepEqual(cancels, [{ isUnread: true }]);
 });
 
-/** A response that takes everything. */
+/** A response that accepts everything. */
 function createRead(): { readonly response: ServerResponse; readonly written: string[] } {
   const written: string[] = [];
-  const read = Object.assign(createUnread(), {
+  const drained = Object.assign(createUnread(), {
     write: (data: Buffer | string) => written.push(data.toString()) > 0,
     end: () => undefined,
   });
-  return { response: read, written };
+  return { response: drained, written };
 }
 
-test('an event that comes in pieces is not begun again by another run, and its end is no part of an error', async (t) => {
+test('an event sent in pieces cannot be restarted by another attempt, and its end is separate from an error', async (t) => {
   const { response, written } = createRead();
   const stream = new SseStream(response, signalOf(response));
-  t.true(stream.mayRestart(), 'nothing was begun');
+  t.true(stream.mayRestart(), 'nothing has been sent');
   stream.delta(Buffer.from('data: a\n'));
   t.false(stream.mayRestart());
   stream.delta(Buffer.from('\n'));
-  t.true(stream.mayRestart(), 'an event is whole, however it was cut');
+  t.true(stream.mayRestart(), 'the event is complete, however it was split');
   stream.delta(Buffer.from('data: half'));
   stream.fail(new AppError('upstream_error'));
   await stream.finished;

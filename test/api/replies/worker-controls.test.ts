@@ -13,17 +13,17 @@ const redis = useRedis(test);
 const waiterOf = (workerId: string, requestId: string) =>
   ({ workerId, request: { requestId } }) as unknown as PendingReply;
 
-test('only the last word on a request is said again: what a later one took back stays unsaid', async (t) => {
+test('only the last control message for a request is resent; superseded messages are not', async (t) => {
   const controls = new WorkerControls(redis(), createLogger('test', 'silent'));
   const workerId = randomUUID();
-  const say = (requestId: string, ...words: WaiterControl[]): void => {
+  const send = (requestId: string, ...messages: WaiterControl[]): void => {
     const waiter = waiterOf(workerId, requestId);
-    for (const word of words) controls.control(waiter, word);
+    for (const message of messages) controls.control(waiter, message);
   };
-  // Nobody listens yet. The first word is answered after the second one was said.
-  say('paused', 'resume', 'pause');
-  say('cancelled', 'resume', 'cancel');
-  say('resumed', 'pause', 'resume');
+  // Nobody listens yet. The reply to the first message arrives after the second one was sent.
+  send('paused', 'resume', 'pause');
+  send('cancelled', 'resume', 'cancel');
+  send('resumed', 'pause', 'resume');
   await redis().ping();
   await nextTurn();
   t.true(controls.hasUntold);
@@ -31,9 +31,9 @@ test('only the last word on a request is said again: what a later one took back 
   const worker = await listenTo(t, `redis://${host}:${port}`, redisChannels.control(workerId));
   await controls.tellUntold();
   t.false(controls.hasUntold);
-  const heard: unknown[] = [JSON.parse((await worker.receive()).toString())];
-  heard.push(JSON.parse((await worker.receive()).toString()));
-  t.deepEqual(heard, [
+  const received: unknown[] = [JSON.parse((await worker.receive()).toString())];
+  received.push(JSON.parse((await worker.receive()).toString()));
+  t.deepEqual(received, [
     { action: 'cancel', requestId: 'cancelled' },
     { action: 'resume', requestId: 'resumed' },
   ]);

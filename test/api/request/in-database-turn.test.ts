@@ -8,62 +8,62 @@ import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 const createServices = (turns: number, databaseWaitMs = 30_000, log = {}) =>
   ({ databaseTurns: new FairBudget({ capacity: turns }), databaseWaitMs, log }) as unknown as Services;
 
-/** What a turn looks at of a call: whose it is, and whether its caller is there. */
+/** What a database turn needs from a call: its account, and the abort signal of its caller. */
 function createCall(accountId: string) {
   const closed = new AbortController();
   const state = { signal: closed.signal, holder: { accountId, keyHash: '' } };
-  const leave = (): void => closed.abort(new AppError('job_cancelled'));
-  return { context: { state } as unknown as ApiContext, leave };
+  const disconnect = (): void => closed.abort(new AppError('job_cancelled'));
+  return { context: { state } as unknown as ApiContext, disconnect };
 }
 
-/** Work that the test ends. */
-function createWork() {
-  const begun: string[] = [];
-  const ends: (() => void)[] = [];
+/** Work that the test completes. */
+function createManualWork() {
+  const started: string[] = [];
+  const finishers: (() => void)[] = [];
   return {
-    begun,
-    endNext: () => ends.shift()!(),
+    started,
+    finishNext: () => finishers.shift()!(),
     create: (name: string) => () => {
-      begun.push(name);
-      return new Promise<string>((resolve) => ends.push(() => resolve(name)));
+      started.push(name);
+      return new Promise<string>((resolve) => finishers.push(() => resolve(name)));
     },
   };
 }
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-test('accounts take turns at the database, however many calls one of them has in line', async (t) => {
+test('accounts alternate at the database, however many calls one of them has queued', async (t) => {
   const services = createServices(1);
-  const work = createWork();
+  const work = createManualWork();
   const run = (account: string, name: string) =>
     inDatabaseTurn(services, createCall(account).context, work.create(name));
   const all = [run('ann', 'a1'), run('ann', 'a2'), run('ann', 'a3'), run('bob', 'b1')];
   for (let i = 0; i < all.length; i++) {
     await settle();
-    work.endNext();
+    work.finishNext();
   }
   await Promise.all(all);
-  t.deepEqual(work.begun, ['a1', 'a2', 'b1', 'a3']);
+  t.deepEqual(work.started, ['a1', 'a2', 'b1', 'a3']);
 });
 
-test('what waits for its turn is never begun once its caller has left', async (t) => {
+test('queued work is never started once its caller has disconnected', async (t) => {
   const services = createServices(1);
-  const work = createWork();
+  const work = createManualWork();
   const first = inDatabaseTurn(services, createCall('ann').context, work.create('first'));
   const call = createCall('ann');
-  const left = inDatabaseTurn(services, call.context, work.create('left'));
+  const cancelled = inDatabaseTurn(services, call.context, work.create('left'));
   const last = inDatabaseTurn(services, createCall('ann').context, work.create('last'));
-  call.leave();
-  await t.throwsAsync(left, { message: /./, name: 'AppError' });
-  work.endNext();
+  call.disconnect();
+  await t.throwsAsync(cancelled, { message: /./, name: 'AppError' });
+  work.finishNext();
   await first;
   await settle();
-  work.endNext();
+  work.finishNext();
   await last;
-  t.deepEqual(work.begun, ['first', 'last']);
+  t.deepEqual(work.started, ['first', 'last']);
 });
 
-test('work that fails gives its turn back', async (t) => {
+test('failing work releases its turn', async (t) => {
   const services = createServices(1);
   const { context } = createCall('ann');
   const failing = inDatabaseTurn(services, context, () => Promise.reject(new Error('away')));
@@ -71,11 +71,11 @@ test('work that fails gives its turn back', async (t) => {
   t.is(await inDatabaseTurn(services, context, async () => 'there'), 'there');
 });
 
-test('work whose caller was told 503 learns of it, keeps its turn, and its own faults are logged, outages are not', async (t) => {
+test('work that continues after its caller got a 503 is aborted, keeps its turn, and is logged if it fails, except in outages', async (t) => {
   const logged: unknown[] = [];
   const services = createServices(1, 1, { error: ({ err }: { err: unknown }) => logged.push(err) });
-  const fault = new Error('a fault of ours');
-  for (const end of [fault, new AppError('service_unavailable')]) {
+  const bug = new Error('a bug');
+  for (const end of [bug, new AppError('service_unavailable')]) {
     let fail!: (error: Error) => void;
     const work = new Promise<never>((_, reject) => (fail = reject));
     let late: AbortSignal | undefined;
@@ -90,5 +90,5 @@ test('work whose caller was told 503 learns of it, keeps its turn, and its own f
     await settle();
     t.is(services.databaseTurns.held, 0);
   }
-  t.deepEqual(logged, [fault]);
+  t.deepEqual(logged, [bug]);
 });

@@ -3,7 +3,7 @@ import test from 'ava';
 import Koa from 'koa';
 import { normalizeTarget } from '../../../api/request/normalize-target.ts';
 
-test('addresses that mean the same become the same', (t) => {
+test('equivalent targets are normalized to the same form', (t) => {
   for (const [target, normal] of [
     ['/v1/models', '/v1/models'],
     ['/v1/models?type=chat', '/v1/models?type=chat'],
@@ -11,7 +11,7 @@ test('addresses that mean the same become the same', (t) => {
     ['https://host', '/'],
     ['http://host?x', '/?x'],
     ['/%76%31/%6Dodels', '/v1/models'],
-    // What is reserved, or an escape twice over, is something else.
+    // Reserved characters and double escapes stay different.
     ['/a%2Fb%2fc%25%37%36', '/a%2Fb%2fc%2576'],
     ['/%zz%', '/%zz%'],
     ['/a?%76', '/a?%76'],
@@ -23,7 +23,7 @@ test('addresses that mean the same become the same', (t) => {
   }
 });
 
-test('whatever comes, Koa finds the path of it', (t) => {
+test('Koa finds a path in any normalized target', (t) => {
   const app = new Koa();
   const parts = [
     '//',

@@ -3,7 +3,7 @@ import { readCode, type ReceivedMail } from '../../support/mailbox.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 import { createWebUser, WebClient, webStoresOf, type WebClientOptions } from '../../support/web-client.ts';
 
-/** What people with bad intentions send to the account area. It is reached by https here, through a proxy. */
+/** Malicious requests to the account area, which is served over https behind a proxy here. */
 
 let stack: TestStack;
 
@@ -15,39 +15,39 @@ test.after.always(() => stack?.close());
 
 let networks = 0;
 
-/** Each call comes from a network of its own: what is tested here no limit of networks prevents. */
-const fromElsewhere = (): Record<string, string> => {
+/** Each call comes from a different network, so that no network limit interferes. */
+const fromNewNetwork = (): Record<string, string> => {
   networks += 1;
   return { 'x-forwarded-for': `10.1.${networks >> 8}.${networks & 255}` };
 };
 
 const requestCode = (email: string, client = new WebClient(stack.url)): Promise<Response> =>
-  client.request('POST', '/auth/request-code', { email, purpose: 'signup' }, fromElsewhere());
+  client.request('POST', '/auth/request-code', { email, purpose: 'signup' }, fromNewNetwork());
 
 const verifyCode = (challengeId: string, code: string): Promise<Response> =>
   new WebClient(stack.url).request(
     'POST',
     '/auth/verify-code',
     { challenge_id: challengeId, code },
-    fromElsewhere(),
+    fromNewNetwork(),
   );
 
 async function readErrorCode(response: Response): Promise<string> {
   return ((await response.json()) as { error: { code: string } }).error.code;
 }
 
-async function mailCode(email: string): Promise<{ challengeId: string; code: string }> {
+async function requestMailedCode(email: string): Promise<{ challengeId: string; code: string }> {
   const { challenge_id: challengeId } = (await (await requestCode(email)).json()) as { challenge_id: string };
   return { challengeId, code: readCode(await stack.mailbox!.waitForMail(email)) };
 }
 
-const anyWrong = (right: string, count: number): string[] =>
+const wrongCodes = (right: string, count: number): string[] =>
   Array.from({ length: count + 1 }, (_, i) => String(i).padStart(6, '0'))
     .filter((code) => code !== right)
     .slice(0, count);
 
 test.serial(
-  'an address that is more than one address, or holds what means something in a mail, is refused and nothing is mailed',
+  'an email that holds several addresses or mail syntax is refused, and nothing is mailed',
   async (t) => {
     const victim = 'injected@example.com';
     const hostile = [
@@ -78,7 +78,7 @@ test.serial(
       const { detail } = (await response.json()) as { detail: { loc: unknown }[] };
       t.deepEqual(detail[0]?.loc, ['body', 'email']);
     }
-    // Mails leave in their order: had one of those been queued, it would have come before this one.
+    // Mails are sent in order: had one of those been queued, it would have arrived before this one.
     const last = 'after-the-injections@example.com';
     await requestCode(last);
     await stack.mailbox!.waitForMail(last);
@@ -88,7 +88,7 @@ test.serial(
 
 const markup = '<img src=x onerror=alert(1)>';
 
-/** A mail to a user who calls an account so, and asks for it with such a browser. */
+/** A mail to a user with this account label, requested from this browser. */
 async function mailConfirmation(
   email: string,
   label: string,
@@ -96,11 +96,11 @@ async function mailConfirmation(
 ): Promise<ReceivedMail> {
   const { client, user } = await createWebUser(stack, email, { language: 'en', ...options });
   const { id: accountId } = await stack.createAccount();
-  // Stored as it is: the api refuses some of these labels, and mails must not depend on that.
+  // Stored unchecked: the api refuses some of these labels, but mails must not rely on that.
   const link = await webStoresOf(stack).links.create({ userId: user._id, accountId, label });
   const path = `/api-accounts/${link._id}/reveal/request-code`;
-  const asked = await client.request('POST', path, { email }, fromElsewhere());
-  if (asked.status !== 201) throw new Error(await asked.text());
+  const requested = await client.request('POST', path, { email }, fromNewNetwork());
+  if (requested.status !== 201) throw new Error(await requested.text());
   return await stack.mailbox!.waitForMail(email);
 }
 
@@ -120,7 +120,7 @@ function checkHarmless(t: ExecutionContext, mail: ReceivedMail, plain: ReceivedM
 }
 
 test.serial(
-  'a label with markup or line breaks is text in a mail: it adds no tag, no header, no recipient',
+  'a label with markup or line breaks is plain text in a mail: it adds no tag, header or recipient',
   async (t) => {
     const plain = await mailConfirmation('plain-label@example.com', 'plain');
     const labels = [
@@ -144,7 +144,7 @@ test.serial(
 );
 
 test.serial(
-  'a browser that says it is markup or a message, or says so at great length, is unknown in mails and in the list of sessions',
+  'a user agent with markup, a message or excessive length shows as unknown in mails and in the session list',
   async (t) => {
     const plain = await mailConfirmation('plain-browser@example.com', 'plain', { userAgent: 'curl/8.0 x' });
     const agents = [
@@ -164,7 +164,7 @@ test.serial(
         mail.headers.map(({ key }) => key),
         plain.headers.map(({ key }) => key),
       );
-      const client = new WebClient(stack.url, { userAgent, headers: fromElsewhere() });
+      const client = new WebClient(stack.url, { userAgent, headers: fromNewNetwork() });
       await client.signIn(email, async () => readCode(await stack.mailbox!.waitForMail(email)));
       const sessions = await client.request('GET', '/auth/sessions');
       const shown = (await sessions.json()) as {
@@ -178,7 +178,7 @@ test.serial(
   },
 );
 
-test.serial('whatever language a browser asks for, a code is mailed, in Russian or English', async (t) => {
+test.serial('a code is mailed in Russian or English, whatever language a browser requests', async (t) => {
   const languages = [
     '',
     '*',
@@ -197,21 +197,24 @@ test.serial('whatever language a browser asks for, a code is mailed, in Russian 
 });
 
 test.serial(
-  'of 200 tries of one code at once five are compared: the right one counts no more afterwards',
+  'only five of 200 simultaneous attempts at a code are compared; after that even the right one is refused',
   async (t) => {
-    const { challengeId, code } = await mailCode('parallel@example.com');
-    const tries = anyWrong(code, 200).map((wrong) => verifyCode(challengeId, wrong));
+    const { challengeId, code } = await requestMailedCode('parallel@example.com');
+    const tries = wrongCodes(code, 200).map((wrong) => verifyCode(challengeId, wrong));
     for (const response of await Promise.all(tries)) t.is(await readErrorCode(response), 'invalid_code');
     t.is(await readErrorCode(await verifyCode(challengeId, code)), 'invalid_code');
 
-    const other = await mailCode('parallel-other@example.com');
-    await Promise.all(anyWrong(other.code, 4).map((wrong) => verifyCode(other.challengeId, wrong)));
+    const other = await requestMailedCode('parallel-other@example.com');
+    await Promise.all(wrongCodes(other.code, 4).map((wrong) => verifyCode(other.challengeId, wrong)));
     t.is((await verifyCode(other.challengeId, other.code)).status, 200);
   },
 );
 
-test.serial('a code that was mailed for one challenge is of no use with another', async (t) => {
-  const [a, b] = [await mailCode('challenge-a@example.com'), await mailCode('challenge-b@example.com')];
+test.serial('a code mailed for one challenge does not work for another', async (t) => {
+  const [a, b] = [
+    await requestMailedCode('challenge-a@example.com'),
+    await requestMailedCode('challenge-b@example.com'),
+  ];
   t.not(a.code, b.code);
   t.is(await readErrorCode(await verifyCode(b.challengeId, a.code)), 'invalid_code');
   t.is(await readErrorCode(await verifyCode(a.challengeId, b.code)), 'invalid_code');
@@ -220,7 +223,7 @@ test.serial('a code that was mailed for one challenge is of no use with another'
 });
 
 const spellings = {
-  'case, spaces and wide letters': [
+  'case, spaces and full-width characters': [
     'spelled@example.com',
     'Spelled@Example.COM',
     '  spelled@example.com',
@@ -230,7 +233,7 @@ const spellings = {
     'SPELLED@EXAMPLE．COM',
     'spelled@ex\u00adample.com',
   ],
-  'scripts of its domain': [
+  'spellings of its domain': [
     'spelled@пример.рф',
     'spelled@ПРИМЕР.РФ',
     'spelled@xn--e1afmkfd.xn--p1ai',
@@ -239,7 +242,7 @@ const spellings = {
   ],
 };
 for (const [what, addresses] of Object.entries(spellings)) {
-  test.serial(`the limit of a mailbox holds over ${what}`, async (t) => {
+  test.serial(`the limit of a mailbox applies across ${what}`, async (t) => {
     const statuses: number[] = [];
     for (let i = 0; statuses.filter((status) => status === 201).length < 10 && i < 40; i++)
       statuses.push((await requestCode(addresses[i % addresses.length]!)).status);

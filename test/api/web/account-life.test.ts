@@ -15,7 +15,7 @@ interface Shown {
   readonly key_masked: string;
 }
 
-test('a user signs up by mail, gets an account, redeems a code, sees, replaces and unlinks the key, and signs out', async (t) => {
+test('a user signs up by mail, creates an account, redeems a code, reveals, replaces and unlinks the key, and signs out', async (t) => {
   const env = { WEB_CAPTCHA: 'off', SIGNUP_BALANCE: '5', SIGNUP_FREE_REQUESTS: '3' };
   const stack = await useStack(t, { mail: true, env });
   const mailbox = stack.mailbox!;
@@ -23,9 +23,9 @@ test('a user signs up by mail, gets an account, redeems a code, sees, replaces a
   const email = 'anna@example.com';
   const readMailedCode = async (to: string): Promise<string> => readCode(await mailbox.waitForMail(to));
   const confirm = async (path: string): Promise<{ challenge_id: string; code: string }> => {
-    const asked = await client.request('POST', path, { email });
-    t.is(asked.status, 201);
-    const { challenge_id } = (await asked.json()) as { challenge_id: string };
+    const requested = await client.request('POST', path, { email });
+    t.is(requested.status, 201);
+    const { challenge_id } = (await requested.json()) as { challenge_id: string };
     const code = readCode(await mailbox.waitForMail(email, ({ text }) => findMailCode(text) !== null));
     return { challenge_id, code };
   };

@@ -19,7 +19,7 @@ import {
 } from '../../support/web-accounts.ts';
 import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 
-/** What a user redeems and reads of an account is what its key redeems and reads. */
+/** Redeeming and reading an account as its web user works exactly as with its key. */
 
 let stack: TestStack;
 
@@ -28,15 +28,15 @@ test.before(async () => {
 });
 test.after.always(() => stack.close());
 
-interface Party {
+interface LinkedUser {
   readonly client: WebClient;
   readonly account: TestAccount;
-  /** Of the account in the account area. */
+  /** The account's path in the account area. */
   readonly path: string;
   readonly userId: string;
 }
 
-async function createParty(balance = '1.5', freeRequests = 2): Promise<Party> {
+async function createLinkedUser(balance = '1.5', freeRequests = 2): Promise<LinkedUser> {
   const { client, user } = await createSeparateUser(stack);
   const account = await stack.createAccount({ balance, freeRequests });
   const { id } = await linkAccount(client, account);
@@ -44,18 +44,18 @@ async function createParty(balance = '1.5', freeRequests = 2): Promise<Party> {
 }
 
 const redeem = <T = { error: { code: string; message: string }; detail: object[] }>(
-  { client, path }: Party,
+  { client, path }: LinkedUser,
   code: unknown,
 ) => callWeb<T>(client, 'POST', `${path}/redeem`, { code });
 const unknownCode = (i: number): string => `2222-2222-2222-2222-22${String(22 + i)}`;
 
-// Before any worker runs.
+// Runs before any worker.
 test.serial(
-  'what is redeemed is told exactly, and is in the refill logs of the very next request, while no worker runs',
+  'the exact redeemed amounts are returned, and are in the refill logs immediately, even without a worker',
   async (t) => {
-    const party = await createParty();
+    const user = await createLinkedUser();
     const code = await createRefillCode(stack, '50.000000001', 3);
-    const { status, body } = await redeem<RedeemedRefillCode>(party, code.toLowerCase());
+    const { status, body } = await redeem<RedeemedRefillCode>(user, code.toLowerCase());
     t.is(status, 200);
     t.deepEqual(body, {
       balance_added: '50.000000001',
@@ -64,17 +64,17 @@ test.serial(
       total_balance_added: '51.500000001',
       free_requests: 5,
     });
-    const log = await callWeb<RefillLogPage>(party.client, 'GET', `${party.path}/refill-logs`);
+    const log = await callWeb<RefillLogPage>(user.client, 'GET', `${user.path}/refill-logs`);
     t.is(log.body.total_count, 1);
     t.like(log.body.items[0], {
       refill_code_redeemed: code,
       balance_added: '50.000000001',
       free_requests_added: 3,
     });
-    const events = await webStoresOf(stack).audit.list(party.userId, 10);
+    const events = await webStoresOf(stack).audit.list(user.userId, 10);
     t.like(events[0], {
       action: 'code-redeemed',
-      accountId: party.account.id,
+      accountId: user.account.id,
       outcome: 'done',
       notice: 'none',
     });
@@ -82,74 +82,74 @@ test.serial(
   },
 );
 
-test('a code counts once, whether it is redeemed by the key or in the account area, also at the same time', async (t) => {
-  const party = await createParty('1', 0);
+test('a code is redeemed once, even if it is used with the key and in the account area at the same time', async (t) => {
+  const user = await createLinkedUser('1', 0);
   const code = await createRefillCode(stack);
-  const answers = await Promise.all([
-    ...Array.from({ length: 5 }, () => redeem(party, code)),
+  const responses = await Promise.all([
+    ...Array.from({ length: 5 }, () => redeem(user, code)),
     ...Array.from({ length: 5 }, () =>
-      callApi(stack.url, party.account.apiKey, 'POST', '/users/redeem', { code }),
+      callApi(stack.url, user.account.apiKey, 'POST', '/users/redeem', { code }),
     ),
   ]);
-  t.is(answers.filter(({ status }) => status === 200).length, 1);
-  for (const { body } of answers.filter(({ status }) => status !== 200))
+  t.is(responses.filter(({ status }) => status === 200).length, 1);
+  for (const { body } of responses.filter(({ status }) => status !== 200))
     t.like(body, { error: { code: 'invalid_code' }, detail: [{ loc: ['body', 'code'] }] });
-  t.is(formatRub((await stack.readAccount(party.account.id)).balanceNano), '11');
+  t.is(formatRub((await stack.readAccount(user.account.id)).balanceNano), '11');
 });
 
-test('what is refused as a code is refused in the words of the key’s twin, and guesses of both are counted together', async (t) => {
-  const [party, other] = [await createParty(), await createParty()];
-  const { apiKey, id } = party.account;
+test('a refused code gives the same error as with the key, and guesses count together', async (t) => {
+  const [user, other] = [await createLinkedUser(), await createLinkedUser()];
+  const { apiKey, id } = user.account;
   const used = await createRefillCode(stack);
   t.is((await redeem(other, used)).status, 200);
   const revoked = await createRefillCode(stack);
   await new RefillCodeStore(stack.mongo.db).revoke(revoked);
   for (const code of [used, revoked, '', 'x'.repeat(257), 7, null]) {
-    const web = await redeem(party, code);
+    const web = await redeem(user, code);
     const twin = await callApi(stack.url, apiKey, 'POST', '/users/redeem', { code });
     t.is(web.status, 422);
     t.is(twin.status, 422);
     t.deepEqual(web.body.error, twin.body.error);
-    const [fault] = web.body.detail;
-    t.like(fault, (twin.body.detail as object[])[0]!);
+    const [issue] = web.body.detail;
+    t.like(issue, (twin.body.detail as object[])[0]!);
   }
   t.is(await stack.redis.exists(redisKeys.unknownCodes(id)), 0);
   for (let i = 1; i < bannedAtUnknownCodes; i++) {
     const { status, body } =
       i % 2 === 0
-        ? await redeem(party, unknownCode(i))
+        ? await redeem(user, unknownCode(i))
         : await callApi(stack.url, apiKey, 'POST', '/users/redeem', { code: unknownCode(i) });
     t.is(status, 422);
     t.is(body.error.code, 'invalid_code');
   }
-  t.is((await redeem(party, await createRefillCode(stack))).status, 200);
-  const last = await redeem(party, unknownCode(0));
+  t.is((await redeem(user, await createRefillCode(stack))).status, 200);
+  const last = await redeem(user, unknownCode(0));
   t.is(last.status, 403);
   t.is(last.body.error.code, 'account_banned');
   t.is((await callApi(stack.url, apiKey, 'GET', '/users/profile')).status, 403);
-  const shown = await callWeb<{ ban: boolean; key_active: boolean }>(party.client, 'GET', party.path);
+  const shown = await callWeb<{ ban: boolean; key_active: boolean }>(user.client, 'GET', user.path);
   t.like(shown.body, { ban: true, key_active: false });
-  t.is((await redeem(other, await createRefillCode(stack))).status, 200, 'another account is not affected');
+  t.is((await redeem(other, await createRefillCode(stack))).status, 200, 'other accounts are unaffected');
 });
 
-test('of a banned account nothing is redeemed and no history is read, and the code stays unused', async (t) => {
-  const party = await createParty();
-  await banAccount(stack, party.account.id);
+test('a banned account can neither redeem a code nor read its history, and the code stays unused', async (t) => {
+  const user = await createLinkedUser();
+  await banAccount(stack, user.account.id);
   const code = await createRefillCode(stack);
-  const refused = await redeem(party, code);
+  const refused = await redeem(user, code);
   t.like(refused, { status: 403, body: { error: { code: 'account_banned' } } });
   for (const what of ['request-logs', 'refill-logs', 'stats']) {
-    const answer = await callWeb(party.client, 'GET', `${party.path}/${what}`);
-    t.is(answer.status, 403, what);
-    t.is(answer.body.error.code, 'account_banned');
+    const response = await callWeb(user.client, 'GET', `${user.path}/${what}`);
+    t.is(response.status, 403, what);
+    t.is(response.body.error.code, 'account_banned');
   }
   t.is((await new RefillCodeStore(stack.mongo.db).find(code))?.redeemed, null);
 });
 
-test('a code that would lift the balance above its cap stays unused', async (t) => {
-  const party = await createParty('8999995');
+test('a code that would raise the balance above its cap stays unused', async (t) => {
+  const user = await createLinkedUser('8999995');
   const code = await createRefillCode(stack);
-  const { status, body } = await redeem(party, code);
+  const { status, body } = await redeem(user, code);
   t.is(status, 422);
   t.is(body.error.code, 'validation_failed');
   t.like(body.detail, [{ loc: ['body', 'code'] }]);
@@ -170,10 +170,10 @@ const twins: [web: string, key: string, queries: readonly string[]][] = [
   ],
 ];
 
-test('request logs, refill logs and stats are those of the key, byte for byte, and so are their refusals', async (t) => {
-  const party = await createParty();
-  const { apiKey } = party.account;
-  for (let i = 0; i < 3; i++) await redeem(party, await createRefillCode(stack, '12.5', 1));
+test('request logs, refill logs and stats match those of the key byte for byte, and so do their errors', async (t) => {
+  const user = await createLinkedUser();
+  const { apiKey } = user.account;
+  for (let i = 0; i < 3; i++) await redeem(user, await createRefillCode(stack, '12.5', 1));
   await stack.startWorker();
   const messages = [{ role: 'user', content: 'hi' }];
   for (const stream of [false, true]) {
@@ -181,17 +181,22 @@ test('request logs, refill logs and stats are those of the key, byte for byte, a
     t.is(chat.status, 200);
     await chat.text();
   }
-  await waitFor('the ledger to be at rest', async () => {
+  await waitFor('the ledger to be fully applied', async () => {
     const log = await callApi<RequestLogPage>(stack.url, apiKey, 'GET', '/users/request_logs');
-    const stream = redisKeys.ledgerStream(shardOf(party.account.id));
+    const stream = redisKeys.ledgerStream(shardOf(user.account.id));
     return log.body.total_count === 2 && (await stack.redis.xlen(stream)) === 0;
   });
   for (const [web, key, queries] of twins)
-    for (const query of queries) await checkTwins(t, party, `/${web}${query}`, `/v1/users/${key}${query}`);
+    for (const query of queries) await checkTwins(t, user, `/${web}${query}`, `/v1/users/${key}${query}`);
   t.deepEqual(await findLedgerDifferences(stack), []);
 });
 
-async function checkTwins(t: ExecutionContext, { client, path, account }: Party, web: string, key: string) {
+async function checkTwins(
+  t: ExecutionContext,
+  { client, path, account }: LinkedUser,
+  web: string,
+  key: string,
+) {
   const [one, other] = [
     await client.request('GET', `${path}${web}`),
     await fetch(`${stack.url}${key}`, { headers: { authorization: `Bearer ${account.apiKey}` } }),

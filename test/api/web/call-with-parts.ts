@@ -3,7 +3,7 @@ import type { TestStack } from '../../support/stack.ts';
 import { createWebUser, webStoresOf, type WebClient } from '../../support/web-client.ts';
 import { ownAddress, type Bounds } from './spec-bounds.ts';
 
-/** Calls of the account area of which any part may be wrong. */
+/** Calls to the account area in which any part may be invalid. */
 
 export interface Caller {
   readonly client: WebClient;
@@ -13,7 +13,7 @@ export interface Caller {
 
 let callers = 0;
 
-/** A user with an account, whom nobody else's test can slow down, ban or sign out. */
+/** A user with an account that no other test can slow down, ban or sign out. */
 export async function createCaller(stack: TestStack): Promise<Caller> {
   const email = `fuzz-${(callers += 1)}@example.com`;
   const { client, user } = await createWebUser(stack, email);
@@ -33,17 +33,17 @@ export interface Parts {
 }
 
 export function createParts({ body = {} }: Bounds, { email, linkId }: Caller): Parts {
-  const own = body['email'] === ownAddress ? { email } : {};
+  const ownEmail = body['email'] === ownAddress ? { email } : {};
   return {
     path: { account_id: linkId, session_id: crypto.randomUUID() },
     query: {},
-    body: { ...body, ...own },
+    body: { ...body, ...ownEmail },
   };
 }
 
 export interface Answer {
   readonly status: number;
-  /** `ok`, or the code of the error. */
+  /** `ok`, or the error code. */
   readonly outcome: string;
   readonly issues: readonly { readonly loc: readonly (string | number)[]; readonly type: string }[];
   readonly json: unknown;
@@ -51,7 +51,7 @@ export interface Answer {
 
 let sent = 0;
 
-/** Each comes from a network of its own, so that no limit of networks is ever reached. */
+/** Each call comes from a different network, so that no network limit is ever reached. */
 function createNetwork(): string {
   sent += 1;
   return `10.${(sent >> 16) & 255}.${(sent >> 8) & 255}.${sent & 255}`;

@@ -8,11 +8,11 @@ import { startStack, type TestStack } from '../../support/stack.ts';
 import { WebClient } from '../../support/web-client.ts';
 import { checkLimited, countAttempts, createAddress, createEmail, from } from '../../support/web-sign-in.ts';
 
-/** Where a code takes a solved captcha, and where it takes none. */
+/** When requesting a code needs a solved captcha, and when it does not. */
 
 let stack: TestStack;
 test.before(async () => {
-  // Captchas are needed unless the operator says otherwise.
+  // Captchas are required by default.
   stack = await startStack({
     workers: [],
     env: { TRUST_PROXY: 'on', SUPPORT_EMAIL: 'help@gateway.example' },
@@ -39,13 +39,17 @@ interface CodeRequest {
   readonly captcha_token?: string | null;
 }
 
-const ask = ({ url = stack.url, address = createAddress(), ...body }: CodeRequest): Promise<Response> =>
+const requestCode = ({
+  url = stack.url,
+  address = createAddress(),
+  ...body
+}: CodeRequest): Promise<Response> =>
   new WebClient(url, { headers: from(address) }).request('POST', '/auth/request-code', {
     email: createEmail(),
     ...body,
   });
 
-test('who solves a captcha is mailed a code, once', async (t) => {
+test('solving a captcha gets a code mailed, once', async (t) => {
   const address = createAddress();
   const challenge = await post<ClickCaptchaChallenge>(
     '/auth/captcha/challenge',
@@ -59,11 +63,11 @@ test('who solves a captcha is mailed a code, once', async (t) => {
   const solved = await post<ClickCaptchaVerified>('/auth/captcha/verify', { challenge_id, points }, address);
   t.true(solved.success);
   const request = { address, purpose: 'signup', captcha_token: solved.captcha_token! } as const;
-  t.is((await ask(request)).status, 201);
-  t.is(await readErrorCode(await ask(request), 422), 'captcha_failed');
+  t.is((await requestCode(request)).status, 201);
+  t.is(await readErrorCode(await requestCode(request), 422), 'captcha_failed');
 });
 
-test('wrong clicks, and a challenge that is unknown or was tried, are an answer without a token', async (t) => {
+test('wrong clicks, and an unknown or attempted challenge, get a response without a token', async (t) => {
   const address = createAddress();
   const { challenge_id } = await post<ClickCaptchaChallenge>(
     '/auth/captcha/challenge',
@@ -79,10 +83,10 @@ test('wrong clicks, and a challenge that is unknown or was tried, are an answer 
   t.deepEqual(await post('/auth/captcha/verify', unknown, address), failed);
 });
 
-test('without a captcha, and with one of another purpose or address, no code is mailed, and the token is spent', async (t) => {
+test('without a captcha, or with one for another purpose or address, no code is mailed, and the token is consumed', async (t) => {
   const address = createAddress();
   for (const captcha_token of [undefined, null, 'x'.repeat(43)]) {
-    const refused = await ask({ address, ...(captcha_token === undefined ? {} : { captcha_token }) });
+    const refused = await requestCode({ address, ...(captcha_token === undefined ? {} : { captcha_token }) });
     t.is(refused.status, 422);
     t.like(await refused.json(), {
       error: { code: 'captcha_failed' },
@@ -92,52 +96,57 @@ test('without a captcha, and with one of another purpose or address, no code is 
   const misused = [{ purpose: 'signup' }, { address: createAddress() }] as const;
   for (const misuse of misused) {
     const captcha_token = await createToken(address);
-    t.is(await readErrorCode(await ask({ address, captcha_token, ...misuse }), 422), 'captcha_failed');
-    t.is(await readErrorCode(await ask({ address, captcha_token }), 422), 'captcha_failed');
+    t.is(
+      await readErrorCode(await requestCode({ address, captcha_token, ...misuse }), 422),
+      'captcha_failed',
+    );
+    t.is(await readErrorCode(await requestCode({ address, captcha_token }), 422), 'captcha_failed');
   }
   const captcha_token = await createToken(address);
-  t.is((await ask({ address, captcha_token })).status, 201);
+  t.is((await requestCode({ address, captcha_token })).status, 201);
 });
 
-test('of ten requests at once with one token one has a code mailed', async (t) => {
+test('ten simultaneous requests with one token get one code mailed', async (t) => {
   const address = createAddress();
   const captcha_token = await createToken(address);
-  const answers = await Promise.all(Array.from({ length: 10 }, () => ask({ address, captcha_token })));
+  const responses = await Promise.all(
+    Array.from({ length: 10 }, () => requestCode({ address, captcha_token })),
+  );
   t.deepEqual(
-    answers.map(({ status }) => status).sort((a, b) => a - b),
+    responses.map(({ status }) => status).sort((a, b) => a - b),
     [201, ...Array<number>(9).fill(422)],
   );
 });
 
-test('where captchas are off no token is needed, one that is sent is not looked at, and captchas are handed out still', async (t) => {
+test('with captchas off no token is needed, a token is ignored, and challenges are still issued', async (t) => {
   const url = await startWith(t, 'off');
-  t.is((await ask({ url })).status, 201);
-  t.is((await ask({ url, captcha_token: 'x'.repeat(43) })).status, 201);
+  t.is((await requestCode({ url })).status, 201);
+  t.is((await requestCode({ url, captcha_token: 'x'.repeat(43) })).status, 201);
   const client = new WebClient(url);
   t.is((await client.request('POST', '/auth/captcha/challenge', { purpose: 'login' })).status, 201);
 });
 
-test('where captchas are optional three codes an hour are mailed to a mailbox without one, and more with one', async (t) => {
+test('with optional captchas a mailbox gets three codes an hour without one, and more with one', async (t) => {
   const url = await startWith(t, 'optional');
   const email = createEmail();
-  for (let i = 0; i < 3; i++) t.is((await ask({ url, email })).status, 201);
-  await checkLimited(t, await ask({ url, email }));
+  for (let i = 0; i < 3; i++) t.is((await requestCode({ url, email })).status, 201);
+  await checkLimited(t, await requestCode({ url, email }));
   const address = createAddress();
   const captcha_token = await createToken(address);
-  t.is((await ask({ url, email, address, captcha_token })).status, 201);
-  t.is(await readErrorCode(await ask({ url, captcha_token: 'x'.repeat(43) }), 422), 'captcha_failed');
+  t.is((await requestCode({ url, email, address, captcha_token })).status, 201);
+  t.is(await readErrorCode(await requestCode({ url, captcha_token: 'x'.repeat(43) }), 422), 'captcha_failed');
 });
 
-test('where captchas are optional ten codes an hour are mailed for a client address without one, and more with one', async (t) => {
+test('with optional captchas a client address gets ten codes an hour without one, and more with one', async (t) => {
   const url = await startWith(t, 'optional');
   const address = createAddress();
   await countAttempts(stack, 'codes-without-captcha-network', address, 9);
-  t.is((await ask({ url, address })).status, 201);
-  await checkLimited(t, await ask({ url, address }));
-  t.is((await ask({ url, address, captcha_token: await createToken(address) })).status, 201);
+  t.is((await requestCode({ url, address })).status, 201);
+  await checkLimited(t, await requestCode({ url, address }));
+  t.is((await requestCode({ url, address, captcha_token: await createToken(address) })).status, 201);
 });
 
-test('sixty captchas a minute are handed out to a client address, and sixty answers are read', async (t) => {
+test('a client address may request sixty captchas a minute, and submit sixty answers', async (t) => {
   const address = createAddress();
   const client = new WebClient(stack.url, { headers: from(address) });
   await countAttempts(stack, 'captcha-challenges-network', address, 60);
@@ -153,7 +162,7 @@ test('sixty captchas a minute are handed out to a client address, and sixty answ
   await checkLimited(t, await client.request('POST', '/auth/captcha/verify', answer), 60);
 });
 
-test('the configuration of the account area says what a page must know, and whether a captcha is needed', async (t) => {
+test('the configuration of the account area tells a page what it needs, including whether a captcha is required', async (t) => {
   const read = async (url: string): Promise<unknown> =>
     (await new WebClient(url).request('GET', '/config')).json();
   const config = {

@@ -25,7 +25,7 @@ import {
 } from '../../support/web-accounts.ts';
 import { WebClient } from '../../support/web-client.ts';
 
-/** Unlinking, showing and replacing a key take a code that was mailed for just that. */
+/** Unlinking, revealing and replacing a key need a code mailed for that action. */
 
 let stack: TestStack;
 
@@ -34,7 +34,7 @@ test.before(async () => {
 });
 test.after.always(() => stack.close());
 
-interface Party {
+interface LinkedUser {
   readonly client: WebClient;
   readonly email: string;
   readonly address: string;
@@ -42,7 +42,7 @@ interface Party {
   readonly link: ApiAccount;
 }
 
-async function createParty(): Promise<Party> {
+async function createLinkedUser(): Promise<LinkedUser> {
   const { client, user, address } = await createSeparateUser(stack);
   const account = await stack.createAccount();
   return { client, email: user.email, address, account, link: await linkAccount(client, account) };
@@ -54,123 +54,126 @@ const codePaths: Record<ConfirmedAction, string> = {
   regenerate: '/regenerate-api-key/request-code',
 };
 
-const askForCode = <T = EmailCodeRequested>(
-  { client, link }: Pick<Party, 'client' | 'link'>,
+const requestCode = <T = EmailCodeRequested>(
+  { client, link }: Pick<LinkedUser, 'client' | 'link'>,
   action: ConfirmedAction,
   email: string,
 ) => callWeb<T>(client, 'POST', `/api-accounts/${link.id}${codePaths[action]}`, { email });
 
-/** Has a code mailed, and reads it. */
-async function getCode(party: Party, action: ConfirmedAction): Promise<SensitiveActionConfirm> {
-  const { status, body } = await askForCode(party, action, party.email);
+/** Requests a code, and reads it from the mail. */
+async function getMailedCode(user: LinkedUser, action: ConfirmedAction): Promise<SensitiveActionConfirm> {
+  const { status, body } = await requestCode(user, action, user.email);
   if (status !== 201) throw new Error(`${status}: ${JSON.stringify(body)}`);
-  const mail = await stack.mailbox!.waitForMail(party.email, ({ text }) => findMailCode(text) !== null);
+  const mail = await stack.mailbox!.waitForMail(user.email, ({ text }) => findMailCode(text) !== null);
   return { challenge_id: body.challenge_id, code: readCode(mail) };
 }
 
-/** Another code than this one. */
+/** A different code. */
 const wrongCode = ({ code }: SensitiveActionConfirm, by = 1): string =>
   String((Number(code) + by) % 1_000_000).padStart(6, '0');
 
-const act = <T>({ client, link }: Pick<Party, 'client' | 'link'>, action: ConfirmedAction, body: unknown) => {
+const act = <T>(
+  { client, link }: Pick<LinkedUser, 'client' | 'link'>,
+  action: ConfirmedAction,
+  body: unknown,
+) => {
   const path = `/api-accounts/${link.id}`;
   if (action === 'unlink') return callWeb<T>(client, 'DELETE', path, body);
   if (action === 'reveal') return callWeb<T>(client, 'POST', `${path}/reveal`, body);
   return callWeb<T>(client, 'PUT', `${path}/regenerate-api-key`, body);
 };
 
-const list = async ({ client }: Pick<Party, 'client'>) =>
+const list = async ({ client }: Pick<LinkedUser, 'client'>) =>
   (await callWeb<ApiAccount[]>(client, 'GET', '/api-accounts')).body;
 const statusOfKey = async (apiKey: string): Promise<number> =>
   (await callApi(stack.url, apiKey, 'GET', '/users/profile')).status;
 
-async function checkRefused(t: ExecutionContext, party: Party, action: ConfirmedAction, body: unknown) {
-  const { status, body: answer } = await act<{ error: { code: string }; detail: { loc: string[] }[] }>(
-    party,
+async function checkRefused(t: ExecutionContext, user: LinkedUser, action: ConfirmedAction, body: unknown) {
+  const { status, body: response } = await act<{ error: { code: string }; detail: { loc: string[] }[] }>(
+    user,
     action,
     body,
   );
   t.is(status, 422);
-  t.is(answer.error.code, 'invalid_code');
-  t.deepEqual(answer.detail[0]!.loc, ['body', 'code']);
+  t.is(response.error.code, 'invalid_code');
+  t.deepEqual(response.detail[0]!.loc, ['body', 'code']);
 }
 
-test('a mailed code unlinks the account: its key goes on working, and another user can link it', async (t) => {
-  const party = await createParty();
-  const { status, body } = await act(party, 'unlink', await getCode(party, 'unlink'));
+test('a mailed code unlinks the account: its key keeps working, and another user can link it', async (t) => {
+  const user = await createLinkedUser();
+  const { status, body } = await act(user, 'unlink', await getMailedCode(user, 'unlink'));
   t.is(status, 204);
   t.is(body, null);
-  t.deepEqual(await list(party), []);
-  t.is((await callWeb(party.client, 'GET', `/api-accounts/${party.link.id}`)).status, 404);
-  t.is(await statusOfKey(party.account.apiKey), 200);
-  const next = await linkAccount((await createSeparateUser(stack)).client, party.account);
-  t.is(next.user_balance_id, party.account.id);
+  t.deepEqual(await list(user), []);
+  t.is((await callWeb(user.client, 'GET', `/api-accounts/${user.link.id}`)).status, 404);
+  t.is(await statusOfKey(user.account.apiKey), 200);
+  const next = await linkAccount((await createSeparateUser(stack)).client, user.account);
+  t.is(next.user_balance_id, user.account.id);
 });
 
-test('a mailed code shows the key, once', async (t) => {
-  const party = await createParty();
-  const code = await getCode(party, 'reveal');
-  const { status, body, headers } = await act<RevealedApiKey>(party, 'reveal', code);
+test('a mailed code reveals the key, once', async (t) => {
+  const user = await createLinkedUser();
+  const code = await getMailedCode(user, 'reveal');
+  const { status, body, headers } = await act<RevealedApiKey>(user, 'reveal', code);
   t.is(status, 200);
-  t.deepEqual(body, { api_key: party.account.apiKey });
+  t.deepEqual(body, { api_key: user.account.apiKey });
   t.is(headers.get('cache-control'), 'no-store');
-  await checkRefused(t, party, 'reveal', code);
+  await checkRefused(t, user, 'reveal', code);
 });
 
-test('a mailed code replaces the key: the new one works and the old one is dead from the answer on', async (t) => {
-  const party = await createParty();
-  t.is(await statusOfKey(party.account.apiKey), 200);
+test('a mailed code replaces the key: the new one works, and the old one is invalid from the response on', async (t) => {
+  const user = await createLinkedUser();
+  t.is(await statusOfKey(user.account.apiKey), 200);
   const { status, body } = await act<RegeneratedApiKey>(
-    party,
+    user,
     'regenerate',
-    await getCode(party, 'regenerate'),
+    await getMailedCode(user, 'regenerate'),
   );
   t.is(status, 200);
   t.true(isApiKey(body.api_key));
   t.deepEqual(body, { api_key: body.api_key, key_masked: maskApiKey(body.api_key) });
-  t.is(await statusOfKey(party.account.apiKey), 401);
+  t.is(await statusOfKey(user.account.apiKey), 401);
   t.is(await statusOfKey(body.api_key), 200);
-  const [shown] = await list(party);
-  t.deepEqual(shown, { ...party.link, key_id: shown!.key_id!, key_masked: body.key_masked });
-  t.not(shown!.key_id, party.link.key_id);
-  const revealed = await act<RevealedApiKey>(party, 'reveal', await getCode(party, 'reveal'));
+  const [shown] = await list(user);
+  t.deepEqual(shown, { ...user.link, key_id: shown!.key_id!, key_masked: body.key_masked });
+  t.not(shown!.key_id, user.link.key_id);
+  const revealed = await act<RevealedApiKey>(user, 'reveal', await getMailedCode(user, 'reveal'));
   t.deepEqual(revealed.body, { api_key: body.api_key });
 });
 
-test('a code is good for its action on its account by its user alone, and trying it elsewhere does not use it up', async (t) => {
-  const [party, stranger] = [await createParty(), await createParty()];
-  const second = { ...party, link: await linkAccount(party.client, await stack.createAccount()) };
-  const code = await getCode(party, 'reveal');
+test('a code is valid only for its action, account and user, and trying it elsewhere does not consume it', async (t) => {
+  const [user, stranger] = [await createLinkedUser(), await createLinkedUser()];
+  const second = { ...user, link: await linkAccount(user.client, await stack.createAccount()) };
+  const code = await getMailedCode(user, 'reveal');
   for (let round = 0; round < 3; round++) {
     for (const elsewhere of [code, { ...code, code: wrongCode(code) }]) {
-      await checkRefused(t, party, 'unlink', elsewhere);
-      await checkRefused(t, party, 'regenerate', elsewhere);
+      await checkRefused(t, user, 'unlink', elsewhere);
+      await checkRefused(t, user, 'regenerate', elsewhere);
       await checkRefused(t, second, 'reveal', elsewhere);
       await checkRefused(t, stranger, 'reveal', elsewhere);
       const signIn = await callWeb(new WebClient(stack.url), 'POST', '/auth/verify-code', elsewhere);
       t.is(signIn.body.error.code, 'invalid_code');
     }
   }
-  t.is((await list(party)).length, 2);
-  t.is((await act(party, 'reveal', code)).status, 200);
+  t.is((await list(user)).length, 2);
+  t.is((await act(user, 'reveal', code)).status, 200);
 });
 
-test('a sign-in code confirms nothing', async (t) => {
-  const party = await createParty();
-  const requested = await callWeb<EmailCodeRequested>(party.client, 'POST', '/auth/request-code', {
-    email: party.email,
+test('a sign-in code does not confirm an action', async (t) => {
+  const user = await createLinkedUser();
+  const requested = await callWeb<EmailCodeRequested>(user.client, 'POST', '/auth/request-code', {
+    email: user.email,
   });
-  const mail = await stack.mailbox!.waitForMail(party.email, ({ text }) => findMailCode(text) !== null);
+  const mail = await stack.mailbox!.waitForMail(user.email, ({ text }) => findMailCode(text) !== null);
   const code = { challenge_id: requested.body.challenge_id, code: readCode(mail) };
-  for (const action of ['unlink', 'reveal', 'regenerate'] as const)
-    await checkRefused(t, party, action, code);
+  for (const action of ['unlink', 'reveal', 'regenerate'] as const) await checkRefused(t, user, action, code);
 });
 
-test('a code is mailed to the user’s own address alone, however it is written; for another one a 422 names the field', async (t) => {
-  const party = await createParty();
+test('a code is mailed only to the user’s own address, in any spelling; another address is a 422 for that field', async (t) => {
+  const user = await createLinkedUser();
   for (const action of ['unlink', 'reveal', 'regenerate'] as const) {
-    const refused = await askForCode<{ error: { code: string }; detail: object[] }>(
-      party,
+    const refused = await requestCode<{ error: { code: string }; detail: object[] }>(
+      user,
       action,
       'other@example.com',
     );
@@ -178,43 +181,43 @@ test('a code is mailed to the user’s own address alone, however it is written;
     t.is(refused.body.error.code, 'validation_failed');
     t.like(refused.body.detail, [{ loc: ['body', 'email'] }]);
   }
-  const own = await askForCode(party, 'reveal', `  ${party.email.toUpperCase()} `);
-  t.is(own.status, 201);
-  t.deepEqual(Object.keys(own.body), ['challenge_id', 'expires_at']);
-  await stack.mailbox!.waitForMail(party.email, ({ text }) => findMailCode(text) !== null);
+  const ownAddress = await requestCode(user, 'reveal', `  ${user.email.toUpperCase()} `);
+  t.is(ownAddress.status, 201);
+  t.deepEqual(Object.keys(ownAddress.body), ['challenge_id', 'expires_at']);
+  await stack.mailbox!.waitForMail(user.email, ({ text }) => findMailCode(text) !== null);
   t.false(stack.mailbox!.received.some(({ recipient }) => recipient === 'other@example.com'));
 });
 
-test('a code bears four wrong attempts, and is worth nothing after the fifth', async (t) => {
-  const party = await createParty();
-  const [kept, lost] = [await getCode(party, 'reveal'), await getCode(party, 'reveal')];
+test('a code survives four wrong attempts, and is invalid after the fifth', async (t) => {
+  const user = await createLinkedUser();
+  const [usable, exhausted] = [await getMailedCode(user, 'reveal'), await getMailedCode(user, 'reveal')];
   for (let i = 1; i <= 4; i++) {
-    for (const code of [kept, lost])
-      await checkRefused(t, party, 'reveal', { ...code, code: wrongCode(code, i) });
+    for (const code of [usable, exhausted])
+      await checkRefused(t, user, 'reveal', { ...code, code: wrongCode(code, i) });
   }
-  await checkRefused(t, party, 'reveal', { ...lost, code: 'x'.repeat(32) });
-  t.is((await act(party, 'reveal', kept)).status, 200);
-  await checkRefused(t, party, 'reveal', lost);
+  await checkRefused(t, user, 'reveal', { ...exhausted, code: 'x'.repeat(32) });
+  t.is((await act(user, 'reveal', usable)).status, 200);
+  await checkRefused(t, user, 'reveal', exhausted);
 });
 
 test('a code expires after ten minutes', async (t) => {
-  const party = await createParty();
+  const user = await createLinkedUser();
   const before = Date.now();
-  const { body } = await askForCode(party, 'reveal', party.email);
-  const mail = await stack.mailbox!.waitForMail(party.email, ({ text }) => findMailCode(text) !== null);
+  const { body } = await requestCode(user, 'reveal', user.email);
+  const mail = await stack.mailbox!.waitForMail(user.email, ({ text }) => findMailCode(text) !== null);
   const lifeMs = new Date(body.expires_at).getTime() - before;
   t.true(lifeMs >= 600_000 && lifeMs < 660_000);
   const key = redisKeys.emailCode(body.challenge_id);
   const ttlMs = await stack.redis.pttl(key);
   t.true(ttlMs > 500_000 && ttlMs <= 600_000);
-  // As if they had gone.
+  // Simulates the expiry.
   await stack.redis.pexpire(key, 0);
-  await checkRefused(t, party, 'reveal', { challenge_id: body.challenge_id, code: readCode(mail) });
+  await checkRefused(t, user, 'reveal', { challenge_id: body.challenge_id, code: readCode(mail) });
 });
 
-test('a confirmation that is no confirmation is a 422 that names the field, and uses up no attempt', async (t) => {
-  const party = await createParty();
-  const right = await getCode(party, 'unlink');
+test('a malformed confirmation is a 422 for the field, and uses up no attempt', async (t) => {
+  const user = await createLinkedUser();
+  const right = await getMailedCode(user, 'unlink');
   for (const [field, value] of [
     ['challenge_id', 'no uuid'],
     ['challenge_id', undefined],
@@ -223,7 +226,7 @@ test('a confirmation that is no confirmation is a 422 that names the field, and 
     ['code', 123456],
     ['code', undefined],
   ] as const) {
-    const { status, body } = await act<{ error: { code: string }; detail: object[] }>(party, 'unlink', {
+    const { status, body } = await act<{ error: { code: string }; detail: object[] }>(user, 'unlink', {
       ...right,
       [field]: value,
     });
@@ -231,117 +234,116 @@ test('a confirmation that is no confirmation is a 422 that names the field, and 
     t.is(body.error.code, 'validation_failed');
     t.like(body.detail, [{ loc: ['body', field] }]);
   }
-  t.is((await act(party, 'unlink', right)).status, 204);
+  t.is((await act(user, 'unlink', right)).status, 204);
 });
 
-test('of ten parallel confirmations with one code one counts', async (t) => {
-  const party = await createParty();
-  const code = await getCode(party, 'regenerate');
-  const answers = await Promise.all(
-    Array.from({ length: 10 }, () => act<RegeneratedApiKey>(party, 'regenerate', code)),
+test('only one of ten parallel confirmations with the same code succeeds', async (t) => {
+  const user = await createLinkedUser();
+  const code = await getMailedCode(user, 'regenerate');
+  const responses = await Promise.all(
+    Array.from({ length: 10 }, () => act<RegeneratedApiKey>(user, 'regenerate', code)),
   );
-  const done = answers.filter(({ status }) => status === 200);
+  const done = responses.filter(({ status }) => status === 200);
   t.is(done.length, 1);
-  t.is(answers.filter(({ status }) => status === 422).length, 9);
+  t.is(responses.filter(({ status }) => status === 422).length, 9);
   t.is(await statusOfKey(done[0]!.body.api_key), 200);
 });
 
-test('a code that shows or replaces the key is good for nothing once the key was replaced, and one that unlinks still is', async (t) => {
-  const party = await createParty();
-  const [reveal, regenerate] = [await getCode(party, 'reveal'), await getCode(party, 'regenerate')];
-  const unlink = await getCode(party, 'unlink');
-  const { apiKey } = party.account;
+test('replacing the key invalidates codes that reveal or replace it, but not codes that unlink it', async (t) => {
+  const user = await createLinkedUser();
+  const [reveal, regenerate] = [await getMailedCode(user, 'reveal'), await getMailedCode(user, 'regenerate')];
+  const unlink = await getMailedCode(user, 'unlink');
+  const { apiKey } = user.account;
   t.is((await callApi(stack.url, apiKey, 'PUT', '/users/regenerate_api_key')).status, 200);
-  await checkRefused(t, party, 'reveal', reveal);
-  await checkRefused(t, party, 'regenerate', regenerate);
-  t.is((await act(party, 'unlink', unlink)).status, 204);
+  await checkRefused(t, user, 'reveal', reveal);
+  await checkRefused(t, user, 'regenerate', regenerate);
+  t.is((await act(user, 'unlink', unlink)).status, 204);
 });
 
-test('of two parallel replacements with a code each one is done, and its key works', async (t) => {
-  const party = await createParty();
-  const codes = [await getCode(party, 'regenerate'), await getCode(party, 'regenerate')];
-  const answers = await Promise.all(codes.map((code) => act<RegeneratedApiKey>(party, 'regenerate', code)));
+test('of two parallel replacements with different codes one succeeds, and its key works', async (t) => {
+  const user = await createLinkedUser();
+  const codes = [await getMailedCode(user, 'regenerate'), await getMailedCode(user, 'regenerate')];
+  const responses = await Promise.all(codes.map((code) => act<RegeneratedApiKey>(user, 'regenerate', code)));
   t.deepEqual(
-    answers.map(({ status }) => status).toSorted((a, b) => a - b),
+    responses.map(({ status }) => status).toSorted((a, b) => a - b),
     [200, 422],
   );
-  t.is(await statusOfKey(answers.find(({ status }) => status === 200)!.body.api_key), 200);
+  t.is(await statusOfKey(responses.find(({ status }) => status === 200)!.body.api_key), 200);
 });
 
-test('of two parallel unlinks with a code each one is a 204 and the other finds no account', async (t) => {
-  const party = await createParty();
-  const codes = [await getCode(party, 'unlink'), await getCode(party, 'unlink')];
-  const answers = await Promise.all(codes.map((code) => act(party, 'unlink', code)));
+test('of two parallel unlinks with different codes one is a 204, and the other a 404', async (t) => {
+  const user = await createLinkedUser();
+  const codes = [await getMailedCode(user, 'unlink'), await getMailedCode(user, 'unlink')];
+  const responses = await Promise.all(codes.map((code) => act(user, 'unlink', code)));
   t.deepEqual(
-    answers.map(({ status }) => status).toSorted((a, b) => a - b),
+    responses.map(({ status }) => status).toSorted((a, b) => a - b),
     [204, 404],
   );
 });
 
-test('where keys cannot be shown, no code is mailed for it and the request is a 404; the other actions go on', async (t) => {
+test('if keys cannot be revealed, requesting it is a 404 without a mail, and the other actions still work', async (t) => {
   const config = loadConfig({ ...stack.env, REVEAL: 'off' });
   const api = await startApi(config, stack.env, stack.log);
   t.teardown(() => api.stop());
-  const party = await createParty();
+  const user = await createLinkedUser();
   const client = new WebClient(api.url, { headers: { 'x-forwarded-for': '192.0.2.7' } });
-  for (const [name, value] of party.client.cookies) client.cookies.set(name, value);
-  client.csrfToken = party.client.csrfToken;
-  const elsewhere = { ...party, client };
-  const code = await getCode(party, 'reveal');
-  for (const answer of [
-    await askForCode<{ error: { code: string; message: string } }>(elsewhere, 'reveal', party.email),
+  for (const [name, value] of user.client.cookies) client.cookies.set(name, value);
+  client.csrfToken = user.client.csrfToken;
+  const elsewhere = { ...user, client };
+  const code = await getMailedCode(user, 'reveal');
+  for (const response of [
+    await requestCode<{ error: { code: string; message: string } }>(elsewhere, 'reveal', user.email),
     await act<{ error: { code: string; message: string } }>(elsewhere, 'reveal', code),
   ]) {
-    t.is(answer.status, 404);
-    t.is(answer.body.error.code, 'not_found');
-    t.regex(answer.body.error.message, /keeps no copy of the key/);
+    t.is(response.status, 404);
+    t.is(response.body.error.code, 'not_found');
+    t.regex(response.body.error.message, /keeps no copy of the key/);
   }
-  // The next mail with a code is that of the next action: none went out before it.
-  const unlink = await getCode(elsewhere, 'unlink');
+  // The next mail with a code is for the next action, so none was sent before it.
+  const unlink = await getMailedCode(elsewhere, 'unlink');
   t.is((await act(elsewhere, 'unlink', unlink)).status, 204);
 });
 
-test('the key of a banned account is not replaced, nor is a code mailed for it; the account can be unlinked', async (t) => {
-  const party = await createParty();
-  const code = await getCode(party, 'regenerate');
-  await banAccount(stack, party.account.id);
-  for (const answer of [
-    await askForCode<{ error: { code: string } }>(party, 'regenerate', party.email),
-    await act<{ error: { code: string } }>(party, 'regenerate', code),
+test('the key of a banned account cannot be replaced, and no code is mailed for it, but the account can be unlinked', async (t) => {
+  const user = await createLinkedUser();
+  const code = await getMailedCode(user, 'regenerate');
+  await banAccount(stack, user.account.id);
+  for (const response of [
+    await requestCode<{ error: { code: string } }>(user, 'regenerate', user.email),
+    await act<{ error: { code: string } }>(user, 'regenerate', code),
   ]) {
-    t.is(answer.status, 403);
-    t.is(answer.body.error.code, 'account_banned');
+    t.is(response.status, 403);
+    t.is(response.body.error.code, 'account_banned');
   }
-  const unlink = await getCode(party, 'unlink');
-  t.is((await act(party, 'unlink', unlink)).status, 204);
+  const unlink = await getMailedCode(user, 'unlink');
+  t.is((await act(user, 'unlink', unlink)).status, 204);
 });
 
-test('ten codes an hour are mailed to a mailbox, and the next is told when to come back', async (t) => {
-  const party = await createParty();
-  for (let i = 0; i < 10; i++) t.is((await askForCode(party, 'reveal', party.email)).status, 201);
-  const refused = await askForCode<{ error: { code: string } }>(party, 'unlink', party.email);
+test('a mailbox gets ten codes an hour, and the next request is refused with a retry-after', async (t) => {
+  const user = await createLinkedUser();
+  for (let i = 0; i < 10; i++) t.is((await requestCode(user, 'reveal', user.email)).status, 201);
+  const refused = await requestCode<{ error: { code: string } }>(user, 'unlink', user.email);
   t.is(refused.status, 429);
   t.is(refused.body.error.code, 'too_many_attempts');
   const retryAfter = Number(refused.headers.get('retry-after'));
   t.true(retryAfter > 3_000 && retryAfter <= 3_600);
 });
 
-test('where too many wrong codes were entered from a network, a right one is not tried', async (t) => {
-  const party = await createParty();
-  const right = await getCode(party, 'reveal');
-  await useUp(stack, 'wrong-codes-network', party.address);
-  const refused = await act<{ error: { code: string } }>(party, 'reveal', right);
+test('after too many wrong codes from a network, even a right one is refused', async (t) => {
+  const user = await createLinkedUser();
+  const right = await getMailedCode(user, 'reveal');
+  await useUp(stack, 'wrong-codes-network', user.address);
+  const refused = await act<{ error: { code: string } }>(user, 'reveal', right);
   t.is(refused.status, 429);
   t.is(refused.body.error.code, 'too_many_attempts');
 });
 
-test('the audit log holds no key and no challenge', async (t) => {
-  const party = await createParty();
-  const code = await getCode(party, 'regenerate');
-  const { body } = await act<RegeneratedApiKey>(party, 'regenerate', code);
+test('the audit log contains no key and no challenge', async (t) => {
+  const user = await createLinkedUser();
+  const code = await getMailedCode(user, 'regenerate');
+  const { body } = await act<RegeneratedApiKey>(user, 'regenerate', code);
   const events = await stack.mongo.db.collection('web_audit').find({}).toArray();
   t.true(events.length > 0);
   const text = JSON.stringify(events);
-  for (const secret of [body.api_key, party.account.apiKey, code.challenge_id])
-    t.false(text.includes(secret));
+  for (const secret of [body.api_key, user.account.apiKey, code.challenge_id]) t.false(text.includes(secret));
 });

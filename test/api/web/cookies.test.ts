@@ -6,7 +6,7 @@ import { startStack, type TestStack } from '../../support/stack.ts';
 import { WebClient } from '../../support/web-client.ts';
 import { createEmail, signIn } from '../../support/web-sign-in.ts';
 
-/** How the cookies of a session are set, and from which origins they are taken, by the address of the service. */
+/** How session cookies are set, and which origins are accepted, depending on the service's public address. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -22,20 +22,20 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
 interface Expected {
-  /** Before `mg_session` and `mg_refresh`. */
+  /** Prefix of the cookie names `mg_session` and `mg_refresh`. */
   readonly prefix?: string;
   readonly attributes?: string;
   readonly refreshLifeMs: number;
 }
 
-/** Calls for cookies and checks them to the letter; an end may be wrong by what passed meanwhile. */
+/** Calls for cookies and checks them exactly; an expiry may differ by the duration of the call. */
 async function checkCookies(
   t: ExecutionContext,
-  ask: () => Promise<Response>,
+  send: () => Promise<Response>,
   { prefix = '', attributes = 'samesite=lax; httponly', refreshLifeMs }: Expected,
 ): Promise<void> {
   const before = Date.now();
-  const response = await ask();
+  const response = await send();
   const after = Date.now();
   t.is(response.status, 200);
   const cookies = response.headers.getSetCookie();
@@ -47,26 +47,26 @@ async function checkCookies(
     t.regex(value!, new RegExp(`^${prefix}${name}=[A-Za-z0-9_-]{86}$`));
     t.is(rest, attributes);
     const endsAt = Date.parse(expires!);
-    // The header has whole seconds, cut off.
+    // The header has whole seconds, rounded down.
     t.true(endsAt > before + lifeMs - 1_000 && endsAt <= after + lifeMs, `${name}: ${expires}`);
   }
 }
 
-test('a session is two cookies for pages of this host alone: 15 minutes, and 24 hours for refreshes', async (t) => {
+test('a session is two host-only cookies: one valid for 15 minutes, and one for refreshes for 24 hours', async (t) => {
   const client = new WebClient(stack.url);
   await checkCookies(t, () => signIn(stack, client, createEmail()), { refreshLifeMs: 24 * hourMs });
   const refresh = () => client.request('POST', '/auth/refresh');
   await checkCookies(t, refresh, { refreshLifeMs: 24 * hourMs });
 });
 
-test('a session to be remembered can be refreshed for 30 days, and after each refresh for 30 more', async (t) => {
+test('a remembered session can be refreshed for 30 days, and each refresh extends it by another 30', async (t) => {
   const client = new WebClient(stack.url);
   const remembered = () => signIn(stack, client, createEmail(), { rememberMe: true });
   await checkCookies(t, remembered, { refreshLifeMs: 30 * 24 * hourMs });
   await checkCookies(t, () => client.request('POST', '/auth/refresh'), { refreshLifeMs: 30 * 24 * hourMs });
 });
 
-test('behind https the cookies are Secure and bound to the host, and none of another name is read', async (t) => {
+test('over https the cookies are Secure and bound to the host, and cookies with other names are ignored', async (t) => {
   const client = new WebClient(await startHttps(t));
   const expected = {
     prefix: '__Host-',
@@ -87,28 +87,29 @@ test('behind https the cookies are Secure and bound to the host, and none of ano
   t.is(await readErrorCode(await plain.request('GET', '/auth/me'), 401), 'unauthenticated');
   t.is(await readErrorCode(await plain.request('POST', '/auth/refresh'), 401), 'unauthenticated');
 
-  const gone = (name: string): string =>
+  const cleared = (name: string): string =>
     `__Host-${name}=; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; samesite=lax; secure; httponly`;
   const response = await client.request('POST', '/auth/logout');
-  t.deepEqual(response.headers.getSetCookie(), [gone('mg_session'), gone('mg_refresh')]);
+  t.deepEqual(response.headers.getSetCookie(), [cleared('mg_session'), cleared('mg_refresh')]);
 });
 
-test('pages of all addresses of the service may change things, and once it has one, its Host header counts no more', async (t) => {
+test('pages from all public addresses of the service are accepted, and with a public address the Host header is ignored', async (t) => {
   const url = await startHttps(t, {
     BACKUP_URL: 'https://backup.example:8443/',
     DIRECT_URL: 'http://192.0.2.1/',
   });
-  const ask = (origin: string): Promise<Response> =>
+  const refreshFrom = (origin: string): Promise<Response> =>
     new WebClient(url).request('POST', '/auth/refresh', undefined, { origin });
-  for (const own of [publicUrl, 'https://backup.example:8443', 'http://192.0.2.1']) {
-    t.is(await readErrorCode(await ask(own), 401), 'unauthenticated', own);
+  for (const ownOrigin of [publicUrl, 'https://backup.example:8443', 'http://192.0.2.1']) {
+    t.is(await readErrorCode(await refreshFrom(ownOrigin), 401), 'unauthenticated', ownOrigin);
   }
   const foreign = ['http://gateway.example', `${publicUrl}:8443`, 'https://backup.example', url, 'null'];
-  for (const origin of foreign) t.is(await readErrorCode(await ask(origin), 403), 'origin_refused', origin);
+  for (const origin of foreign)
+    t.is(await readErrorCode(await refreshFrom(origin), 403), 'origin_refused', origin);
 });
 
-test('a service without a public address takes its Host header for its own only where nobody else can own that name', async (t) => {
-  const ask = async (host: string): Promise<[number, string]> => {
+test('without a public address, the Host header is trusted only if nobody else can own that name', async (t) => {
+  const refreshAt = async (host: string): Promise<[number, string]> => {
     const caller = await openRaw(stack.url);
     caller.socket.write(
       `POST /v1/web/auth/refresh HTTP/1.1\r\nhost: ${host}\r\norigin: http://${host}\r\n` +
@@ -118,13 +119,13 @@ test('a service without a public address takes its Host header for its own only 
     const { error } = JSON.parse(response!.body) as { error: { code: string } };
     return [response!.status, error.code];
   };
-  for (const own of ['localhost:8080', 'app.localhost', '192.0.2.7:8080', '[2001:db8::1]:8080'])
-    t.deepEqual(await ask(own), [401, 'unauthenticated'], own);
+  for (const ownHost of ['localhost:8080', 'app.localhost', '192.0.2.7:8080', '[2001:db8::1]:8080'])
+    t.deepEqual(await refreshAt(ownHost), [401, 'unauthenticated'], ownHost);
   for (const rebound of ['evil.example', 'localhost.evil.example:8080', '192.0.2.7.evil.example', 'gateway'])
-    t.deepEqual(await ask(rebound), [403, 'origin_refused'], rebound);
+    t.deepEqual(await refreshAt(rebound), [403, 'origin_refused'], rebound);
 });
 
-test('no page of another origin is allowed to read with a session, also where other origins may call the API', async (t) => {
+test('no page from another origin may read with a session, even if other origins may call the API', async (t) => {
   const url = await startOtherApi(t, stack, { CORS_ORIGINS: '*' });
   const client = new WebClient(url);
   await signIn(stack, client, createEmail());

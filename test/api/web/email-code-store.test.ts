@@ -11,10 +11,10 @@ const email = 'somebody@example.com';
 const signIn = { purpose: 'login', email, subject: '' } as const;
 const forSignIn: ExpectedCode = { purposes: ['login', 'signup'], subject: '' };
 const unknown = { outcome: 'unknown' };
-/** Another code than this one. */
+/** A different code. */
 const wrong = (code: string): string => String((Number(code) + 1) % 1_000_000).padStart(6, '0');
 
-test('the right code is accepted once, and tells its purpose and mailbox', async (t) => {
+test('the right code is accepted once, and returns its purpose and mailbox', async (t) => {
   const store = openStore();
   const { challengeId, code } = await store.create({ ...signIn, purpose: 'signup' });
   t.deepEqual(await store.verify(challengeId, code, forSignIn), {
@@ -26,7 +26,7 @@ test('the right code is accepted once, and tells its purpose and mailbox', async
   t.is(await redis().exists(redisKeys.emailCode(challengeId)), 0);
 });
 
-test('of parallel verifications of one code, one wins', async (t) => {
+test('only one of several parallel verifications of a code succeeds', async (t) => {
   const store = openStore();
   const { challengeId, code } = await store.create(signIn);
   const results = await Promise.all(
@@ -35,20 +35,20 @@ test('of parallel verifications of one code, one wins', async (t) => {
   t.is(results.filter(({ outcome }) => outcome === 'right').length, 1);
 });
 
-for (let wrongOnes = 0; wrongOnes < 8; wrongOnes++) {
-  const isAccepted = wrongOnes < 5;
-  test(`${wrongOnes} wrong codes in parallel leave the right one ${isAccepted ? 'valid' : 'worth nothing'}`, async (t) => {
+for (let wrongCount = 0; wrongCount < 8; wrongCount++) {
+  const isAccepted = wrongCount < 5;
+  test(`${wrongCount} wrong codes in parallel leave the right one ${isAccepted ? 'valid' : 'invalid'}`, async (t) => {
     const store = openStore();
     const { challengeId, code } = await store.create(signIn);
-    // One connection: Redis runs them in the order in which they are sent.
-    const attempts = [...Array.from({ length: wrongOnes }, () => wrong(code)), code];
+    // On one connection Redis runs them in the order in which they are sent.
+    const attempts = [...Array.from({ length: wrongCount }, () => wrong(code)), code];
     const results = await Promise.all(attempts.map((code) => store.verify(challengeId, code, forSignIn)));
     t.is(results.at(-1)!.outcome, isAccepted ? 'right' : 'unknown');
     t.is(await redis().exists(redisKeys.emailCode(challengeId)), 0, 'used up either way');
   });
 }
 
-test('whatever is sent as a code is an attempt, never an error', async (t) => {
+test('any string sent as a code counts as an attempt, and never causes an error', async (t) => {
   const store = openStore();
   const { challengeId, code } = await store.create(signIn);
   const texts = ['', '12345', `${code}0`, '\ud800'];
@@ -64,7 +64,7 @@ test('whatever is sent as a code is an attempt, never an error', async (t) => {
   );
 });
 
-test('a code serves no other purpose and no other subject, and is not used up by trying', async (t) => {
+test('a code is invalid for another purpose or subject, and trying that does not consume it', async (t) => {
   const store = openStore();
   const subject = `${randomUUID()}:${randomUUID()}`;
   const { challengeId, code } = await store.create({ purpose: 'reveal', email, subject });
@@ -88,7 +88,7 @@ test('a code serves no other purpose and no other subject, and is not used up by
   });
 });
 
-test('a code of one challenge is wrong for another', async (t) => {
+test('the code of one challenge is wrong for another', async (t) => {
   const store = openStore();
   const one = await store.create(signIn);
   let other = await store.create(signIn);
@@ -96,28 +96,28 @@ test('a code of one challenge is wrong for another', async (t) => {
   t.is((await store.verify(other.challengeId, one.code, forSignIn)).outcome, 'wrong');
 });
 
-test('a challenge that was never made, or whose id is none, is unknown', async (t) => {
+test('an unknown challenge, or a malformed challenge id, is unknown', async (t) => {
   for (const challengeId of [randomUUID(), '', 'x'.repeat(10_000), '*', '\ud800']) {
     t.deepEqual(await openStore().verify(challengeId, '000000', forSignIn), unknown);
   }
 });
 
-test('an id in capitals names the same challenge', async (t) => {
+test('challenge ids are case-insensitive', async (t) => {
   const { challengeId, code } = await openStore().create(signIn);
   t.is((await openStore().verify(challengeId.toUpperCase(), code, forSignIn)).outcome, 'right');
 });
 
-test('codes have six digits, zeros at their start included', async (t) => {
+test('codes have six digits, including leading zeros', async (t) => {
   const store = openStore();
   const issued = await Promise.all(Array.from({ length: 300 }, () => store.create(signIn)));
   t.true(issued.every(({ code }) => /^\d{6}$/.test(code)));
   const withZero = issued.find(({ code }) => code.startsWith('0'));
-  t.truthy(withZero, 'none of 300 is a matter of 1 in 10^13');
+  t.truthy(withZero, 'finding none in 300 has a probability of 1 in 10^13');
   t.is((await store.verify(withZero!.challengeId, withZero!.code.slice(1), forSignIn)).outcome, 'wrong');
   t.is((await store.verify(withZero!.challengeId, withZero!.code, forSignIn)).outcome, 'right');
 });
 
-test('a code lives for ten minutes by the clock of Redis, however often it is tried', async (t) => {
+test("a code is valid for ten minutes by Redis's clock, however often it is tried", async (t) => {
   const store = openStore();
   const beforeMs = Date.now();
   const { challengeId, code, expiresAt } = await store.create(signIn);
@@ -128,35 +128,39 @@ test('a code lives for ten minutes by the clock of Redis, however often it is tr
   t.true(ttl > 0 && ttl <= 600);
   await redis().expire(key, 100);
   await store.verify(challengeId, wrong(code), forSignIn);
-  const left = await redis().ttl(key);
-  t.true(left > 0 && left <= 100);
+  const ttlAfter = await redis().ttl(key);
+  t.true(ttlAfter > 0 && ttlAfter <= 100);
   await redis().pexpireat(key, 1);
   t.deepEqual(await store.verify(challengeId, code, forSignIn), unknown);
 });
 
-test('a code that could not be mailed is worth nothing', async (t) => {
+test('a code that could not be mailed is invalid', async (t) => {
   const store = openStore();
   const { challengeId, code } = await store.create(signIn);
   await store.discard(challengeId);
   t.deepEqual(await store.verify(challengeId, code, forSignIn), unknown);
 });
 
-test('a challenge that was given what another is for signs nobody in', async (t) => {
+test("a challenge with another challenge's sealed data does not sign anyone in", async (t) => {
   const store = openStore();
-  const own = await store.create({ ...signIn, email: 'attacker@example.com' });
-  const others = await store.create(signIn);
-  const [ownKey, othersKey] = [own, others].map(({ challengeId }) => redisKeys.emailCode(challengeId));
-  await redis().hset(ownKey!, 'sealed', (await redis().hget(othersKey!, 'sealed'))!);
-  t.deepEqual(await store.verify(own.challengeId, own.code, forSignIn), { outcome: 'wrong' });
+  const ownChallenge = await store.create({ ...signIn, email: 'attacker@example.com' });
+  const otherChallenge = await store.create(signIn);
+  const [ownKey, otherKey] = [ownChallenge, otherChallenge].map(({ challengeId }) =>
+    redisKeys.emailCode(challengeId),
+  );
+  await redis().hset(ownKey!, 'sealed', (await redis().hget(otherKey!, 'sealed'))!);
+  t.deepEqual(await store.verify(ownChallenge.challengeId, ownChallenge.code, forSignIn), {
+    outcome: 'wrong',
+  });
 });
 
-test('Redis holds no code and no address in the clear, and equal codes look different', async (t) => {
+test('Redis stores no code and no address in clear text, and equal codes look different', async (t) => {
   const store = openStore();
   const issued = await Promise.all(Array.from({ length: 20 }, () => store.create(signIn)));
   const macs = new Set<string>();
   for (const { challengeId, code } of issued) {
-    const { mac, sealed, ...rest } = await redis().hgetall(redisKeys.emailCode(challengeId));
-    t.deepEqual(rest, { purpose: 'login', subject: '', attempts: '0' });
+    const { mac, sealed, ...otherFields } = await redis().hgetall(redisKeys.emailCode(challengeId));
+    t.deepEqual(otherFields, { purpose: 'login', subject: '', attempts: '0' });
     t.false(sealed!.includes(email));
     t.regex(mac!, /^[\w-]{43}$/);
     t.false(mac!.includes(code));
@@ -165,7 +169,7 @@ test('Redis holds no code and no address in the clear, and equal codes look diff
   t.is(macs.size, issued.length);
 });
 
-test('a code is worth nothing under another master key', async (t) => {
+test('a code is invalid under another master key', async (t) => {
   const { challengeId, code } = await openStore().create(signIn);
   t.deepEqual(await openStore('another master key').verify(challengeId, code, forSignIn), {
     outcome: 'wrong',

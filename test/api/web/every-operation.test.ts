@@ -10,15 +10,15 @@ import { startStack, type TestStack } from '../../support/stack.ts';
 import { createWebUser, webStoresOf, type WebClient } from '../../support/web-client.ts';
 import { createEmail } from '../../support/web-sign-in.ts';
 
-/** What holds of every operation of the account area, read from the contract: one that is added later is tested as well. */
+/** Rules for every operation of the account area, read from the contract, so that new operations are tested too. */
 
 const webArea = Object.values<Operation>(operations).filter(isOfWebArea);
 const withSession = webArea.filter(({ auth }) => auth === 'web');
-const ofOneAccount = withSession.filter(({ pathParameters }) => pathParameters === AccountPath);
+const accountOperations = withSession.filter(({ pathParameters }) => pathParameters === AccountPath);
 
 let stack: TestStack;
 let checker: DescriptionChecker;
-/** Kinds of answers that were held against the description: each takes the time of compiling its schema. */
+/** Operations and statuses already checked against the description: compiling a schema takes time. */
 const checked = new Set<string>();
 
 test.before(async () => {
@@ -31,7 +31,7 @@ test.after.always(() => stack?.close());
 interface Call {
   readonly path?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The text of the body; that of the operation's example unless given. */
+  /** Body text; defaults to the operation's example. */
   readonly body?: string;
 }
 
@@ -41,7 +41,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** Calls an operation as its example does. Whatever the answer is, it must be described, and not be cached. */
+/** Calls an operation like its example. Whatever the response is, it must be documented and not cacheable. */
 async function call(t: ExecutionContext, operation: Operation, options: Call = {}): Promise<Answer> {
   const { example } = operation;
   let path = fullPathOf(operation);
@@ -61,8 +61,8 @@ async function call(t: ExecutionContext, operation: Operation, options: Call = {
     t.deepEqual(await checker.findFaults(fullPathOf(operation), operation.method, response.clone()), []);
   }
   const text = await response.text();
-  const answer = (text === '' ? null : JSON.parse(text)) as { error?: { code: string } } | null;
-  return { status: response.status, code: answer?.error?.code, body: answer };
+  const json = (text === '' ? null : JSON.parse(text)) as { error?: { code: string } } | null;
+  return { status: response.status, code: json?.error?.code, body: json };
 }
 
 const headersOf = ({ cookieHeader, csrfToken }: WebClient): Record<string, string> => ({
@@ -76,9 +76,9 @@ const unauthenticated = { status: 401, code: 'unauthenticated' };
 const refusedOrigin = { status: 403, code: 'origin_refused' };
 const wrongCsrf = { status: 403, code: 'csrf_failed' };
 
-test('the contract has the operations that these tests are about', (t) => {
+test('the contract contains the operations under test', (t) => {
   t.true(webArea.length >= 27);
-  t.true(ofOneAccount.length >= 12);
+  t.true(accountOperations.length >= 12);
   const open = webArea.filter(({ auth }) => auth !== 'web').map(({ operationId }) => operationId);
   t.deepEqual(open, ['createCaptcha', 'verifyCaptcha', 'requestCode', 'verifyCode', 'refreshSession']);
 });
@@ -86,7 +86,7 @@ test('the contract has the operations that these tests are about', (t) => {
 for (const operation of withSession) {
   const { operationId } = operation;
 
-  test(`${operationId} without a session, or with a cookie that opens none, is a 401`, async (t) => {
+  test(`${operationId} without a session, or with an invalid cookie, is a 401`, async (t) => {
     const { client } = await createClient();
     t.like(await call(t, operation), unauthenticated);
     const madeUp = [
@@ -101,17 +101,17 @@ for (const operation of withSession) {
     }
     const headers = { ...headersOf(client), cookie: `mg_refresh=${client.cookies.get('mg_refresh')}` };
     if (operation.acceptsRefreshCookie === true) return;
-    t.like(await call(t, operation, { headers }), unauthenticated, 'a refresh cookie alone');
+    t.like(await call(t, operation, { headers }), unauthenticated, 'only a refresh cookie');
   });
 
-  test(`${operationId} with a session that has expired, was revoked, or is of a banned user, is a 401`, async (t) => {
+  test(`${operationId} with an expired or revoked session, or one of a banned user, is a 401`, async (t) => {
     const { users, sessions } = webStoresOf(stack);
     const documents = stack.mongo.db.collection<{ _id: string }>('web_sessions');
     const past = new Date(Date.now() - 1);
     for (const change of [{ accessExpiresAt: past }, { expiresAt: past }]) {
       const { client, sessionId } = await createClient();
       await documents.updateOne({ _id: sessionId }, { $set: change });
-      // What takes a refresh cookie as well is not sent one here.
+      // An operation that accepts a refresh cookie is called without one here.
       if (operation.acceptsRefreshCookie === true) client.cookies.delete('mg_refresh');
       t.like(await call(t, operation, { headers: headersOf(client) }), unauthenticated);
     }
@@ -128,16 +128,16 @@ for (const operation of withSession) {
 for (const operation of withSession.filter(needsCsrfToken)) {
   const { operationId } = operation;
 
-  test(`${operationId} needs the CSRF token of its own session, and looks at that before the body`, async (t) => {
+  test(`${operationId} requires the CSRF token of its own session, and checks it before the body`, async (t) => {
     const email = createEmail();
     const { client } = await createClient(email);
     const { client: sibling } = await createClient(email);
-    const { 'x-csrf-token': own, ...headers } = headersOf(client);
+    const { 'x-csrf-token': csrfToken, ...headers } = headersOf(client);
     t.like(await call(t, operation, { headers }), wrongCsrf);
     for (const token of [
       '',
       sibling.csrfToken!,
-      `${own!.slice(0, -1)}-`,
+      `${csrfToken!.slice(0, -1)}-`,
       client.cookies.get('mg_session')!,
     ]) {
       const wrong = { ...headers, 'x-csrf-token': token };
@@ -147,13 +147,16 @@ for (const operation of withSession.filter(needsCsrfToken)) {
         t.like(await call(t, operation, { headers: wrong, body: '{}' }), wrongCsrf);
       }
     }
-    const answer = await call(t, operation, { headers: { ...headersOf(client), origin: stack.url } });
-    t.false(['unauthenticated', 'csrf_failed', 'origin_refused'].includes(answer.code ?? ''), answer.code);
+    const response = await call(t, operation, { headers: { ...headersOf(client), origin: stack.url } });
+    t.false(
+      ['unauthenticated', 'csrf_failed', 'origin_refused'].includes(response.code ?? ''),
+      response.code,
+    );
   });
 }
 
 for (const operation of webArea.filter(isUnsafe)) {
-  test(`${operation.operationId} from a page of another origin is refused before anything else is looked at`, async (t) => {
+  test(`${operation.operationId} from a page of another origin is refused before anything else is checked`, async (t) => {
     const { client } = await createClient();
     const { host, port } = new URL(stack.url);
     const foreign = [
@@ -173,8 +176,8 @@ for (const operation of webArea.filter(isUnsafe)) {
   });
 }
 
-for (const operation of ofOneAccount) {
-  test(`${operation.operationId} knows an account of another user as little as one that does not exist`, async (t) => {
+for (const operation of accountOperations) {
+  test(`${operation.operationId} treats an account of another user like one that does not exist`, async (t) => {
     const [{ client }, other] = [await createClient(), await createClient()];
     const { id } = await stack.createAccount();
     const link = await webStoresOf(stack).links.create({
@@ -185,18 +188,18 @@ for (const operation of ofOneAccount) {
     const headers = headersOf(client);
     const [theirs, ...missing] = await Promise.all(
       [String(link._id), '2147483646', '0', '-1', '9'.repeat(15)].map((account_id) =>
-        call(t, operation, { headers, path: { account_id } }).then((answer) => ({
-          ...answer,
-          body: JSON.stringify(answer.body).replaceAll(account_id, '<id>'),
+        call(t, operation, { headers, path: { account_id } }).then((response) => ({
+          ...response,
+          body: JSON.stringify(response.body).replaceAll(account_id, '<id>'),
         })),
       ),
     );
     t.like(theirs, { status: 404, code: 'not_found' });
-    for (const answer of missing) t.deepEqual(answer, theirs);
+    for (const response of missing) t.deepEqual(response, theirs);
     for (const account_id of ['abc', '1.5', '%20', 'null', `${link._id}x`]) {
-      const answer = await call(t, operation, { headers, path: { account_id } });
-      t.like(answer, { status: 422, code: 'validation_failed' }, account_id);
-      const { detail } = answer.body as { detail: { loc: string[] }[] };
+      const response = await call(t, operation, { headers, path: { account_id } });
+      t.like(response, { status: 422, code: 'validation_failed' }, account_id);
+      const { detail } = response.body as { detail: { loc: string[] }[] };
       t.deepEqual(detail[0]!.loc, ['path', 'account_id'], account_id);
     }
   });

@@ -31,7 +31,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { watchCalls, type CallHooks } from '../../support/watch-calls.ts';
 import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 
-/** A new user is given one account with what the operator gives to new users, once for ever, whatever dies meanwhile. */
+/** A new user gets one account with the operator's sign-up grant, exactly once, whenever a process dies. */
 
 let stack: TestStack;
 let stores: FirstAccountDeps;
@@ -43,7 +43,7 @@ test.before(async () => {
 });
 test.after.always(() => stack.close());
 
-/** Those of an api process, to see what becomes of them when it dies. */
+/** The stores of an api process, to simulate its death. */
 function openStores(): FirstAccountDeps {
   const { config, redis, mongo, log } = stack;
   const accounts = new AccountStore(mongo.db, config);
@@ -72,7 +72,7 @@ async function unlink(user: WebUser, linkId: number): Promise<void> {
   await unlinkAccount(stores.web, link!);
 }
 
-test('what a worker has credited of a request that died is not credited again when the user comes back later', async (t) => {
+test('a grant that a worker credited after an api process died is not credited again when the user returns later', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const { balanceNano, freeRequests } = stack.config.signup;
   await stores.accounts.createWithId(user.reservedAccountId, { userType: 'default', requestsPerMinute: 60 });
@@ -80,7 +80,7 @@ test('what a worker has credited of a request that died is not credited again wh
   const claim = await stores.codes.claimSignupGrant(user._id, user.reservedAccountId, grant);
   await creditClaim(stores, claim!);
   await stores.codes.settleClaim(claim!);
-  // Redis remembers for a week what it has credited.
+  // Redis remembers credited refills for a week.
   await stack.redis.del(redisKeys.refill(claim!.accountId, claim!.refillId));
   const { status, body } = await createFirst(client);
   t.is(status, 201);
@@ -88,7 +88,7 @@ test('what a worker has credited of a request that died is not credited again wh
   t.is((await readProfile(body.api_key)).status, 200);
 });
 
-test('the first account has the key that is shown, which works at once, and what new users are given', async (t) => {
+test('the first account comes with a working key that is shown, and the sign-up grant', async (t) => {
   const { client } = await createSeparateUser(stack);
   const { status, body } = await createFirst(client, { label: 'Мой' });
   t.is(status, 201);
@@ -111,12 +111,12 @@ test('the first account has the key that is shown, which works at once, and what
   t.is((await stack.post('/v1/chat/completions', body.api_key, chat)).status, 200);
 });
 
-test('a first account that is not named is called by the default label', async (t) => {
+test('a first account without a name gets the default label', async (t) => {
   const { client } = await createSeparateUser(stack);
   t.is((await createFirst(client)).body.account.label, 'Основной');
 });
 
-test('whoever has an account, created or linked, is given no first one', async (t) => {
+test('a user that has an account, created or linked, gets no first account', async (t) => {
   const { client } = await createSeparateUser(stack);
   await createFirst(client);
   const { client: linked } = await createSeparateUser(stack);
@@ -129,29 +129,29 @@ test('whoever has an account, created or linked, is given no first one', async (
   }
 });
 
-test('of ten parallel requests for a first account one is a 201 whose key works, and the others are 409', async (t) => {
+test('one of ten parallel requests for a first account is a 201 with a working key, and the others are 409', async (t) => {
   const { client } = await createSeparateUser(stack);
   await checkParallelFirsts(t, client);
 });
 
-test('of ten parallel requests after one that died one is a 201 whose key works, and the others are 409', async (t) => {
+test('one of ten parallel requests after a process died is a 201 with a working key, and the others are 409', async (t) => {
   const { client, user } = await createSeparateUser(stack);
-  await leaveAccount(user);
+  await leaveUnlinkedAccount(user);
   await checkParallelFirsts(t, client);
 });
 
 async function checkParallelFirsts(t: ExecutionContext, client: WebClient): Promise<void> {
-  const answers = await Promise.all(Array.from({ length: 10 }, () => createFirst(client)));
-  const [made, ...more] = answers.filter(({ status }) => status === 201);
+  const responses = await Promise.all(Array.from({ length: 10 }, () => createFirst(client)));
+  const [made, ...more] = responses.filter(({ status }) => status === 201);
   t.is(more.length, 0);
-  t.is(answers.filter(({ status }) => status === 409).length, 9);
+  t.is(responses.filter(({ status }) => status === 409).length, 9);
   const profile = await readProfile(made!.body.api_key);
   t.like(profile, { status: 200, body: { id: made!.body.account.user_balance_id } });
   t.deepEqual(await list(client), [made!.body.account]);
   t.is(made!.body.account.balance, '5.000000001');
 }
 
-test('a user who has unlinked the account can create another one, without what new users are given', async (t) => {
+test('a user who has unlinked the account can create another one, without the sign-up grant', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const first = (await createFirst(client)).body;
   await unlink(user, first.account.id);
@@ -162,7 +162,7 @@ test('a user who has unlinked the account can create another one, without what n
   t.like(await readProfile(first.api_key), { status: 200, body: { free_requests: 3 } });
 });
 
-/** The stores of an api process, with something around each of their calls. */
+/** The stores of an api process, with hooks around each of their calls. */
 function watchStores(hooks: CallHooks): FirstAccountDeps {
   const watch = watchCalls(hooks);
   const { accounts, codes, hotAccounts, apiKeys, web, ...rest } = stores;
@@ -176,10 +176,10 @@ function watchStores(hooks: CallHooks): FirstAccountDeps {
   };
 }
 
-/** What a process that was killed leaves undone. */
+/** Thrown to simulate that the process was killed. */
 class Killed extends Error {}
 
-/** A request for a first account whose process dies at one of its calls. @returns whether it came to its end */
+/** A request for a first account whose process dies at one of its calls. @returns whether it completed */
 async function dieAt(user: WebUser, killedAt: number, isCarriedOut: boolean): Promise<boolean> {
   const dieFrom = (first: number) => (call: number) => {
     if (call >= first) throw new Killed();
@@ -198,16 +198,16 @@ async function dieAt(user: WebUser, killedAt: number, isCarriedOut: boolean): Pr
   }
 }
 
-/** A request that stands still before one of its calls until it may go on. */
+/** A request that stops before one of its calls until `finish` is called. */
 async function pauseAt(user: WebUser, pausedAt: number) {
-  let goOn = (): void => undefined;
-  const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+  let resume = (): void => undefined;
+  const resumed = new Promise<void>((resolve) => (resume = resolve));
   let outcome: Promise<unknown> = Promise.resolve();
   await new Promise<void>((resolve) => {
     const before = (call: number): Promise<void> | void => {
       if (call !== pausedAt) return;
       resolve();
-      return mayGoOn;
+      return resumed;
     };
     outcome = createFirstAccount(watchStores({ before }), user, 'x')
       .then(({ apiKey }) => apiKey)
@@ -216,17 +216,17 @@ async function pauseAt(user: WebUser, pausedAt: number) {
   });
   return {
     async finish() {
-      goOn();
+      resume();
       return await outcome;
     },
   };
 }
 
-const readAtRest = (id: string) =>
+const readStoredAccount = (id: string) =>
   stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
 
-/** As a process leaves it that died an hour ago, before it could link the account. */
-async function leaveAccount({ reservedAccountId: id }: WebUser): Promise<void> {
+/** The state after a process died an hour ago, before it linked the account. */
+async function leaveUnlinkedAccount({ reservedAccountId: id }: WebUser): Promise<void> {
   await stores.accounts.createWithId(id, { userType: 'default', requestsPerMinute: 60 });
   const createdAt = new Date(Date.now() - 3_600_000);
   await stack.mongo.db
@@ -234,15 +234,15 @@ async function leaveAccount({ reservedAccountId: id }: WebUser): Promise<void> {
     .updateOne({ _id: id }, { $set: { createdAt } });
 }
 
-for (const isLeft of [false, true]) {
-  const what = isLeft ? 'for an account that one that died has left' : 'for a new account';
-  test(`however two requests ${what} overtake each other, one succeeds, and its key is the account’s`, async (t) => {
-    // Where the account is made, the link is taken, another id is reserved, and the key is replaced.
+for (const isUnfinished of [false, true]) {
+  const what = isUnfinished ? 'for an account left by a dead process' : 'for a new account';
+  test(`however two requests ${what} interleave, one succeeds, and its key is the account’s`, async (t) => {
+    // Where the account is created, the link is created, another id is reserved, and the key is replaced.
     const pauses = [1, 3, 4, 5];
     const pairs = pauses.flatMap((one) => pauses.map((other) => [one, other] as const));
     for (const [one, other] of pairs) {
       const { user } = await stores.web.users.findOrCreate(`${randomUUID()}@example.com`, { language: 'ru' });
-      if (isLeft) await leaveAccount(user);
+      if (isUnfinished) await leaveUnlinkedAccount(user);
       const first = await pauseAt(user, one);
       const second = await pauseAt(user, other);
       const outcomes = [await first.finish(), await second.finish()];
@@ -250,13 +250,17 @@ for (const isLeft of [false, true]) {
       t.is(keys.length, 1, `${one}, ${other}`);
       const failure = outcomes.find((outcome) => typeof outcome !== 'string');
       t.like(failure, { code: 'account_exists' });
-      t.is((await readAtRest(user.reservedAccountId))!.keyHash, hashSecret(keys[0]!), `${one}, ${other}`);
+      t.is(
+        (await readStoredAccount(user.reservedAccountId))!.keyHash,
+        hashSecret(keys[0]!),
+        `${one}, ${other}`,
+      );
       t.is((await stores.web.links.list(user._id)).length, 1);
     }
   });
 }
 
-/** As the workers do, without waiting until the claim is old enough. */
+/** What the workers do, without waiting until the claim is old enough. */
 async function finishGrant({ _id }: WebUser): Promise<void> {
   const at = new Date(Date.now() - 60_000);
   await stack.mongo.db
@@ -269,11 +273,11 @@ async function finishGrant({ _id }: WebUser): Promise<void> {
 
 for (const isCarriedOut of [false, true]) {
   const when = isCarriedOut ? 'after' : 'before';
-  test(`where a process dies right ${when} any step, the user has one account in the end, with a key, and the grant once`, async (t) => {
+  test(`if a process dies right ${when} any step, the user ends up with one account, a key, and the grant exactly once`, async (t) => {
     for (let step = 1; ; step++) {
       const { client, user } = await createSeparateUser(stack);
       if (await dieAt(user, step, isCarriedOut)) {
-        t.true(step > 5, 'every step was tried');
+        t.true(step > 5, 'every step was tested');
         break;
       }
       const again = await createFirst(client);
@@ -284,7 +288,7 @@ for (const isCarriedOut of [false, true]) {
         t.like(await readProfile(again.body.api_key), { status: 200, body: { id: user.reservedAccountId } });
       } else {
         t.is(again.status, 409, 'the account was linked before the process died');
-        // Its key is to be had by a mailed code.
+        // Its key can be obtained with a mailed code.
         const key = await stores.accounts.revealKey(user.reservedAccountId);
         t.like(await readProfile(key!), { status: 200, body: { id: user.reservedAccountId } });
       }
@@ -296,7 +300,7 @@ for (const isCarriedOut of [false, true]) {
   });
 }
 
-test('where a process dies after the account was promised its grant, and nobody asks again, the grant is credited all the same', async (t) => {
+test('a grant is credited even if the process dies after promising it, and nobody retries', async (t) => {
   const { user } = await createSeparateUser(stack);
   const { web, ...rest } = stores;
   const watch = watchCalls({
@@ -312,7 +316,7 @@ test('where a process dies after the account was promised its grant, and nobody 
   t.is(formatRub(account.balanceNano), '5.000000001');
 });
 
-test('a first account that is asked for while another is linked is not made the second, and its grant is kept', async (t) => {
+test('a first account requested while another is being linked is not added as a second, and its grant remains available', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const { links } = stores.web;
   const { id: accountId } = await stack.createAccount();
@@ -335,10 +339,10 @@ test('a first account that is asked for while another is linked is not made the 
   t.like(body.account, { balance: '5.000000001', free_requests: 3 });
 });
 
-test('an outage after the account was linked does not lose its key', async (t) => {
+test('an outage after linking the account does not lose its key', async (t) => {
   const { user } = await createSeparateUser(stack);
-  const away = (): Promise<never> => Promise.reject(new AppError('service_unavailable'));
-  const hotAccounts = new Proxy(stores.hotAccounts, { get: () => away });
+  const fail = (): Promise<never> => Promise.reject(new AppError('service_unavailable'));
+  const hotAccounts = new Proxy(stores.hotAccounts, { get: () => fail });
   const { apiKey } = await createFirstAccount({ ...stores, hotAccounts }, user, 'x');
   t.is((await readProfile(apiKey)).status, 200);
   await finishGrant(user);
@@ -346,11 +350,11 @@ test('an outage after the account was linked does not lose its key', async (t) =
   t.is(formatRub(account.balanceNano), '5.000000001');
 });
 
-test('a request that was overtaken by a first account and its unlinking takes nothing back and replaces no key', async (t) => {
+test('a late request, overtaken by a first account and its unlinking, reverts nothing and replaces no key', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const first = (await createFirst(client)).body;
   await unlink(user, first.account.id);
-  // It read the user before all that, and was held up for long.
+  // It read the user before all of that, and was delayed for a long time.
   const createdAt = new Date(Date.now() - 3_600_000);
   await stack.mongo.db
     .collection<AccountDocument>('accounts')
@@ -361,13 +365,13 @@ test('a request that was overtaken by a first account and its unlinking takes no
   t.is((await readProfile(first.api_key)).status, 200);
 });
 
-interface Party {
+interface TestUser {
   readonly client: WebClient;
   readonly user: WebUser;
 }
 
-/** Each names the user who does it. */
-const deeds = fc.array(
+/** Each action has the index of the user that performs it. */
+const actions = fc.array(
   fc.record({
     who: fc.nat({ max: 1 }),
     what: fc.constantFrom('first', 'first', 'unlink', 'link', 'redeem', 'redeem twice', 'two firsts'),
@@ -376,15 +380,15 @@ const deeds = fc.array(
   { minLength: 5, maxLength: 12 },
 );
 
-test('whatever two users do with their accounts, each is given the grant once, each code counts once, and the ledger has no difference', async (t) => {
+test('whatever two users do with their accounts, each gets the grant once, each code counts once, and the ledger is consistent', async (t) => {
   await fc.assert(
-    fc.asyncProperty(deeds, async (sequence) => {
-      const parties: Party[] = [await createSeparateUser(stack), await createSeparateUser(stack)];
+    fc.asyncProperty(actions, async (sequence) => {
+      const parties: TestUser[] = [await createSeparateUser(stack), await createSeparateUser(stack)];
       const keys = new Map<string, string>();
       const redeemed = new Map<string, number>();
       for (const { who, what, which } of sequence) {
         const party = parties[who]!;
-        for (const { account, api_key: apiKey } of await doDeed(party, what, which, keys, redeemed))
+        for (const { account, api_key: apiKey } of await performAction(party, what, which, keys, redeemed))
           keys.set(account.user_balance_id, apiKey);
       }
       const linked = (await Promise.all(parties.map(({ client }) => list(client)))).flat();
@@ -410,27 +414,27 @@ test('whatever two users do with their accounts, each is given the grant once, e
   t.deepEqual(await findLedgerDifferences(stack), []);
 });
 
-/** @returns the accounts that were made */
-async function doDeed(
-  { client, user }: Party,
+/** @returns the accounts that were created */
+async function performAction(
+  { client, user }: TestUser,
   what: string,
   which: number,
   keys: ReadonlyMap<string, string>,
   redeemed: Map<string, number>,
 ): Promise<CreatedApiAccount[]> {
   if (what === 'first' || what === 'two firsts') {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: what === 'first' ? 1 : 2 }, () => createFirst(client)),
     );
-    return answers.flatMap(({ status, body }) => (status === 201 ? [body] : []));
+    return responses.flatMap(({ status, body }) => (status === 201 ? [body] : []));
   }
   if (what === 'link') {
     const apiKey = [...keys.values()][which % Math.max(1, keys.size)];
     if (apiKey !== undefined) await callWeb(client, 'POST', '/api-accounts/link', { api_key: apiKey });
     return [];
   }
-  const own = await list(client);
-  const account = own[which % Math.max(1, own.length)];
+  const owned = await list(client);
+  const account = owned[which % Math.max(1, owned.length)];
   if (account === undefined) return [];
   if (what === 'unlink') await unlink(user, account.id);
   else {

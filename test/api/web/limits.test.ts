@@ -11,7 +11,7 @@ const redis = useRedis(test);
 const openLimits = (): Limits => new Limits(redis(), 'test master key');
 const keysOf = (name: string): Promise<string[]> => findKeys(redis(), `mg:{web}:limit:${name}:*`);
 
-/** As they are promised to users. */
+/** The limits promised to users. */
 const periodNames: Record<number, string> = { 60: 'minute', 3600: 'hour', 86_400: 'day' };
 const promised: Record<WebLimitName, [limit: number, windowSeconds: number]> = {
   'mailed-codes-mailbox': [10, 3600],
@@ -31,7 +31,7 @@ const promised: Record<WebLimitName, [limit: number, windowSeconds: number]> = {
 
 for (const name of Object.keys(webLimits) as WebLimitName[]) {
   const [limit, windowSeconds] = promised[name];
-  test(`${name}: ${limit} in ${windowSeconds} s are let through and the next is told when to come back`, async (t) => {
+  test(`${name}: ${limit} in ${windowSeconds} s are allowed, and the next is refused with a retry-after`, async (t) => {
     const [limits, who] = [openLimits(), randomUUID()];
     await Promise.all(Array.from({ length: limit }, () => limits.take([{ name, who }])));
     const error = await t.throwsAsync(limits.take([{ name, who }]), { instanceOf: AppError });
@@ -43,11 +43,11 @@ for (const name of Object.keys(webLimits) as WebLimitName[]) {
       error.publicMessage,
       `The limit of ${limit} ${webLimits[name].counted} per ${periodNames[windowSeconds]} is reached. Try again in ${seconds} s.`,
     );
-    await t.notThrowsAsync(limits.take([{ name, who: randomUUID() }]), 'others have a limit of their own');
+    await t.notThrowsAsync(limits.take([{ name, who: randomUUID() }]), 'others have their own limit');
   });
 }
 
-/** How many times as often as a network a /48 of IPv6 is let through, as it is promised; ten times unless it is here. */
+/** The promised ratio between the limit of an IPv6 /48 and that of one network; ten unless listed here. */
 const siteFactors: Partial<Record<WebLimitName, number>> = {
   'mailed-codes-network': 2,
   'wrong-codes-network': 2,
@@ -55,7 +55,7 @@ const siteFactors: Partial<Record<WebLimitName, number>> = {
 
 for (const name of Object.keys(webLimits).filter((name) => name.endsWith('-network')) as WebLimitName[]) {
   const factor = siteFactors[name] ?? 10;
-  test(`${name}: a /48 of IPv6 is let through ${factor} times as often as one of its networks`, async (t) => {
+  test(`${name}: an IPv6 /48 is allowed ${factor} times as many as one of its networks`, async (t) => {
     const limits = openLimits();
     const [limit] = promised[name];
     const who = (network: number): string => callerNetwork(`2001:db8:5:${network}::1`);
@@ -103,7 +103,7 @@ test.serial('retry-after is the time until the first slot is free, in whole seco
   t.true(seconds >= Math.ceil((freeAtMs - afterMs) / 1_000));
 });
 
-test('a refusal by one limit leaves the others as they were', async (t) => {
+test('a refusal by one limit does not count towards the others', async (t) => {
   const [limits, email, network] = [openLimits(), randomUUID(), randomUUID()];
   const parties = [
     { name: 'codes-without-captcha-network', who: network },
@@ -117,7 +117,7 @@ test('a refusal by one limit leaves the others as they were', async (t) => {
   await t.throwsAsync(limits.take([parties[0]]), { message: /^The limit of 10 / });
 });
 
-test('asking counts nothing, and failures count until the limit is reached', async (t) => {
+test('checking does not count, and failures count until the limit is reached', async (t) => {
   const [limits, user, network] = [openLimits(), randomUUID(), randomUUID()];
   const parties = [
     { name: 'wrong-keys-user', who: user },
@@ -129,13 +129,13 @@ test('asking counts nothing, and failures count until the limit is reached', asy
     await limits.count(parties);
   }
   await t.throwsAsync(limits.check(parties), { instanceOf: AppError });
-  await t.notThrowsAsync(limits.check([parties[1]]), 'a network has more users than this one');
+  await t.notThrowsAsync(limits.check([parties[1]]), 'a network may have other users');
   for (let i = 10; i < 100; i++) await limits.count([parties[1]]);
   await t.throwsAsync(limits.check([parties[1]]), { instanceOf: AppError });
 });
 
 test.serial(
-  'Redis holds neither a mailbox nor an address of whom it counts, nor a hash that anybody can make of them',
+  'Redis stores neither the mailbox or address being counted, nor a hash that others could compute',
   async (t) => {
     const who = 'somebody@example.com';
     await openLimits().take([{ name: 'mailed-codes-mailbox', who }]);

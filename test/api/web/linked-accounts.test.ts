@@ -22,7 +22,7 @@ import {
 } from '../../support/web-accounts.ts';
 import { WebClient, webStoresOf } from '../../support/web-client.ts';
 
-/** Whoever has an account's key can make the account theirs, nobody else can, and no two users can. */
+/** Anyone with an account's key can link the account, nobody else can, and only one user can at a time. */
 
 let stack: TestStack;
 
@@ -38,7 +38,7 @@ const link = (client: WebClient, apiKey: unknown, label?: unknown) =>
   });
 const list = async (client: WebClient) => (await callWeb<ApiAccount[]>(client, 'GET', '/api-accounts')).body;
 
-test('a linked account is shown with its exact money, its masked key and the default label, alone and in the list', async (t) => {
+test('a linked account is shown with its exact balance, masked key and default label, by itself and in the list', async (t) => {
   const { client } = await createSeparateUser(stack);
   const { id, apiKey } = await stack.createAccount({
     balance: '8999999.999999999',
@@ -72,7 +72,7 @@ test('a linked account is shown with its exact money, its masked key and the def
   t.deepEqual((await callWeb<ApiAccount>(client, 'GET', `/api-accounts/${body.id}`)).body, body);
 });
 
-test('the smallest amount and none at all are decimals without an exponent', async (t) => {
+test('the smallest amount and zero are decimals without an exponent', async (t) => {
   const { client } = await createSeparateUser(stack);
   for (const balance of ['0.000000001', '0', '100']) {
     const account = await linkAccount(client, await stack.createAccount({ balance }));
@@ -84,7 +84,7 @@ test('a user without accounts has an empty list', async (t) => {
   t.deepEqual(await list((await createSeparateUser(stack)).client), []);
 });
 
-test('an account is called what its user calls it, and nothing else of it changes', async (t) => {
+test('renaming an account changes only its label', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const before = await linkAccount(client, await stack.createAccount(), 'Работа');
   t.is(before.label, 'Работа');
@@ -100,25 +100,25 @@ test('an account is called what its user calls it, and nothing else of it change
   t.is(events.filter(({ action, notice }) => action === 'label-changed' && notice === 'none').length, 4);
 });
 
-test('a label that is empty, missing, too long or no text is a 422 that names it, and changes nothing', async (t) => {
+test('a label that is empty, missing, too long or not a string is a 422 for that field, and changes nothing', async (t) => {
   const { client } = await createSeparateUser(stack);
   const account = await linkAccount(client, await stack.createAccount());
   const { apiKey } = await stack.createAccount();
   for (const label of ['', 'x'.repeat(81), 7, null]) {
-    for (const answer of [
+    for (const response of [
       await callWeb(client, 'PATCH', `/api-accounts/${account.id}`, { label }),
       await callWeb(client, 'POST', '/api-accounts/link', { api_key: apiKey, label }),
       await callWeb(client, 'POST', '/api-accounts/first', { label }),
     ]) {
-      t.like(answer, { status: 422, body: { error: { code: 'validation_failed' } } });
-      t.like(answer.body.detail, [{ loc: ['body', 'label'] }]);
+      t.like(response, { status: 422, body: { error: { code: 'validation_failed' } } });
+      t.like(response.body.detail, [{ loc: ['body', 'label'] }]);
     }
   }
   t.like(await callWeb(client, 'PATCH', `/api-accounts/${account.id}`, {}), { status: 422 });
   t.deepEqual(await list(client), [account]);
 });
 
-test('an account of another user, and one that never was, is a 404 that tells nothing, in every operation', async (t) => {
+test('an account of another user, and one that never existed, are the same 404 in every operation', async (t) => {
   const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
   const account = await linkAccount(owner.client, await stack.createAccount());
   const email = other.user.email;
@@ -148,7 +148,7 @@ test('an account of another user, and one that never was, is a 404 that tells no
   t.deepEqual(await list(owner.client), [account]);
 });
 
-test('ten wrong keys within an hour are each told so, and then no key of this user is tried, while others of the network go on', async (t) => {
+test('after ten wrong keys in an hour no key of that user is tried, while other users on the network can go on', async (t) => {
   const { client, address } = await createSeparateUser(stack);
   const neighbour = await createSeparateUser(stack, { address });
   const { apiKey } = await stack.createAccount();
@@ -161,16 +161,16 @@ test('ten wrong keys within an hour are each told so, and then no key of this us
   for (const [name, value] of client.cookies) moved.client.cookies.set(name, value);
   moved.client.csrfToken = client.csrfToken;
   for (const limited of [client, moved.client]) {
-    const answer = await callWeb(limited, 'POST', '/api-accounts/link', { api_key: apiKey });
-    t.is(answer.status, 429);
-    t.is(answer.body.error.code, 'too_many_attempts');
-    const retryAfter = Number(answer.headers.get('retry-after'));
+    const response = await callWeb(limited, 'POST', '/api-accounts/link', { api_key: apiKey });
+    t.is(response.status, 429);
+    t.is(response.body.error.code, 'too_many_attempts');
+    const retryAfter = Number(response.headers.get('retry-after'));
     t.true(Number.isInteger(retryAfter) && retryAfter > 3_000 && retryAfter <= 3_600);
   }
   t.is((await link(neighbour.client, apiKey)).status, 201);
 });
 
-test('right keys are not counted as wrong ones, and neither is what cannot be a key or is linked already', async (t) => {
+test('valid keys, malformed keys and keys already linked do not count as wrong', async (t) => {
   const { client } = await createSeparateUser(stack);
   for (let i = 0; i < 9; i++) t.is((await link(client, createApiKey())).status, 401);
   let lastKey = '';
@@ -181,57 +181,57 @@ test('right keys are not counted as wrong ones, and neither is what cannot be a 
     lastKey = apiKey;
   }
   for (const notAKey of ['x'.repeat(9), 'x'.repeat(513), null, 7]) {
-    const answer = await callWeb(client, 'POST', '/api-accounts/link', { api_key: notAKey });
-    t.is(answer.status, 422);
-    t.like(answer.body.detail, [{ loc: ['body', 'api_key'] }]);
+    const response = await callWeb(client, 'POST', '/api-accounts/link', { api_key: notAKey });
+    t.is(response.status, 422);
+    t.like(response.body.detail, [{ loc: ['body', 'api_key'] }]);
   }
   t.is((await link(client, createApiKey())).status, 401);
   t.is((await link(client, lastKey)).status, 429);
 });
 
-test('an account that is linked is linked to nobody else, and not twice', async (t) => {
+test('a linked account cannot be linked by another user, or twice', async (t) => {
   const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
   const account = await stack.createAccount();
   const linked = await linkAccount(owner.client, account);
-  const answers = [
+  const responses = [
     await callWeb(owner.client, 'POST', '/api-accounts/link', { api_key: account.apiKey }),
     await callWeb(other.client, 'POST', '/api-accounts/link', { api_key: account.apiKey }),
   ];
-  for (const { status, body } of answers) {
+  for (const { status, body } of responses) {
     t.is(status, 409);
     t.is(body.error.code, 'already_linked');
     for (const { email, _id } of [owner.user, other.user])
-      t.notRegex(JSON.stringify(body), new RegExp(`${email}|${_id}`), 'which user has it is not told');
+      t.notRegex(JSON.stringify(body), new RegExp(`${email}|${_id}`), 'the owner is not revealed');
   }
-  t.regex(answers[0]!.body.error.message, /^You have already linked this account/);
-  t.regex(answers[1]!.body.error.message, /^Another user has linked this account/);
+  t.regex(responses[0]!.body.error.message, /^You have already linked this account/);
+  t.regex(responses[1]!.body.error.message, /^Another user has linked this account/);
   t.deepEqual(await list(owner.client), [linked]);
   t.deepEqual(await list(other.client), []);
 });
 
-/** Calls of which the area does not even look at what they ask for, of every kind. */
-async function refuseCallers({
+/** Calls of every kind that are refused before the account area considers what they request. */
+async function collectEarlyRefusals({
   client,
   user,
   address,
 }: Awaited<ReturnType<typeof createSeparateUser>>): Promise<WebAnswer<ErrorBody>[]> {
   const { users, sessions } = webStoresOf(stack);
-  const ask = (headers: Record<string, string>, method = 'POST', path = '/auth/logout-others') =>
+  const call = (headers: Record<string, string>, method = 'POST', path = '/auth/logout-others') =>
     callWeb(new WebClient(stack.url, { headers: { 'x-forwarded-for': address, ...headers } }), method, path);
   const cookie = client.cookieHeader;
   const refresh = `mg_refresh=${client.cookies.get('mg_refresh')}`;
-  const answers = [
-    await ask({ cookie, origin: 'https://evil.example' }),
-    await ask({ cookie }),
-    await ask({ cookie, 'x-csrf-token': 'x' }),
-    await ask({}),
-    await ask({ cookie: 'mg_session=x' }),
-    await ask({ cookie: refresh }),
-    await ask({}, 'POST', '/auth/refresh'),
+  const responses = [
+    await call({ cookie, origin: 'https://evil.example' }),
+    await call({ cookie }),
+    await call({ cookie, 'x-csrf-token': 'x' }),
+    await call({}),
+    await call({ cookie: 'mg_session=x' }),
+    await call({ cookie: refresh }),
+    await call({}, 'POST', '/auth/refresh'),
   ];
   await callWeb(client, 'POST', '/auth/refresh');
-  answers.push(await ask({ cookie: refresh }, 'POST', '/auth/refresh'));
-  answers.push(await ask({ cookie: refresh }, 'POST', '/auth/refresh'));
+  responses.push(await call({ cookie: refresh }, 'POST', '/auth/refresh'));
+  responses.push(await call({ cookie: refresh }, 'POST', '/auth/refresh'));
   const { accessToken } = await sessions.start({
     userId: user._id,
     rememberMe: false,
@@ -239,53 +239,53 @@ async function refuseCallers({
     address,
   });
   await users.ban(user._id, 'a test');
-  return [...answers, await ask({ cookie: `mg_session=${accessToken}` }, 'GET', '/auth/me')];
+  return [...responses, await call({ cookie: `mg_session=${accessToken}` }, 'GET', '/auth/me')];
 }
 
-test('refusals that people see on a page are in Russian to the end', async (t) => {
+test('errors that users see on a page are entirely in Russian', async (t) => {
   const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
   const account = await stack.createAccount();
   await linkAccount(owner.client, account);
   const noSession = '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42';
-  const answers = [
+  const responses = [
     await link(owner.client, account.apiKey),
     await link(other.client, account.apiKey),
     await link(other.client, createApiKey()),
     await callWeb(other.client, 'GET', '/api-accounts/1'),
     await callWeb(other.client, 'DELETE', `/auth/sessions/${noSession}`),
-    ...(await refuseCallers(other)),
+    ...(await collectEarlyRefusals(other)),
   ];
   t.deepEqual(
-    answers.map(({ status }) => status),
+    responses.map(({ status }) => status),
     [409, 409, 401, 404, 404, 403, 403, 403, 401, 401, 401, 401, 401, 401, 401],
   );
-  for (const { body } of answers) {
+  for (const { body } of responses) {
     const { message_ru: russian } = (body as unknown as ErrorBody).detail as { message_ru: string };
     t.regex(russian, /^[А-Я]/);
     t.notRegex(russian, /по-английски/);
   }
 });
 
-test('a key may be pasted with spaces around it', async (t) => {
+test('a key may be pasted with surrounding whitespace', async (t) => {
   const { client } = await createSeparateUser(stack);
   const { apiKey } = await stack.createAccount();
   t.is((await link(client, ` ${apiKey}\n`)).status, 201);
 });
 
-test('each fault of a 422 is told in Russian and in English', async (t) => {
+test('each issue of a 422 has a message in Russian and in English', async (t) => {
   const { client } = await createSeparateUser(stack);
   const wrong = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '000000' };
-  const answers = [
+  const responses = [
     await callWeb(client, 'POST', '/auth/verify-code', wrong),
     await callWeb(client, 'POST', '/auth/request-code', { email: 'nobody' }),
     await callWeb(client, 'POST', '/auth/request-code', { email: 'a@example.com', purpose: 'other' }),
     await callWeb(client, 'PATCH', '/auth/me', { timezone: 'Mars/Base' }),
     await callWeb(client, 'POST', '/api-accounts/link', { api_key: 'short', label: ' ' }),
   ];
-  for (const { status, body } of answers) {
+  for (const { status, body } of responses) {
     t.is(status, 422);
-    const faults = body.detail as Record<string, string>[];
-    for (const { msg, message_ru: russian, message_en: english } of faults) {
+    const issues = body.detail as Record<string, string>[];
+    for (const { msg, message_ru: russian, message_en: english } of issues) {
       t.regex(russian!, /^[А-Яа-я]/);
       t.notRegex(russian!, /по-английски/);
       t.is(english, msg!);
@@ -293,16 +293,16 @@ test('each fault of a 422 is told in Russian and in English', async (t) => {
   }
 });
 
-test('of parallel links of one key by several users one is a 201, and the others are 409 that say whose it is', async (t) => {
+test('of parallel links of one key by several users one is a 201, and the others are 409 with the right reason', async (t) => {
   const users = await Promise.all(Array.from({ length: 5 }, () => createSeparateUser(stack)));
   const { apiKey } = await stack.createAccount();
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     [...users, ...users].map(({ client }) =>
       callWeb(client, 'POST', '/api-accounts/link', { api_key: apiKey }),
     ),
   );
-  t.is(answers.filter(({ status }) => status === 201).length, 1);
-  const refused = answers.filter(({ status }) => status !== 201);
+  t.is(responses.filter(({ status }) => status === 201).length, 1);
+  const refused = responses.filter(({ status }) => status !== 201);
   t.true(refused.every(({ status, body }) => status === 409 && body.error.code === 'already_linked'));
   const texts = refused.map(({ body }) => body.error.message);
   t.is(texts.filter((text) => text.startsWith('You have already linked this account')).length, 1);
@@ -311,7 +311,7 @@ test('of parallel links of one key by several users one is a 201, and the others
   t.is(lists.flat().length, 1);
 });
 
-test('a banned account can be linked and is shown as banned, with a key that opens nothing', async (t) => {
+test('a banned account can be linked and is shown as banned, with an inactive key', async (t) => {
   const { client } = await createSeparateUser(stack);
   const { id, apiKey } = await stack.createAccount();
   await banAccount(stack, id);
@@ -321,16 +321,16 @@ test('a banned account can be linked and is shown as banned, with a key that ope
   t.like(await list(client), [{ ban: true, key_active: false }]);
 });
 
-test('an account that does not exist any more is left out of the list, and alone it is a 404', async (t) => {
+test('an account that no longer exists is left out of the list, and is a 404 by itself', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const { links } = webStoresOf(stack);
-  const gone = await links.create({ userId: user._id, accountId: randomUUID(), label: 'Gone' });
-  const kept = await linkAccount(client, await stack.createAccount());
+  const deleted = await links.create({ userId: user._id, accountId: randomUUID(), label: 'Gone' });
+  const existing = await linkAccount(client, await stack.createAccount());
   const listed = await callWeb<ApiAccount[]>(client, 'GET', '/api-accounts');
   t.is(listed.status, 200);
   t.deepEqual(
     listed.body.map(({ id }) => id),
-    [kept.id],
+    [existing.id],
   );
   for (const [method, path, body] of [
     ['GET', '', undefined],
@@ -340,9 +340,9 @@ test('an account that does not exist any more is left out of the list, and alone
     ['POST', '/reveal/request-code', { email: user.email }],
     ['POST', '/regenerate-api-key/request-code', { email: user.email }],
   ] as const) {
-    const answer = await callWeb(client, method, `/api-accounts/${gone._id}${path}`, body);
-    t.is(answer.status, 404, `${method} ${path}`);
-    t.is(answer.body.error.code, 'not_found');
+    const response = await callWeb(client, method, `/api-accounts/${deleted._id}${path}`, body);
+    t.is(response.status, 404, `${method} ${path}`);
+    t.is(response.body.error.code, 'not_found');
   }
 });
 
@@ -368,7 +368,7 @@ test('the oldest account is the primary one, and when it is unlinked the next ol
   t.deepEqual(await primaries(), [['three', true]]);
 });
 
-test('a key that was replaced links nothing from that moment on, and the new one does', async (t) => {
+test('a replaced key can no longer link the account, and the new key can', async (t) => {
   const { client } = await createSeparateUser(stack);
   const { apiKey } = await stack.createAccount();
   const replaced = await callApi<{ new_api_key: string }>(
@@ -381,21 +381,21 @@ test('a key that was replaced links nothing from that moment on, and the new one
   t.is((await link(client, replaced.body.new_api_key)).status, 201);
 });
 
-test('a user has a hundred accounts at the most, also where many are linked at once', async (t) => {
+test('a user has at most a hundred accounts, even if many are linked simultaneously', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const { links } = webStoresOf(stack);
-  const own = Array.from({ length: maxLinks - 1 }, (_, i) => ({
+  const almostAll = Array.from({ length: maxLinks - 1 }, (_, i) => ({
     userId: user._id,
     accountId: `${user._id}-${i}`,
     label: 'x',
   }));
-  for (const one of own) await links.create(one);
+  for (const one of almostAll) await links.create(one);
   const accounts = await Promise.all(Array.from({ length: 4 }, () => stack.createAccount()));
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     accounts.map(({ apiKey }) => callWeb(client, 'POST', '/api-accounts/link', { api_key: apiKey })),
   );
-  const refused = answers.filter(({ status }) => status !== 201);
-  t.true(refused.length >= 3, 'all of those that see too many give way');
+  const refused = responses.filter(({ status }) => status !== 201);
+  t.true(refused.length >= 3, 'every request that finds too many links backs out');
   for (const { status, body } of refused) {
     t.is(status, 422);
     t.like(body.detail, [{ loc: ['body', 'api_key'] }]);
@@ -403,15 +403,15 @@ test('a user has a hundred accounts at the most, also where many are linked at o
   t.true((await links.list(user._id)).length <= maxLinks);
 });
 
-test('a list of a hundred accounts that Redis does not hold loads a few of them at a time', async (t) => {
+test('a list of a hundred accounts missing from Redis loads only a few at a time', async (t) => {
   const account = { balanceNano: 0n, totalAddedNano: 0n } as HotAccount;
-  let inFlight = 0;
-  let most = 0;
+  let loading = 0;
+  let maxLoading = 0;
   const hotAccounts = {
     get: async (id: string) => {
-      most = Math.max(most, ++inFlight);
+      maxLoading = Math.max(maxLoading, ++loading);
       await new Promise((resolve) => setImmediate(resolve));
-      inFlight -= 1;
+      loading -= 1;
       return { ...account, id };
     },
     readRecentUse: () => Promise.resolve({ requests: 0, costNano: 0n }),
@@ -424,18 +424,18 @@ test('a list of a hundred accounts that Redis does not hold loads a few of them 
     shown.map(({ link, account: { id }, isPrimary }) => [link, id, isPrimary]),
     links.map((one, i) => [one, one.accountId, i === 0]),
   );
-  t.true(most <= 8, `${most} were loaded at once`);
+  t.true(maxLoading <= 8, `${maxLoading} were loaded at once`);
 });
 
-test('where the key cannot be looked up again after linking, the account is not linked', async (t) => {
+test('an account is not linked if its key cannot be verified again after linking', async (t) => {
   const { user } = await createSeparateUser(stack);
   const { id: accountId, apiKey } = await stack.createAccount();
-  const away = new AppError('service_unavailable');
+  const outage = new AppError('service_unavailable');
   const accounts = new Proxy(new AccountStore(stack.mongo.db, stack.config), {
-    get: () => () => Promise.reject(away),
+    get: () => () => Promise.reject(outage),
   });
   const web = webStoresOf(stack);
-  const wanted = { userId: user._id, accountId, label: 'x' };
-  await t.throwsAsync(linkByKey({ accounts, web }, wanted, apiKey), { is: away });
+  const newLink = { userId: user._id, accountId, label: 'x' };
+  await t.throwsAsync(linkByKey({ accounts, web }, newLink, apiKey), { is: outage });
   t.is(await web.links.findByAccount(accountId), null);
 });

@@ -14,7 +14,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { callWeb, createSeparateUser, linkAccount, startWebStack } from '../../support/web-accounts.ts';
 import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 
-/** Users hear of each sensitive action, once, whatever dies meanwhile. */
+/** Users are notified of each sensitive action, once, whenever a process dies. */
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
@@ -38,7 +38,7 @@ async function confirm(client: WebClient, email: string, method: string, path: s
   return { mail, ...(await callWeb(client, method, path, confirmation)) };
 }
 
-/** Resolves when all notices of the user are in the queue. */
+/** Resolves when all notices for the user are queued. */
 const waitUntilQueued = (user: WebUser) =>
   waitFor('all notices to be queued', async () => {
     const events = await dependencies.audit.list(user._id, 50);
@@ -63,7 +63,7 @@ const subjects: Record<'ru' | 'en', [AuditAction, subject: string][]> = {
 };
 
 for (const language of ['ru', 'en'] as const) {
-  test(`each sensitive action is one event of the audit log and one notice with address and device, in the user’s language: ${language}`, async (t) => {
+  test(`each sensitive action is one audit event and one notice with address and device, in the user’s language: ${language}`, async (t) => {
     const { client, user, address } = await createSeparateUser(stack, { userAgent: firefox, language });
     await dependencies.users.noteSignIn(user._id, language);
     const { email } = user;
@@ -74,7 +74,10 @@ for (const language of ['ru', 'en'] as const) {
     const revealed = await confirm(client, email, 'POST', `${path}/reveal`, `${path}/reveal`);
     t.is(revealed.status, 200);
     t.true(revealed.mail.text!.includes('Mine'));
-    t.true(revealed.mail.text!.includes(address), 'the mail with the code says who asked');
+    t.true(
+      revealed.mail.text!.includes(address),
+      'the mail with the code shows the address of the requester',
+    );
     t.is(revealed.mail.subject, language === 'en' ? 'Code to show an API key' : 'Код для показа API‑ключа');
     const regenerated = `${path}/regenerate-api-key`;
     t.is((await confirm(client, email, 'PUT', regenerated, regenerated)).status, 200);
@@ -109,17 +112,21 @@ for (const language of ['ru', 'en'] as const) {
   });
 }
 
-test('an action that is refused is written down as failed, and nobody is mailed', async (t) => {
+test('an action that fails is recorded as failed, and nobody is notified', async (t) => {
   const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
   const account = await stack.createAccount();
   const { id } = await linkAccount(owner.client, account);
   const refused = await callWeb(other.client, 'POST', '/api-accounts/link', { api_key: account.apiKey });
   t.is(refused.status, 409);
-  t.deepEqual(await webStoresOf(stack).audit.list(other.user._id, 1), [], 'what cannot be done is not begun');
+  t.deepEqual(
+    await webStoresOf(stack).audit.list(other.user._id, 1),
+    [],
+    'a refused request does not start an action',
+  );
   const path = `/api-accounts/${id}`;
   const wrong = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '123456' };
   t.is((await callWeb(owner.client, 'POST', `${path}/reveal`, wrong)).status, 422);
-  t.is((await waitUntilQueued(owner.user)).length, 1, 'without the right code nothing has begun');
+  t.is((await waitUntilQueued(owner.user)).length, 1, 'nothing starts without the right code');
   const action = { action: 'account-unlinked', userId: other.user._id } as const;
   await t.throwsAsync(recordAction(dependencies, action, () => Promise.reject(new AppError('not_found'))));
   const events = await dependencies.audit.list(other.user._id, 10);
@@ -128,7 +135,7 @@ test('an action that is refused is written down as failed, and nobody is mailed'
   t.deepEqual(noticesTo(other.user.email), []);
 });
 
-/** What a process leaves behind that dies: an event as it was so long ago. */
+/** An event left behind by a process that died that long ago. */
 async function leaveEvent(user: WebUser, more: Partial<AuditEvent> = {}, ageMs = 120_000): Promise<string> {
   const id = await dependencies.audit.start({
     userId: user._id,
@@ -145,25 +152,25 @@ async function leaveEvent(user: WebUser, more: Partial<AuditEvent> = {}, ageMs =
   return id;
 }
 
-test('where a process dies before the notice is queued, workers send it, once', async (t) => {
+test('if a process dies before the notice is queued, workers send it, once', async (t) => {
   const { user } = await createSeparateUser(stack);
-  const begun = await leaveEvent(user);
+  const started = await leaveEvent(user);
   const done = await leaveEvent(user, { outcome: 'done', action: 'key-revealed' });
-  // The workers look for such events as well, at the same time.
+  // The workers look for such events at the same time.
   await Promise.all(Array.from({ length: 5 }, () => queuePendingNotices(dependencies)));
   for (const subject of ['API‑ключ заменён', 'API‑ключ показан'])
     await stack.mailbox!.waitForMail(user.email, (mail) => mail.subject === subject);
   await queuePendingNotices(dependencies);
   const events = await dependencies.audit.list(user._id, 10);
-  t.deepEqual(events.map(({ _id }) => _id).toSorted(), [begun, done].toSorted());
+  t.deepEqual(events.map(({ _id }) => _id).toSorted(), [started, done].toSorted());
   t.true(events.every(({ notice }) => notice === 'queued'));
   t.is(noticesTo(user.email).length, 2);
 });
 
-test('where a process dies after the notice is queued and before that is noted, no second one is sent', async (t) => {
+test('if a process dies between queuing the notice and recording that, no second notice is sent', async (t) => {
   const { user } = await createSeparateUser(stack);
   const { _id: userId, email } = user;
-  // So young that no worker looks at it yet.
+  // Too recent for the workers to pick it up.
   const id = await leaveEvent(user, {}, -3_600_000);
   await dependencies.mails.add(createNotice({ email }), { id });
   await stack.mailbox!.waitForMail(email);
@@ -172,7 +179,7 @@ test('where a process dies after the notice is queued and before that is noted, 
     .updateOne({ _id: id }, { $set: { at: new Date(Date.now() - 120_000) } });
   await queuePendingNotices(dependencies);
   t.like(await dependencies.audit.list(userId, 10), [{ notice: 'queued' }]);
-  // Notices are sent in the order in which they were queued: a second one would have gone before this.
+  // Notices are sent in queue order: a second one would have been sent before this one.
   const { user: later } = await createSeparateUser(stack);
   await leaveEvent(later);
   await queuePendingNotices(dependencies);
@@ -180,17 +187,17 @@ test('where a process dies after the notice is queued and before that is noted, 
   t.is(noticesTo(email).length, 1);
 });
 
-test('where nobody knows whether an action was completed, the event stays open, and the mail says so', async (t) => {
+test('if it is unknown whether an action completed, the event stays open, and the mail says so', async (t) => {
   const { user } = await createSeparateUser(stack);
   const event = { userId: user._id, action: 'key-regenerated', label: 'Mine' } as const;
-  const lost = new AppError('service_unavailable', { message: 'the answer was lost' });
+  const lost = new AppError('service_unavailable', { message: 'the response was lost' });
   await t.throwsAsync(
     recordAction(dependencies, event, () => Promise.reject(lost)),
     { is: lost },
   );
-  const [left] = await dependencies.audit.list(user._id, 10);
-  t.like(left, { outcome: 'started', notice: 'pending' });
-  await queueNotice(dependencies, left!);
+  const [openEvent] = await dependencies.audit.list(user._id, 10);
+  t.like(openEvent, { outcome: 'started', notice: 'pending' });
+  await queueNotice(dependencies, openEvent!);
   const uncertain = await stack.mailbox!.waitForMail(user.email);
   t.regex(uncertain.text!.replaceAll(/\s+/g, ' '), /Мы не смогли подтвердить, что действие завершилось/);
 
@@ -200,7 +207,7 @@ test('where nobody knows whether an action was completed, the event stays open, 
   t.notRegex(certain.text!.replaceAll(/\s+/g, ' '), /не смогли подтвердить/);
 });
 
-test('a notice that cannot be queued does not hold up those behind it', async (t) => {
+test('a notice that cannot be queued does not block those behind it', async (t) => {
   const { user } = await createSeparateUser(stack);
   const id = await leaveEvent(user);
   const event = { userId: 'nobody', action: 'key-revealed', notice: 'pending' } as const;
@@ -220,19 +227,19 @@ test('a notice that cannot be queued does not hold up those behind it', async (t
   );
 });
 
-test('an event that is young is left to the process that wrote it', async (t) => {
+test('a recent event is left to the process that wrote it', async (t) => {
   const { user } = await createSeparateUser(stack);
   await leaveEvent(user, {}, -3_600_000);
   await queuePendingNotices(dependencies);
   t.like(await dependencies.audit.list(user._id, 10), [{ notice: 'pending' }]);
 });
 
-test('renaming an account is written down, and nobody is mailed', async (t) => {
+test('renaming an account is recorded, and nobody is notified', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const { id } = await linkAccount(client, await stack.createAccount());
   await callWeb<ApiAccount>(client, 'PATCH', `/api-accounts/${id}`, { label: 'x' });
   await stack.mailbox!.waitForMail(user.email);
   const events = await waitUntilQueued(user);
   t.like(events[0], { action: 'label-changed', label: 'x', linkId: id, outcome: 'done', notice: 'none' });
-  t.is(noticesTo(user.email).length, 1, 'that of the link');
+  t.is(noticesTo(user.email).length, 1, 'the notice of the link');
 });

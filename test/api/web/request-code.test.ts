@@ -18,68 +18,72 @@ import {
   verifyCode,
 } from '../../support/web-sign-in.ts';
 
-/** What somebody learns who asks for codes, and how often they can. */
+/** What requesting a code reveals, and how often it is allowed. */
 
 let stack: TestStack;
 test.before(async () => {
   const env = { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on' };
-  // No worker yet: what MongoDB is asked then is asked by the api.
+  // No worker yet, so that all MongoDB queries come from the api.
   stack = await startStack({ mail: true, holdsMongo: true, workers: [], env });
 });
 test.after.always(() => stack?.close());
 
-const ask = (body: object, address = createAddress(), language = 'en'): Promise<Response> =>
+const requestCode = (body: object, address = createAddress(), language = 'en'): Promise<Response> =>
   new WebClient(stack.url, { headers: from(address), language }).request('POST', '/auth/request-code', body);
 
-interface Asked {
+interface CodeRequest {
   readonly email: string;
   readonly isKnown: boolean;
   readonly purpose: 'login' | 'signup';
 }
 
-/** What Redis was asked for this: each command with the number of its arguments. What the process does by the clock is left out. */
+/**
+ * The Redis commands of a request, each with its number of arguments. Periodic commands of the process are left out.
+ */
 const describeCommands = (commands: readonly WatchedCommand[]): string[] =>
   commands
     .filter(({ args }) => args.includes('{web}') || args.includes(':mail:'))
     .map(({ name, args }) => `${name} ${args.split('" "').length}`);
 
 test.serial(
-  'nobody learns whether an address has a user: the answer is the same, MongoDB is not asked, Redis is asked the same',
+  'nobody can learn whether an address has a user: the response and the Redis commands are the same, and MongoDB is not queried',
   async (t) => {
     const { users } = webStoresOf(stack);
-    const asked: Asked[] = [];
+    const requests: CodeRequest[] = [];
     for (const isKnown of [true, false]) {
       for (const purpose of ['login', 'signup'] as const) {
         const email = createEmail();
         if (isKnown) await users.findOrCreate(email, { language: 'ru' });
-        asked.push({ email, isKnown, purpose });
+        requests.push({ email, isKnown, purpose });
       }
     }
-    // Once outside of the comparison, so that scripts are loaded.
-    await ask({ email: createEmail() });
+    // One request before the comparison, so that scripts are loaded.
+    await requestCode({ email: createEmail() });
     const commands = await watchRedis(t, stack.config.redisUrl);
-    const answers = [];
+    const observations = [];
     const challenges: string[] = [];
-    for (const [i, { email, purpose }] of asked.entries()) {
+    for (const [i, { email, purpose }] of requests.entries()) {
       const [first, before] = [commands.length, stack.mongoProxy!.countSent('web_')];
-      const response = await ask({ email, purpose });
+      const response = await requestCode({ email, purpose });
       t.is(response.status, 201);
       const { challenge_id, expires_at, ...more } = (await response.json()) as Record<string, string>;
       t.deepEqual(more, {});
       t.true(Math.abs(Date.parse(expires_at!) - Date.now() - 600_000) < 60_000);
       t.is(stack.mongoProxy!.countSent('web_'), before);
       await stack.redis.echo(`end-of-${i}`);
-      await waitFor('Redis to show all', () => commands.some(({ args }) => args.includes(`end-of-${i}`)));
+      await waitFor('the monitor to show all commands', () =>
+        commands.some(({ args }) => args.includes(`end-of-${i}`)),
+      );
       const headers = [...response.headers].filter(([name]) => !['date', 'x-request-id'].includes(name));
-      answers.push({ headers, commands: describeCommands(commands.slice(first)) });
+      observations.push({ headers, commands: describeCommands(commands.slice(first)) });
       challenges.push(challenge_id!);
     }
-    const [first, ...others] = answers;
+    const [first, ...others] = observations;
     t.true(first!.commands.length >= 3, first!.commands.join());
     for (const other of others) t.deepEqual(other, first);
 
     await stack.startWorker(allQueues);
-    for (const [i, { email, isKnown, purpose }] of asked.entries()) {
+    for (const [i, { email, isKnown, purpose }] of requests.entries()) {
       const mail = await stack.mailbox!.waitForMail(email);
       const hasCode = isKnown || purpose === 'signup';
       t.is(findMailCode(mail.text) !== null, hasCode, `${isKnown ? 'known' : 'unknown'} ${purpose}`);
@@ -93,12 +97,12 @@ test.serial(
   },
 );
 
-test.serial('a code is asked for while MongoDB says nothing, and mailed once it does', async (t) => {
+test.serial('a code can be requested while MongoDB hangs, and is mailed once it responds', async (t) => {
   const email = createEmail();
   t.teardown(() => stack.mongoProxy!.release());
   stack.mongoProxy!.hold('web_users');
-  t.is((await ask({ email, purpose: 'signup' })).status, 201);
-  await waitFor('the worker to look the address up', () => stack.mongoProxy!.countSent(email) > 0);
+  t.is((await requestCode({ email, purpose: 'signup' })).status, 201);
+  await waitFor('the worker to look up the address', () => stack.mongoProxy!.countSent(email) > 0);
   t.false(stack.mailbox!.received.some(({ recipient }) => recipient === email));
   stack.mongoProxy!.release();
   t.truthy(readCode(await stack.mailbox!.waitForMail(email)));
@@ -111,39 +115,39 @@ test('mails are in the language of the browser', async (t) => {
     ['ru,en;q=0.5', /^Код/],
     ['de', /^Код/],
   ] as const) {
-    await ask({ email, purpose: 'signup' }, createAddress(), language);
+    await requestCode({ email, purpose: 'signup' }, createAddress(), language);
     t.regex((await stack.mailbox!.waitForMail(email)).subject!, subject, language);
   }
 });
 
-test('ten codes an hour are mailed to a mailbox, from whatever address and for whatever purpose', async (t) => {
+test('a mailbox gets ten codes an hour, whatever the client address and purpose', async (t) => {
   const email = createEmail();
   for (let i = 0; i < 10; i++) {
     const body = {
       email: i % 2 === 0 ? email : email.toUpperCase(),
       purpose: i % 3 === 0 ? 'signup' : 'login',
     };
-    t.is((await ask(body)).status, 201);
+    t.is((await requestCode(body)).status, 201);
   }
   const address = createAddress();
-  await checkLimited(t, await ask({ email }, address));
-  t.is((await ask({ email: createEmail() }, address)).status, 201, 'other mailboxes are not affected');
+  await checkLimited(t, await requestCode({ email }, address));
+  t.is((await requestCode({ email: createEmail() }, address)).status, 201, 'other mailboxes are unaffected');
 });
 
-test('a hundred codes an hour are mailed for a client address, and for a /64 of IPv6', async (t) => {
+test('a client address, or an IPv6 /64, gets a hundred codes mailed an hour', async (t) => {
   for (const [network, one, other, outside] of [
     ['198.18.0.1', '198.18.0.1', '198.18.0.1', '198.18.0.2'],
     ['2001:db8:0:9::/64', '2001:db8:0:9::1', '2001:db8:0:9:ffff::2', '2001:db8:0:a::1'],
   ] as const) {
     await countAttempts(stack, 'mailed-codes-network', network, 99);
-    t.is((await ask({ email: createEmail() }, one)).status, 201);
+    t.is((await requestCode({ email: createEmail() }, one)).status, 201);
     const email = createEmail();
-    await checkLimited(t, await ask({ email }, other));
-    t.is((await ask({ email }, outside)).status, 201);
+    await checkLimited(t, await requestCode({ email }, other));
+    t.is((await requestCode({ email }, outside)).status, 201);
   }
 });
 
-test('a hundred wrong codes an hour are entered from a client address, and a right one beyond is kept for later', async (t) => {
+test('a client address may enter a hundred wrong codes an hour, and a right code refused after that stays valid', async (t) => {
   const address = '198.18.1.1';
   const client = new WebClient(stack.url, { headers: from(address) });
   await countAttempts(stack, 'wrong-codes-network', address, 99);
@@ -154,16 +158,16 @@ test('a hundred wrong codes an hour are entered from a client address, and a rig
   t.is((await verifyCode(elsewhere, code)).status, 200);
 });
 
-test('a code that is entered while MongoDB is away is a 503, and is good once it is back', async (t) => {
+test('a code entered during a MongoDB outage is a 503, and is still valid afterwards', async (t) => {
   const url = await startOtherApi(t, stack, { MONGODB_URL: 'mongodb://127.0.0.1:1' });
   const code = await issueCode(stack, createEmail());
   const client = new WebClient(stack.url, { headers: from(createAddress()) });
-  const away = new WebClient(url, { headers: from(createAddress()) });
-  t.is(await readErrorCode(await verifyCode(away, code), 503), 'service_unavailable');
+  const clientInOutage = new WebClient(url, { headers: from(createAddress()) });
+  t.is(await readErrorCode(await verifyCode(clientInOutage, code), 503), 'service_unavailable');
   t.is((await verifyCode(client, code)).status, 200);
 });
 
-test('challenges that were made up, have ended or are for something else lock no network out', async (t) => {
+test('unknown, used and unrelated challenges do not count towards the limit of wrong codes', async (t) => {
   const address = '198.18.1.3';
   const client = new WebClient(stack.url, { headers: from(address) });
   await countAttempts(stack, 'wrong-codes-network', address, 99);

@@ -13,7 +13,7 @@ import { startWebStack } from '../../support/web-accounts.ts';
 import { createWebUser, WebClient, webStoresOf } from '../../support/web-client.ts';
 import { createEmail, signIn, from } from '../../support/web-sign-in.ts';
 
-/** What a user sees of sessions and does with them, and how they go on. */
+/** What users see of their sessions, how they manage them, and how sessions are refreshed. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -33,7 +33,7 @@ async function listSessions(client: WebClient): Promise<Session[]> {
 const isOpen = async (client: WebClient): Promise<boolean> =>
   (await client.request('GET', '/auth/me')).status === 200;
 
-/** A second set of what a browser holds, as a thief has it. */
+/** A second copy of everything that a browser stores, as a thief would have it. */
 function copyOf(client: WebClient): WebClient {
   const copy = new WebClient(client.url);
   for (const [name, value] of client.cookies) copy.cookies.set(name, value);
@@ -41,13 +41,13 @@ function copyOf(client: WebClient): WebClient {
   return copy;
 }
 
-/** Sessions of one user, in browsers of their own. */
+/** Sessions of one user, each in its own browser. */
 const createSessions = async (count: number) => {
   const email = createEmail();
   return await Promise.all(Array.from({ length: count }, () => createWebUser(stack, email)));
 };
 
-test('a session is shown with its device, its addresses and its times, and which one is current', async (t) => {
+test('a session is shown with its device, addresses and times, and whether it is the current one', async (t) => {
   const email = createEmail();
   const desktop = new WebClient(stack.url, { userAgent: windows, headers: from('198.51.100.7') });
   const phone = new WebClient(stack.url, { userAgent: iphone, headers: from('2001:db8::7') });
@@ -86,14 +86,14 @@ test('a session is shown with its device, its addresses and its times, and which
   );
 });
 
-test('a session tells where it was last used from', async (t) => {
+test('a session shows the address of its last use', async (t) => {
   const { client, sessionId } = await createWebUser(stack, createEmail());
   const documents = stack.mongo.db.collection<{ _id: string; lastUsedAt: Date }>('web_sessions');
   const longAgo = new Date(Date.now() - 61_000);
   await documents.updateOne({ _id: sessionId }, { $set: { lastUsedAt: longAgo } });
   await client.request('GET', '/auth/me', undefined, from('203.0.113.77'));
-  // Not by listing the sessions, which is a use as well, from another address.
-  await waitFor('the use to be noted', async () => {
+  // Listing the sessions would be another use, from another address.
+  await waitFor('the use to be recorded', async () => {
     const document = await documents.findOne({ _id: sessionId });
     return document!.lastUsedAt > longAgo;
   });
@@ -102,14 +102,14 @@ test('a session tells where it was last used from', async (t) => {
   t.is(session!.ip_created, '127.0.0.1');
 });
 
-test('a session that is revoked opens nothing any more from the next request on, at every api process', async (t) => {
+test('a revoked session is invalid from the next request on, at every api process', async (t) => {
   const otherUrl = await startOtherApi(t, stack);
   const [{ client: mine }, { client: lost, sessionId }] = (await createSessions(2)) as [Created, Created];
   const lostElsewhere = Object.assign(copyOf(lost), { url: otherUrl });
   t.true(await isOpen(lostElsewhere));
   const revoked = await mine.request('DELETE', `/auth/sessions/${sessionId}`);
   t.is(revoked.status, 204);
-  t.deepEqual(revoked.headers.getSetCookie(), [], 'the own session goes on');
+  t.deepEqual(revoked.headers.getSetCookie(), [], 'the current session remains');
   t.false(await isOpen(lostElsewhere));
   t.false(await isOpen(lost));
   t.is((await lost.request('POST', '/auth/refresh')).status, 401);
@@ -119,7 +119,7 @@ test('a session that is revoked opens nothing any more from the next request on,
 
 type Created = Awaited<ReturnType<typeof createWebUser>>;
 
-test('a session of another user is as unknown as one that does not exist', async (t) => {
+test('a session of another user looks like one that does not exist', async (t) => {
   const [{ client }, other] = [
     await createWebUser(stack, createEmail()),
     await createWebUser(stack, createEmail()),
@@ -132,47 +132,47 @@ test('a session of another user is as unknown as one that does not exist', async
   t.like(await malformed.json(), { detail: [{ loc: ['path', 'session_id'] }] });
 });
 
-test('signing out, and revoking the own session, end it and take the cookies away', async (t) => {
+test('signing out, or revoking the current session, ends it and clears the cookies', async (t) => {
   const end: ((created: Created) => Promise<Response>)[] = [
     ({ client }) => client.request('POST', '/auth/logout'),
     ({ client, sessionId }) => client.request('DELETE', `/auth/sessions/${sessionId}`),
   ];
-  for (const leave of end) {
-    const [left, other] = (await createSessions(2)) as [Created, Created];
-    const kept = copyOf(left.client);
-    const response = await leave(left);
+  for (const signOut of end) {
+    const [ended, other] = (await createSessions(2)) as [Created, Created];
+    const copied = copyOf(ended.client);
+    const response = await signOut(ended);
     t.is(response.status, 204);
     checkCleared(t, response);
-    t.false(await isOpen(kept), 'the cookies are of no use to whoever kept them');
-    t.is((await kept.request('POST', '/auth/refresh')).status, 401);
-    t.true(await isOpen(other.client), 'other sessions go on');
+    t.false(await isOpen(copied), 'copied cookies are invalid');
+    t.is((await copied.request('POST', '/auth/refresh')).status, 401);
+    t.true(await isOpen(other.client), 'other sessions remain');
   }
 });
 
-test('whoever signs out after the session cookie has expired is signed out, without a CSRF token', async (t) => {
+test('signing out works without a CSRF token after the session cookie has expired', async (t) => {
   const { sessions, audit } = webStoresOf(stack);
   const documents = stack.mongo.db.collection<{ _id: string }>('web_sessions');
   const lose: ((created: Created) => unknown)[] = [
     ({ client }) => client.cookies.delete('mg_session'),
     ({ sessionId }) => documents.updateOne({ _id: sessionId }, { $set: { accessExpiresAt: new Date(0) } }),
-    // A page whose refresh was answered to nobody still has the tokens from before.
+    // A page whose refresh response was lost still has the previous tokens.
     ({ client }) => sessions.refresh(client.cookies.get('mg_refresh')!, '127.0.0.1'),
   ];
   for (const loseSession of lose) {
-    const [left, other] = (await createSessions(2)) as [Created, Created];
-    await loseSession(left);
-    left.client.csrfToken = null;
-    const kept = copyOf(left.client);
-    const response = await left.client.request('POST', '/auth/logout', undefined, { origin: stack.url });
+    const [ended, other] = (await createSessions(2)) as [Created, Created];
+    await loseSession(ended);
+    ended.client.csrfToken = null;
+    const copied = copyOf(ended.client);
+    const response = await ended.client.request('POST', '/auth/logout', undefined, { origin: stack.url });
     t.is(response.status, 204);
     checkCleared(t, response);
-    t.is((await kept.request('POST', '/auth/refresh')).status, 401);
-    t.true(await isOpen(other.client), 'other sessions go on');
-    t.like(await audit.list(left.user._id, 10), [{ action: 'signed-out', sessionId: left.sessionId }]);
+    t.is((await copied.request('POST', '/auth/refresh')).status, 401);
+    t.true(await isOpen(other.client), 'other sessions remain');
+    t.like(await audit.list(ended.user._id, 10), [{ action: 'signed-out', sessionId: ended.sessionId }]);
   }
 });
 
-test('signing out of a session that has ended is a 401 that takes the cookies away', async (t) => {
+test('signing out of a session that has ended is a 401 that clears the cookies', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   await webStoresOf(stack).sessions.revokeAll(user._id);
   const refused = await client.request('POST', '/auth/logout');
@@ -180,7 +180,7 @@ test('signing out of a session that has ended is a 401 that takes the cookies aw
   checkCleared(t, refused);
 });
 
-test('no other page can sign a user out, and with a session cookie that is good the CSRF token is asked for', async (t) => {
+test('no page of another origin can sign a user out, and the CSRF token is required if the session cookie is valid', async (t) => {
   const { client } = await createWebUser(stack, createEmail());
   const foreign = { origin: 'https://evil.example' };
   const withToken = copyOf(client);
@@ -197,7 +197,7 @@ test('no other page can sign a user out, and with a session cookie that is good 
   t.true(await isOpen(withToken));
 });
 
-test('all sessions are ended at once, or all but the own one, and none of another user', async (t) => {
+test('all sessions can be ended, or all but the current one, and other users are unaffected', async (t) => {
   const [mine, ...others] = (await createSessions(3)) as [Created, ...Created[]];
   const stranger = await createWebUser(stack, createEmail());
   const others204 = await mine.client.request('POST', '/auth/logout-others');
@@ -206,24 +206,24 @@ test('all sessions are ended at once, or all but the own one, and none of anothe
   t.true(await isOpen(mine.client));
   for (const { client } of others) t.false(await isOpen(client));
 
-  const kept = copyOf(mine.client);
+  const copied = copyOf(mine.client);
   const all = await mine.client.request('POST', '/auth/logout-all');
   t.is(all.status, 204);
   checkCleared(t, all);
-  t.false(await isOpen(kept));
+  t.false(await isOpen(copied));
   t.true(await isOpen(stranger.client));
 });
 
 function checkCleared(t: ExecutionContext, response: Response): void {
-  const gone = (name: string): string =>
+  const cleared = (name: string): string =>
     `${name}=; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; samesite=lax; httponly`;
-  t.deepEqual(response.headers.getSetCookie(), [gone('mg_session'), gone('mg_refresh')]);
+  t.deepEqual(response.headers.getSetCookie(), [cleared('mg_session'), cleared('mg_refresh')]);
 }
 
-test('a refresh replaces both cookies and the CSRF token, and those before open nothing any more', async (t) => {
+test('a refresh replaces both cookies and the CSRF token, and the previous ones become invalid', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const before = copyOf(client);
-  // A page that was reloaded has lost its CSRF token.
+  // A reloaded page has lost its CSRF token.
   client.csrfToken = null;
   const refreshed = await client.request('POST', '/auth/refresh', undefined, { origin: stack.url });
   t.is(refreshed.status, 200);
@@ -232,7 +232,7 @@ test('a refresh replaces both cookies and the CSRF token, and those before open 
   for (const name of ['mg_session', 'mg_refresh']) t.not(client.cookies.get(name), before.cookies.get(name));
   t.not(result.csrf_token, before.csrfToken);
 
-  t.false(await isOpen(before), 'the access cookie from before');
+  t.false(await isOpen(before), 'the previous access cookie');
   t.true(await isOpen(client));
   const change = { timezone: 'Europe/Paris' };
   const oldCsrf = { 'x-csrf-token': before.csrfToken! };
@@ -240,7 +240,7 @@ test('a refresh replaces both cookies and the CSRF token, and those before open 
   t.is((await client.request('PATCH', '/auth/me', change)).status, 200);
 });
 
-test('a refresh works where the access cookie has expired, and not without the refresh cookie', async (t) => {
+test('a refresh works after the access cookie has expired, but not without the refresh cookie', async (t) => {
   const { client } = await createWebUser(stack, createEmail());
   const refreshToken = client.cookies.get('mg_refresh')!;
   client.cookies.delete('mg_refresh');
@@ -256,7 +256,7 @@ test('a refresh works where the access cookie has expired, and not without the r
   t.is((await client.request('POST', '/auth/refresh')).status, 200);
 });
 
-test('a refresh token that comes a second time ends its session, and the user is told by mail', async (t) => {
+test('reusing a refresh token ends its session, and the user is notified by mail', async (t) => {
   const email = createEmail();
   const [{ client }, { client: sibling }] = [
     await createWebUser(stack, email),
@@ -270,18 +270,18 @@ test('a refresh token that comes a second time ends its session, and the user is
   checkCleared(t, replayed);
   t.false(await isOpen(client));
   t.is((await client.request('POST', '/auth/refresh')).status, 401);
-  t.true(await isOpen(sibling), 'other sessions of the user go on');
+  t.true(await isOpen(sibling), 'other sessions of the user remain');
   const mail = await stack.mailbox!.waitForMail(email);
   t.true(mail.text!.includes('203.0.113.9'));
 });
 
-test('of 20 refreshes at once with one token one is answered, the session is dead, and one mail says so', async (t) => {
+test('of 20 simultaneous refreshes with one token one succeeds, the session ends, and one mail is sent', async (t) => {
   const email = createEmail();
   const { client } = await createWebUser(stack, email);
   const copies = Array.from({ length: 20 }, () => copyOf(client));
-  const answers = await Promise.all(copies.map((copy) => copy.request('POST', '/auth/refresh')));
+  const responses = await Promise.all(copies.map((copy) => copy.request('POST', '/auth/refresh')));
   t.deepEqual(
-    answers.map(({ status }) => status).sort((a, b) => a - b),
+    responses.map(({ status }) => status).sort((a, b) => a - b),
     [200, ...Array<number>(19).fill(401)],
   );
   t.false(await isOpen(client));
@@ -292,7 +292,7 @@ test('of 20 refreshes at once with one token one is answered, the session is dea
   t.is((await audit.list(user._id, 100)).length, 1);
 });
 
-test('a banned user cannot go on with a session that was left open', async (t) => {
+test('a banned user cannot continue a session that was left open', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   await webStoresOf(stack).users.ban(user._id, 'test');
   const refused = await client.request('POST', '/auth/refresh');
@@ -301,7 +301,7 @@ test('a banned user cannot go on with a session that was left open', async (t) =
   t.deepEqual(await webStoresOf(stack).sessions.list(user._id), []);
 });
 
-test('a request whose session is ended while its body is on its way does nothing', async (t) => {
+test('a request whose session ends while its body is being sent has no effect', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const body = JSON.stringify({ label: 'Mine' });
   const path = '/v1/web/api-accounts/first';
@@ -316,10 +316,10 @@ test('a request whose session is ended while its body is on its way does nothing
       expect: '100-continue',
     },
   });
-  // The body is asked for once the session has been looked at.
+  // 100 Continue is sent once the session has been checked.
   request.flushHeaders();
   await once(request, 'continue');
-  // By the api's clock, what it knew half a second ago is old.
+  // By the api's clock, a session lookup is stale after half a second.
   await setTimeout(600);
   await webStoresOf(stack).sessions.revokeAll(user._id);
   request.end(body);
@@ -329,7 +329,7 @@ test('a request whose session is ended while its body is on its way does nothing
   t.deepEqual(await webStoresOf(stack).links.list(user._id), []);
 });
 
-test('a sign-in that ends the other sessions shuts out a thief who ends sessions in a loop', async (t) => {
+test('signing in with endOtherSessions locks out a thief who keeps ending sessions', async (t) => {
   const { client: thief, user } = await createWebUser(stack, createEmail());
   const stranger = await createWebUser(stack, createEmail());
   const loop = async (): Promise<void> => {
@@ -343,16 +343,16 @@ test('a sign-in that ends the other sessions shuts out a thief who ends sessions
   t.false(await isOpen(thief));
   t.is((await thief.request('POST', '/auth/refresh')).status, 401);
   t.true(await isOpen(stranger.client));
-  const own = (await listSessions(owner)).map(({ id }) => id);
-  t.is(own.length, 1);
+  const ownIds = (await listSessions(owner)).map(({ id }) => id);
+  t.is(ownIds.length, 1);
   const events = await webStoresOf(stack).audit.list(user._id, 10);
   t.deepEqual(
-    events.filter(({ sessionId }) => sessionId === own[0]).map(({ action }) => action),
+    events.filter(({ sessionId }) => sessionId === ownIds[0]).map(({ action }) => action),
     ['sessions-revoked', 'signed-in'],
   );
 });
 
-test('sessions can be ended however many changes a stolen one makes', async (t) => {
+test('sessions can be ended even after a stolen one has used up the limit of changes', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   await useUp(stack, 'changes-user', user._id);
   const change = await client.request('PATCH', '/auth/me', { timezone: 'Asia/Tokyo' });
@@ -362,7 +362,7 @@ test('sessions can be ended however many changes a stolen one makes', async (t) 
   t.false(await isOpen(client));
 });
 
-test('only what is ended is written down as ended, however often it is asked for', async (t) => {
+test('only sessions that were actually ended are recorded, however often it is requested', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const { audit } = webStoresOf(stack);
   const missing = await client.request('DELETE', `/auth/sessions/${randomUUID()}`);
@@ -378,7 +378,7 @@ test('only what is ended is written down as ended, however often it is asked for
   for (const copy of copies) t.is((await copy.request('POST', '/auth/logout-all')).status, 401);
 });
 
-test('a session is ended by its ID in capitals as well', async (t) => {
+test('session ids are case-insensitive', async (t) => {
   const [{ client }, { sessionId }] = (await createSessions(2)) as [Created, Created];
   t.is((await client.request('DELETE', `/auth/sessions/${sessionId.toUpperCase()}`)).status, 204);
   t.is((await listSessions(client)).length, 1);

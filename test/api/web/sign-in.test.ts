@@ -14,7 +14,7 @@ import {
   verifyCode,
 } from '../../support/web-sign-in.ts';
 
-/** How a mailed code becomes a session, and what else becomes none. */
+/** How a mailed code becomes a session, and what does not. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -22,11 +22,11 @@ test.before(async () => {
 });
 test.after.always(() => stack?.close());
 
-/** A browser at an address of its own. */
+/** A browser with its own client address. */
 const createClient = (url = stack.url): WebClient => new WebClient(url, { headers: from(createAddress()) });
 const readMailedCode = async (to: string): Promise<string> => readCode(await stack.mailbox!.waitForMail(to));
 
-test('an address is signed up with a mailed code, changes its time zone, signs out and signs in as the same user', async (t) => {
+test('a user signs up with a mailed code, changes the time zone, signs out, and signs in as the same user', async (t) => {
   const [email, client] = [createEmail(), createClient()];
   const first = await client.signIn(email, readMailedCode, { timezone: 'europe/moscow' });
   t.like(first.user, { email, timezone: 'Europe/Moscow' });
@@ -40,14 +40,14 @@ test('an address is signed up with a mailed code, changes its time zone, signs o
   const options = { purpose: 'login', timezone: 'Africa/Cairo' } as const;
   const { user } = await client.signIn(email, readMailedCode, options);
   t.like(user, { id: first.user.id, created_at: first.user.created_at });
-  t.is(user.timezone, 'Asia/Tokyo', 'the time zone of a sign-in is for new users alone');
+  t.is(user.timezone, 'Asia/Tokyo', 'the time zone of a sign-in only applies to new users');
   t.true(Date.parse(user.last_login_at!) > Date.parse(first.user.last_login_at!));
 
   const signedUp = await createClient().signIn(email, readMailedCode, { purpose: 'signup' });
-  t.is(signedUp.user.id, user.id, 'who signs up again is signed in');
-  const events = await waitFor('the ends of all actions to be noted', async () => {
-    const noted = await webStoresOf(stack).audit.list(user.id, 10);
-    return noted.every(({ outcome }) => outcome === 'done') ? noted : null;
+  t.is(signedUp.user.id, user.id, 'signing up again signs in');
+  const events = await waitFor('all actions to be recorded as done', async () => {
+    const recorded = await webStoresOf(stack).audit.list(user.id, 10);
+    return recorded.every(({ outcome }) => outcome === 'done') ? recorded : null;
   });
   t.deepEqual(
     events.map(({ action }) => action),
@@ -58,10 +58,10 @@ test('an address is signed up with a mailed code, changes its time zone, signs o
 test('one mailbox is one user, however its address is written', async (t) => {
   const email = createEmail();
   const first = await createClient().signIn(email, readMailedCode);
-  const shouted = await createClient().signIn(` ${email.toUpperCase()} `, () => readMailedCode(email), {
+  const uppercase = await createClient().signIn(` ${email.toUpperCase()} `, () => readMailedCode(email), {
     purpose: 'login',
   });
-  t.is(shouted.user.id, first.user.id);
+  t.is(uppercase.user.id, first.user.id);
 });
 
 test('a code may be pasted with spaces, as some mail programs show it', async (t) => {
@@ -71,11 +71,11 @@ test('a code may be pasted with spaces, as some mail programs show it', async (t
   t.is(response.status, 200);
 });
 
-test('of 20 verifications of one code at once one signs in, and one user is made', async (t) => {
+test('one of 20 simultaneous verifications of a code signs in, and one user is created', async (t) => {
   const [email, code] = [createEmail(), await issueCode(stack, createEmail())];
-  const answers = await Promise.all(Array.from({ length: 20 }, () => verifyCode(createClient(), code)));
+  const responses = await Promise.all(Array.from({ length: 20 }, () => verifyCode(createClient(), code)));
   t.deepEqual(
-    answers.map(({ status }) => status).sort((a, b) => a - b),
+    responses.map(({ status }) => status).sort((a, b) => a - b),
     [200, ...Array<number>(19).fill(422)],
   );
   t.is(await readErrorCode(await verifyCode(createClient(), code), 422), 'invalid_code');
@@ -83,33 +83,33 @@ test('of 20 verifications of one code at once one signs in, and one user is made
   const codes = await Promise.all(Array.from({ length: 5 }, () => issueCode(stack, email)));
   const all = await Promise.all(codes.map((code) => verifyCode(createClient(), code)));
   const users = await Promise.all(all.map(async (one) => (await createClient().keepResult(one)).user.id));
-  t.is(new Set(users).size, 1, 'five codes of a new address at once are one user with five sessions');
+  t.is(new Set(users).size, 1, 'five simultaneous codes of a new address are one user with five sessions');
 });
 
-test('a wrong, an unknown and an exhausted code are told alike, and set no cookie', async (t) => {
+test('a wrong, an unknown and an exhausted code get the same response, and set no cookie', async (t) => {
   const [right, exhausted] = [await issueCode(stack, createEmail()), await issueCode(stack, createEmail())];
   const wrong = { ...exhausted, code: exhausted.code === '000000' ? '000001' : '000000' };
   const client = createClient();
-  const answers = [];
-  for (let i = 0; i < 5; i++) answers.push(await verifyCode(client, wrong));
-  answers.push(await verifyCode(client, exhausted));
-  answers.push(await verifyCode(client, { ...right, challengeId: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42' }));
-  answers.push(await verifyCode(client, { ...right, code: 'not a code' }));
+  const responses = [];
+  for (let i = 0; i < 5; i++) responses.push(await verifyCode(client, wrong));
+  responses.push(await verifyCode(client, exhausted));
+  responses.push(await verifyCode(client, { ...right, challengeId: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42' }));
+  responses.push(await verifyCode(client, { ...right, code: 'not a code' }));
   const bodies = new Set<string>();
-  for (const answer of answers) {
-    t.is(answer.status, 422);
-    t.deepEqual(answer.headers.getSetCookie(), []);
-    bodies.add(await answer.text());
+  for (const response of responses) {
+    t.is(response.status, 422);
+    t.deepEqual(response.headers.getSetCookie(), []);
+    bodies.add(await response.text());
   }
   t.is(bodies.size, 1);
   t.like(JSON.parse([...bodies][0]!), {
     error: { code: 'invalid_code' },
     detail: [{ loc: ['body', 'code'], type: 'invalid_code' }],
   });
-  t.is((await verifyCode(client, right)).status, 200, 'one wrong attempt spoils nothing');
+  t.is((await verifyCode(client, right)).status, 200, 'one wrong attempt does not invalidate the code');
 });
 
-test('a right code of an address without a user, and one that confirms an action, are refused as wrong ones', async (t) => {
+test('a login code for an address without a user, and a code that confirms an action, are refused like wrong codes', async (t) => {
   const email = createEmail();
   const { user } = await createWebUser(stack, createEmail());
   const codes = [
@@ -123,7 +123,7 @@ test('a right code of an address without a user, and one that confirms an action
   t.is(await webStoresOf(stack).users.findByEmail(email), null);
 });
 
-test('a banned user is told so, after the right code alone, and gets no session', async (t) => {
+test('a banned user learns of the ban only after the right code, and gets no session', async (t) => {
   const { users, sessions } = webStoresOf(stack);
   const { user } = await users.findOrCreate(createEmail(), { language: 'en' });
   await users.ban(user._id, 'test');
@@ -137,11 +137,11 @@ test('a banned user is told so, after the right code alone, and gets no session'
   }
   t.deepEqual(await sessions.list(user._id), []);
   const requested = await createClient().request('POST', '/auth/request-code', { email: user.email });
-  t.is(requested.status, 201, 'a code is mailed to a banned user like to any other');
+  t.is(requested.status, 201, 'a banned user is mailed a code like any other');
   t.truthy(await readMailedCode(user.email));
 });
 
-test('a sign-in ends the session that the browser had, also where its access cookie has expired', async (t) => {
+test('signing in ends the previous session of the browser, even if its access cookie has expired', async (t) => {
   const { sessions } = webStoresOf(stack);
   for (const hasExpired of [false, true]) {
     const { client, user, sessionId } = await createWebUser(stack, createEmail());
@@ -149,16 +149,16 @@ test('a sign-in ends the session that the browser had, also where its access coo
     await signIn(stack, elsewhere, user.email);
     if (hasExpired) client.cookies.delete('mg_session');
     await signIn(stack, client, user.email);
-    const left = await sessions.list(user._id);
-    t.is(left.length, 2, 'the new one, and the one of another browser');
-    t.false(left.some(({ _id }) => _id === sessionId));
+    const remaining = await sessions.list(user._id);
+    t.is(remaining.length, 2, 'the new session, and that of the other browser');
+    t.false(remaining.some(({ _id }) => _id === sessionId));
     t.is((await elsewhere.request('GET', '/auth/me')).status, 200);
     t.is((await client.request('GET', '/auth/me')).status, 200);
     t.is(await sessions.find(former.get('mg_session')!), null);
   }
 });
 
-test('the session that a sign-in ends is in the audit log, and where its token was replaced before, the user is told by mail', async (t) => {
+test('a session ended by a sign-in is in the audit log, and if its token had been replaced before, the user is notified', async (t) => {
   const { audit, sessions } = webStoresOf(stack);
   for (const isReplaced of [false, true]) {
     const { client, user, sessionId } = await createWebUser(stack, createEmail());
@@ -171,7 +171,7 @@ test('the session that a sign-in ends is in the audit log, and where its token w
   }
 });
 
-test('the audit log names the session that each sign-in has started', async (t) => {
+test('the audit log has the session id that each sign-in created', async (t) => {
   const [email, client] = [createEmail(), createClient()];
   await signIn(stack, createClient(), email);
   await signIn(stack, client, email);
@@ -184,17 +184,17 @@ test('the audit log names the session that each sign-in has started', async (t) 
   });
   t.like(first, { action: 'signed-up' });
   const ids = (await sessions.list(userId)).map(({ _id }) => _id);
-  t.deepEqual([second!.sessionId, first!.sessionId], ids, 'the last used first');
+  t.deepEqual([second!.sessionId, first!.sessionId], ids, 'most recently used first');
 });
 
-test('a sign-in that is refused leaves the session of the browser as it was', async (t) => {
+test("a refused sign-in leaves the browser's session unchanged", async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const code = await issueCode(stack, user.email);
   t.is((await verifyCode(client, { ...code, code: 'x' })).status, 422);
   t.is((await client.request('GET', '/auth/me')).status, 200);
 });
 
-test('where nobody can sign up, signup is a 422 at the purpose for every address alike, and users sign in', async (t) => {
+test('with sign-up off, signup is a 422 on the purpose for every address alike, and existing users can sign in', async (t) => {
   const url = await startOtherApi(t, stack, { SIGNUP: 'off' });
   const { user } = await createWebUser(stack, createEmail());
   const bodies = new Set<string>();
@@ -217,11 +217,11 @@ test('where nobody can sign up, signup is a 422 at the purpose for every address
 
   const email = createEmail();
   const late = await verifyCode(createClient(url), await issueCode(stack, email, 'signup'));
-  t.is(await readErrorCode(late, 422), 'invalid_code', 'a code from before opens no account either');
+  t.is(await readErrorCode(late, 422), 'invalid_code', 'an older code creates no user either');
   t.is(await webStoresOf(stack).users.findByEmail(email), null);
 });
 
-test('what is wrong in a request is named by its place', async (t) => {
+test('a validation error has the location of the invalid field', async (t) => {
   const { client } = await createWebUser(stack, createEmail());
   const [email, challenge_id] = [createEmail(), '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42'];
   const cases = [

@@ -13,7 +13,7 @@ const openWindow = (limit: number, windowSeconds = 3_600): SlidingWindow => ({
   windowSeconds,
 });
 
-/** Steps of time are so long that what passes while a run lasts moves no attempt over the edge of a window. */
+/** Time moves in steps so long that the duration of a run never moves an attempt across the edge of a window. */
 const unitSeconds = 1_000;
 const lengths = [2, 5];
 const limits = [3, 4];
@@ -26,12 +26,12 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('pass' as const), units: fc.integer({ min: 1, max: 6 }) }),
 );
 
-/** Every attempt that was ever counted, in units of time, and the rule in one line. */
+/** The reference: every attempt that was counted, in units of time, and the rule in one expression. */
 class Model {
   now = 0;
   readonly #counted: number[][] = [[], []];
 
-  /** How long until the window has a free slot; zero where it has one. */
+  /** Time until the window has a free slot; zero if it has one. */
   waitUnits(window: number): number {
     const { [window]: length = 0 } = lengths;
     const recent = this.#counted[window]!.filter((at) => this.now - at < length);
@@ -44,7 +44,7 @@ class Model {
   }
 }
 
-test('a window lets through exactly what the rule says, whatever is taken, checked and counted when', async (t) => {
+test('a window admits exactly what the rule allows, in any sequence of takes, checks and counts', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const model = new Model();
@@ -77,10 +77,10 @@ test('a window lets through exactly what the rule says, whatever is taken, check
   );
 });
 
-test('a slot is free again when its attempt is as old as the window, to the millisecond', async (t) => {
+test('a slot is free again once its attempt is as old as the window, to the millisecond', async (t) => {
   const window = openWindow(1, 60);
   await useSlidingWindows(redis(), 'take', [window]);
-  // The attempt is a second from its end, so only one of the two can be taken for the other by a mistake of the script.
+  // The attempt is a second from expiry, so that only a bug in the script could confuse the two cases.
   await passTime(redis(), window.key, 59_000);
   const freeAtMs = (await readOldestMs(redis(), window.key)) + 60_000;
   const beforeMs = await readRedisMs(redis());
@@ -92,7 +92,7 @@ test('a slot is free again when its attempt is as old as the window, to the mill
   t.is(await useSlidingWindows(redis(), 'take', [window]), null);
 });
 
-test('of attempts at the same time, as many are let through as the limit says', async (t) => {
+test('of simultaneous attempts, exactly as many as the limit are admitted', async (t) => {
   const window = openWindow(10);
   const results = await Promise.all(
     Array.from({ length: 50 }, () => useSlidingWindows(redis(), 'take', [window])),
@@ -100,14 +100,14 @@ test('of attempts at the same time, as many are let through as the limit says', 
   t.is(results.filter((full) => full === null).length, 10);
 });
 
-test('where one window is full, no other counts the attempt', async (t) => {
+test('if one window is full, no other counts the attempt', async (t) => {
   const [full, free] = [openWindow(1), openWindow(5)];
   await useSlidingWindows(redis(), 'take', [full]);
   for (let i = 0; i < 3; i++) t.is((await useSlidingWindows(redis(), 'take', [free, full]))?.index, 1);
   t.is(await redis().exists(free.key), 0);
 });
 
-test('of several full windows, the one that is full for longest is named', async (t) => {
+test('of several full windows, the one that stays full longest is reported', async (t) => {
   const [short, long] = [openWindow(1, 60), openWindow(1, 3_600)];
   await useSlidingWindows(redis(), 'take', [short, long]);
   for (const windows of [
@@ -120,7 +120,7 @@ test('of several full windows, the one that is full for longest is named', async
   }
 });
 
-test('failures that are counted beyond the limit take no more memory, and the newest decide', async (t) => {
+test('failures counted beyond the limit take no more memory, and the newest ones decide', async (t) => {
   const window = openWindow(3, 100);
   for (let i = 0; i < 3; i++) await useSlidingWindows(redis(), 'count', [window]);
   await passTime(redis(), window.key, 50_000);
@@ -130,11 +130,11 @@ test('failures that are counted beyond the limit take no more memory, and the ne
   t.not(
     await useSlidingWindows(redis(), 'check', [window]),
     null,
-    'the first three are over, the others not',
+    'the first three have expired, the others have not',
   );
 });
 
-test("a step back of Redis's clock neither gives attempts back nor shuts anybody out for more than one window", async (t) => {
+test("a step back of Redis's clock restores no attempts, and blocks nobody for more than one window", async (t) => {
   const window = openWindow(2, 60);
   for (let i = 0; i < 2; i++) await useSlidingWindows(redis(), 'take', [window]);
   await passTime(redis(), window.key, -3_600_000);
@@ -144,7 +144,7 @@ test("a step back of Redis's clock neither gives attempts back nor shuts anybody
   t.is(await useSlidingWindows(redis(), 'take', [window]), null);
 });
 
-test('a window that nobody uses is gone when its last attempt is over', async (t) => {
+test('an unused window is deleted once its last attempt has expired', async (t) => {
   const window = openWindow(2, 60);
   await useSlidingWindows(redis(), 'take', [window]);
   await redis().expire(window.key, 5);

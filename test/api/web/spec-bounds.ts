@@ -18,13 +18,13 @@ export type FieldName = `${'path' | 'query' | 'body'}.${string}`;
 
 export interface Bounds {
   readonly fields: Readonly<Record<FieldName, BoundedField>>;
-  /** A request that nothing is wrong with; the account's id and the user's address are filled in. */
+  /** A valid request; the account's id and the user's address are filled in. */
   readonly body?: Readonly<Record<string, unknown>>;
-  /** What becomes of it: `ok`, or codes of errors. */
+  /** The possible outcomes: `ok`, or error codes. */
   readonly outcomes: readonly string[];
 }
 
-/** Stands for the address of the user who asks. */
+/** Placeholder for the address of the calling user. */
 export const ownAddress = 'own@address';
 
 const someUuid = '0f6d2c0a-51f4-4f0e-8a9b-2f3f5f0f6f11';
@@ -55,10 +55,10 @@ const purpose = (isRequired: boolean): BoundedField => choice(['login', 'signup'
 const captchaText = (options: { isRequired?: boolean; isNullable?: boolean }): BoundedField =>
   text(20, 128, options);
 
-const ofAccount = { 'path.account_id': integer() } as const;
+const accountPath = { 'path.account_id': integer() } as const;
 const confirmation: Bounds = {
   fields: {
-    ...ofAccount,
+    ...accountPath,
     'body.challenge_id': uuid({ isRequired: true }),
     'body.code': text(1, 32, { isRequired: true }),
   },
@@ -66,12 +66,12 @@ const confirmation: Bounds = {
   outcomes: ['invalid_code'],
 };
 const codeRequest: Bounds = {
-  fields: { ...ofAccount, 'body.email': email },
+  fields: { ...accountPath, 'body.email': email },
   body: { email: ownAddress },
   outcomes: ['ok', 'too_many_attempts'],
 };
 
-/** The bounds of every field of the account area, as the specification has them. */
+/** The bounds of every field of the account area, as specified. */
 export const bounds = {
   getWebConfig: { fields: {}, outcomes: ['ok'] },
   createCaptcha: {
@@ -130,9 +130,9 @@ export const bounds = {
     body: { label: 'mine' },
     outcomes: ['account_exists'],
   },
-  getApiAccount: { fields: ofAccount, outcomes: ['ok'] },
+  getApiAccount: { fields: accountPath, outcomes: ['ok'] },
   renameApiAccount: {
-    fields: { ...ofAccount, 'body.label': label(true) },
+    fields: { ...accountPath, 'body.label': label(true) },
     body: { label: 'mine' },
     outcomes: ['ok'],
   },
@@ -141,26 +141,26 @@ export const bounds = {
   requestRevealCode: codeRequest,
   revealApiKey: confirmation,
   redeemForApiAccount: {
-    fields: { ...ofAccount, 'body.code': text(1, 256, { isRequired: true }) },
+    fields: { ...accountPath, 'body.code': text(1, 256, { isRequired: true }) },
     body: { code: '7KQM-9XFD-3TRW-M8PA-2VBH' },
     outcomes: ['invalid_code', 'account_banned'],
   },
   requestRegenerateCode: codeRequest,
   regenerateKeyOfApiAccount: confirmation,
   listRequestLogsOfApiAccount: {
-    fields: { ...ofAccount, 'query.page': integer({ min: 1 }) },
+    fields: { ...accountPath, 'query.page': integer({ min: 1 }) },
     outcomes: ['ok'],
   },
   listRefillLogsOfApiAccount: {
     fields: {
-      ...ofAccount,
+      ...accountPath,
       'query.page': integer({ min: 1 }),
       'query.page_size': integer({ min: 1, max: 100 }),
     },
     outcomes: ['ok'],
   },
   getStatsOfApiAccount: {
-    fields: { ...ofAccount, 'query.start_date': day(), 'query.end_date': day() },
+    fields: { ...accountPath, 'query.start_date': day(), 'query.end_date': day() },
     outcomes: ['ok'],
   },
 } as const satisfies Partial<Record<OperationId, Bounds>>;

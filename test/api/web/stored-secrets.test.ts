@@ -14,10 +14,10 @@ import { watchRedis } from '../../support/watch-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { WebClient } from '../../support/web-client.ts';
 
-/** Whoever reads the stores, their files or the logs finds nothing there that opens anything. */
+/** Stores, their files and the logs contain nothing that would grant access. */
 
-/** What a user is given in clear, noted as it is given. */
-class Life {
+/** A user's complete history, recording every secret that the user receives in clear text. */
+class UserSession {
   readonly secrets = new Map<string, string>();
   readonly #stack: TestStack;
   readonly client: WebClient;
@@ -27,58 +27,62 @@ class Life {
     this.client = new WebClient(stack.url, { userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/130.0' });
   }
 
-  note(name: string, secret: string): string {
+  record(name: string, secret: string): string {
     this.secrets.set(name, secret);
     return secret;
   }
 
-  async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+  async call<T>(method: string, path: string, body?: unknown): Promise<T> {
     const response = await this.client.request(method, path, body);
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
     return (response.status === 204 ? null : await response.json()) as T;
   }
 
   async earnCaptchaToken(name: string): Promise<string> {
-    const { challenge_id } = await this.ask<{ challenge_id: string }>('POST', '/auth/captcha/challenge', {
+    const { challenge_id } = await this.call<{ challenge_id: string }>('POST', '/auth/captcha/challenge', {
       purpose: 'signup',
     });
     const points = await solveCaptcha(this.#stack.redis, challenge_id);
     const body = { challenge_id, points };
-    const { captcha_token } = await this.ask<{ captcha_token: string }>('POST', '/auth/captcha/verify', body);
-    return this.note(name, captcha_token);
+    const { captcha_token } = await this.call<{ captcha_token: string }>(
+      'POST',
+      '/auth/captcha/verify',
+      body,
+    );
+    return this.record(name, captcha_token);
   }
 
   /** @returns the challenge's id */
   async requestCode(email: string): Promise<string> {
     const captcha_token = await this.earnCaptchaToken(`captcha token for ${email}`);
     const body = { email, purpose: 'signup', captcha_token };
-    return (await this.ask<{ challenge_id: string }>('POST', '/auth/request-code', body)).challenge_id;
+    return (await this.call<{ challenge_id: string }>('POST', '/auth/request-code', body)).challenge_id;
   }
 
   async readMailedCode(name: string, email: string): Promise<string> {
     const mail = await this.#stack.mailbox!.waitForMail(email, ({ text }) => /^\s*\d{6}$/m.test(text ?? ''));
-    return this.note(name, readCode(mail));
+    return this.record(name, readCode(mail));
   }
 
-  noteTokens(name: string): void {
-    for (const [cookie, token] of this.client.cookies) this.note(`${name}: ${cookie}`, token);
-    this.note(`${name}: CSRF token`, this.client.csrfToken!);
+  recordTokens(name: string): void {
+    for (const [cookie, token] of this.client.cookies) this.record(`${name}: ${cookie}`, token);
+    this.record(`${name}: CSRF token`, this.client.csrfToken!);
   }
 
-  /** Asks for a code that confirms an action, and uses it where the action is given. */
+  /** Requests a code that confirms an action, and uses it if an action is given. */
   async confirm<T>(
     path: string,
     email: string,
     action?: readonly [method: string, path: string],
   ): Promise<T> {
-    const { challenge_id } = await this.ask<{ challenge_id: string }>('POST', `${path}/request-code`, {
+    const { challenge_id } = await this.call<{ challenge_id: string }>('POST', `${path}/request-code`, {
       email,
     });
     const code = await this.readMailedCode(
       `code of ${path}, ${action === undefined ? 'unused' : 'used'}`,
       email,
     );
-    return action === undefined ? (null as T) : await this.ask<T>(...action, { challenge_id, code });
+    return action === undefined ? (null as T) : await this.call<T>(...action, { challenge_id, code });
   }
 }
 
@@ -90,7 +94,7 @@ async function readFiles(dir: string): Promise<string> {
   return (await Promise.all(texts)).join('\n');
 }
 
-test('neither stores, their files, what Redis is sent nor logs of any level hold a code, a token or a key in clear', async (t) => {
+test('neither the stores, their files, the commands to Redis nor logs of any level contain a code, token or key in clear text', async (t) => {
   const captured = captureLog('trace');
   const stack = await useStack(t, {
     mail: true,
@@ -98,12 +102,12 @@ test('neither stores, their files, what Redis is sent nor logs of any level hold
     env: { WEB_CAPTCHA: 'on', LOG_LEVEL: 'trace' },
   });
   const commands = await watchRedis(t, stack.config.redisUrl);
-  const life = new Life(stack);
-  const { client } = life;
+  const session = new UserSession(stack);
+  const { client } = session;
   const email = 'life@example.com';
 
-  const challenge_id = await life.requestCode(email);
-  const code = await life.readMailedCode('code of the sign-in, used', email);
+  const challenge_id = await session.requestCode(email);
+  const code = await session.readMailedCode('code of the sign-in, used', email);
   const wrong = await client.request('POST', '/auth/verify-code', { challenge_id, code: 'wrong' });
   t.is(wrong.status, 422);
   const signedIn = await client.request('POST', '/auth/verify-code', {
@@ -112,95 +116,98 @@ test('neither stores, their files, what Redis is sent nor logs of any level hold
     remember_me: true,
   });
   await client.keepResult(signedIn);
-  life.noteTokens('sign-in');
+  session.recordTokens('sign-in');
   await client.keepResult(await client.request('POST', '/auth/refresh'));
-  life.noteTokens('refresh');
-  await life.requestCode(email);
-  await life.readMailedCode('code of the sign-in, unused', email);
-  await life.earnCaptchaToken('captcha token, unused');
+  session.recordTokens('refresh');
+  await session.requestCode(email);
+  await session.readMailedCode('code of the sign-in, unused', email);
+  await session.earnCaptchaToken('captcha token, unused');
 
-  const first = await life.ask<{ account: { id: number }; api_key: string }>(
+  const first = await session.call<{ account: { id: number }; api_key: string }>(
     'POST',
     '/api-accounts/first',
     {},
   );
-  life.note('key of the first account, replaced', first.api_key);
+  session.record('key of the first account, replaced', first.api_key);
   const other = await stack.createAccount();
-  const body = { api_key: life.note('key of the linked account', other.apiKey) };
-  const linked = await life.ask<{ id: number }>('POST', '/api-accounts/link', body);
-  const stranger = { api_key: life.note('key that no account has', createApiKey()) };
+  const body = { api_key: session.record('key of the linked account', other.apiKey) };
+  const linked = await session.call<{ id: number }>('POST', '/api-accounts/link', body);
+  const stranger = { api_key: session.record('key that no account has', createApiKey()) };
   t.is((await client.request('POST', '/api-accounts/link', stranger)).status, 401);
 
   const codes = new RefillCodeStore(stack.mongo.db);
   const value = { balanceNano: 1_000_000_000n, freeRequests: 0, expiresAt: null };
   const [redeemable, unused] = await codes.create(2, value);
-  life.note('refill code, unused', unused!);
+  session.record('refill code, unused', unused!);
   const path = `/api-accounts/${first.account.id}`;
-  await life.ask('POST', `${path}/redeem`, { code: redeemable });
+  await session.call('POST', `${path}/redeem`, { code: redeemable });
 
-  const revealed = await life.confirm<{ api_key: string }>(`${path}/reveal`, email, [
+  const revealed = await session.confirm<{ api_key: string }>(`${path}/reveal`, email, [
     'POST',
     `${path}/reveal`,
   ]);
   t.is(revealed.api_key, first.api_key);
   const replacing = ['PUT', `${path}/regenerate-api-key`] as const;
-  const replaced = await life.confirm<{ api_key: string }>(replacing[1], email, replacing);
-  life.note('key of the first account', replaced.api_key);
+  const replaced = await session.confirm<{ api_key: string }>(replacing[1], email, replacing);
+  session.record('key of the first account', replaced.api_key);
   for (const action of ['reveal', 'regenerate-api-key', 'unlink'])
-    await life.confirm(`${path}/${action}`, email);
+    await session.confirm(`${path}/${action}`, email);
   const otherPath = `/api-accounts/${linked.id}`;
-  await life.confirm(`${otherPath}/unlink`, email, ['DELETE', otherPath]);
+  await session.confirm(`${otherPath}/unlink`, email, ['DELETE', otherPath]);
   const authorization = `Bearer ${replaced.api_key}`;
   t.is((await fetch(`${stack.url}/v1/users/profile`, { headers: { authorization } })).status, 200);
 
-  // While the mail server says nothing some mails are being sent, and the others wait.
-  const answer = stack.mailbox!.hold();
+  // While the mail server hangs, some mails are being sent and the others are queued.
+  const releaseMails = stack.mailbox!.hold();
   const waiting = Array.from({ length: 7 }, (_, i) => `waiting-${i}@example.com`);
   const received = stack.mailbox!.received.length;
-  for (const address of waiting) await life.requestCode(address);
-  await waitFor('the mails that can be sent at once', () => stack.mailbox!.received.length === received + 5);
+  for (const address of waiting) await session.requestCode(address);
+  await waitFor(
+    'the mails that can be sent concurrently',
+    () => stack.mailbox!.received.length === received + 5,
+  );
   const inRedis = await readAllOfRedis(stack.redis);
   t.true(inRedis.includes('sealed'));
-  answer();
-  for (const address of waiting) await life.readMailedCode(`code of ${address}`, address);
+  releaseMails();
+  for (const address of waiting) await session.readMailedCode(`code of ${address}`, address);
 
   const found = {
-    inRedis: findSecrets(inRedis, life.secrets),
-    toRedis: findSecrets(JSON.stringify(commands), life.secrets),
-    inMongo: findSecrets(await readAllOfMongo(stack.mongo.db), life.secrets),
-    inFiles: findSecrets(await readFiles(stack.dir), life.secrets),
-    inLogs: findSecrets(JSON.stringify(captured.lines), life.secrets),
+    inRedis: findSecrets(inRedis, session.secrets),
+    toRedis: findSecrets(JSON.stringify(commands), session.secrets),
+    inMongo: findSecrets(await readAllOfMongo(stack.mongo.db), session.secrets),
+    inFiles: findSecrets(await readFiles(stack.dir), session.secrets),
+    inLogs: findSecrets(JSON.stringify(captured.lines), session.secrets),
   };
   t.deepEqual(found, { inRedis: [], toRedis: [], inMongo: [], inFiles: [], inLogs: [] });
 
-  // What was searched is not empty: each holds what belongs there.
+  // What was searched is not empty: each store contains what it should.
   t.true(inRedis.includes('email-code'));
   t.true(commands.some(({ args }) => args.includes('email-code')));
   t.true((await readAllOfMongo(stack.mongo.db)).includes(email));
   t.true((await readFiles(stack.dir)).includes('web_sessions'));
-  t.true(captured.lines.some(({ path: asked }) => asked === '/v1/web/auth/verify-code'));
-  t.log(`${life.secrets.size} secrets`);
+  t.true(captured.lines.some(({ path: requestPath }) => requestPath === '/v1/web/auth/verify-code'));
+  t.log(`${session.secrets.size} secrets`);
 
-  // A secret that lies there is found.
+  // A secret that does leak is found.
   await stack.redis.hset('leak', 'a', JSON.stringify({ token: client.csrfToken }));
   await stack.redis.xadd('leak-stream', '*', 'code', Buffer.from(`code ${code}`).toString('base64'));
   await stack.mongo.db
     .collection<{ _id: string; key: string }>('leak')
     .insertOne({ _id: 'x', key: replaced.api_key });
   captured.log.trace({ deep: { command: [`EX ${code}`] } });
-  t.deepEqual(findSecrets(await readAllOfRedis(stack.redis), life.secrets).toSorted(), [
+  t.deepEqual(findSecrets(await readAllOfRedis(stack.redis), session.secrets).toSorted(), [
     'code of the sign-in, used in another form',
     'refresh: CSRF token in clear',
   ]);
-  const inMongo = findSecrets(await readAllOfMongo(stack.mongo.db), life.secrets);
+  const inMongo = findSecrets(await readAllOfMongo(stack.mongo.db), session.secrets);
   t.deepEqual(inMongo, ['key of the first account in clear']);
-  t.deepEqual(findSecrets(await readFiles(stack.dir), life.secrets), inMongo);
-  t.deepEqual(findSecrets(JSON.stringify(captured.lines), life.secrets), [
+  t.deepEqual(findSecrets(await readFiles(stack.dir), session.secrets), inMongo);
+  t.deepEqual(findSecrets(JSON.stringify(captured.lines), session.secrets), [
     'code of the sign-in, used in clear',
   ]);
 });
 
-test('the search finds a secret in clear, in base64 wherever it begins, and in hexadecimal, and codes as plain hashes', (t) => {
+test('the search finds a secret in clear text, in base64 at any offset, in hexadecimal, and a code as a plain hash', (t) => {
   const secrets = new Map([
     ['code', '493021'],
     ['token', 'Zx_3~secret-token-0123456789'],

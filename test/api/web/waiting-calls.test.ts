@@ -14,7 +14,7 @@ import type { Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 
-/** Calls that wait for their turn at the database while their session is ended. */
+/** Calls whose session ends while they wait for a database turn. */
 
 const reads: readonly Endpoint[] = [
   getWebUser,
@@ -26,7 +26,7 @@ const reads: readonly Endpoint[] = [
   getStatsOfApiAccount,
 ];
 
-test('these are all operations that read with a session', (t) => {
+test('the list contains every operation that reads with a session', (t) => {
   const ids = Object.values<Operation>(operations)
     .filter(({ auth, method }) => auth === 'web' && method === 'get')
     .map(({ operationId }) => operationId);
@@ -34,20 +34,20 @@ test('these are all operations that read with a session', (t) => {
 });
 
 for (const { operation, createHandler } of reads) {
-  test(`${operation.operationId} reads nothing once its session has ended while it waited for its turn`, async (t) => {
+  test(`${operation.operationId} reads nothing if its session ended while it waited for a database turn`, async (t) => {
     const databaseTurns = new FairBudget({ capacity: 1 });
     const turn = await databaseTurns.acquire('another', 1, {
       waitMs: 1_000,
       refuse: () => new AppError('queue_full'),
     });
-    const asked: string[] = [];
+    const lookedUp: string[] = [];
     const sessions = {
       find: (token: string) => {
-        asked.push(token);
+        lookedUp.push(token);
         return Promise.resolve(null);
       },
     };
-    // No other store is there to be read.
+    // Reading any other store would fail.
     const services = {
       databaseTurns,
       databaseWaitMs: 30_000,
@@ -64,11 +64,11 @@ for (const { operation, createHandler } of reads) {
     const cookies = { get: () => 'its token' };
     const context = { state, cookies } as unknown as ApiContext;
     const read = createHandler(services)(context, () => Promise.resolve());
-    // It waits for longer than a session is known for.
+    // It waits longer than a session lookup stays valid.
     state.sessionFoundAtMs -= 1_000;
     turn.release();
     const error = await t.throwsAsync(async () => await read, { instanceOf: AppError });
     t.is(error.code, 'unauthenticated');
-    t.deepEqual(asked, ['its token']);
+    t.deepEqual(lookedUp, ['its token']);
   });
 }

@@ -1,39 +1,39 @@
 import { request } from 'node:http';
 import type { Target } from './target.ts';
 
-/** Beyond what is read before the account is looked at. */
+/** Larger than what is read before the account is checked. */
 const largeChars = 100_000;
 
-/** Bytes that no text in UTF-8 has. */
+/** Bytes that never occur in UTF-8 text. */
 export const brokenBytes = {
-  'a byte that begins nothing': [0xff],
-  'a continuation by itself': [0x80],
-  'a character that is cut': [0xf0, 0x9f, 0x98],
-  'a character that is written too long': [0xc0, 0xaf],
-  'half of a surrogate pair': [0xed, 0xa0, 0xbd],
-  'a character beyond the last': [0xf4, 0x90, 0x80, 0x80],
+  'an invalid lead byte': [0xff],
+  'a lone continuation byte': [0x80],
+  'a truncated character': [0xf0, 0x9f, 0x98],
+  'an overlong encoding': [0xc0, 0xaf],
+  'an encoded surrogate': [0xed, 0xa0, 0xbd],
+  'a code point beyond the last': [0xf4, 0x90, 0x80, 0x80],
 } as const;
 
-/** Escapes of JSON that are halves of surrogate pairs. */
+/** JSON escapes with unpaired surrogates. */
 const brokenEscapes = {
-  'a first half': '\\ud83d',
-  'a second half': '\\uDE00',
-  'a first half twice': '\\ud83d\\ud83d\\ude00',
-  'halves the wrong way round': '\\ude00\\ud83d',
-  'halves apart': '\\ud83d \\ude00',
-  'a half behind a backslash': '\\\\\\ud83d',
+  'a high surrogate': '\\ud83d',
+  'a low surrogate': '\\uDE00',
+  'two high surrogates': '\\ud83d\\ud83d\\ude00',
+  'surrogates in the wrong order': '\\ude00\\ud83d',
+  'separated surrogates': '\\ud83d \\ude00',
+  'a surrogate after a backslash': '\\\\\\ud83d',
 } as const;
 
 export interface BrokenText {
   readonly title: string;
-  /** Of the first byte that is wrong. */
+  /** Offset of the first invalid byte. */
   readonly offset: number;
   readonly isEscape: boolean;
   readonly status: number;
   readonly body: string;
 }
 
-/** Sends a body in pieces, so that its characters are torn where they are sent. */
+/** Sends a body in pieces, so that its characters are split between them. */
 async function sendInPieces(
   { url, apiKey }: Target,
   pieces: readonly Buffer[],
@@ -45,10 +45,10 @@ async function sendInPieces(
       authorization: `Bearer ${apiKey}`,
       ...(key === undefined ? {} : { 'idempotency-key': key }),
     };
-    const sent = request(`${url}/v1/chat/completions`, { method: 'POST', headers }, (answer) => {
+    const sent = request(`${url}/v1/chat/completions`, { method: 'POST', headers }, (response) => {
       let body = '';
-      answer.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
-      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body }));
+      response.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
     });
     sent.on('error', reject);
     for (const piece of pieces) sent.write(piece);
@@ -56,7 +56,7 @@ async function sendInPieces(
   });
 }
 
-/** Sends chats, small and large, whose text is none. One Idempotency-Key serves for all that differ in nothing else. */
+/** Sends chats, small and large, with invalid text. Requests that differ in nothing else share an Idempotency-Key. */
 export async function sendBrokenText(target: Target): Promise<BrokenText[]> {
   const seen: BrokenText[] = [];
   for (const [size, pad] of [
@@ -80,8 +80,8 @@ export async function sendBrokenText(target: Target): Promise<BrokenText[]> {
     ];
     for (const [title, bytes, isEscape] of broken) {
       const pieces = [before, bytes.subarray(0, 1), bytes.subarray(1), Buffer.from('"}]}')];
-      const answer = await sendInPieces(target, pieces, `broken-${size}-${isEscape}`);
-      seen.push({ title: `${title}, ${size}`, offset: before.length, isEscape, ...answer });
+      const response = await sendInPieces(target, pieces, `broken-${size}-${isEscape}`);
+      seen.push({ title: `${title}, ${size}`, offset: before.length, isEscape, ...response });
     }
   }
   return seen;

@@ -4,13 +4,13 @@ import type { Target } from './target.ts';
 
 export interface CaptchaFlood extends Pick<Target, 'url'> {
   readonly requests: number;
-  /** The first half of an address of IPv6, behind a trusted proxy: the second half is another in each request. */
+  /** The first half of an IPv6 address, behind a trusted proxy; the second half is different in each request. */
   readonly network?: string;
 }
 
 /**
- * Asks for captchas, all at once, from as many addresses of one network.
- * @returns how often each status came
+ * Requests captchas, all simultaneously, from as many addresses in one network.
+ * @returns the number of responses by status
  */
 export async function floodCaptchas({
   url,
@@ -18,7 +18,7 @@ export async function floodCaptchas({
   network = '2001:db8:0:1',
 }: CaptchaFlood): Promise<ReadonlyMap<number, number>> {
   const statuses = new Map<number, number>();
-  const ask = async (): Promise<void> => {
+  const requestCaptcha = async (): Promise<void> => {
     const host = randomBytes(8).toString('hex').match(/.{4}/g)!.join(':');
     const headers = { 'x-forwarded-for': `${network}:${host}` };
     const response = await postJson(
@@ -30,6 +30,6 @@ export async function floodCaptchas({
     await response.arrayBuffer();
     statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
   };
-  await Promise.all(Array.from({ length: requests }, ask));
+  await Promise.all(Array.from({ length: requests }, requestCaptcha));
   return statuses;
 }

@@ -2,14 +2,14 @@ import { openRaw } from '../../support/raw-caller.ts';
 import type { Target } from './target.ts';
 
 export interface ConstantPagesTarget extends Pick<Target, 'url'> {
-  /** Connections at once. */
+  /** Number of concurrent connections. */
   readonly connections?: number;
-  /** Requests that each sends without waiting for an answer. */
+  /** Requests that each connection sends without waiting for a response. */
   readonly pipelined?: number;
   readonly paths?: readonly string[];
 }
 
-/** What anybody may read. */
+/** Pages that need no key. */
 const publicPaths = [
   '/docs',
   '/v1/openapi.json',
@@ -21,8 +21,8 @@ const publicPaths = [
 ];
 
 /**
- * Floods a gateway, without a key, with pipelined requests for pages that are the same for all, and reads everything.
- * @returns how many answers began with 200
+ * Floods a gateway, without a key, with pipelined requests for constant pages, and reads all responses.
+ * @returns the number of responses with status 200
  */
 export async function floodConstantPages({
   url,
@@ -40,5 +40,5 @@ export async function floodConstantPages({
     return (await caller.closed).split('HTTP/1.1 200 OK\r\n').length - 1;
   };
   const all = await Promise.all(Array.from({ length: connections }, (_, i) => flood(i)));
-  return all.reduce((sum, answered) => sum + answered, 0);
+  return all.reduce((sum, ok) => sum + ok, 0);
 }

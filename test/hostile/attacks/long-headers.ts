@@ -2,7 +2,7 @@ import type { Target } from './target.ts';
 
 const blanks = ' '.repeat(15_000);
 
-/** Headers as long as they may be, of what takes expressions and parsers longest, on calls that need no key. */
+/** Headers of the maximum length, with content that is slow to parse or match, in calls without a valid key. */
 const headers: readonly Readonly<Record<string, string>>[] = [
   { authorization: `Bearer${blanks}x y` },
   { authorization: `Bearer${blanks}` },
@@ -11,7 +11,7 @@ const headers: readonly Readonly<Record<string, string>>[] = [
   { 'accept-encoding': 'x;q=0.5,'.repeat(1_900) },
 ];
 
-/** @returns the statuses that came */
+/** @returns the statuses received */
 export async function sendLongHeaders({
   url,
   rounds = 100,

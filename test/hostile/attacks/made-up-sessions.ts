@@ -4,14 +4,14 @@ import type { Target } from './target.ts';
 
 export interface MadeUpSessionsOptions extends Pick<Target, 'url'> {
   readonly requests: number;
-  readonly atOnce: number;
-  /** Begins the names of the cookies, as it does where the service is reached by https. */
+  readonly concurrency: number;
+  /** Prefix of the cookie names, which is needed if the service is reached over https. */
   readonly prefix?: string;
-  /** A token that was issued; some of those that are made up differ from it in one character. */
+  /** A valid token; some of the made-up ones differ from it in one character. */
   readonly issued?: string;
 }
 
-/** As long as one that was issued. */
+/** The length of a valid token. */
 const tokenBytes = 64;
 
 function makeUp(index: number, issued: string | undefined): string {
@@ -22,14 +22,14 @@ function makeUp(index: number, issued: string | undefined): string {
 }
 
 /**
- * Asks and refreshes with cookies that look like those of sessions, each of them once.
- * @returns how often each status came
+ * Sends reads and refreshes with made-up session cookies, each used once.
+ * @returns the number of responses by status
  */
 export async function sendMadeUpSessions(
   options: MadeUpSessionsOptions,
 ): Promise<ReadonlyMap<number, number>> {
-  const { url, requests, atOnce, prefix = '', issued } = options;
-  const agent = new Agent({ keepAlive: true, maxSockets: atOnce });
+  const { url, requests, concurrency, prefix = '', issued } = options;
+  const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
   const statuses = new Map<number, number>();
   let sent = 0;
   const send = async (): Promise<void> => {
@@ -39,18 +39,18 @@ export async function sendMadeUpSessions(
         sent % 3 === 0 ? ['POST', 'auth/refresh', 'mg_refresh'] : ['GET', 'api-accounts', 'mg_session'];
       const headers = { cookie: `${prefix}${cookie}=${makeUp(sent, issued)}` };
       const status = await new Promise<number>((resolve, reject) => {
-        const asked = request(`${url}/v1/web/${path}`, { method, headers, agent }, (response) => {
+        const call = request(`${url}/v1/web/${path}`, { method, headers, agent }, (response) => {
           response.resume();
           response.once('end', () => resolve(response.statusCode ?? 0));
           response.once('error', reject);
         });
-        asked.once('error', reject);
-        asked.end();
+        call.once('error', reject);
+        call.end();
       });
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, send));
+  await Promise.all(Array.from({ length: concurrency }, send));
   agent.destroy();
   return statuses;
 }

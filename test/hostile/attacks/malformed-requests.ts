@@ -7,7 +7,7 @@ const host = 'host: gateway\r\n';
 const chunked = (chunks: string): string =>
   `POST /v1/embeddings HTTP/1.1\r\n${host}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${chunks}`;
 
-/** Bytes that are no request, or none that may be served, by what is wrong with them. */
+/** Bytes that are not a valid request, or not one that may be served, by what is wrong with them. */
 const malformed: Readonly<Record<string, string | Buffer>> = {
   garbage: 'hello\r\n\r\n',
   'a TLS handshake': Buffer.from('16030100a5010000a10303', 'hex'),
@@ -24,31 +24,31 @@ const malformed: Readonly<Record<string, string | Buffer>> = {
   'too many headers': `GET /v1/models HTTP/1.1\r\n${host}${'a:\r\n'.repeat(1_200)}\r\n`,
   'no Host': 'GET /v1/models HTTP/1.1\r\n\r\n',
   'two Hosts': `GET /v1/models HTTP/1.1\r\n${host}Host: other\r\nconnection: close\r\n\r\n`,
-  'a Host that is none': 'GET /v1/models HTTP/1.1\r\nhost: a b<c>\r\nconnection: close\r\n\r\n',
+  'an invalid Host': 'GET /v1/models HTTP/1.1\r\nhost: a b<c>\r\nconnection: close\r\n\r\n',
   'an unknown expectation': `GET /v1/models HTTP/1.1\r\n${host}expect: the-unexpected\r\nconnection: close\r\n\r\n`,
   'a length and chunks': `POST /v1/embeddings HTTP/1.1\r\n${host}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
   'two lengths': `POST /v1/embeddings HTTP/1.1\r\n${host}content-length: 5\r\ncontent-length: 6\r\n\r\nhello`,
   'a negative length': `POST /v1/embeddings HTTP/1.1\r\n${host}content-length: -1\r\n\r\n`,
 };
 
-export interface Seen {
-  /** By the name of what was sent. */
+export interface MalformedResponses {
+  /** Responses by the name of what was sent. */
   readonly malformed: Readonly<Record<string, readonly RawResponse[]>>;
-  /** Of bodies with a key, whose faults come after their heads. */
+  /** Responses to requests with a key, which are malformed in their bodies. */
   readonly bodies: Readonly<Record<string, readonly RawResponse[]>>;
-  /** A whole request, and garbage behind it. */
-  readonly behindRequest: readonly RawResponse[];
-  /** Garbage that goes on after its answer. */
-  readonly goingOn: readonly RawResponse[];
+  /** Responses to a valid request followed by garbage. */
+  readonly afterRequest: readonly RawResponse[];
+  /** Responses to garbage that continues after its response. */
+  readonly continuing: readonly RawResponse[];
 }
 
-export async function sendMalformedRequests({ url, apiKey }: Target): Promise<Seen> {
+export async function sendMalformedRequests({ url, apiKey }: Target): Promise<MalformedResponses> {
   const key = `authorization: Bearer ${apiKey}\r\n`;
   const withKey = (request: string): string => request.replace(host, host + key);
   const bodies = {
-    'a chunk that has no size': withKey(chunked('xyz\r\n')),
+    'a chunk without a size': withKey(chunked('xyz\r\n')),
     'chunk extensions that are too long': withKey(chunked(`5;${'a'.repeat(20_000)}\r\nhello\r\n`)),
-    'a chunk that is longer than it says': withKey(chunked('2\r\nhello\r\n')),
+    'a chunk longer than its size': withKey(chunked('2\r\nhello\r\n')),
   };
   const sendAll = async (requests: Readonly<Record<string, string | Buffer>>) =>
     Object.fromEntries(
@@ -59,13 +59,13 @@ export async function sendMalformedRequests({ url, apiKey }: Target): Promise<Se
   return {
     malformed: await sendAll(malformed),
     bodies: await sendAll(bodies),
-    behindRequest: await sendRaw(url, `GET /v1/users/profile HTTP/1.1\r\n${host}${key}\r\ngarbage\r\n\r\n`),
-    goingOn: await sendOn(url),
+    afterRequest: await sendRaw(url, `GET /v1/users/profile HTTP/1.1\r\n${host}${key}\r\ngarbage\r\n\r\n`),
+    continuing: await keepSending(url),
   };
 }
 
-/** Sends garbage for as long as the server takes it. */
-async function sendOn(url: string): Promise<RawResponse[]> {
+/** Sends garbage for as long as the server accepts it. */
+async function keepSending(url: string): Promise<RawResponse[]> {
   const { socket, responses } = await openRaw(url);
   const more = (): void => {
     while (!socket.destroyed && socket.write(Buffer.alloc(16_384, 'x\n')));

@@ -1,10 +1,10 @@
 import { postJson } from '../../support/post-json.ts';
 import type { Target } from './target.ts';
 
-/** More than a call of a function takes arguments, and fewer values than a body may hold. */
+/** More than the maximum number of function arguments, and fewer values than a body may hold. */
 const keys = 190_000;
 
-/** Sends a body of very many fields with one fault. @returns the statuses of the answers */
+/** Sends bodies with very many fields and one error. @returns the statuses of the responses */
 export async function sendManyKeys({ url, apiKey }: Target): Promise<number[]> {
   const fields = Array.from({ length: keys }, (_, i) => `"k${i}":0`).join(',');
   const bodies = [
@@ -13,9 +13,9 @@ export async function sendManyKeys({ url, apiKey }: Target): Promise<number[]> {
   ];
   const statuses: number[] = [];
   for (const body of bodies) {
-    const answer = await postJson(`${url}/v1/chat/completions`, apiKey, body);
-    statuses.push(answer.status);
-    await answer.text();
+    const response = await postJson(`${url}/v1/chat/completions`, apiKey, body);
+    statuses.push(response.status);
+    await response.text();
   }
   return statuses;
 }

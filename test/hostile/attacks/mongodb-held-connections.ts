@@ -4,9 +4,9 @@ import { encodeMessage } from '../../support/mongo-wire-client.ts';
 const count = 600;
 
 /**
- * Connections that say nothing, half a message, a byte now and then, or `hello` and no more, all at once and for as long
- * as `whileHeld` takes.
- * @returns how many were still there when it was done
+ * Holds connections that send nothing, half a message, a byte at intervals, or only `hello`, all simultaneously while
+ * `whileHeld` runs.
+ * @returns the number of connections still open at the end
  */
 export async function holdMongoConnections({
   mongodbUrl,

@@ -3,14 +3,14 @@ import { encodeMessage } from '../../support/mongo-wire-client.ts';
 
 export interface UnreadAnswersReport {
   readonly sentBytes: number;
-  /** What has left for the server, of which the kernel may still hold a part. */
+  /** Bytes handed to the kernel, which may still hold some of them. */
   readonly takenBytes: number;
 }
 
 const connections = 4;
 const bytesEach = 20_000_000;
 
-/** Very many commands that need no password, one behind the other, of which no answer is read. */
+/** Pipelines very many commands that need no password, and reads none of the replies. */
 export async function leaveMongoAnswersUnread({
   mongodbUrl,
 }: {

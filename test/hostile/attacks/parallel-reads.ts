@@ -1,15 +1,15 @@
 import type { Target } from './target.ts';
 
 export interface ParallelReadsTarget extends Target {
-  /** In place of the key. */
+  /** Replaces the key. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How many calls at once. */
+  /** Number of simultaneous calls. */
   readonly count?: number;
-  /** Below `/v1`; those of the history in turns unless given. */
+  /** Below `/v1`; by default those of the history, in turn. */
   readonly paths?: readonly string[];
-  /** Ends what is still under way. */
+  /** Aborts calls in flight. */
   readonly signal?: AbortSignal;
-  /** Told the status of each answer. */
+  /** Called with the status of each response. */
   readonly onAnswer?: (status: number) => void;
 }
 
@@ -20,14 +20,14 @@ export interface RefusedRead {
 }
 
 export interface ParallelReads {
-  /** How many answers had each status; those that were left have none. */
+  /** The number of responses by status; aborted calls have none. */
   readonly statuses: ReadonlyMap<number, number>;
   readonly refused: readonly RefusedRead[];
 }
 
 const historyPaths = ['/users/request_logs', '/users/stats', '/users/refill_logs?page_size=100'];
 
-/** Reads of one account, all at once, each over a connection of its own. */
+/** Sends reads of one account, all simultaneously, each on its own connection. */
 export async function readInParallel({
   url,
   apiKey,

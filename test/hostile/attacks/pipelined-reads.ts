@@ -2,11 +2,11 @@ import { openRaw } from '../../support/raw-caller.ts';
 import type { Target } from './target.ts';
 
 export interface PipelinedReads {
-  /** What somebody else is told meanwhile. */
+  /** The statuses that another caller gets during the attack. */
   readonly statuses: readonly number[];
 }
 
-/** Sends many reads of the database on each of a few connections, and reads none of the answers. */
+/** Pipelines many database reads on each of a few connections, and reads none of the responses. */
 export async function pipelineReads({
   url,
   apiKey,

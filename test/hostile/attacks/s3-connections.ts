@@ -12,7 +12,7 @@ export interface S3Target {
 
 const requestLine = 'PUT /model-gateway/x HTTP/1.1\r\nHost: s3\r\n';
 
-/** Noise, bodies of which 2 GB are announced, headers without an end: all without a signature, and never finished. */
+/** Noise, bodies announced as 2 GB, unterminated headers: all without a signature, and never finished. */
 export async function sendUnsignedRequests({
   s3Endpoint,
 }: S3Target): Promise<{ opened: number; closed: number }> {
@@ -39,8 +39,8 @@ export async function sendUnsignedRequests({
 }
 
 /**
- * Connections that say nothing, or headers of which a byte comes now and then, for as long as `whileHeld` takes.
- * @returns how many were still there when it was done
+ * Holds connections that send nothing, or a header byte at intervals, while `whileHeld` runs.
+ * @returns the number of connections still open at the end
  */
 export async function holdS3Connections({
   s3Endpoint,
@@ -54,21 +54,21 @@ export async function holdS3Connections({
   return await holdDripping(sockets, { byte: 'x', isDripping: (i) => i % 2 === 0 }, whileHeld);
 }
 
-/** Very many requests without a signature, one behind the other, of which the answers are read only at the end. */
+/** Pipelines very many requests without a signature, and reads the responses only at the end. */
 export async function pipelineUnsignedRequests({
   s3Endpoint,
-}: S3Target): Promise<{ answers: number; opened: number; closed: number }> {
+}: S3Target): Promise<{ responses: number; opened: number; closed: number }> {
   const sockets = await openSockets(s3Endpoint, 8);
   const request = 'GET /model-gateway/x HTTP/1.1\r\nHost: s3\r\n\r\n';
   const each = 10_000;
   await Promise.all(sockets.map((socket) => sendUnread(socket, Buffer.from(request.repeat(each)))));
-  let answers = 0;
+  let responses = 0;
   for (const socket of sockets) {
     socket.on('data', (text: string) => {
-      answers += text.split('HTTP/1.1 ').length - 1;
+      responses += text.split('HTTP/1.1 ').length - 1;
     });
   }
   const closed = await countClosed(sockets);
   closeSockets(sockets);
-  return { answers, opened: sockets.length, closed };
+  return { responses, opened: sockets.length, closed };
 }

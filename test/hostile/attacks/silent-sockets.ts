@@ -4,29 +4,35 @@ import type { Target } from './target.ts';
 
 export interface SilentSocketsOptions {
   readonly count?: number;
-  /** The attack goes on until the gateway has closed so many, and fails where it does not. */
-  readonly leastClosed?: number;
+  /** The attack continues until the gateway has closed this many connections, and fails if it does not. */
+  readonly minClosed?: number;
 }
 
 export interface SilentSockets {
-  /** Of those that were opened, how many the gateway has closed by the end of the attack. */
+  /** The number of connections that the gateway has closed by the end of the attack. */
   readonly closed: number;
-  /** What somebody at another address is told meanwhile, by a new connection each time; 0 where that comes to nothing. */
+  /**
+   * The statuses that a caller at another address gets during the attack, each on a new connection; 0 if the call
+   * fails.
+   */
   readonly statuses: readonly number[];
 }
 
-/** After 20 s they would be closed because of what they do not send. */
-const beforeTheyAreLateMs = 10_000;
+/** After 20 s they would be closed because of the missing data. */
+const beforeTimeoutMs = 10_000;
 
-/** Of loopback, and another than everybody else's: an address has a share of the connections. */
+/** A separate loopback address, because connections are limited per address. */
 const attacker = '127.0.0.2';
 
-/** Opens connections and leaves them: without a word, within their headers, and before the first byte of their body. */
+/**
+ * Opens connections and leaves them idle: without any data, within their headers, and before the first byte of their
+ * body.
+ */
 export async function openSilentSockets({
   url,
   apiKey,
   count = 400,
-  leastClosed = 0,
+  minClosed = 0,
 }: Target & SilentSocketsOptions): Promise<SilentSockets> {
   const words = [
     '',
@@ -48,9 +54,9 @@ export async function openSilentSockets({
   const countClosed = (): number =>
     sockets.filter(({ socket }) => socket.destroyed || socket.readableEnded).length;
   await waitFor(
-    () => `${leastClosed} connections to be closed, where ${countClosed()} are`,
-    () => countClosed() >= leastClosed,
-    beforeTheyAreLateMs,
+    () => `${minClosed} connections to be closed, so far ${countClosed()}`,
+    () => countClosed() >= minClosed,
+    beforeTimeoutMs,
   );
   const closed = countClosed();
   for (const { socket } of sockets) socket.destroy();

@@ -2,11 +2,11 @@ import { openRaw } from '../../support/raw-caller.ts';
 import type { Target } from './target.ts';
 
 export interface SlowBodies {
-  /** How many of the bodies were ended with each status. */
+  /** The number of requests by the status that ended them. */
   readonly ended: Readonly<Record<string, number>>;
 }
 
-/** Sends all but the end of many small bodies, waits until the gateway has ended each, and sees how. */
+/** Sends many small bodies without their last byte, waits until the gateway has ended each, and records how. */
 export async function sendSlowBodies({
   url,
   apiKey,

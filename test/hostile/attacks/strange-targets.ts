@@ -1,7 +1,7 @@
 import { sendRaw } from '../../support/raw-caller.ts';
 import type { Target } from './target.ts';
 
-/** Addresses that parsers of URLs stumble over; Latin-1, a character a byte. */
+/** Request targets that URL parsers stumble over; Latin-1, one character per byte. */
 const targets = [
   'http://[x/',
   'http://[x',
@@ -36,16 +36,16 @@ const targets = [
   'v1/models',
 ];
 
-/** What a browser asks before a page of another origin may. */
+/** The headers of a CORS preflight. */
 const preflight = 'host: gateway\r\norigin: https://page.example\r\naccess-control-request-method: POST\r\n';
 
-/** @returns the statuses of the answers to each target: one, unless something is wrong */
+/** @returns the statuses of the responses to each target: exactly one, unless something is wrong */
 export async function sendStrangeTargets({
   url,
 }: Pick<Target, 'url'>): Promise<Map<string, readonly number[]>> {
   const seen = new Map<string, readonly number[]>();
   for (const target of targets) {
-    // With and without a Host, as the one is refused before the address counts, and as preflights, which are answered early.
+    // Without a Host the request is refused before its target matters; preflights are answered early.
     for (const host of ['', 'host: gateway\r\n', preflight]) {
       for (const method of ['GET', 'OPTIONS']) {
         const bytes = Buffer.from(

@@ -1,6 +1,6 @@
-/** What an attack is aimed at, and the key that it is done with. */
+/** The target of an attack, and the key used for it. */
 export interface Target {
-  /** Of the gateway, without a last slash. */
+  /** URL of the gateway, without a trailing slash. */
   readonly url: string;
   readonly apiKey: string;
 }

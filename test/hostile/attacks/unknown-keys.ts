@@ -4,35 +4,35 @@ import type { Target } from './target.ts';
 
 export interface UnknownKeysOptions extends Pick<Target, 'url'> {
   readonly requests: number;
-  readonly atOnce: number;
+  readonly concurrency: number;
 }
 
 /**
- * Asks with keys that have the right form and that nobody has, each of them once.
- * @returns how often each status came
+ * Sends requests with well-formed keys that do not exist, each used once.
+ * @returns the number of responses by status
  */
 export async function sendUnknownKeys({
   url,
   requests,
-  atOnce,
+  concurrency,
 }: UnknownKeysOptions): Promise<ReadonlyMap<number, number>> {
-  const agent = new Agent({ keepAlive: true, maxSockets: atOnce });
+  const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
   const statuses = new Map<number, number>();
-  let left = requests;
+  let remaining = requests;
   const send = async (): Promise<void> => {
-    while (left > 0) {
-      left -= 1;
-      const status = await ask(url, `mg-${randomBytes(32).toString('base64url')}`, agent);
+    while (remaining > 0) {
+      remaining -= 1;
+      const status = await readStatus(url, `mg-${randomBytes(32).toString('base64url')}`, agent);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, send));
+  await Promise.all(Array.from({ length: concurrency }, send));
   agent.destroy();
   return statuses;
 }
 
-/** The status of an answer to a key, asked for from an address of this machine. */
-export async function ask(
+/** The status of the response to a key, requested from an address of this machine. */
+export async function readStatus(
   url: string,
   apiKey: string,
   agent: Agent | undefined,

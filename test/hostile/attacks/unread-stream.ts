@@ -2,8 +2,8 @@ import { openRaw } from '../../support/raw-caller.ts';
 import type { Target } from './target.ts';
 
 /**
- * Asks for a stream and reads its head alone. Resolves when the gateway has closed the connection.
- * @returns the id of the request
+ * Requests a stream and reads only its head. Resolves when the gateway has closed the connection.
+ * @returns the request id
  */
 export async function leaveStreamUnread({
   url,
@@ -19,7 +19,7 @@ export async function leaveStreamUnread({
   const head = await caller.until('\r\n\r\n');
   caller.socket.pause();
   const requestId = /x-request-id: (\S+)/i.exec(head)?.[1] ?? '';
-  // A socket that is not read hears of its end when it writes.
+  // A socket that is not being read only learns of its end by writing.
   const timer = setInterval(() => caller.socket.write('\r\n'), 100);
   await caller.closed;
   clearInterval(timer);

@@ -66,7 +66,7 @@ models:
 const documents = new DocumentReader(createLogger('test', 'silent'));
 test.after.always(() => documents.close());
 
-/** A rouble for a million tokens. */
+/** One rouble per million tokens. */
 const nanoPerToken = 1_000;
 const validate = compileValidator(ChatRequest, 'body');
 const { signal } = new AbortController();
@@ -75,7 +75,7 @@ const png = makePng(8, 8, [200, 10, 10]).toString('base64');
 interface Counted {
   readonly body: ChatRequest;
   readonly tokens: number;
-  /** Of the prompt, in tokens. */
+  /** Reserved for the prompt, in tokens. */
   readonly reserved: number;
   readonly wanted: number;
   readonly reasoning: readonly LoadedReasoning[];
@@ -96,7 +96,7 @@ async function count(id: string, body: object, reasoning: ChatContents['reasonin
   };
 }
 
-/** The request as the worker sends it to the vendor. */
+/** The vendor request that the worker would send. */
 function translate(dialect: Dialect, { body, reasoning }: Counted): object {
   const target = createTarget(vendorModels[dialect]);
   const sent = { ...body, max_tokens: 8_000 } as unknown as ChatBody;
@@ -158,7 +158,7 @@ const call = fc.record({
   }),
 });
 
-/** An assistant's calls and what their tools answered, or another message. */
+/** An assistant's calls with their tool results, or another message. */
 const turn = fc.oneof(
   {
     weight: 3,
@@ -197,7 +197,7 @@ const schema = fc.record({
 });
 const request = fc.record(
   {
-    // A chat in which nothing is said is refused.
+    // A chat with no content is refused.
     messages: fc
       .array(turn, { minLength: 1, maxLength: 8 })
       .map((turns): object[] => [{ role: 'user', content: 'go' }, ...turns.flat()]),
@@ -208,9 +208,9 @@ const request = fc.record(
       }),
       { maxLength: 4, selector: (tool) => tool.function.name },
     ),
-    response_format: schema.map((told) => ({
+    response_format: schema.map((outputSchema) => ({
       type: 'json_schema',
-      json_schema: { name: 'answer', schema: told },
+      json_schema: { name: 'answer', schema: outputSchema },
     })),
     stop: fc.array(fc.lorem({ maxCount: 2 }), { maxLength: 4 }),
     user: words.map((text) => text.slice(0, 100)),
@@ -219,7 +219,7 @@ const request = fc.record(
   { requiredKeys: ['messages'] },
 );
 
-/** What each vendor would want back of the conversation's calls. */
+/** The saved reasoning that each vendor would want back for the conversation's calls. */
 function keep(dialect: Dialect, messages: readonly object[], text: string): LoadedReasoning[] {
   const { [dialect]: model } = vendorModels;
   const values = {
@@ -238,7 +238,7 @@ function keep(dialect: Dialect, messages: readonly object[], text: string): Load
 }
 
 for (const dialect of Object.keys(vendorModels) as Dialect[]) {
-  test(`what is reserved for a chat is no less than what ${dialect} is sent`, async (t) => {
+  test(`the tokens reserved for a chat are no fewer than ${dialect} is sent`, async (t) => {
     let translated = 0;
     await fc.assert(
       fc.asyncProperty(request, fc.lorem({ maxCount: 60 }), async (body, thought) => {
@@ -247,7 +247,7 @@ for (const dialect of Object.keys(vendorModels) as Dialect[]) {
         try {
           sent = translate(dialect, counted);
         } catch (error) {
-          // What a translation refuses is never sent.
+          // A refused translation is never sent.
           if (error instanceof UpstreamError) return;
           throw error;
         }
@@ -260,24 +260,28 @@ for (const dialect of Object.keys(vendorModels) as Dialect[]) {
       }),
       { numRuns: 150, seed: 20_261_122 },
     );
-    t.true(translated > 75, `${translated} of the requests are sent`);
+    t.true(translated > 75, `${translated} of the requests were sent`);
   });
 }
 
 const long = 'four words of text '.repeat(4_000);
-const asked = { role: 'user', content: 'go' };
-const made = (more: object, told: object = {}): object => ({
+const question = { role: 'user', content: 'go' };
+const toolCall = (more: object, functionFields: object = {}): object => ({
   role: 'assistant',
   content: null,
-  tool_calls: [{ id: 'a', type: 'function', ...more, function: { name: 'f', arguments: '{}', ...told } }],
+  tool_calls: [
+    { id: 'a', type: 'function', ...more, function: { name: 'f', arguments: '{}', ...functionFields } },
+  ],
 });
-const attacks: Record<string, object> = {
-  reasoning_content: { messages: [asked, { role: 'assistant', content: 'ok', reasoning_content: long }] },
-  'the id of a call': { messages: [asked, made({ id: long })] },
-  'the name of a call': { messages: [asked, made({}, { name: long })] },
-  tool_call_id: { messages: [asked, { role: 'tool', tool_call_id: long, content: 'ok' }] },
-  'the id of a sound': { messages: [asked, { role: 'assistant', content: 'ok', audio: { id: long } }] },
-  'the detail of a picture': {
+const oversized: Record<string, object> = {
+  reasoning_content: { messages: [question, { role: 'assistant', content: 'ok', reasoning_content: long }] },
+  'the id of a call': { messages: [question, toolCall({ id: long })] },
+  'the name of a call': { messages: [question, toolCall({}, { name: long })] },
+  tool_call_id: { messages: [question, { role: 'tool', tool_call_id: long, content: 'ok' }] },
+  'the id of an audio message': {
+    messages: [question, { role: 'assistant', content: 'ok', audio: { id: long } }],
+  },
+  'the detail of an image': {
     messages: [
       {
         role: 'user',
@@ -285,42 +289,42 @@ const attacks: Record<string, object> = {
       },
     ],
   },
-  'the form of a sound': {
+  'the format of an audio input': {
     messages: [
       { role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AAAA', format: long } }] },
     ],
   },
-  'a name': { messages: [{ ...asked, name: long }] },
-  'a refusal': { messages: [asked, { role: 'assistant', content: '', refusal: long }] },
+  'a name': { messages: [{ ...question, name: long }] },
+  'a refusal': { messages: [question, { role: 'assistant', content: '', refusal: long }] },
   tools: {
-    messages: [asked],
+    messages: [question],
     tools: [{ type: 'function', function: { name: 'f', parameters: { [long]: 1 } } }],
   },
-  tool_choice: { messages: [asked], tool_choice: { type: 'function', function: { name: long } } },
+  tool_choice: { messages: [question], tool_choice: { type: 'function', function: { name: long } } },
   response_format: {
-    messages: [asked],
+    messages: [question],
     response_format: { type: 'json_schema', json_schema: { [long]: {} } },
   },
-  stop: { messages: [asked], stop: [long] },
-  metadata: { messages: [asked], metadata: { note: long } },
-  prompt_cache_key: { messages: [asked], prompt_cache_key: long },
+  stop: { messages: [question], stop: [long] },
+  metadata: { messages: [question], metadata: { note: long } },
+  prompt_cache_key: { messages: [question], prompt_cache_key: long },
 };
 
-for (const [where, body] of Object.entries(attacks)) {
+for (const [where, body] of Object.entries(oversized)) {
   test(`text beyond the context is refused in ${where}`, async (t) => {
     const error = await t.throwsAsync(count('small-openai', body), { instanceOf: AppError });
     t.is(error?.code, 'content_too_long');
   });
 }
 
-test('numbers that a dialect writes out are counted as they are sent', async (t) => {
+test('numbers that a dialect expands are counted as they are sent', async (t) => {
   const numbers = `{"n":[${Array.from({ length: 500 }, () => '1e20').join(',')}]}`;
   const pieces = [numbers.slice(0, 1_000), numbers.slice(1_000)].map((text) => ({ type: 'text', text }));
   for (const content of [numbers, pieces]) {
     for (const dialect of ['anthropic', 'gemini'] as const) {
       const messages = [
-        asked,
-        made({}, { arguments: numbers }),
+        question,
+        toolCall({}, { arguments: numbers }),
         { role: 'tool', tool_call_id: 'a', content },
       ];
       const counted = await count(dialect, { messages });
@@ -330,8 +334,10 @@ test('numbers that a dialect writes out are counted as they are sent', async (t)
   }
 });
 
-test('what no dialect of a model sends on is neither counted nor sent', async (t) => {
-  const body = { messages: [asked, { role: 'assistant', content: 'ok', reasoning_content: long }, asked] };
+test('fields that no dialect of a model forwards are neither counted nor sent', async (t) => {
+  const body = {
+    messages: [question, { role: 'assistant', content: 'ok', reasoning_content: long }, question],
+  };
   for (const id of ['small-anthropic', 'small-gemini']) {
     const counted = await count(id, body);
     t.true(counted.tokens < 50);
@@ -339,20 +345,20 @@ test('what no dialect of a model sends on is neither counted nor sent', async (t
   }
 });
 
-test('fields within a part, a call or a sound that are not described are left behind', async (t) => {
+test('undocumented fields inside a part, call or audio are dropped', async (t) => {
   const { body } = await count('openai', {
     messages: [
       {
         role: 'user',
         content: [{ type: 'image_url', image_url: { url: 'https://a.test/a.png', note: long } }],
       },
-      { ...made({ note: long }, { note: long }), audio: { id: 'x', note: long } },
+      { ...toolCall({ note: long }, { note: long }), audio: { id: 'x', note: long } },
     ],
   });
   t.false(JSON.stringify(body).includes(long));
 });
 
-test('ordinary messages are counted to the token, with four for each and three for the answer', async (t) => {
+test('ordinary messages are counted to the token, with four per message and three for the reply', async (t) => {
   const { tokens } = await count('openai', {
     messages: [
       { role: 'system', content: 'Be brief.' },
@@ -362,28 +368,28 @@ test('ordinary messages are counted to the token, with four for each and three f
   t.is(tokens, 3 + 4 + 3 + 4 + 2);
 });
 
-test('kept reasoning takes at most half of what the prompt leaves, the latest first, and refuses nobody', async (t) => {
+test('saved reasoning gets at most half of the context left by the prompt, latest first, and never causes a refusal', async (t) => {
   const value = (text: string): object => ({ kind: 'openai', model: 'deepseek-sim', reasoning: text });
   const turns = Array.from({ length: 4 }, (_, index) => [
-    asked,
-    made({ id: `call_${index}` }),
+    question,
+    toolCall({ id: `call_${index}` }),
     { role: 'tool', tool_call_id: `call_${index}`, content: 'ok' },
   ]).flat();
-  const kept = [1, 4, 7, 10].map((messageIndex, index) => ({
+  const saved = [1, 4, 7, 10].map((messageIndex, index) => ({
     messageIndex,
     toolCallId: `call_${index}`,
     value: value('word '.repeat(1_500)),
   }));
   const without = await count('small-openai', { messages: turns });
-  const counted = await count('small-openai', { messages: turns }, kept);
-  t.deepEqual(counted.reasoning, kept.slice(2));
+  const counted = await count('small-openai', { messages: turns }, saved);
+  t.deepEqual(counted.reasoning, saved.slice(2));
   t.true(counted.tokens > without.tokens + 3_000);
   t.true(counted.tokens - without.tokens <= (8_192 - without.tokens) / 2);
 });
 
 const user = (content: unknown): object => ({ messages: [{ role: 'user', content }] });
 
-test('what other vocabularies may split is reserved for by their measure, and counted by ours', async (t) => {
+test('text that other vocabularies may split further is reserved for by their measure, and counted by ours', async (t) => {
   const spaces = ' '.repeat(20_000);
   const file = { filename: 'a.txt', file_data: toDataUri(Buffer.from(spaces), 'text/plain') };
   for (const content of [spaces, [{ type: 'text', text: spaces }], [{ type: 'file', file }]]) {
@@ -393,32 +399,32 @@ test('what other vocabularies may split is reserved for by their measure, and co
   }
 });
 
-test('a model whose tokenizer the catalog names is reserved for by that count alone', async (t) => {
+test('a model with a tokenizer set in the catalog reserves exactly its count', async (t) => {
   const { tokens, reserved } = await count('named', user(' '.repeat(20_000)));
   t.is(reserved, tokens);
 });
 
-test('prose is reserved for at most 1.3 times its count', async (t) => {
+test('prose reserves at most 1.3 times its count', async (t) => {
   const prose = 'The keeper of the lighthouse had lived on the island for thirty years. '.repeat(50);
   const { tokens, reserved } = await count('openai', user(prose));
   t.true(reserved >= tokens && reserved <= 1.3 * tokens);
 });
 
-test('a prompt that fits the context by our count is not refused for what it may be elsewhere', async (t) => {
+test('a prompt that fits the context by our count is not refused because other vocabularies may count more', async (t) => {
   const { tokens, reserved } = await count('small-openai', user(`${' '.repeat(1_000)}a`.repeat(400)));
   t.true(tokens < 8_192);
   t.is(reserved, 8_192);
 });
 
-test('as many answers are reserved as the routes that serve the request make', async (t) => {
+test('the reservation covers as many choices as the routes that serve the request generate', async (t) => {
   const messages = [{ role: 'user', content: 'hi' }];
-  for (const [id, n, answers] of [
+  for (const [id, n, choices] of [
     ['single', 8, 1],
     ['mixed', 8, 8],
     ['openai', 8, 8],
     ['single', 1, 1],
   ] as const) {
     const { wanted } = await count(id, { messages, max_tokens: 100, n });
-    t.is(wanted, 100 * answers, `${id}, n: ${n}`);
+    t.is(wanted, 100 * choices, `${id}, n: ${n}`);
   }
 });

@@ -5,7 +5,7 @@ import type { ChatRequest } from '../../../../shared/contract/chat.ts';
 import { AppError } from '../../../../shared/contract/errors.ts';
 import { countChoices, findServingRoutes } from '../../../../shared/routing/chat-needs.ts';
 
-/** What goes to vendors, and what is refused before it costs anything. */
+/** What is sent to vendors, and what is refused before it causes any cost. */
 
 const model = (id: string, upstreams: string[], more = ''): string => `
   - id: ${id}
@@ -68,7 +68,7 @@ const file = (name: string, data = 'data:application/pdf;base64,JVBERi0='): obje
   file: { filename: name, file_data: data },
 });
 
-test('a model’s own effort is asked for where the caller names none, and none where it does not reason', (t) => {
+test("a model's default effort applies if the caller sets none, and a model that does not reason gets none", (t) => {
   t.is(prepare('reasoner', {}).reasoning_effort, 'low');
   t.is(prepare('reasoner', { reasoning_effort: 'high' }).reasoning_effort, 'high');
   t.is(prepare('simple', { reasoning_effort: 'high' }).reasoning_effort, null);
@@ -79,7 +79,7 @@ test('a model’s own effort is asked for where the caller names none, and none 
   );
 });
 
-test('a model that draws is asked for pictures, in its own quality unless the caller names one', (t) => {
+test('an image model is asked for images, in its default quality unless the caller sets one', (t) => {
   const prepared = prepare('painter', {});
   t.deepEqual(prepared.modalities, ['image', 'text']);
   t.is(prepared.image_quality, '1K');
@@ -87,7 +87,7 @@ test('a model that draws is asked for pictures, in its own quality unless the ca
   t.regex(refusedAt('painter', { modalities: ['audio'] }), /modalities\.0: must be one of: text, image/);
 });
 
-test('what a vendor cannot do is refused where it would change the answer, and says why', (t) => {
+test('an unsupported parameter is refused if it would change the response, with the reason', (t) => {
   t.regex(refusedAt('claude', { n: 2 }), /body\.n: claude gives one answer/);
   t.regex(refusedAt('claude', { logprobs: true }), /body\.logprobs/);
   t.regex(refusedAt('claude', { logit_bias: { 50256: -100 } }), /body\.logit_bias/);
@@ -110,19 +110,23 @@ test('what a vendor cannot do is refused where it would change the answer, and s
   }
 });
 
-test('a route that can do it serves the request, and one that drops the field does without', (t) => {
+test('a route that supports a parameter serves the request, and one that drops it serves without it', (t) => {
   t.is(refusedAt('either', { n: 2 }), 'not refused');
   t.is(refusedAt('lenient-claude', { n: 2 }), 'not refused');
 });
 
-test('a route that drops what is asked for serves where no other does it, and is asked for one answer', (t) => {
+test('a route that drops a parameter serves only if no other route supports it, and generates one choice', (t) => {
   t.deepEqual(serving('ollama-or-open', {}), ['ollama', 'open', 'claude']);
   for (const body of [{ n: 2 }, { logit_bias: { 50256: -100 } }]) {
     t.deepEqual(serving('ollama-or-open', body), ['open']);
   }
   t.deepEqual(serving('ollama-or-open', { user: 'somebody' }), ['ollama', 'open', 'claude']);
   t.deepEqual(serving('ollama-or-claude', { n: 2 }), ['ollama', 'lenient']);
-  t.deepEqual(serving('ollama-or-claude', { n: 2, logprobs: true }), ['ollama'], 'claude tells none');
+  t.deepEqual(
+    serving('ollama-or-claude', { n: 2, logprobs: true }),
+    ['ollama'],
+    'claude does not support logprobs',
+  );
   const [ollama, open] = catalog.find('ollama-or-open')!.routes;
   t.deepEqual(
     [countChoices(ollama!, { n: 8 }), countChoices(open!, { n: 8 }), countChoices(open!, {})],
@@ -130,7 +134,7 @@ test('a route that drops what is asked for serves where no other does it, and is
   );
 });
 
-test('the older form of tools is refused by the name of the newer', (t) => {
+test('the legacy tool parameters are refused with a reference to their replacements', (t) => {
   t.regex(refusedAt('plain', { functions: [{ name: 'f' }] }), /body\.functions: is the older form of tools/);
   t.regex(
     refusedAt('plain', { function_call: 'auto' }),
@@ -139,14 +143,14 @@ test('the older form of tools is refused by the name of the newer', (t) => {
   t.is(refusedAt('plain', { functions: [], function_call: null }), 'not refused');
 });
 
-test('a search is refused where the catalog says that the model has none', (t) => {
+test('web search is refused if the catalog disables it for the model', (t) => {
   t.regex(refusedAt('offline', { web_search: true }), /body\.web_search: offline cannot search/);
   t.regex(refusedAt('offline', { web_search_options: {} }), /body\.web_search_options/);
   t.is(refusedAt('offline', { web_search: false }), 'not refused');
   t.is(refusedAt('plain', { web_search: 'links' }), 'not refused');
 });
 
-test('files are of the types that the model reads, no more than it takes, and never a vendor’s own', (t) => {
+test('files must have a type that the model reads, stay within its maximum count, and be sent inline', (t) => {
   t.is(refusedAt('reader', withPart(file('a.pdf'))), 'not refused');
   t.is(
     refusedAt('reader', withPart({ type: 'file', file: { file_data: 'data:text/plain;base64,aGk=' } })),
@@ -165,7 +169,7 @@ test('files are of the types that the model reads, no more than it takes, and ne
     /file_id: no files are kept here/,
   );
   t.regex(refusedAt('plain', withPart(file('a.pdf'))), /plain takes no files/);
-  // Gemini goes by the type alone, and counts a film by its length.
+  // Gemini goes by the type only, and bills a video by its length.
   t.regex(
     refusedAt('reader', withPart(file('a.txt', 'data:video/mp4;base64,AAAA'))),
     /file_data: says that it is video\/mp4, and its filename that it is txt/,
@@ -174,7 +178,7 @@ test('files are of the types that the model reads, no more than it takes, and ne
   t.regex(refusedAt('reader', three), /at most 2 files/);
 });
 
-test('unknown fields, tiers and unknown parts of messages stay behind', (t) => {
+test('unknown fields, service tiers and unknown message parts are dropped', (t) => {
   const prepared = prepare('plain', {
     service_tier: 'priority',
     some_new_field: 1,
@@ -186,7 +190,7 @@ test('unknown fields, tiers and unknown parts of messages stay behind', (t) => {
   t.deepEqual(prepared.metadata, { a: 'b' });
 });
 
-test('what a dialect would refuse once it is called is a need, so that another route serves it', (t) => {
+test('a limit of one dialect counts as a requirement, so that another route serves the request', (t) => {
   const stop = ['1', '2', '3', '4', '5', '6'];
   t.regex(refusedAt('gemini', { stop }), /body\.stop: gemini takes at most 5/);
   t.is(refusedAt('gemini', { stop: [...stop.slice(1), ''] }), 'not refused');
@@ -206,7 +210,7 @@ test('what a dialect would refuse once it is called is a need, so that another r
   }
 });
 
-test('a chat in which nothing is said is refused', (t) => {
+test('a chat with no content in any message is refused', (t) => {
   const empty = 'must not be empty, as no message says anything: write what the model is to answer';
   const part = { type: 'text', text: '' };
   for (const content of ['', null, [part], [part, { type: 'image_url', image_url: null }], [{ txt: 'hi' }]]) {
@@ -219,7 +223,7 @@ test('a chat in which nothing is said is refused', (t) => {
   t.is(refusedAt('plain', { messages: silent }), `body.messages.1.content: ${empty}`);
 });
 
-test('of a chat in which something is said, single messages may be empty', (t) => {
+test('individual messages may be empty if the chat has any content', (t) => {
   const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } };
   const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
   const conversations = [

@@ -8,7 +8,7 @@ import { FairBudget } from '../../../../shared/fairness/fair-budget.ts';
 import { CountingTurn } from '../../../../shared/pricing/count-tokens.ts';
 
 const limit = 8_192;
-/** As many characters as a token has at the most. */
+/** A token with the maximum number of characters. */
 const longToken = encode(' '.repeat(128))[0]!;
 
 function startRequest(capacity = 1_000_000_000) {
@@ -30,7 +30,7 @@ function startRequest(capacity = 1_000_000_000) {
   return { requestMemory, state, close: () => closed.abort(), read, countTurns: () => turns };
 }
 
-test('a text, texts, token numbers and arrays of them are all texts', async (t) => {
+test('a text, a list of texts, a token array and a list of token arrays all become texts', async (t) => {
   const { read } = startRequest();
   const tokens = encode('two words');
   t.deepEqual(await read('a'), { texts: ['a'], sentTokens: null, isSingle: true });
@@ -40,14 +40,14 @@ test('a text, texts, token numbers and arrays of them are all texts', async (t) 
   t.deepEqual(await read([tokens, tokens.slice(0, 1)]), several);
 });
 
-test('many token numbers are checked and decoded in turns', async (t) => {
+test('large token arrays are checked and decoded in slices that yield to the event loop', async (t) => {
   const many = startRequest();
   await many.read(Array.from({ length: 64 }, () => Array.from({ length: limit }, () => 1)));
-  // Each of the two passes goes over half a million numbers, of which a turn takes 32 thousand.
+  // Each of the two passes covers half a million tokens, at 32 thousand per slice.
   t.true(many.countTurns() >= 2 * 16, `${many.countTurns()} turns`);
 });
 
-test('a request of a million faults is refused with the first of them, in turns', async (t) => {
+test('a request with a million invalid tokens is refused with the first of them, in slices', async (t) => {
   const { read, countTurns } = startRequest();
   const input = Array.from({ length: 128 }, () => Array.from({ length: limit }, () => -1));
   const error = await t.throwsAsync(read(input), {
@@ -57,7 +57,7 @@ test('a request of a million faults is refused with the first of them, in turns'
   t.true(countTurns() >= 32);
 });
 
-test('text that is longer than its token numbers holds memory until its request is answered', async (t) => {
+test('text longer than its token array holds memory until the request is answered', async (t) => {
   const tokens = Array.from({ length: 1_000 }, () => longToken);
   const { requestMemory, close, read } = startRequest();
   await read([tokens]);
@@ -66,17 +66,17 @@ test('text that is longer than its token numbers holds memory until its request 
   t.is(requestMemory.held, 0);
 
   const narrow = startRequest(200_000);
-  const ofAnother = narrow.requestMemory.tryAcquire('another', 100_000)!;
+  const othersShare = narrow.requestMemory.tryAcquire('another', 100_000)!;
   await t.throwsAsync(
     async () => {
       await narrow.read([tokens]);
     },
     { code: 'queue_full' },
   );
-  t.is(narrow.requestMemory.held, ofAnother.amount);
+  t.is(narrow.requestMemory.held, othersShare.amount);
 });
 
-test('what a large body holds for its texts stands for the text of its token numbers', async (t) => {
+test('memory already held for the text of a large body covers the decoded text too', async (t) => {
   const { requestMemory, state, read } = startRequest();
   const share = requestMemory.tryAcquire('account', 150_000)!;
   state.bodyMemory = { share, textBytes: 100_000 };

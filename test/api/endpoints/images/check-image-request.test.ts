@@ -12,7 +12,7 @@ import { ImageEditRequest, ImageRequest } from '../../../../shared/contract/imag
 import { compileValidator } from '../../../../shared/contract/validation.ts';
 import { tinyPng } from '../../../../shared/contract/image-stream.ts';
 
-/** What an image request must fit to of its model, and what it is reserved for. */
+/** Validation of image requests against their model, and what is reserved for them. */
 
 const catalog = parseCatalog(
   `
@@ -44,7 +44,7 @@ function check(model: string, more: Partial<AnyImageRequest> = {}, operation: Im
   return checkImageRequest({ model, prompt: 'a cat', ...more }, catalog.find(model)!, operation);
 }
 
-test('links, data URIs and base64 of all three fields are one list, in one order, and know their places', (t) => {
+test('links, data URIs and base64 from all three fields form one ordered list that keeps their field paths', (t) => {
   const checked = check('plain-editor', {
     images: [{ image_url: link }, { image_url: tinyPng, file_id: null }],
     image: [uri, link],
@@ -59,43 +59,38 @@ test('links, data URIs and base64 of all three fields are one list, in one order
   t.is(checked.mask, uri);
 });
 
-test('a generation with images is an edit of those, and one without is none', (t) => {
+test('a generation with images is an edit of them, and one without images is not', (t) => {
   t.deepEqual(check('editor', { image_url: [link] }, 'createImage').inputs, [link]);
   for (const none of [null, '', []]) {
     t.deepEqual(check('editor', { image_url: none }, 'createImage').inputs, []);
   }
 });
 
-test('nulls are fields that were left out, and `auto` leaves the choice to the catalog', (t) => {
+test('null fields count as absent, and `auto` leaves the choice to the catalog', (t) => {
   const nulls = { n: null, size: null, quality: null, stream: null, partial_images: null, background: null };
-  const left = check('editor', { image: link, ...nulls });
-  t.like(left, { n: 1, size: '1024x1024', quality: 'low', partialImages: null });
-  t.deepEqual(check('editor', { image: link, size: 'auto', quality: 'auto' }), left);
+  const checked = check('editor', { image: link, ...nulls });
+  t.like(checked, { n: 1, size: '1024x1024', quality: 'low', partialImages: null });
+  t.deepEqual(check('editor', { image: link, size: 'auto', quality: 'auto' }), checked);
   t.is(check('words', { size: 'auto' }, 'createImage').size, '1024x1024');
 });
 
-test('a size is told apart from the default where the caller named it', (t) => {
+test('an explicit size is distinguished from the default, even if they are equal', (t) => {
   t.false(check('words', {}, 'createImage').isSizeAsked);
   for (const size of [null, '', 'auto']) t.false(check('words', { size }, 'createImage').isSizeAsked);
   t.like(check('words', { size: '1024x1024' }, 'createImage'), { size: '1024x1024', isSizeAsked: true });
 });
 
-test('a stream shows as many previews as were asked for, and none unless asked', (t) => {
+test('a stream shows the requested number of previews, and none by default', (t) => {
   t.is(check('editor', { image: link, stream: true }).partialImages, 0);
   t.is(check('editor', { image: link, stream: true, partial_images: 3 }).partialImages, 3);
   t.is(check('editor', { image: link, partial_images: 3 }).partialImages, null);
 });
 
-const faults: Readonly<
+const invalidRequests: Readonly<
   Record<string, readonly [string, Partial<AnyImageRequest>, string, RegExp, ImageOperation?]>
 > = {
-  'an edit by a model of words alone': [
-    'words',
-    { image: link },
-    'model',
-    /input_modalities include "image"/,
-  ],
-  'images for a model of words alone': [
+  'an edit by a text-only model': ['words', { image: link }, 'model', /input_modalities include "image"/],
+  'images for a text-only model': [
     'words',
     { image_url: link },
     'image_url',
@@ -103,7 +98,7 @@ const faults: Readonly<
     'createImage',
   ],
   'an edit without an image': ['editor', {}, 'image', /is required: send at least one image/],
-  'more images than the model takes': [
+  'more images than the model accepts': [
     'editor',
     { image: [link, link, link], image_url: link },
     'image.2',
@@ -127,20 +122,20 @@ const faults: Readonly<
     'image_url',
     /https URL/,
   ],
-  'a file of OpenAI’s': [
+  'an OpenAI file id': [
     'editor',
     { images: [{ file_id: 'file-1' }] },
     'images.0.file_id',
     /no files are kept here/,
   ],
   'an object without an image': ['editor', { images: [{}] }, 'images.0.image_url', /is required/],
-  'a mask that is no image': [
+  'a mask that is not an image': [
     'editor',
     { image: link, mask: 'x' },
     'mask',
     /must be a PNG.* or an https URL/,
   ],
-  'a mask that no route takes': ['gemini', { image: link, mask: uri }, 'mask', /takes no mask/],
+  'a mask that no route accepts': ['gemini', { image: link, mask: uri }, 'mask', /takes no mask/],
   'an unknown size': ['words', { size: '9x9' }, 'size', /must be one of: 512x512, 1024x1024/, 'createImage'],
   'an unknown quality': ['editor', { image: link, quality: 'best' }, 'quality', /must be one of: low, high/],
   'a transparent JPEG': [
@@ -158,8 +153,8 @@ const faults: Readonly<
   ],
 };
 
-for (const [what, [model, more, field, expected, operation]] of Object.entries(faults)) {
-  test(`${what} is refused, and told where and what to do`, (t) => {
+for (const [what, [model, more, field, expected, operation]] of Object.entries(invalidRequests)) {
+  test(`${what} is refused, with the field and how to fix it`, (t) => {
     const error = t.throws(() => check(model, more, operation), { instanceOf: AppError });
     t.is(error?.code, 'validation_failed');
     t.is(error?.param, field);
@@ -167,13 +162,13 @@ for (const [what, [model, more, field, expected, operation]] of Object.entries(f
   });
 }
 
-test('sixteen images are taken where the catalog sets no bound, and no more', (t) => {
+test('at most sixteen images are accepted if the catalog sets no limit', (t) => {
   const images = Array.from({ length: 17 }, () => link);
   t.is(check('plain-editor', { image: images.slice(1) }).inputs.length, 16);
   t.throws(() => check('plain-editor', { image: images }), { message: /at most 16 input images/ });
 });
 
-test('tokens are reserved for each image that is given and made, each preview, and each call', async (t) => {
+test('tokens are reserved for each input image, output image, preview and call', async (t) => {
   const estimate = (model: string, more: Partial<AnyImageRequest>) =>
     estimateImages(check(model, { image: link, ...more }), catalog.find(model)!, null, new CountingTurn());
   const words = 2;
@@ -184,7 +179,7 @@ test('tokens are reserved for each image that is given and made, each preview, a
   t.is((await estimate('editor', { n: 2 })).leastUnits, 1_000);
   t.is((await estimate('editor', { stream: true, partial_images: 2 })).leastUnits, 700);
   const [one, three] = [await estimate('gemini', {}), await estimate('gemini', { n: 3 })];
-  t.is(three.fixedNano, one.fixedNano * 3n, 'Gemini reads the prompt and its images for each');
+  t.is(three.fixedNano, one.fixedNano * 3n, 'Gemini reads the prompt and its images for each output');
 });
 
 const validate = {
@@ -192,7 +187,7 @@ const validate = {
   editImage: compileValidator(ImageEditRequest, 'body'),
 };
 
-test('null is taken wherever a field may be left out, and fields that are not known are ignored', (t) => {
+test('null is accepted for every optional field, and unknown fields are ignored', (t) => {
   for (const [operation, { properties }] of [
     ['createImage', ImageRequest],
     ['editImage', ImageEditRequest],
@@ -215,7 +210,7 @@ const outOfBounds: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 for (const [field, values] of Object.entries(outOfBounds)) {
-  test(`${field} has bounds, and what is beyond them is told of in its place`, (t) => {
+  test(`${field} has bounds, and a value beyond them is reported with its field`, (t) => {
     for (const [operation, check] of Object.entries(validate)) {
       for (const value of values) {
         const body = { model: 'm', prompt: 'cat', [field]: value };

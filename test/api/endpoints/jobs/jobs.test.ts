@@ -17,15 +17,15 @@ import { captureLog, type CapturedLog } from '../../../support/captured-log.ts';
 import { parseNamedEvents } from '../../../support/named-events.ts';
 import { showJob, shownJobId } from '../../../support/show-job.ts';
 
-/** What callers of jobs see of what happens between two looks at a job. */
+/** What callers see if a job changes between two reads of it. */
 
 interface Served extends CapturedLog {
   readonly url: string;
-  /** Resolves when the first call has been dealt with, whether its caller is still there or not. */
+  /** Resolves when the first call has been handled, even if its caller has disconnected. */
   readonly handled: Promise<unknown>;
 }
 
-/** @param find what each look at the job finds, or fails with */
+/** @param find called for each read of the job; may throw */
 async function serve(t: ExecutionContext, find: () => Promise<ShownJob | null>): Promise<Served> {
   const captured = captureLog();
   const durableJobs = { find, cancel: async () => true, closing: new AbortController().signal };
@@ -59,26 +59,26 @@ async function serve(t: ExecutionContext, find: () => Promise<ShownJob | null>):
   };
 }
 
-test('a caller who cancels a job and leaves is no fault of ours, and the job is not looked at any more', async (t) => {
-  const leaving = new AbortController();
-  let looks = 0;
+test('a caller that cancels a job and disconnects is not logged as a failure, and the job is not read again', async (t) => {
+  const caller = new AbortController();
+  let reads = 0;
   const { url, lines, waitForLine, handled } = await serve(t, async () => {
-    looks += 1;
-    leaving.abort();
+    reads += 1;
+    caller.abort();
     return showJob(['queued', 'active']);
   });
-  await t.throwsAsync(fetch(url, { method: 'DELETE', signal: leaving.signal }), { any: true });
+  await t.throwsAsync(fetch(url, { method: 'DELETE', signal: caller.signal }), { any: true });
   await handled;
   t.is((await waitForLine(({ msg }) => msg === 'request'))['status'], 499);
   t.false(lines.some(({ msg }) => msg === 'request failed'));
-  t.true(looks <= 2, `${looks} looks`);
+  t.true(reads <= 2, `${reads} reads`);
 });
 
-test('a stream of events outlasts an outage of Redis, and tells the rest once it is back', async (t) => {
+test('an event stream survives an outage of Redis, and sends the remaining events afterwards', async (t) => {
   const away = new AppError('service_unavailable');
-  const looks = [showJob(['queued'], { position: 3 }), away, away, showJob(['queued', 'failed'])];
+  const reads = [showJob(['queued'], { position: 3 }), away, away, showJob(['queued', 'failed'])];
   const { url } = await serve(t, async () => {
-    const next = looks.shift()!;
+    const next = reads.shift()!;
     if (next instanceof AppError) throw next;
     return next;
   });
@@ -89,9 +89,9 @@ test('a stream of events outlasts an outage of Redis, and tells the rest once it
   );
 });
 
-test('the stream of a job that is forgotten meanwhile ends, and whoever asks again is told that there is none', async (t) => {
-  const looks = [showJob(['queued'], { position: 3 })];
-  const { url } = await serve(t, async () => looks.shift() ?? null);
+test('the stream of a job that expires ends, and reconnecting to it is a 404', async (t) => {
+  const reads = [showJob(['queued'], { position: 3 })];
+  const { url } = await serve(t, async () => reads.shift() ?? null);
   const events = parseNamedEvents(await (await fetch(`${url}/events`)).text());
   t.deepEqual(
     events.map(({ name }) => name),

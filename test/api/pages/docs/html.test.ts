@@ -6,7 +6,7 @@ import { html, type Html } from '../../../../shared/runtime/html.ts';
 
 const textOf = (pieces: readonly Html[]): string => pieces.map((piece) => piece.text).join('');
 
-/** What a browser shows of pieces whose tags are known: the tags away, the entities resolved. */
+/** The text that a browser shows for this markup: tags removed, entities resolved. */
 function readBack(markup: string): string {
   return markup
     .replaceAll(/<[^>]*>/g, '')
@@ -28,7 +28,7 @@ const hostile = fc.oneof(
   ),
 );
 
-test('no text opens a tag, closes an attribute or resolves as an entity', (t) => {
+test('text can never open a tag, close an attribute or form an entity', (t) => {
   fc.assert(
     fc.property(hostile, (text) => {
       const { text: markup } = html`<p title="${text}">${text}</p>`;
@@ -39,24 +39,24 @@ test('no text opens a tag, closes an attribute or resolves as an entity', (t) =>
   t.pass();
 });
 
-test('pieces stay as they are, lists are joined, null is nothing', (t) => {
+test('markup is inserted unchanged, lists are joined, and null renders nothing', (t) => {
   const piece = html`<b>${'<'}</b>`;
   t.is(html`${piece}${[piece, piece]}${null}${0}`.text, '<b>&lt;</b><b>&lt;</b><b>&lt;</b>0');
 });
 
-test('text in backticks is code, empty lines part paragraphs, and all else is text', (t) => {
+test('text in backticks is code, blank lines separate paragraphs, and everything else is plain text', (t) => {
   t.is(
     textOf(formatText('a `<b>` c\n\nd')).replaceAll(/> /g, '>'),
     '<p>a <code>&lt;b&gt;</code>c</p><p>d</p>',
   );
 });
 
-test('a name may break at its joints and reads as it was', (t) => {
+test('a name gets optional line breaks at its separators, and its text is unchanged', (t) => {
   t.is(textOf(formatName('/a_b/{c}')), '/<wbr />a_<wbr />b/<wbr />{c}');
   fc.assert(fc.property(hostile, (name) => readBack(textOf(formatName(name))) === name));
 });
 
-test('highlighting changes no character of a code', (t) => {
+test('highlighting does not change any character of the code', (t) => {
   fc.assert(
     fc.property(fc.oneof(hostile, fc.json()), (text) => readBack(textOf(highlightJson(text))) === text),
   );

@@ -8,7 +8,7 @@ const schemas: Schemas = {
 };
 const reference = { $ref: '#/components/schemas/Thing' };
 
-test('a field tells its type, whether it is required, its default, bounds and choices', (t) => {
+test('a field shows its type, whether it is required, its default, bounds and choices', (t) => {
   const schema: TSchema = Type.Object({
     size: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
     kind: Nullable(StringEnum(['a', 'b'])),
@@ -24,7 +24,7 @@ test('a field tells its type, whether it is required, its default, bounds and ch
   t.is(page?.bounds, 'at least 1');
 });
 
-test('objects are found behind references, in lists and maps, and among possibilities', (t) => {
+test('objects are found behind references, in lists and maps, and among alternatives', (t) => {
   const [one, list, map, either] = listFields(
     {
       properties: {
@@ -44,7 +44,7 @@ test('objects are found behind references, in lists and maps, and among possibil
   );
 });
 
-test('the fields of a list of objects are those of the objects', (t) => {
+test('a list of objects has the fields of its objects', (t) => {
   t.deepEqual(
     listFields({ type: 'array', items: reference }, schemas).map((field) => field.name),
     ['id'],

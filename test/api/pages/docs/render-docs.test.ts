@@ -13,7 +13,7 @@ const { html: page, contentSecurityPolicy } = renderDocs(buildDescription(all, '
 
 const idsOf = (markup: string): string[] => [...markup.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id!);
 
-test('every operation has its place, with its path, and the navigation leads there', (t) => {
+test('every operation has a section with its path, and a navigation link to it', (t) => {
   const ids = idsOf(page);
   for (const { operationId, path } of all) {
     t.true(ids.includes(operationId), operationId);
@@ -22,7 +22,7 @@ test('every operation has its place, with its path, and the navigation leads the
   }
 });
 
-test('an operation without a key says so, and in the account area that it needs no session either', (t) => {
+test('an operation that needs no key says so, and in the account area also that it needs no session', (t) => {
   const accessOf = (operationId: string): string | undefined =>
     page
       .split(`<article class="operation" id="${operationId}">`)[1]
@@ -32,7 +32,7 @@ test('an operation without a key says so, and in the account area that it needs 
   t.is(accessOf('getWebUser'), 'Needs a web session');
 });
 
-test('no two places have one name, and every link within the page leads somewhere', (t) => {
+test('ids are unique, and every internal link has a target', (t) => {
   const ids = idsOf(page);
   t.is(new Set(ids).size, ids.length);
   const targets = [...page.matchAll(/href="#([^"]*)"/g)].map(([, id]) => id!);
@@ -42,7 +42,7 @@ test('no two places have one name, and every link within the page leads somewher
   );
 });
 
-test('every code that an operation can fail with is explained in both languages', (t) => {
+test('every error code of an operation is explained in both languages', (t) => {
   for (const code of new Set(all.flatMap(findErrorCodes))) {
     t.true(page.includes(`id="error-${code}"`), code);
     const escaped = errorKinds[code].ru.replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -50,7 +50,7 @@ test('every code that an operation can fail with is explained in both languages'
   }
 });
 
-test('it has no script, loads nothing, and its policy allows its own style alone', (t) => {
+test('the page has no script, loads nothing, and its policy allows only its own style', (t) => {
   t.notRegex(page, /<script|<iframe|<img| on\w+=| style="|@import|url\(/i);
   const loaded = [...page.matchAll(/<link [^>]*href="([^"]*)"/g)].map(([, href]) => href!);
   t.true(loaded.every((href) => href.startsWith('data:')));
@@ -61,7 +61,7 @@ test('it has no script, loads nothing, and its policy allows its own style alone
   t.notRegex(contentSecurityPolicy, /script-src|unsafe|https?:|\*/);
 });
 
-test('a text of the contract that looks like markup is shown as text', (t) => {
+test('text in the contract that looks like markup is shown as text', (t) => {
   const hostile = `</pre></style><script>alert("1")</script><img src=x onerror='alert(2)'>`;
   const operation: Operation = {
     operationId: 'doIt',

@@ -19,7 +19,7 @@ const call: Call = {
   contentType: 'application/json',
 };
 
-/** The arguments that curl gets when a shell runs the command. */
+/** The arguments that curl receives when a shell runs the command. */
 function readArguments(command: string): string[] {
   const script = `curl() { printf '%s\\0' "$@"; }\n${command}`;
   return execFileSync('sh', ['-c', script], {
@@ -30,7 +30,7 @@ function readArguments(command: string): string[] {
     .slice(0, -1);
 }
 
-test('a body reaches curl as it is, whatever is in it', (t) => {
+test('a body reaches curl unchanged, whatever it contains', (t) => {
   const body = { text: `it's "$HOME" \`date\` \\ and\nmore`, n: 1 };
   const [url, ...options] = readArguments(writeCurl({ ...call, method: 'post', body }));
   t.is(url, 'http://gateway.test/v1/things');
@@ -38,7 +38,7 @@ test('a body reaches curl as it is, whatever is in it', (t) => {
   t.false(options.includes('-X'));
 });
 
-test('the key is taken from the shell', (t) => {
+test('the key is read from a shell variable', (t) => {
   const keyed = { ...operation, security: [{ apiKey: [] }] };
   t.deepEqual(readArguments(writeCurl({ ...call, operation: keyed })).slice(1), [
     '-H',
@@ -46,7 +46,7 @@ test('the key is taken from the shell', (t) => {
   ]);
 });
 
-test('a session goes from command to command in a file of cookies, its CSRF token through the shell', (t) => {
+test('a session is passed between commands in a cookie file, and its CSRF token in a shell variable', (t) => {
   const responses = { 200: { description: '', headers: { 'set-cookie': { $ref: '' } }, content: {} } };
   const argumentsOf = (change: Partial<OperationObject>) =>
     readArguments(writeCurl({ ...call, operation: { ...operation, ...change } })).slice(1);
@@ -58,7 +58,7 @@ test('a session goes from command to command in a file of cookies, its CSRF toke
   t.deepEqual(argumentsOf({ security: [{ webRefresh: [] }], responses }), both);
 });
 
-test('parameters are filled in from their examples, encoded', (t) => {
+test('parameters are filled in with their examples, URL-encoded', (t) => {
   const parameters = [
     { name: 'id', in: 'path' as const, required: true, schema: {}, example: 'a/b c' },
     { name: 'from', in: 'query' as const, required: false, schema: {}, example: "it's" },
@@ -68,7 +68,7 @@ test('parameters are filled in from their examples, encoded', (t) => {
   t.deepEqual(readArguments(command), ["http://gateway.test/v1/things/a%2Fb%20c?from=it's&to=2"]);
 });
 
-test('methods that curl does not choose by itself are named', (t) => {
+test('a method is set explicitly if curl would not choose it by itself', (t) => {
   t.deepEqual(readArguments(writeCurl({ ...call, method: 'put', body: {} })).slice(1, 3), ['-X', 'PUT']);
   t.deepEqual(readArguments(writeCurl({ ...call, method: 'post' })).slice(1), ['-X', 'POST']);
   t.deepEqual(readArguments(writeCurl(call)).slice(1), []);
