@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { startApi } from '../../api/server.ts';
 import type { CorsOrigins } from '../../shared/config/cors-origins.ts';
-import { testWithOwn } from '../support/own-stores.ts';
+import { testWithOwnStore } from '../support/own-stores.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { useRaw } from '../support/raw-caller.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -135,7 +135,7 @@ test('a page may read error responses', async (t) => {
   }
 });
 
-testWithOwn('Redis')('a page may read that the service is unavailable', async (t) => {
+testWithOwnStore('Redis')('a page may read that the service is unavailable', async (t) => {
   const ownStack = await useStack(t, { workers: [], env: { CORS_ORIGINS: origin } });
   const { apiKey } = await ownStack.createAccount();
   await ownStack.killRedis();

@@ -13,7 +13,7 @@ import {
   type Described,
 } from '../support/described-calls.ts';
 import { DescriptionChecker } from '../support/description-checker.ts';
-import { crowdNetwork, provoke } from '../support/provoke-errors.ts';
+import { exhaustNetworkLimits, provoke } from '../support/provoke-errors.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 import { createWebUser } from '../support/web-client.ts';
 
@@ -171,7 +171,7 @@ const codesOf = ({ operation }: Described): string[] =>
     .filter((code) => isErrorCode(code) && !cannotBeProvoked.includes(code));
 
 test('each documented error of an account area operation can be provoked, and its response is as described', async (t) => {
-  const crowd = await crowdNetwork(stack);
+  const crowd = await exhaustNetworkLimits(stack);
   for (const described of listOperations(description)) {
     if (!described.operation.tags.some((tag) => tag.startsWith('Web '))) continue;
     const call = await prepareCall(stack, described);

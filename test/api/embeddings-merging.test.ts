@@ -2,7 +2,7 @@ import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { readAdmin } from '../support/admin.ts';
-import { findRow, readLoss, toNano, waitForInputsInLine } from '../support/observe.ts';
+import { findRow, readLoss, toNano, waitForQueuedInputs } from '../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -72,7 +72,7 @@ test('equal texts of one account in flight are computed once and charged to each
   await waitFor('the first call', () => vendorHold.waiting === 1);
   const others = [embed(rig, ann, ['the same text', 'dog']), embed(rig, bob, 'the same text')];
   // All except the text in flight.
-  await waitForInputsInLine(rig.stack, 2);
+  await waitForQueuedInputs(rig.stack, 2);
   vendorHold.end();
   const results = await Promise.all([first, ...others]);
   const sentTexts = rig.vendor.requests.entries.flatMap(inputsOf).sort();
@@ -105,7 +105,7 @@ test('a text whose first caller disconnects is still computed for the second', a
   );
   await waitFor('the vendor call', () => vendorHold.waiting === 1);
   const second = embed(rig, ann, ['shared', 'own', 'another']);
-  await waitForInputsInLine(rig.stack, 2);
+  await waitForQueuedInputs(rig.stack, 2);
   client.abort();
   t.is(await outcome, 'disconnected');
   vendorHold.end();
@@ -135,11 +135,11 @@ test('one account’s large calls delay another’s single input by at most one 
   const [heavy, light] = [await rig.stack.createAccount(), await rig.stack.createAccount()];
   const vendorHold = rig.vendor.hold('emb');
   const bulk = Promise.all(['a', 'b', 'c'].map((name) => embed(rig, heavy, textsOf(name, 2_048))));
-  await waitForInputsInLine(rig.stack, 3 * 2_048 - 512);
+  await waitForQueuedInputs(rig.stack, 3 * 2_048 - 512);
   vendorHold.release(1);
-  await waitForInputsInLine(rig.stack, 3 * 2_048 - 2 * 512);
+  await waitForQueuedInputs(rig.stack, 3 * 2_048 - 2 * 512);
   const single = embed(rig, light, 'a single input');
-  await waitForInputsInLine(rig.stack, 3 * 2_048 - 2 * 512 + 1);
+  await waitForQueuedInputs(rig.stack, 3 * 2_048 - 2 * 512 + 1);
   vendorHold.release(2);
   t.is((await single).status, 200);
   const entry = rig.vendor.requests.entries.findIndex((one) => inputsOf(one).includes('a single input'));
@@ -167,7 +167,7 @@ test('admin queue status shows running bulk requests and the number of inputs wa
   const first = embed(rig, heavy, textsOf('a', 2_048));
   await waitFor('the first call', () => vendorHold.waiting === 1);
   const second = embed(rig, heavy, textsOf('b', 2_048));
-  await waitForInputsInLine(rig.stack, 2_048);
+  await waitForQueuedInputs(rig.stack, 2_048);
   const { embedding: busy } = await read();
   t.deepEqual(busy, { ...idle, active: 2, bulk: { waiting: 0, active: 2 }, inputs_waiting: 2_048 });
   vendorHold.end();
@@ -185,7 +185,7 @@ test('a bad input among those of two hundred callers fails only its own request,
   const requests = Array.from({ length: 200 }, (_, i) =>
     embed(rig, accounts[i % 4]!, i === 77 ? 'this one is poison' : `input number ${i}`),
   );
-  await waitForInputsInLine(rig.stack, 200);
+  await waitForQueuedInputs(rig.stack, 200);
   vendorHold.end();
   t.true((await Promise.all(blockers)).every(({ status }) => status === 200));
   const results = await Promise.all(requests);
@@ -208,7 +208,7 @@ test('a vector without finite numbers fails only its own request, not others in 
   await waitFor('the slot to be taken', () => vendorHold.waiting === 1);
   const texts = accounts.map((_, i) => (i === 7 ? 'an overflow here' : `input ${i}`));
   const requests = accounts.map((account, i) => embed(rig, account, texts[i]!));
-  await waitForInputsInLine(rig.stack, 12);
+  await waitForQueuedInputs(rig.stack, 12);
   vendorHold.end();
   t.is((await blocker).status, 200);
   const results = await Promise.all(requests);
@@ -266,7 +266,7 @@ test('if a vendor rejects all inputs, the search for the bad one ends', async (t
   const first = embed(rig, accounts[0]!, 'the first');
   await waitFor('the first call', () => vendorHold.waiting === 1);
   const others = Array.from({ length: 200 }, (_, i) => embed(rig, accounts[i % 6]!, `input ${i}`));
-  await waitForInputsInLine(rig.stack, 200);
+  await waitForQueuedInputs(rig.stack, 200);
   vendorHold.end();
   const results = await Promise.all([first, ...others]);
   t.true(results.every(({ status }) => status === 422 || status === 502));

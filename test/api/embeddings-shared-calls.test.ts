@@ -8,7 +8,7 @@ import {
   findReservations,
   findRow,
   readLoss,
-  waitForInputsInLine,
+  waitForQueuedInputs,
   waitForNoReservation,
 } from '../support/observe.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
@@ -118,9 +118,9 @@ test.serial(
     const ann = await stack.createAccount();
     const vendorHold = vendor.hold('emb-few');
     const caller = embedAndDisconnect(ann, 'few', textsOf('cat', 200));
-    await waitForInputsInLine(stack, 150);
+    await waitForQueuedInputs(stack, 150);
     await caller.disconnect();
-    await waitForInputsInLine(stack, 0);
+    await waitForQueuedInputs(stack, 0);
     vendorHold.end();
     await waitForNoReservation(stack, ann.id);
     const calls = callsOf('emb-few');
@@ -164,9 +164,9 @@ test.serial(
     const first = embed(bob, 'shared', 'cat');
     await waitFor('the vendor call', () => vendorHold.waiting === 1);
     const caller = embedAndDisconnect(ann, 'shared', ['never wanted', 'nor this']);
-    await waitForInputsInLine(stack, 2);
+    await waitForQueuedInputs(stack, 2);
     await caller.disconnect();
-    await waitForInputsInLine(stack, 0);
+    await waitForQueuedInputs(stack, 0);
     vendorHold.end();
     await waitForNoReservation(stack, ann.id);
     t.is((await first).status, 200);
@@ -185,11 +185,11 @@ test.serial(
     // Fifty inputs go out with the first call, and one waits. Once that one is gone, the worker knows about the
     // disconnect.
     const disconnecting = embedAndDisconnect(ann, 'both', [...textsOf('cat', 50), 'dog']);
-    await waitForInputsInLine(stack, 1);
+    await waitForQueuedInputs(stack, 1);
     const staying = embed(ann, 'both', ['cat 0', 'bird']);
-    await waitForInputsInLine(stack, 2);
+    await waitForQueuedInputs(stack, 2);
     await disconnecting.disconnect();
-    await waitForInputsInLine(stack, 1);
+    await waitForQueuedInputs(stack, 1);
     vendorHold.end();
     t.is((await staying).status, 200);
     await waitForNoReservation(stack, ann.id);
@@ -222,7 +222,7 @@ test.serial(
       await waitFor('the slot to be taken', () => vendorHold.waiting === 1);
       const costly = embed(eve, 'dear', dearText(round));
       const others = innocents.map((account, i) => embed(account, 'dear', `cat dog bird ${i}`));
-      await waitForInputsInLine(stack, 6);
+      await waitForQueuedInputs(stack, 6);
       vendorHold.end();
       const answers = { costly: await costly, others: await Promise.all(others) };
       t.is((await blocker).status, 200);
@@ -290,7 +290,7 @@ test.serial(
       await waitFor('the slot to be taken', () => vendorHold.waiting === 1);
       const text = `dear ${'cat '.repeat(60)}${round}`;
       const [dear, plain] = [embed(eve, 'hiding', text), embed(bob, 'hiding', words)];
-      await waitForInputsInLine(stack, 1 + words.length);
+      await waitForQueuedInputs(stack, 1 + words.length);
       vendorHold.end();
       t.is((await blocker).status, 200);
       const answers = { dear: await dear, plain: await plain };
@@ -313,7 +313,7 @@ test.serial(
       const blocker = embed(accounts[0]!, 'marks', `blocker ${round}`);
       await waitFor('the slot to be taken', () => vendorHold.waiting === 1);
       const requests = accounts.map((account) => embed(account, 'marks', 'cat'));
-      await waitForInputsInLine(stack, 5);
+      await waitForQueuedInputs(stack, 5);
       vendorHold.end();
       t.is((await blocker).tokens, 4);
       for (const { tokens, requestId } of await Promise.all(requests)) {
@@ -341,7 +341,7 @@ test.serial(
       embed(eve, 'timed', 'slow'),
       embed(bob, 'timed', ['bob 0', 'bird']),
     ];
-    await waitForInputsInLine(stack, 32);
+    await waitForQueuedInputs(stack, 32);
     vendorHold.end();
     for (const { status } of await Promise.all([blocker, ...requests])) t.is(status, 200);
     const calls = callsOf('emb-timed').map(inputsOf);
@@ -364,13 +364,13 @@ test.serial(
       await waitFor('the slot to be taken', () => vendorHold.waiting === 1);
       // More than one call takes. Once the rest is gone, the worker knows about the disconnect.
       const bad = embedAndDisconnect(eve, 'mixed', [`poison ${round}`, ...textsOf(`round ${round}`, 60)]);
-      await waitForInputsInLine(stack, 61);
+      await waitForQueuedInputs(stack, 61);
       const good = embed(bob, 'mixed', `good ${round}`);
-      await waitForInputsInLine(stack, 62);
+      await waitForQueuedInputs(stack, 62);
       vendorHold.release(1);
       await waitFor('the poison input to be sent', () => callsWith(name, `poison ${round}`).length === 1);
       await bad.disconnect();
-      await waitForInputsInLine(stack, round === 1 ? 0 : 1);
+      await waitForQueuedInputs(stack, round === 1 ? 0 : 1);
       vendorHold.end();
       t.is((await good).status, 200);
       t.is((await blocker).status, 200);
@@ -394,7 +394,7 @@ test.serial(
     const filler = Promise.all(
       Array.from({ length: 16 + 64 }, (_, i) => embed(many, 'filler', textsOf(`filler ${i}`, 64))),
     );
-    await waitForInputsInLine(stack, (16 + 64) * 64 - 50);
+    await waitForQueuedInputs(stack, (16 + 64) * 64 - 50);
     const flood = Promise.all(
       Array.from({ length: 300 }, (_, i) => embed(many, 'turns', `text ${i}`, { dimensions: 9 + i })),
     );
@@ -403,11 +403,11 @@ test.serial(
     });
     fillerHold.end();
     t.true((await filler).every(({ status }) => status === 200));
-    await waitForInputsInLine(stack, 298);
+    await waitForQueuedInputs(stack, 298);
     for (let i = 0; i < 3; i++) {
       const before = callsOf('emb-turns').length;
       const single = embed(one, 'turns', `single ${i}`);
-      await waitForInputsInLine(stack, 299 - 3 * i);
+      await waitForQueuedInputs(stack, 299 - 3 * i);
       // The two in flight, and the next two.
       vendorHold.release(4);
       t.is((await single).status, 200);
@@ -433,7 +433,7 @@ test.serial(
       await waitFor('its vendor call', () => vendorHold.waiting === i);
     }
     const queued = embed(many, 'quick', 'dog', { dimensions: 16 });
-    await waitForInputsInLine(stack, 1);
+    await waitForQueuedInputs(stack, 1);
     t.is((await embed(few, 'quick', 'bird')).status, 200);
     t.deepEqual(callsOf('emb-quick').map(inputsOf), [['cat'], ['bird']]);
     vendorHold.end();

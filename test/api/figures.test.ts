@@ -7,7 +7,7 @@ import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts'
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { TrafficStore } from '../../shared/traffic/traffic-store.ts';
 import { TrafficSums } from '../../shared/traffic/traffic-sums.ts';
-import { testWithOwn } from '../support/own-stores.ts';
+import { testWithOwnStore } from '../support/own-stores.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -241,7 +241,7 @@ test('caches may keep the statistics for the rest of the step', async (t) => {
   }
 });
 
-testWithOwn('Redis')(
+testWithOwnStore('Redis')(
   'the last known statistics survive an outage of Redis, and without known ones the response is a 503',
   async (t) => {
     const options = { statsStepMs: shortestStepMs };

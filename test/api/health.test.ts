@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import test from 'ava';
 import { captureLog, type LogLine } from '../support/captured-log.ts';
-import { testWithOwn } from '../support/own-stores.ts';
+import { testWithOwnStore } from '../support/own-stores.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -40,7 +40,7 @@ test('without workers the service is degraded, not down', async (t) => {
   t.is(body.checks['redis'], 'ok');
 });
 
-testWithOwn('Redis')(
+testWithOwnStore('Redis')(
   'if the workers lose a Redis permission, that is logged once with what to do, and the service is degraded until the permission is back',
   async (t) => {
     const { log, lines } = captureLog();
@@ -72,7 +72,7 @@ testWithOwn('Redis')(
   },
 );
 
-testWithOwn('MongoDB')('without MongoDB the service is degraded within seconds', async (t) => {
+testWithOwnStore('MongoDB')('without MongoDB the service is degraded within seconds', async (t) => {
   const stack = await useStack(t);
   await stack.stopMongo();
   const { status, body } = await waitFor('the health check to notice', async () => {
@@ -84,7 +84,7 @@ testWithOwn('MongoDB')('without MongoDB the service is degraded within seconds',
   t.is(body.checks['redis'], 'ok');
 });
 
-testWithOwn('Redis')(
+testWithOwnStore('Redis')(
   'without Redis the service is down with a 503, and requests are refused with retry-after',
   async (t) => {
     const stack = await useStack(t);

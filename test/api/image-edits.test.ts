@@ -6,7 +6,7 @@ import { parseRub } from '../../shared/pricing/money.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { startScriptedVendor, type Script, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { parseSse, readSse } from '../support/sse-events.ts';
-import { waitUntilTold } from '../support/wait-until-told.ts';
+import { waitUntilCancelled } from '../support/wait-until-told.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
 /**
@@ -349,7 +349,7 @@ test('a disconnect during a stream is charged for the requested image', async (t
   const reader = response.body!.getReader();
   const first = Buffer.from((await reader.read()).value ?? []).toString();
   t.true(first.startsWith('event: image_generation.partial_image\ndata: {'));
-  await waitUntilTold(t, stack, account, async () => client.abort());
+  await waitUntilCancelled(t, stack, account, async () => client.abort());
   finishSlowly();
   await waitForNoReservation(stack, account.id);
   t.is(await readLoss(stack, account.id, '100'), 3_020_000_000n);

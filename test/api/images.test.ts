@@ -6,7 +6,7 @@ import { findReservations, findRow, readLoss, toNano, waitForNoReservation } fro
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { waitUntilTold } from '../support/wait-until-told.ts';
+import { waitUntilCancelled } from '../support/wait-until-told.ts';
 
 /** Images through HTTP, with a vendor that draws single-colour squares. */
 
@@ -316,7 +316,7 @@ test('forty images whose callers disconnect just before the end are made and cha
   );
   const calls = (): readonly LoggedRequest[] => sentTo('gpt-image-slow');
   await waitFor('all vendor calls to be made', () => vendorHold.waiting === 10);
-  await waitUntilTold(t, stack, account, () => Promise.all(callers.map((caller) => caller.disconnect())));
+  await waitUntilCancelled(t, stack, account, () => Promise.all(callers.map((caller) => caller.disconnect())));
   vendorHold.end();
   await waitForNoReservation(stack, account.id);
   t.false(calls().some(({ isAborted }) => isAborted));
@@ -359,7 +359,7 @@ test('a vendor failure after the caller disconnected is free and not retried', a
   const caller = drawAndDisconnect(account, 'slow-failing', { n: 4 });
   const isOurRequest = ({ model }: LoggedRequest): boolean => model === 'gpt-image-w+fail-500';
   await vendor.requests.waitFor(isOurRequest);
-  await waitUntilTold(t, stack, account, () => caller.disconnect());
+  await waitUntilCancelled(t, stack, account, () => caller.disconnect());
   vendorHold.end();
   await vendor.requests.waitFor((one) => isOurRequest(one) && one.isOver);
   await waitForNoReservation(stack, account.id);
@@ -378,7 +378,7 @@ test('a disconnect after a vendor was called uses up the free request', async (t
   t.teardown(() => vendorHold.end());
   const caller = drawAndDisconnect(account, 'slow-free', {});
   await vendor.requests.waitFor(({ model }) => model === 'gpt-image-gratis');
-  await waitUntilTold(t, stack, account, () => caller.disconnect());
+  await waitUntilCancelled(t, stack, account, () => caller.disconnect());
   vendorHold.end();
   await waitForNoReservation(stack, account.id);
   const { freeRequests } = await stack.readAccount(account.id);

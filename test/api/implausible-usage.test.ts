@@ -1,6 +1,6 @@
 import test from 'ava';
 import { findRow, readLoss } from '../support/observe.ts';
-import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
+import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { readAdmin } from '../support/admin.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
@@ -25,7 +25,7 @@ test.before(async () => {
     if (path.endsWith('/images/generations')) {
       return { created: 1, data: [{ b64_json: tinyPng }], usage: reportedUsage };
     }
-    return nextResponse ?? answerWithUsage(reportedUsage);
+    return nextResponse ?? chatWithUsage(reportedUsage);
   });
   stack = await startStack({
     catalog: `
@@ -219,7 +219,7 @@ test.serial(
 );
 
 const reasoningOf = (words: number): object => ({
-  ...answerWithUsage({
+  ...chatWithUsage({
     prompt_tokens: 12,
     completion_tokens: words + 1,
     completion_tokens_details: { reasoning_tokens: words },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { startApi } from '../../api/server.ts';
 import { maxCallsPerAccount } from '../../shared/contract/operation.ts';
-import { askJobs, createJob, hasEnded, waitForJob, type JobBody } from '../support/jobs.ts';
+import { callJobsApi, createJob, hasEnded, waitForJob, type JobBody } from '../support/jobs.ts';
 import { parseNamedEvents, type NamedEvent } from '../support/named-events.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { watchRedis } from '../support/watch-redis.ts';
@@ -41,7 +41,7 @@ async function follow(
   headers: Record<string, string> = {},
   from: Pick<TestStack, 'url'> = stack,
 ): Promise<Event[]> {
-  const response = await askJobs(from, account, `/${id}/events`, { headers });
+  const response = await callJobsApi(from, account, `/${id}/events`, { headers });
   return parseNamedEvents<JobBody>(await response.text());
 }
 
@@ -51,7 +51,7 @@ test('job events lead from the queue position to the response, and the stream th
     Array.from({ length: 12 }, () => createJob(stack, account, chats, chatOf('line-chat'))),
   );
   const last = jobs.reduce((a, b) => ((a.position ?? 0) > (b.position ?? 0) ? a : b));
-  const response = await askJobs(stack, account, `/${last.id}/events`);
+  const response = await callJobsApi(stack, account, `/${last.id}/events`);
   t.is(response.headers.get('content-type'), 'text/event-stream; charset=utf-8');
   t.is(response.headers.get('x-accel-buffering'), 'no');
   const events = parseNamedEvents<JobBody>(await response.text());
@@ -85,10 +85,10 @@ test('a reader that reconnects to any process gets the events that it missed, an
     const missed = await follow(account, id, { 'last-event-id': event.id }, other);
     t.deepEqual(missed, allEvents.slice(i + 1));
   }
-  const query = await askJobs(other, account, `/${id}/events?last_event_id=${allEvents[1]!.id}`);
+  const query = await callJobsApi(other, account, `/${id}/events?last_event_id=${allEvents[1]!.id}`);
   t.deepEqual(parseNamedEvents(await query.text()), allEvents.slice(2));
   t.deepEqual(await follow(account, id, { 'last-event-id': 'nonsense' }), allEvents);
-  const done = await askJobs(other, account, `/${id}/events`, {
+  const done = await callJobsApi(other, account, `/${id}/events`, {
     headers: { 'last-event-id': allEvents[2]!.id },
   });
   t.is(done.status, 204);
@@ -100,7 +100,7 @@ test('a cancelled job ends its stream with a cancelled event', async (t) => {
   const { id } = await createJob(stack, account, chats, chatOf('hung-chat'));
   await waitForJob(stack, account, id, ({ status }) => status === 'active');
   const following = follow(account, id);
-  await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
   const events = await following;
   const end = events.at(-1)!;
   t.is(end.name, 'cancelled');
@@ -114,12 +114,12 @@ test('a process that stops ends its streams, and their readers continue at anoth
   const stopping = await startApi(stack.config, stack.env, stack.log);
   const { id } = await createJob(stack, account, chats, chatOf('hung-chat'));
   await waitForJob(stack, account, id, ({ status }) => status === 'active');
-  const response = await askJobs(stopping, account, `/${id}/events`);
+  const response = await callJobsApi(stopping, account, `/${id}/events`);
   const text = response.text();
   await stopping.stop();
   const received = parseNamedEvents<JobBody>(await text);
   t.is(received.at(-1)?.name, 'active');
-  await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
   const missed = await follow(account, id, { 'last-event-id': received.at(-1)!.id });
   t.deepEqual(
     missed.map(({ name }) => name),
@@ -130,11 +130,11 @@ test('a process that stops ends its streams, and their readers continue at anoth
 test('HEAD for an event stream returns its headers immediately', async (t) => {
   const account = await stack.createAccount();
   const { id } = await createJob(stack, account, chats, chatOf('hung-chat'));
-  const response = await askJobs(stack, account, `/${id}/events`, { method: 'HEAD' });
+  const response = await callJobsApi(stack, account, `/${id}/events`, { method: 'HEAD' });
   t.is(response.status, 200);
   t.is(response.headers.get('content-type'), 'text/event-stream; charset=utf-8');
-  await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
-  t.is((await askJobs(stack, account, `/${randomUUID()}/events`)).status, 404);
+  await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
+  t.is((await callJobsApi(stack, account, `/${randomUUID()}/events`)).status, 404);
 });
 
 // Serial: so many streams poll their jobs often enough to delay what other tests wait for.
@@ -147,7 +147,7 @@ test.serial(
     const client = new AbortController();
     t.teardown(() => client.abort());
     const open = async (reader: TestAccount, jobId: string): Promise<Response> =>
-      await askJobs(stack, reader, `/${jobId}/events`, { signal: client.signal });
+      await callJobsApi(stack, reader, `/${jobId}/events`, { signal: client.signal });
     const streams = await Promise.all(Array.from({ length: maxCallsPerAccount }, () => open(account, id)));
     t.true(streams.every(({ status }) => status === 200));
     const limited = await open(account, id);
@@ -155,12 +155,12 @@ test.serial(
     t.truthy(limited.headers.get('retry-after'));
     t.is(((await limited.json()) as { error: { code: string } }).error.code, 'rate_limit_exceeded');
     t.is((await open(other, otherId)).status, 200);
-    t.is((await askJobs(stack, account, `/${id}`)).status, 200);
+    t.is((await callJobsApi(stack, account, `/${id}`)).status, 200);
     for (const [owner, jobId] of [
       [account, id],
       [other, otherId],
     ] as const)
-      await askJobs(stack, owner, `/${jobId}`, { method: 'DELETE' });
+      await callJobsApi(stack, owner, `/${jobId}`, { method: 'DELETE' });
     // Each stream gets the final event and then frees its slot.
     const texts = await Promise.all(streams.map((response) => response.text()));
     t.true(texts.every((text) => parseNamedEvents<JobBody>(text).at(-1)?.name === 'cancelled'));
@@ -186,7 +186,7 @@ test('a job whose reader has disconnected is no longer polled', async (t) => {
       .length;
   const client = new AbortController();
   const open = async (job: JobBody, signal: AbortSignal) =>
-    await askJobs(stack, account, `/${job.id}/events`, { signal });
+    await callJobsApi(stack, account, `/${job.id}/events`, { signal });
   const otherClient = new AbortController();
   t.teardown(() => otherClient.abort());
   await Promise.all([open(unreadJob, client.signal), open(readJob, otherClient.signal)]);
@@ -196,5 +196,5 @@ test('a job whose reader has disconnected is no longer polled', async (t) => {
   // The polls of the other job serve as a clock.
   await waitFor('the other job to be polled again', () => countPolls(readJob, from) >= 4);
   t.true(countPolls(unreadJob, from) <= 1, `${countPolls(unreadJob, from)} polls`);
-  for (const { id } of [unreadJob, readJob]) await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  for (const { id } of [unreadJob, readJob]) await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
 });

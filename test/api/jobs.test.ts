@@ -4,7 +4,7 @@ import { startApi } from '../../api/server.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { findKeys } from '../support/all-of-redis.ts';
-import { askJobs, createJob, readJob, respondAsync, waitForJob, type JobBody } from '../support/jobs.ts';
+import { callJobsApi, createJob, readJob, respondAsync, waitForJob, type JobBody } from '../support/jobs.ts';
 import { parseNamedEvents } from '../support/named-events.ts';
 import { findReservations, toNano } from '../support/observe.ts';
 import { postJson } from '../support/post-json.ts';
@@ -170,7 +170,7 @@ for (const [path, body] of [
     t.is(response.status, 422);
     t.like(await response.json(), { detail: [{ loc: ['body', 'stream'] }] });
     t.deepEqual(await findReservations(stack, account.id), []);
-    const listed = (await (await askJobs(stack, account, '')).json()) as { items: unknown[] };
+    const listed = (await (await callJobsApi(stack, account, '')).json()) as { items: unknown[] };
     t.deepEqual(listed.items, []);
   });
 }
@@ -186,15 +186,15 @@ test('a job of another account, or one that never existed, can be neither seen n
   const [owner, other] = [await stack.createAccount(), await stack.createAccount()];
   const { id } = await createJob(stack, owner, chats, chatOf('hung-chat'));
   for (const path of [`/${id}`, `/${id}/events`, `/${randomUUID()}`, '/nonsense', `/${id}x/events`]) {
-    const response = await askJobs(stack, other, path);
+    const response = await callJobsApi(stack, other, path);
     t.is(response.status, 404, path);
     t.is(((await response.json()) as { error: { code: string } }).error.code, 'not_found');
   }
-  t.is((await askJobs(stack, other, `/${id}`, { method: 'DELETE' })).status, 404);
-  t.deepEqual(((await (await askJobs(stack, other, '')).json()) as { items: unknown[] }).items, []);
+  t.is((await callJobsApi(stack, other, `/${id}`, { method: 'DELETE' })).status, 404);
+  t.deepEqual(((await (await callJobsApi(stack, other, '')).json()) as { items: unknown[] }).items, []);
   t.true(['queued', 'active'].includes((await readJob(stack, owner, id)).status));
   t.is((await fetch(`${stack.url}/v1/jobs/${id}`)).status, 401);
-  await askJobs(stack, owner, `/${id}`, { method: 'DELETE' });
+  await callJobsApi(stack, owner, `/${id}`, { method: 'DELETE' });
 });
 
 test('jobs are listed in pages, newest first, by status, and without their responses', async (t) => {
@@ -212,7 +212,7 @@ test('jobs are listed in pages, newest first, by status, and without their respo
   interface Page {
     readonly items: JobBody[];
   }
-  const list = async (query: string) => (await (await askJobs(stack, account, query)).json()) as Page;
+  const list = async (query: string) => (await (await callJobsApi(stack, account, query)).json()) as Page;
   const first = await list('?page_size=2');
   t.like(first, { total_count: 4, total_pages: 2, page: 1, page_size: 2 });
   t.deepEqual(
@@ -224,8 +224,8 @@ test('jobs are listed in pages, newest first, by status, and without their respo
     ids,
   );
   t.false('response' in first.items[0]!);
-  t.is((await askJobs(stack, account, '?page_size=101')).status, 422);
-  t.is((await askJobs(stack, account, '?status=done')).status, 422);
+  t.is((await callJobsApi(stack, account, '?page_size=101')).status, 422);
+  t.is((await callJobsApi(stack, account, '?status=done')).status, 422);
 });
 
 test('cancelling a running job aborts the vendor call, charges only the output so far, and releases everything else', async (t) => {
@@ -234,7 +234,7 @@ test('cancelling a running job aborts the vendor call, charges only the output s
   const active = await waitForJob(stack, account, id, (job) => job.status === 'active');
   t.truthy(active.started_at);
   t.is(active.position, null);
-  const response = await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  const response = await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
   t.is(response.status, 200);
   t.true(((await response.json()) as JobBody).cancel_requested);
   const ended = await waitForJob(stack, account, id);
@@ -243,7 +243,7 @@ test('cancelling a running job aborts the vendor call, charges only the output s
   // Only the prompt is charged: the vendor streams, so it is known that there was no output.
   t.true(ended.cost_request! < 20 * 7e-6, String(ended.cost_request));
   t.is(await readReserved(account), 0n);
-  const again = await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  const again = await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
   t.is(again.status, 200);
   t.deepEqual(await again.json(), ended);
 });
@@ -253,7 +253,7 @@ test('a cancelled job is charged only for images that its vendor had been asked 
   const word = createWord();
   const { id } = await createJob(stack, account, images, { model: 'hung-pictures', prompt: word, n: 3 });
   await waitFor('the vendor to be called', () => countCalls(word) === 1);
-  await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
   t.like(await waitForJob(stack, account, id), { status: 'cancelled', cost_request: 1.5 });
   t.is(countCalls(word), 1);
   t.is(await readSpent(account), toNano(1.5));
@@ -266,7 +266,7 @@ test('a job cancelled while it waits to retry after a rate limit error is free',
   const { id } = await createJob(stack, account, images, { model: 'limited-picture', prompt: word, n: 2 });
   await waitFor('the vendor to be called', () => countCalls(word) >= 1);
   await waitForJob(stack, account, id, (job) => job.status === 'active');
-  await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
   t.like(await waitForJob(stack, account, id), { status: 'cancelled', cost_request: 0 });
   t.is(await readSpent(account), 0n);
   t.is(await readReserved(account), 0n);
@@ -304,7 +304,7 @@ test('a request that cannot start before its deadline is free and reaches no ven
       t.is(await readSpent(account), 0n);
     }),
   );
-  await askJobs(stack, blocker, `/${blocking.id}`, { method: 'DELETE' });
+  await callJobsApi(stack, blocker, `/${blocking.id}`, { method: 'DELETE' });
 });
 
 test('a request beyond the limit of jobs is rejected immediately and leaves no trace', async (t) => {
@@ -321,7 +321,7 @@ test('a request beyond the limit of jobs is rejected immediately and leaves no t
   }
   t.is(await readReserved(account), before);
   t.deepEqual(await findReservations(stack, account.id), []);
-  await askJobs(stack, account, `/${first.id}`, { method: 'DELETE' });
+  await callJobsApi(stack, account, `/${first.id}`, { method: 'DELETE' });
   await waitForJob(stack, account, first.id);
   t.is((await stack.post(chats, account.apiKey, chatOf('chat'), headers)).status, 202);
 });
@@ -356,7 +356,7 @@ test('a caller that waits for a job cancelled by another gets a 409 without blam
   const job = await createJob(stack, account, chats, body, key);
   const waiting = stack.post(chats, account.apiKey, body, key);
   await waitForJob(stack, account, job.id, ({ status }) => status === 'active');
-  await askJobs(stack, account, `/${job.id}`, { method: 'DELETE' });
+  await callJobsApi(stack, account, `/${job.id}`, { method: 'DELETE' });
   const response = await waiting;
   t.is(response.status, 409);
   t.is(response.headers.get('x-should-retry'), 'false');
@@ -371,7 +371,7 @@ test('a caller that waits for a job cancelled by another gets a 409 without blam
   t.regex(detail.message_ru, /Задача.*отменена/);
   const again = await createJob(stack, account, chats, body, key);
   t.not(again.id, job.id);
-  await askJobs(stack, account, `/${again.id}`, { method: 'DELETE' });
+  await callJobsApi(stack, account, `/${again.id}`, { method: 'DELETE' });
 });
 
 test('an asynchronous request gets the normal response if a synchronous one with its key already exists', async (t) => {
@@ -418,7 +418,7 @@ test('a job whose response cannot be read is shown without it, and with it once 
     t.regex(failure!.message, /again/);
   };
   for (const method of ['GET', 'DELETE']) {
-    const response = await askJobs(cutOff, account, `/${id}`, { method });
+    const response = await callJobsApi(cutOff, account, `/${id}`, { method });
     t.is(response.status, 200);
     check((await response.json()) as JobBody);
   }
@@ -428,12 +428,12 @@ test('a job whose response cannot be read is shown without it, and with it once 
   });
   t.is(replayed.status, 202);
   check((await replayed.json()) as JobBody);
-  const events = await askJobs(cutOff, account, `/${id}/events`);
+  const events = await callJobsApi(cutOff, account, `/${id}/events`);
   const last = parseNamedEvents<JobBody>(await events.text()).at(-1)!;
   t.is(last.name, 'succeeded');
   check(last.data);
   const headers = { 'last-event-id': last.id };
-  t.is((await askJobs(cutOff, account, `/${id}/events`, { headers })).status, 204);
+  t.is((await callJobsApi(cutOff, account, `/${id}/events`, { headers })).status, 204);
   t.deepEqual((await readJob(stack, account, id)).response, response);
 });
 
@@ -498,7 +498,7 @@ test.serial(
     let ended: JobBody[] = [];
     await waitFor('all jobs to end', async () => {
       const requestedAtMs = Date.now();
-      const response = await askJobs(stack, account, '?page_size=100');
+      const response = await callJobsApi(stack, account, '?page_size=100');
       const { items } = (await response.json()) as { items: JobBody[] };
       const respondedAtMs = Date.now();
       for (const { id, position, eta_seconds: etaSeconds } of items)

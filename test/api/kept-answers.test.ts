@@ -8,9 +8,9 @@ import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.t
 import { maxStoredBytesPerAccount, maxStoredBytesInFlight } from '../../shared/billing/stored-bytes.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { createJob, waitForJob } from '../support/jobs.ts';
-import { pretendStored, readStoredBytes } from '../support/kept-answers.ts';
+import { setStoredBytes, readStoredBytes } from '../support/kept-answers.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
-import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
+import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { useRaw, type RawCaller } from '../support/raw-caller.ts';
 import { parseSse } from '../support/sse-events.ts';
 import { startStack, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
@@ -29,7 +29,7 @@ function respond(body: Readonly<Record<string, unknown>>): object | readonly str
   const count = Number(content);
   const text = 'x'.repeat(eventBytes);
   if (body['stream'] !== true) {
-    const response = answerWithUsage(usage) as { choices: [{ message: { content: string } }] };
+    const response = chatWithUsage(usage) as { choices: [{ message: { content: string } }] };
     response.choices[0].message.content = text.repeat(count);
     return response;
   }
@@ -150,7 +150,7 @@ test('a short stream stays in Redis, unless its account already has a lot there'
   const storedBytes = await readStoredLength(account, first.requestId);
   t.true(storedBytes > eventBytes);
   t.is((await readStoredBytes(stack.redis, account.id))['sum'], storedBytes);
-  await pretendStored(stack.redis, account.id, maxStoredBytesPerAccount - 1_000_000);
+  await setStoredBytes(stack.redis, account.id, maxStoredBytesPerAccount - 1_000_000);
   const second = await send(account, chatOf(1, true), later);
   await waitUntilMoved(account, second.requestId);
   t.is((await send(account, chatOf(1, true), later)).text, second.text);
@@ -177,7 +177,7 @@ test('an account that stores too much in Redis is asked to wait or omit the head
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
   const key = createKey();
   const stored = await send(account, chatOf(1), key);
-  await pretendStored(stack.redis, account.id, maxStoredBytesPerAccount + 1);
+  await setStoredBytes(stack.redis, account.id, maxStoredBytesPerAccount + 1);
   const rejected = await send(account, chatOf(1), createKey());
   t.is(rejected.status, 429);
   t.truthy(rejected.headers.get('retry-after'));
@@ -188,7 +188,7 @@ test('an account that stores too much in Redis is asked to wait or omit the head
   t.is((await send(account, chatOf(1), {})).status, 200, 'without the header');
   t.is((await send(account, chatOf(1), key)).text, stored.text, 'a replay');
   t.is((await send(other, chatOf(1), createKey())).status, 200);
-  await pretendStored(stack.redis, account.id, maxStoredBytesPerAccount + 1, -20);
+  await setStoredBytes(stack.redis, account.id, maxStoredBytesPerAccount + 1, -20);
   await stack.redis.hdel(
     redisKeys.storedBytes(account.id),
     ...Object.keys(await readStoredBytes(stack.redis, account.id)).filter(
@@ -206,7 +206,7 @@ test('stored responses of finished jobs, however many, do not block requests wit
   await waitForJob(stack, account, job.id);
   t.deepEqual(await readStoredBytes(redis, account.id), {});
   t.true((await readStoredBytes(redis, account.id, 'jobStoredBytes'))['sum']! > 0);
-  await pretendStored(redis, account.id, maxStoredBytesInFlight, 600, 'jobStoredBytes');
+  await setStoredBytes(redis, account.id, maxStoredBytesInFlight, 600, 'jobStoredBytes');
   t.is((await send(account, chatOf(1), createKey())).status, 200);
   // Beyond the limit, a further job stores only the location of its response in Redis.
   const more = await createJob(stack, account, chats, chatOf(0));
@@ -226,7 +226,7 @@ test('a stream ends when its account stores too much in Redis, and its output so
   const response = await ownStack.post(chats, account.apiKey, { ...chatOf(1, true), messages }, createKey());
   const reader = response.body!.getReader();
   const chunks = [Buffer.from((await reader.read()).value ?? [])];
-  await pretendStored(ownStack.redis, account.id, maxStoredBytesInFlight);
+  await setStoredBytes(ownStack.redis, account.id, maxStoredBytesInFlight);
   for (let next = await reader.read(); !next.done; next = await reader.read())
     chunks.push(Buffer.from(next.value));
   const { events } = parseSse(Buffer.concat(chunks).toString());

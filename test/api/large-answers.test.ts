@@ -1,7 +1,7 @@
 import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
-import { askForVectors, checkVectors, writeTexts } from '../support/large-answers.ts';
+import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-answers.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
@@ -23,7 +23,7 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
     })),
   );
   const results = await Promise.all(
-    callers.map(({ account, texts }) => askForVectors(stack, account, 'emb', texts)),
+    callers.map(({ account, texts }) => requestEmbeddings(stack, account, 'emb', texts)),
   );
   await waitForNoReservation(stack);
   for (const [i, { account, texts }] of callers.entries()) {
@@ -60,7 +60,7 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
         () => undefined,
       );
       const [result] = await Promise.all([
-        askForVectors(stack, account, 'emb', texts),
+        requestEmbeddings(stack, account, 'emb', texts),
         new Promise((resolve) => setImmediate(resolve)).then(() => cancelling.abort()),
       ]);
       checkVectors(t, result, texts);
@@ -94,7 +94,7 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
   const never = new AbortController().signal;
   const unread = await post(stack, slow, texts, never);
   const second = post(stack, slow, texts, never);
-  checkVectors(t, await askForVectors(stack, other, 'emb', texts), texts);
+  checkVectors(t, await requestEmbeddings(stack, other, 'emb', texts), texts);
   const inputs = vendor.requests.entries.flatMap(({ body }) => (body as { input: string[] }).input);
   t.is(inputs.length, 2 * texts.length, 'the second request has not been sent yet');
   await unread.arrayBuffer();

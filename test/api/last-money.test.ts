@@ -2,7 +2,7 @@ import test from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { findReservations, findRow } from '../support/observe.ts';
-import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
+import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
 /** The last roubles of a balance: nobody can spend more than the balance, and nothing of it is lost. */
@@ -26,7 +26,7 @@ let stack: TestStack;
 
 test.before(async () => {
   vendor = await startVendorSimulator({ logCapacity: 0 });
-  scripted = await startScriptedVendor(() => answerWithUsage(reportedUsage));
+  scripted = await startScriptedVendor(() => chatWithUsage(reportedUsage));
   stack = await startStack({ catalog: catalogOf(vendor.url, scripted.url) });
 });
 test.after.always(async () => {

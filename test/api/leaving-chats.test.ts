@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
-import { startChat, type LeavingCaller } from '../support/leaving.ts';
+import { startChat, type DisconnectingCaller } from '../support/leaving.ts';
 import { findReservations, findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { useScriptedStack } from '../support/scripted-stack.ts';
-import { answerWithUsage, type Script, type ScriptedCall } from '../support/scripted-vendor.ts';
+import { chatWithUsage, type Script, type ScriptedCall } from '../support/scripted-vendor.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { listenTo } from '../support/listen-to.ts';
@@ -98,7 +98,7 @@ async function prepareChat(
 async function disconnectAndWait(
   t: ExecutionContext,
   { account }: TestChat,
-  caller: LeavingCaller,
+  caller: DisconnectingCaller,
 ): Promise<void> {
   const [requestId] = await findReservations(stack, account.id);
   const workers = await new WorkerRegistryStore(stack.redis).findAlive('chat');
@@ -359,7 +359,7 @@ for (const model of ['plain-hasty', 'thinker']) {
       async () => {
         called.resolve();
         await disconnected.promise;
-        return answerWithUsage({ prompt_tokens: 20, completion_tokens: 10_000 });
+        return chatWithUsage({ prompt_tokens: 20, completion_tokens: 10_000 });
       },
       { stream: false },
     );
@@ -453,7 +453,7 @@ test('a disconnect while the request waits for a vendor slot is free and not log
     async () => {
       called.resolve();
       await finished.promise;
-      return answerWithUsage({ prompt_tokens: 20, completion_tokens: 1 });
+      return chatWithUsage({ prompt_tokens: 20, completion_tokens: 1 });
     },
     { stream: false },
   );
@@ -462,7 +462,7 @@ test('a disconnect while the request waits for a vendor slot is free and not log
   let wasCalled = false;
   const chat = await prepareChat('narrow', () => {
     wasCalled = true;
-    return answerWithUsage({});
+    return chatWithUsage({});
   });
   const caller = startChat(stack, chat.account.apiKey, chat.body);
   await waitFor('the reservation', async () => (await stack.readAccount(chat.account.id)).reservedNano > 0n);

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { readLoss, waitForNoReservation } from '../support/observe.ts';
-import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
+import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
 /** A vendor whose vocabulary has fewer long tokens than ours: GPT-2's, a real one. */
@@ -19,7 +19,7 @@ test.before(async () => {
     const [message] = body['messages'] as { content: string }[];
     const prompt = countTokens(message!.content, vendorEncoding);
     vendorTokens += prompt;
-    return answerWithUsage({ prompt_tokens: prompt, completion_tokens: 1, total_tokens: prompt + 1 });
+    return chatWithUsage({ prompt_tokens: prompt, completion_tokens: 1, total_tokens: prompt + 1 });
   });
   const chat = (id: string, more: string): string =>
     `  - { id: ${id}, type: chat, context: 128000, ${more}pricing: { prompt: 1000, completion: 1000 }, routes: [{ upstream: vendor }] }`;

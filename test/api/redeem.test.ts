@@ -6,7 +6,7 @@ import type { RedeemResponse } from '../../shared/contract/users.ts';
 import { formatRub, parseRub } from '../../shared/pricing/money.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { callApi, type ErrorBody } from '../support/call-api.ts';
-import { testWithOwn } from '../support/own-stores.ts';
+import { testWithOwnStore } from '../support/own-stores.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -200,7 +200,7 @@ test('of two codes that fit under the cap only separately, one is credited and t
   t.is((await codes.find(unused))?.redeemed, null);
 });
 
-testWithOwn('MongoDB')(
+testWithOwnStore('MongoDB')(
   'while MongoDB is down, redeeming a code is a 503, and a guess is not counted',
   async (t) => {
     const ownStack = await useStack(t);

@@ -11,7 +11,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { NewApiKey } from '../../shared/contract/users.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { callApi } from '../support/call-api.ts';
-import { testWithOwn } from '../support/own-stores.ts';
+import { testWithOwnStore } from '../support/own-stores.ts';
 import { parseSse } from '../support/sse-events.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
@@ -99,7 +99,7 @@ test('of twenty concurrent calls with one key, one gets a new key, and that key 
   t.is((await readProfile(apiKey)).status, 401);
 });
 
-testWithOwn('MongoDB')(
+testWithOwnStore('MongoDB')(
   'while MongoDB is down, no key is created: the error says so in two languages, and the old key keeps working',
   async (t) => {
     const ownStack = await useStack(t);

@@ -3,9 +3,9 @@ import test, { type ExecutionContext } from 'ava';
 import sharp from 'sharp';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import { askForVectors, checkVectors, writeTexts } from '../support/large-answers.ts';
+import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-answers.ts';
 import { findReservations, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
-import { answerWithUsage, startScriptedVendor } from '../support/scripted-vendor.ts';
+import { chatWithUsage, startScriptedVendor } from '../support/scripted-vendor.ts';
 import { allQueues, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import type { WorkerOptions } from '../../workers/worker.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -59,7 +59,7 @@ test('requests that would not be admitted do not wait for memory, and those that
   const vendorHold = vendor.hold('emb-held');
   t.teardown(() => vendorHold.end());
   const texts = writeTexts('text', 200);
-  const first = askForVectors(stack, holder, 'held', texts);
+  const first = requestEmbeddings(stack, holder, 'held', texts);
   await waitFor('the vendor call', () => vendorHold.waiting > 0);
   let hasResponded = false;
   const second = post(stack, waiter, 'emb', texts).finally(() => {
@@ -96,7 +96,7 @@ test('unread responses are cut off if another account waits, starting with the a
   const hoarded = await Promise.all([0, 1].map(() => post(stack, hoarder, 'emb', texts)));
   const modestResponse = await post(stack, modest, 'emb', texts);
   const callerTexts = writeTexts('text', 2_048);
-  checkVectors(t, await askForVectors(stack, caller, 'emb', callerTexts), callerTexts);
+  checkVectors(t, await requestEmbeddings(stack, caller, 'emb', callerTexts), callerTexts);
   const cut = await Promise.allSettled(hoarded.map((response) => response.arrayBuffer()));
   t.true(cut.some(({ status }) => status === 'rejected'));
   // The maximum stall would have cut off this response as well.
@@ -126,7 +126,7 @@ async function startWithLargeAnswers(t: ExecutionContext, workers: WorkerOptions
       const images = n === 1 ? [large] : Array.from({ length: Number(n) }, () => small);
       return { created: 1, data: images.map((image) => ({ b64_json: image })) };
     }
-    const response = answerWithUsage({ prompt_tokens: 5, completion_tokens: 100 }) as ChatAnswer;
+    const response = chatWithUsage({ prompt_tokens: 5, completion_tokens: 100 }) as ChatAnswer;
     response.choices[0]!.message.content = partText.repeat(3);
     return response;
   });

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { answerWithUsage, ScriptedRefusal, startScriptedVendor } from '../support/scripted-vendor.ts';
+import { chatWithUsage, ScriptedRefusal, startScriptedVendor } from '../support/scripted-vendor.ts';
 import { useStack } from '../support/stack.ts';
 
 /** One account's requests must not affect others: a vendor that fails only for certain texts. */
@@ -108,7 +108,7 @@ async function startRig(t: ExecutionContext, model: string, vendorResponse: obje
     const isBad = JSON.stringify(body).includes('attack');
     if (isBad && vendorResponse === null) await call.cut;
     if (isBad) return vendorResponse ?? {};
-    if (!path.includes('enerateContent')) return answerWithUsage({ prompt_tokens: 5, completion_tokens: 1 });
+    if (!path.includes('enerateContent')) return chatWithUsage({ prompt_tokens: 5, completion_tokens: 1 });
     const usageMetadata = { promptTokenCount: 5, candidatesTokenCount: 1 };
     return { candidates: [{ content: { parts: [{ text: 'ok' }] }, finishReason: 'STOP' }], usageMetadata };
   });

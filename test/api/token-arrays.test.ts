@@ -3,7 +3,7 @@ import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countWords } from '../../scripts/vendor-simulator/count-words.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
-import { findRow, readLoss, toNano, waitForInputsInLine, waitForNoReservation } from '../support/observe.ts';
+import { findRow, readLoss, toNano, waitForQueuedInputs, waitForNoReservation } from '../support/observe.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -82,7 +82,7 @@ test.serial(
       embed(bob, 'merged', 'river stone'),
       embed(bob, 'merged', encode('cloud rain')),
     ];
-    await waitForInputsInLine(stack, 3);
+    await waitForQueuedInputs(stack, 3);
     vendorHold.end();
     const [alone, ...results] = await Promise.all([first, ...others]);
     for (const { status, body } of [alone, ...results]) {

@@ -13,15 +13,15 @@ import { parseRub } from '../../shared/pricing/money.ts';
 import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { ResponseStore } from '../../shared/reply/response-store.ts';
-import { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
+import { StoredFramesStore } from '../../shared/reply/stored-frames-store.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
 import { OrphanSweeper } from '../../workers/maintenance/sweep-orphans.ts';
-import { ShardLeases } from '../../workers/ledger/shard-leases.ts';
-import { countOpenJobs, endJobLeases, findHeldByJobs, listAllJobs } from '../support/audit-jobs.ts';
+import { ShardLeases } from '../../workers/leases/shard-leases.ts';
+import { countOpenJobs, expireJobLeases, describeJobHolds, listAllJobs } from '../support/audit-jobs.ts';
 import { ageReservation } from '../support/billing.ts';
 import { readJob } from '../support/jobs.ts';
-import { testWithOwn } from '../support/own-stores.ts';
-import { admitChat, chatReservedNano, placeChat } from '../support/place-jobs.ts';
+import { testWithOwnStore } from '../support/own-stores.ts';
+import { admitChat, chatReservedNano, enqueueChat } from '../support/place-jobs.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { allQueues } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
@@ -94,7 +94,7 @@ async function checkPaidOnce(t: ExecutionContext, { id }: TestAccount, count: nu
   t.true(spent > 0n);
   t.is(sumReceipts(jobs), spent);
   t.is(reservedNano, 0n);
-  t.deepEqual(await findHeldByJobs(stack.redis, id), []);
+  t.deepEqual(await describeJobHolds(stack.redis, id), []);
 }
 
 async function checkLedger(t: ExecutionContext): Promise<void> {
@@ -127,7 +127,7 @@ test('a worker asked to stop finishes active jobs and hands back the rest, which
   const held = vendor.hold('gpt-narrow');
   t.teardown(() => held.end());
   const ids: string[] = [];
-  for (let i = 0; i < 5; i++) ids.push(await placeChat(stack, account.id, 'narrow-chat'));
+  for (let i = 0; i < 5; i++) ids.push(await enqueueChat(stack, account.id, 'narrow-chat'));
   await waitFor('the calls', () => held.waiting === 2);
   await waitFor('the next one to be taken', async () => {
     const jobs = await listAllJobs(stack.redis, account.id);
@@ -156,7 +156,7 @@ test('a job still active after the grace period is handed back, runs on another 
   const first = await stack.startWorker({ queues: ['chat'] });
   const held = vendor.hold('gpt');
   t.teardown(() => held.end());
-  const id = await placeChat(stack, account.id, 'chat');
+  const id = await enqueueChat(stack, account.id, 'chat');
   await waitFor('the call', () => held.waiting === 1);
   const stopped = first.stop();
   await first.handBack!();
@@ -177,7 +177,7 @@ test('a job whose worker died between storing the response and settling runs aga
   const { redis, config } = stack;
   const account = await stack.createAccount();
   const line = { queue: 'chat', model: 'chat' } as const;
-  const id = await placeChat(stack, account.id, 'chat');
+  const id = await enqueueChat(stack, account.id, 'chat');
   const { job } = await takeJob(redis, line, account.id, 'a-worker-that-dies');
   t.is(await startJob(redis, job!), 'ok');
   const payloads = createRedis(config.redisUrl, 'payloads', stack.log);
@@ -185,13 +185,13 @@ test('a job whose worker died between storing the response and settling runs aga
   await waitUntilReady(payloads);
   const objects = new ObjectStore(config.s3);
   t.teardown(() => objects.close());
-  const responses = new ResponseStore(new KeptFramesStore(redis, payloads), objects);
+  const responses = new ResponseStore(new StoredFramesStore(redis, payloads), objects);
   await responses.keep(
     { requestId: id, accountId: account.id, jobAttempt: 1 },
     Buffer.from('{"from": "the first attempt"}'),
   );
   t.is((await readJob(stack, account, id)).response ?? null, null);
-  await endJobLeases(redis);
+  await expireJobLeases(redis);
   const worker = await stack.startWorker({ queues: ['chat'] });
   t.is((await waitForJobRecord(account.id, id)).attempts, 2);
   const shown = await readJob(stack, account, id);
@@ -205,13 +205,13 @@ test('a worker frozen until its lease expired neither charges nor ends a job tha
   const first = await startRole(t, 'worker', stack.env);
   const held = vendor.hold('gpt');
   t.teardown(() => held.end());
-  const id = await placeChat(stack, account.id, 'chat');
+  const id = await enqueueChat(stack, account.id, 'chat');
   await waitFor('the call', () => held.waiting === 1);
   first.child.kill('SIGSTOP');
   // Its response has arrived by the time the worker resumes.
-  held.letGo(1);
+  held.release(1);
   await startRole(t, 'worker', stack.env);
-  await endJobLeases(stack.redis);
+  await expireJobLeases(stack.redis);
   await waitFor('the call of the other worker', () => held.waiting === 1);
   await waitForJobRecord(account.id, id, ({ status, attempts }) => status === 'active' && attempts === 2);
   first.child.kill('SIGCONT');
@@ -256,14 +256,14 @@ test('a job whose api process died before queuing it for fair scheduling still r
   await worker.stop();
 });
 
-testWithOwn('Redis')(
+testWithOwnStore('Redis')(
   'a restart of Redis with queued and active jobs fails none of them, and each is charged once',
   async (t) => {
     const account = await stack.createAccount();
     const first = await startRole(t, 'worker', stack.env, ['--queues', 'chat', '--concurrency', '4']);
     const held = vendor.hold('gpt');
     t.teardown(() => held.end());
-    for (let i = 0; i < 20; i++) await placeChat(stack, account.id, 'chat');
+    for (let i = 0; i < 20; i++) await enqueueChat(stack, account.id, 'chat');
     await waitFor('the calls', () => held.waiting === 4);
     await stack.killRedis();
     // Responses arrive while nothing can be stored or settled.
@@ -296,7 +296,7 @@ test('a restart of all workers with 10 000 queued and 64 active jobs loses none 
   // In batches: if ten thousand commands were sent at the same time, some would time out.
   for (let from = 0; from < total; from += 592) {
     const ids = accounts.flatMap(({ id }) => Array.from({ length: 37 }, () => id));
-    await Promise.all(ids.map((id) => placeChat(stack, id, 'chat')));
+    await Promise.all(ids.map((id) => enqueueChat(stack, id, 'chat')));
   }
   const held = vendor.hold('gpt');
   t.teardown(() => held.end());

@@ -1,6 +1,6 @@
 import { hasEnded as isOver, type JobRecord } from '../../shared/jobs/job-record.ts';
 import { formatRub } from '../../shared/pricing/money.ts';
-import { countOpenJobs, findHeldByJobs, listAllJobs } from '../support/audit-jobs.ts';
+import { countOpenJobs, describeJobHolds, listAllJobs } from '../support/audit-jobs.ts';
 import type { JobBody } from '../support/jobs.ts';
 import { toNano } from '../support/observe.ts';
 import type { TestAccount } from '../support/stack.ts';
@@ -45,7 +45,7 @@ export async function checkJobs(
   const jobs = new Map<string, JobRecord>();
   for (const { id } of accounts) {
     for (const job of await listAllJobs(stack.redis, id)) jobs.set(job.id, job);
-    problems.push(...(await findHeldByJobs(stack.redis, id)));
+    problems.push(...(await describeJobHolds(stack.redis, id)));
   }
   problems.push(...[...jobs.values()].flatMap(findProblems));
   const unpaid = [...jobs.values()].filter((job) => !isPaid(job)).map(({ id }) => id);

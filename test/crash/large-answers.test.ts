@@ -2,7 +2,7 @@ import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
 import { decodeFrames } from '../../shared/reply/frame.ts';
-import { askForVectors, checkVectors, writeTexts } from '../support/large-answers.ts';
+import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-answers.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack } from '../support/stack.ts';
 import { startRole } from '../support/worker-process.ts';
@@ -39,7 +39,7 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
     })),
   );
   const responses = Promise.all(
-    callers.map(({ account, texts }) => askForVectors(stack, account, 'emb', texts)),
+    callers.map(({ account, texts }) => requestEmbeddings(stack, account, 'emb', texts)),
   );
   await killed;
   await startRole(t, 'worker', stack.env);

@@ -2,7 +2,7 @@ import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
-import { testWithOwn } from '../support/own-stores.ts';
+import { testWithOwnStore } from '../support/own-stores.ts';
 import { postJson } from '../support/post-json.ts';
 import { useStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
@@ -30,7 +30,7 @@ test('charges nothing for a chat whose api process is killed before any output',
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });
 
-testWithOwn('Redis')('charges only part of a stream that is interrupted by an outage of Redis', async (t) => {
+testWithOwnStore('Redis')('charges only part of a stream that is interrupted by an outage of Redis', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), durableRedis: true });

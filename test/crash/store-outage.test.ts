@@ -1,10 +1,10 @@
-import { testWithOwn } from '../support/own-stores.ts';
+import { testWithOwnStore } from '../support/own-stores.ts';
 import { useStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
 
-testWithOwn('Redis')(
+testWithOwnStore('Redis')(
   'while Redis is down every request is a 503 with retry-after, and service recovers by itself',
   async (t) => {
     const stack = await useStack(t, { durableRedis: true });
@@ -33,7 +33,7 @@ testWithOwn('Redis')(
   },
 );
 
-testWithOwn('MongoDB')(
+testWithOwnStore('MongoDB')(
   'while MongoDB is down known accounts are served, unknown keys get a 503, and the ledger catches up',
   async (t) => {
     const stack = await useStack(t);

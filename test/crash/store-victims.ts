@@ -6,7 +6,7 @@ import { dist } from '../../scripts/start/paths.ts';
 import { readFirstLine } from '../../scripts/start/read-first-line.ts';
 import type { RedisCluster } from '../support/redis-cluster.ts';
 import { findStablePort } from '../support/stable-port.ts';
-import { givenStores, openTestMongo, openTestRedis } from '../support/stores.ts';
+import { sharedStores, openTestMongo, openTestRedis } from '../support/stores.ts';
 
 const mongoPassword = 'test-mongo-password';
 
@@ -50,7 +50,7 @@ function masterOf(cluster: RedisCluster): Victim {
 }
 
 export async function openMongoVictim(t: ExecutionContext, dir: string): Promise<StoreWithVictims> {
-  if (givenStores.mongoUrl !== null) {
+  if (sharedStores.mongoUrl !== null) {
     const store = await openTestMongo({ dir });
     t.teardown(() => store.close());
     t.log('MongoDB is not killed: MONGODB_URL is a shared server');

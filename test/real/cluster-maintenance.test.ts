@@ -3,7 +3,8 @@ import test, { type ExecutionContext } from 'ava';
 import { Cluster } from 'ioredis';
 import { countListeners, createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { Subscriber } from '../../shared/redis/subscriber-client.ts';
-import { ReplyPublisher, ReplyWriter } from '../../shared/reply/reply-channel.ts';
+import { ReplyPublisher } from '../../workers/replies/reply-publisher.ts';
+import { ReplyWriter } from '../../workers/replies/reply-writer.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -93,7 +94,7 @@ test.serial('a planned failover is noticed, and no live process seems dead after
     workerId: 'w',
     redis,
     payloads: redis,
-    keptFrames: { append: () => Promise.reject(new Error('nothing is stored here')) },
+    storedFrames: { append: () => Promise.reject(new Error('nothing is stored here')) },
     log,
     onDeaf: (channel) => deaf.push(channel),
   });

@@ -4,7 +4,7 @@ import { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { charge } from '../support/billing.ts';
-import { openBooks } from '../support/books.ts';
+import { openLedgerServices } from '../support/books.ts';
 import { nameDatabase, requireMongod, useRealMongo } from '../support/real-mongod.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -14,7 +14,7 @@ realTest(
   'with an arbiter, charges that are only on the primary stay on the stream, and none is lost when it dies and is rolled back',
   async (t) => {
     const set = await useRealMongo(t, 'arbiter');
-    const services = await openBooks({ mongoUrl: nameDatabase(set.url) });
+    const services = await openLedgerServices({ mongoUrl: nameDatabase(set.url) });
     t.teardown(() => services.close());
     const { redis, ledger, accounts, mongo } = services;
     const account = await services.createAccount({ balanceNano: 1_000n });

@@ -5,7 +5,7 @@ import { runCommandLine } from '../../scripts/admin/run-command-line.ts';
 
 const entry = fileURLToPath(new URL('../../scripts/admin/main.js', import.meta.url));
 
-export interface AdminAnswer {
+export interface AdminResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -15,7 +15,7 @@ export interface AdminAnswer {
 export async function runAdmin(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
-): Promise<AdminAnswer> {
+): Promise<AdminResult> {
   const [stdout, stderr] = [new CapturedText(), new CapturedText()];
   const exitCode = await runCommandLine([...args], { ...env }, { stdout, stderr });
   return { exitCode, stdout: stdout.text, stderr: stderr.text };
@@ -34,7 +34,7 @@ class CapturedText extends Writable {
 export async function spawnAdmin(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
-): Promise<AdminAnswer> {
+): Promise<AdminResult> {
   const options = { env: { PATH: process.env['PATH'], ...env } };
   return await new Promise((resolve) => {
     const child = execFile(process.execPath, [entry, ...args], options, (_error, stdout, stderr) => {
@@ -59,7 +59,7 @@ export async function readSpawnedAdmin<T>(
   return parseOutput(await spawnAdmin(env, ...args, '--json')) as T;
 }
 
-function parseOutput({ stdout, stderr }: AdminAnswer): unknown {
+function parseOutput({ stdout, stderr }: AdminResult): unknown {
   if (stdout === '') throw new Error(`the admin command printed nothing: ${stderr}`);
   return JSON.parse(stdout);
 }

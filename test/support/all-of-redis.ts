@@ -12,6 +12,6 @@ export async function findKeys(redis: RedisClient, pattern: string): Promise<str
 }
 
 /** Deletes all keys, as if Redis had lost its data. */
-export async function forgetAll(redis: RedisClient): Promise<void> {
+export async function flushAll(redis: RedisClient): Promise<void> {
   await Promise.all(nodesOf(redis).map((node) => node.flushdb()));
 }

@@ -6,7 +6,7 @@ import { waitFor } from './wait-for.ts';
  * tests at the same time, mistakes that for a MongoDB outage.
  * @param ask must be safe to repeat
  */
-export async function askPatiently<T extends object>(what: string, ask: () => Promise<T>): Promise<T> {
+export async function retryUntilSuccess<T extends object>(what: string, ask: () => Promise<T>): Promise<T> {
   let failure: unknown = null;
   return await waitFor(
     () => `${what}: ${inspect(failure)}`,

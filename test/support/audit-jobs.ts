@@ -28,7 +28,7 @@ export async function listAllJobs(redis: RedisClient, accountId: string): Promis
  * The money and quota that an account's jobs still hold, in words; empty once all have ended. Job records stay for a
  * day.
  */
-export async function findHeldByJobs(redis: RedisClient, accountId: string): Promise<string[]> {
+export async function describeJobHolds(redis: RedisClient, accountId: string): Promise<string[]> {
   const held = await redis.hgetall(redisKeys.jobsHeld(accountId));
   return Object.entries(held)
     .filter(([name, value]) => name !== 'bytes' && value !== '0')
@@ -36,7 +36,7 @@ export async function findHeldByJobs(redis: RedisClient, accountId: string): Pro
 }
 
 /** Expires the leases of all workers on their jobs, as happens ten seconds after the workers have died. */
-export async function endJobLeases(redis: RedisClient): Promise<void> {
+export async function expireJobLeases(redis: RedisClient): Promise<void> {
   for (let shard = 0; shard < shardCount; shard++) {
     const key = redisKeys.jobLeases(shard);
     for (const member of await redis.zrange(key, '0', '-1')) await redis.zadd(key, 1, member);

@@ -20,7 +20,7 @@ import { openTestMongo, openTestRedis } from './stores.ts';
 import { waitFor } from './wait-for.ts';
 
 /** Redis and MongoDB with the billing stores, without any process that uses them. */
-export interface Books {
+export interface LedgerServices {
   readonly redisUrl: string;
   readonly redis: RedisClient;
   readonly mongo: MongoConnection;
@@ -45,7 +45,7 @@ export interface Books {
 }
 
 /** @param mongoUrl a MongoDB that is already running; the embedded one by default */
-export async function openBooks({ mongoUrl }: { readonly mongoUrl?: string } = {}): Promise<Books> {
+export async function openLedgerServices({ mongoUrl }: { readonly mongoUrl?: string } = {}): Promise<LedgerServices> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   const [redisServer, mongoServer] = await Promise.all([
     openTestRedis(),

@@ -2,7 +2,7 @@ import type { ExecutionContext, TestFn } from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { findRow, readLoss, waitForNoReservation } from './observe.ts';
-import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from './scripted-vendor.ts';
+import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from './scripted-vendor.ts';
 import { startStack, type TestAccount, type TestStack } from './stack.ts';
 
 export const vendorKey = 'sk-vendor-key-0123456789';
@@ -183,7 +183,7 @@ export class Chats {
 }
 
 const readScript = (body: Readonly<Record<string, unknown>>): object =>
-  answerWithUsage(JSON.parse((body['messages'] as { content: string }[])[0]!.content) as object);
+  chatWithUsage(JSON.parse((body['messages'] as { content: string }[])[0]!.content) as object);
 
 /** Usage, as the prompt of a scripted model. */
 export const usageOf = (prompt: number, completion: number, details: object = {}): string =>

@@ -15,7 +15,7 @@ export function withDatabase(url: string, database: string): string {
 }
 
 /** A database with a random name on a shared server; closing drops it. */
-export function nameOwnDatabase(givenUrl: string): { url: string; close(): Promise<void> } {
+export function createTestDatabase(givenUrl: string): { url: string; close(): Promise<void> } {
   const url = withDatabase(givenUrl, `mg-test-${randomBytes(6).toString('hex')}`);
   return {
     url,

@@ -14,7 +14,7 @@ let isBorrowed = false;
  * @returns a function that empties it again and releases it; null if another test in this process is using it
  * @throws Error if it contains keys that are not the product's
  */
-export async function borrowGivenRedis(url: string): Promise<(() => Promise<void>) | null> {
+export async function claimSharedRedis(url: string): Promise<(() => Promise<void>) | null> {
   if (isBorrowed) return null;
   isBorrowed = true;
   try {

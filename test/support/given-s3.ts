@@ -8,7 +8,7 @@ import {
 } from '@aws-sdk/client-s3';
 
 /** A bucket with a random name on a shared server; closing empties and deletes it. */
-export function useGivenBucket(endpoint: string): {
+export function createTestBucket(endpoint: string): {
   env: Record<string, string>;
   close(): Promise<void>;
 } {

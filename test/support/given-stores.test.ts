@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Redis } from 'ioredis';
 import { withDatabase } from './given-mongo.ts';
-import { borrowGivenRedis } from './given-redis.ts';
+import { claimSharedRedis } from './given-redis.ts';
 import { startTestRedis } from './redis.ts';
 
 test('a test database is named on the given server, and its users are looked up in the original database', (t) => {
@@ -17,14 +17,14 @@ test('a given Redis is emptied of the gateway’s keys for one test at a time, a
   const redis = new Redis(server.url);
   t.teardown(() => redis.disconnect());
   await redis.mset('mg:key:a', '1', '{bull}:image:id', '1');
-  const close = await borrowGivenRedis(server.url);
+  const close = await claimSharedRedis(server.url);
   t.is(await redis.dbsize(), 0);
-  t.is(await borrowGivenRedis(server.url), null);
+  t.is(await claimSharedRedis(server.url), null);
   await redis.set('mg:key:b', '1');
   await close!();
   t.is(await redis.dbsize(), 0);
 
   await redis.mset('theirs', '1', 'mg:key:c', '1');
-  await t.throwsAsync(borrowGivenRedis(server.url), { message: /such as "theirs"/ });
+  await t.throwsAsync(claimSharedRedis(server.url), { message: /such as "theirs"/ });
   t.is(await redis.dbsize(), 2, 'nothing was deleted');
 });

@@ -31,7 +31,7 @@ export const hasEnded = ({ status }: Pick<JobBody, 'status'>): boolean =>
   ['succeeded', 'failed', 'cancelled'].includes(status);
 
 /** Calls the jobs API with an account's key. */
-export async function askJobs(
+export async function callJobsApi(
   { url }: Pick<TestStack, 'url'>,
   { apiKey }: TestAccount,
   path: string,
@@ -55,7 +55,7 @@ export async function createJob(
 }
 
 export async function readJob(stack: TestStack, account: TestAccount, id: string): Promise<JobBody> {
-  return (await (await askJobs(stack, account, `/${id}`)).json()) as JobBody;
+  return (await (await callJobsApi(stack, account, `/${id}`)).json()) as JobBody;
 }
 
 export async function waitForJob(

@@ -8,7 +8,7 @@ import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { encodeFrame, type FrameKind } from '../../shared/reply/frame.ts';
-import type { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
+import type { StoredFramesStore } from '../../shared/reply/stored-frames-store.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
 
@@ -30,8 +30,8 @@ export function makeFrame(
 }
 
 /** A complete stream: `accepted`, a delta per payload, and a result. @returns the number of stored bytes */
-export async function keepStream(
-  frames: KeptFramesStore,
+export async function storeStream(
+  frames: StoredFramesStore,
   request: HeldRequest,
   deltas: readonly Buffer[],
   result = 'data: [DONE]\n\n',
@@ -44,13 +44,13 @@ export async function keepStream(
 }
 
 /** The counter that a response counts towards. */
-type KeptCounter = 'keptBytes' | 'jobKeptBytes';
+type StoredBytesCounter = 'storedBytes' | 'jobStoredBytes';
 
 /** Redis's byte counts for an account: one per ten-minute expiry slot, and the sum. */
-export async function readKeptBytes(
+export async function readStoredBytes(
   redis: RedisClient,
   accountId: string,
-  counter: KeptCounter = 'keptBytes',
+  counter: StoredBytesCounter = 'storedBytes',
 ): Promise<Record<string, number>> {
   const fields = await redis.hgetall(redisKeys[counter](accountId));
   return Object.fromEntries(
@@ -61,12 +61,12 @@ export async function readKeptBytes(
 }
 
 /** Makes an account appear to have this many bytes stored, expiring in `inMinutes`. */
-export async function pretendKept(
+export async function setStoredBytes(
   redis: RedisClient,
   accountId: string,
   bytes: number,
   inMinutes = 600,
-  counter: KeptCounter = 'keptBytes',
+  counter: StoredBytesCounter = 'storedBytes',
 ): Promise<void> {
   const at = Math.floor(Date.now() / 1_000) + inMinutes * 60;
   await redis.hset(redisKeys[counter](accountId), { sum: bytes, [Math.floor(at / 600) * 600]: bytes });

@@ -4,7 +4,7 @@ import type { TestAccount, TestStack } from './stack.ts';
 
 /** Embedding responses with many vectors, which are sent in pieces. */
 
-export interface LargeAnswer {
+export interface LargeResponse {
   readonly status: number;
   readonly body: {
     readonly data: readonly { readonly index: number; readonly embedding: string }[];
@@ -15,20 +15,20 @@ export interface LargeAnswer {
 export const writeTexts = (name: string, count: number): string[] =>
   Array.from({ length: count }, (_, i) => `${name} ${i}`);
 
-export async function askForVectors(
+export async function requestEmbeddings(
   stack: TestStack,
   { apiKey }: TestAccount,
   model: string,
   input: readonly string[],
-): Promise<LargeAnswer> {
+): Promise<LargeResponse> {
   const response = await stack.post('/v1/embeddings', apiKey, { model, input, encoding_format: 'base64' });
-  return { status: response.status, body: (await response.json()) as LargeAnswer['body'] };
+  return { status: response.status, body: (await response.json()) as LargeResponse['body'] };
 }
 
 /** Asserts that each text has the simulated vendor's exact vector. */
 export function checkVectors(
   t: ExecutionContext,
-  { status, body }: LargeAnswer,
+  { status, body }: LargeResponse,
   texts: readonly string[],
 ): void {
   t.is(status, 200, JSON.stringify(body).slice(0, 300));

@@ -1,7 +1,7 @@
 import type { TestStack } from './stack.ts';
 
 /** A caller that may disconnect in the middle of a chat. */
-export interface LeavingCaller {
+export interface DisconnectingCaller {
   /** Reads until the response so far contains this text. */
   readUntil(text: string): Promise<void>;
   /** Rejects, or resolves with the whole response. */
@@ -11,7 +11,7 @@ export interface LeavingCaller {
 }
 
 /** Sends a chat without waiting for its response: the head is read with the first read. */
-export function startChat(stack: TestStack, apiKey: string, body: object): LeavingCaller {
+export function startChat(stack: TestStack, apiKey: string, body: object): DisconnectingCaller {
   const caller = new AbortController();
   const pending = fetch(`${stack.url}/v1/chat/completions`, {
     method: 'POST',

@@ -92,7 +92,7 @@ export async function waitForNoReservation(stack: TestStack, accountId?: string)
  * Waits until this many embedding inputs are queued in the stack's workers. They report it once per second, so reports
  * sent before the call are ignored.
  */
-export async function waitForInputsInLine(stack: TestStack, count: number): Promise<void> {
+export async function waitForQueuedInputs(stack: TestStack, count: number): Promise<void> {
   const registry = new WorkerRegistryStore(stack.redis);
   const [seconds, microseconds] = await stack.redis.time();
   const since = Number(seconds) * 1_000 + Number(microseconds) / 1_000 + onItsWayMs + heartbeatLifetimeMs;

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { givenStores, wantsCluster } from './stores.ts';
+import { sharedStores, usesCluster } from './stores.ts';
 
 export type StoreName = 'Redis' | 'MongoDB';
 
@@ -7,9 +7,9 @@ type Declare = (title: string, run: (t: ExecutionContext) => Promise<void>) => v
 
 /** Null if the store is a single server started for the test, which may therefore kill and restart it. */
 function whyNotOwn(store: StoreName): string | null {
-  if (store === 'MongoDB') return givenStores.mongoUrl === null ? null : 'MONGODB_URL is a shared server';
-  if (givenStores.redisUrl !== null) return 'REDIS_URL is a shared server';
-  return wantsCluster ? 'the nodes of a Cluster are killed one by one in test/real' : null;
+  if (store === 'MongoDB') return sharedStores.mongoUrl === null ? null : 'MONGODB_URL is a shared server';
+  if (sharedStores.redisUrl !== null) return 'REDIS_URL is a shared server';
+  return usesCluster ? 'the nodes of a Cluster are killed one by one in test/real' : null;
 }
 
 /**
@@ -17,7 +17,7 @@ function whyNotOwn(store: StoreName): string | null {
  * title.
  * @param declare `test.serial` for a test that must run alone
  */
-export function testWithOwn(store: StoreName, declare: Declare = test): Declare {
+export function testWithOwnStore(store: StoreName, declare: Declare = test): Declare {
   const reason = whyNotOwn(store);
   if (reason === null) return declare;
   return (title, run) => test.skip(`${title} (skipped: it kills ${store}, and ${reason})`, run);

@@ -68,7 +68,7 @@ export async function admitChat(
 }
 
 /** @returns the job's id */
-export async function placeChat(
+export async function enqueueChat(
   stack: Pick<TestStack, 'redis'>,
   accountId: string,
   model: string,

@@ -9,15 +9,15 @@ import type { TestStack } from './stack.ts';
 import { webStoresOf } from './web-client.ts';
 
 /** Uses up all limits of a network. @returns one of its addresses, for a stack that trusts its proxy */
-export async function crowdNetwork(stack: TestStack): Promise<string> {
+export async function exhaustNetworkLimits(stack: TestStack): Promise<string> {
   const address = '203.0.113.9';
   const names = (Object.keys(webLimits) as WebLimitName[]).filter((name) => name.endsWith('-network'));
-  for (const name of names) await useUp(stack, name, address);
+  for (const name of names) await exhaustLimit(stack, name, address);
   return address;
 }
 
 /** Uses up one limit. */
-export async function useUp({ redis, config }: TestStack, name: WebLimitName, who: string): Promise<void> {
+export async function exhaustLimit({ redis, config }: TestStack, name: WebLimitName, who: string): Promise<void> {
   const limits = new Limits(redis, config.masterKey);
   await Promise.all(Array.from({ length: webLimits[name].limit }, () => limits.count([{ name, who }])));
 }
@@ -78,7 +78,7 @@ async function provokeByState(stack: TestStack, described: Described, code: stri
       else await banAccount(stack, link.accountId);
       return call;
     case 'too_many_attempts':
-      await useUp(stack, 'changes-user', user!._id);
+      await exhaustLimit(stack, 'changes-user', user!._id);
       return call;
     case 'already_linked':
       return await linkBefore(stack, described, call);

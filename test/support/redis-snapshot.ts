@@ -1,5 +1,5 @@
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { findKeys, forgetAll } from './all-of-redis.ts';
+import { findKeys, flushAll } from './all-of-redis.ts';
 
 /**
  * Saves the current content of Redis.
@@ -9,7 +9,7 @@ export async function takeRedisSnapshot(redis: RedisClient): Promise<() => Promi
   const keys = await findKeys(redis, '*');
   const dumps = await Promise.all(keys.map((key) => redis.dumpBuffer(key)));
   return async () => {
-    await forgetAll(redis);
+    await flushAll(redis);
     for (const [i, key] of keys.entries()) await redis.restore(key, 0, dumps[i]!);
   };
 }

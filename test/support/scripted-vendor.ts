@@ -99,7 +99,7 @@ const isEvents = (content: object): content is Events =>
   Array.isArray(content) || Symbol.asyncIterator in content;
 
 /** A one-word chat response with this usage. */
-export function answerWithUsage(usage: object): object {
+export function chatWithUsage(usage: object): object {
   const message = { role: 'assistant', content: 'Yes' };
   return {
     id: 'chatcmpl-scripted',

@@ -8,30 +8,30 @@ import {
 
 export type Json = Readonly<Record<string, unknown>>;
 
-export interface AskOptions {
+export interface CallOptions {
   readonly key?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A simulator with raw requests, because these tests are about details that a client library would hide. */
-export interface DialectsRig {
+export interface DialectClients {
   readonly simulator: VendorSimulator;
-  readonly askOpenAi: (body: Json, options?: AskOptions & { readonly path?: string }) => Promise<Response>;
-  readonly askAnthropic: (body: Json, options?: AskOptions) => Promise<Response>;
+  readonly askOpenAi: (body: Json, options?: CallOptions & { readonly path?: string }) => Promise<Response>;
+  readonly askAnthropic: (body: Json, options?: CallOptions) => Promise<Response>;
   /** Set `action` for example to `streamGenerateContent?alt=sse`. */
   readonly askGemini: (
     model: string,
     body: Json,
-    options?: AskOptions & { readonly action?: string },
+    options?: CallOptions & { readonly action?: string },
   ) => Promise<Response>;
 }
 
 const apiKey = 'sk-sim-0123456789';
 
-export async function startDialectsRig(
+export async function startDialectClients(
   t: ExecutionContext,
   options: VendorSimulatorOptions = {},
-): Promise<DialectsRig> {
+): Promise<DialectClients> {
   const simulator = await startVendorSimulator(options);
   t.teardown(() => simulator.close());
   const post = (path: string, body: Json, headers: Readonly<Record<string, string>>): Promise<Response> =>
@@ -43,7 +43,7 @@ export async function startDialectsRig(
   const withKey = (
     name: string,
     prefix: string,
-    { key = apiKey, headers = {} }: AskOptions,
+    { key = apiKey, headers = {} }: CallOptions,
   ): Record<string, string> => ({
     ...(key === null ? {} : { [name]: `${prefix}${key}` }),
     ...headers,
@@ -99,7 +99,7 @@ export function digList(value: unknown, ...path: readonly (string | number)[]): 
 }
 
 /** Combines an Anthropic stream into one message: deltas are appended by index, usage is overwritten. */
-export function addUpAnthropic(events: readonly Json[]): Json {
+export function mergeAnthropicEvents(events: readonly Json[]): Json {
   let message: Record<string, unknown> = {};
   const content: Record<string, unknown>[] = [];
   const inputs: string[] = [];

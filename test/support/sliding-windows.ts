@@ -7,7 +7,7 @@ export async function readRedisMs(redis: RedisClient): Promise<number> {
 }
 
 /** Ages a sliding window by this much; a negative value simulates Redis's clock stepping back. */
-export async function passTime(redis: RedisClient, key: string, byMs: number): Promise<void> {
+export async function ageWindow(redis: RedisClient, key: string, byMs: number): Promise<void> {
   for (const attempt of await redis.zrange(key, '0', '-1')) await redis.zincrby(key, -byMs, attempt);
 }
 

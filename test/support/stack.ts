@@ -16,7 +16,7 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger, type Logger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
 import { startWorker, type WorkerOptions } from '../../workers/worker.ts';
-import { askPatiently } from './ask-patiently.ts';
+import { retryUntilSuccess } from './ask-patiently.ts';
 import { Mailbox } from './mailbox.ts';
 import { postJson } from './post-json.ts';
 import type { RedisCluster, RedisClusterOptions } from './redis-cluster.ts';
@@ -163,7 +163,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       return worker;
     },
     async createAccount({ balance = '100', freeRequests = 0, rpm = 100_000 } = {}) {
-      const { id, apiKey } = await askPatiently('MongoDB to take the account', () =>
+      const { id, apiKey } = await retryUntilSuccess('MongoDB to take the account', () =>
         accounts.create({ userType: 'default', requestsPerMinute: rpm }),
       );
       await hotAccounts.load(id);
@@ -186,7 +186,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
 }
 
 function ownServerOf({ server }: OpenedStore): OwnServer {
-  if (server === null) throw new Error('this test may not kill the store: declare it with testWithOwn');
+  if (server === null) throw new Error('this test may not kill the store: declare it with testWithOwnStore');
   return server;
 }
 

@@ -1,8 +1,8 @@
 import { startEmbeddedMongo } from '../../scripts/embedded/mongo/server.ts';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
-import { borrowGivenRedis } from './given-redis.ts';
-import { useGivenBucket } from './given-s3.ts';
-import { nameOwnDatabase } from './given-mongo.ts';
+import { claimSharedRedis } from './given-redis.ts';
+import { createTestBucket } from './given-s3.ts';
+import { createTestDatabase } from './given-mongo.ts';
 import { startRedisCluster, type RedisCluster, type RedisClusterOptions } from './redis-cluster.ts';
 import { startTestRedis } from './redis.ts';
 
@@ -11,14 +11,14 @@ import { startTestRedis } from './redis.ts';
  * set are started for the test: a redis-server (with `TEST_REDIS=cluster` a Cluster of six), and the embedded servers
  * of `npm start`.
  */
-export const givenStores = {
+export const sharedStores = {
   redisUrl: process.env['REDIS_URL'] || null,
   mongoUrl: process.env['MONGODB_URL'] || null,
   s3Endpoint: process.env['S3_ENDPOINT'] || null,
 };
 
 /** Whether each test has its own Cluster. */
-export const wantsCluster = givenStores.redisUrl === null && process.env['TEST_REDIS'] === 'cluster';
+export const usesCluster = sharedStores.redisUrl === null && process.env['TEST_REDIS'] === 'cluster';
 
 /** Actions that tests may only perform on their own servers. */
 export interface OwnServer {
@@ -47,13 +47,13 @@ export interface OpenRedisOptions {
 }
 
 export async function openTestRedis({ dir, cluster }: OpenRedisOptions = {}): Promise<OpenedRedis> {
-  if (cluster !== undefined || wantsCluster) {
+  if (cluster !== undefined || usesCluster) {
     const started = await startRedisCluster(cluster);
     return { url: started.url, server: null, cluster: started, close: () => started.close() };
   }
-  if (givenStores.redisUrl !== null) {
-    const close = await borrowGivenRedis(givenStores.redisUrl);
-    if (close !== null) return { url: givenStores.redisUrl, server: null, cluster: null, close };
+  if (sharedStores.redisUrl !== null) {
+    const close = await claimSharedRedis(sharedStores.redisUrl);
+    if (close !== null) return { url: sharedStores.redisUrl, server: null, cluster: null, close };
   }
   const options = dir === undefined ? {} : { dir };
   let server = await startTestRedis(options);
@@ -79,7 +79,7 @@ export interface OpenMongoOptions {
 
 /** A dedicated database, which is deleted when it is closed. */
 export async function openTestMongo({ dir, password }: OpenMongoOptions): Promise<OpenedStore> {
-  if (givenStores.mongoUrl !== null) return { server: null, ...nameOwnDatabase(givenStores.mongoUrl) };
+  if (sharedStores.mongoUrl !== null) return { server: null, ...createTestDatabase(sharedStores.mongoUrl) };
   const options = { dir, sync: false, ...(password === undefined ? {} : { password }) };
   let server: Awaited<ReturnType<typeof startEmbeddedMongo>> | null = await startEmbeddedMongo(options);
   const { url } = server;
@@ -109,7 +109,7 @@ const ownCredentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret'
 
 /** A dedicated bucket, which is deleted when it is closed. */
 export async function openTestS3(dir: string): Promise<OpenedS3> {
-  if (givenStores.s3Endpoint !== null) return useGivenBucket(givenStores.s3Endpoint);
+  if (sharedStores.s3Endpoint !== null) return createTestBucket(sharedStores.s3Endpoint);
   const server = await startEmbeddedS3({ dir, ...ownCredentials });
   return {
     env: {

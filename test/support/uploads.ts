@@ -6,10 +6,10 @@ import { text } from 'node:stream/consumers';
 export interface Upload {
   readonly request: ClientRequest;
   /** The response, whenever it arrives; its body is JSON. */
-  readonly answer: Promise<UploadAnswer>;
+  readonly answer: Promise<UploadResponse>;
 }
 
-export interface UploadAnswer {
+export interface UploadResponse {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly text: string;
@@ -29,7 +29,7 @@ export function startUpload(
     agent,
     headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...headers },
   });
-  const readResponse = async (): Promise<UploadAnswer> => {
+  const readResponse = async (): Promise<UploadResponse> => {
     const [response] = (await once(upload, 'response')) as [IncomingMessage];
     const bytesSent = upload.socket?.bytesWritten ?? 0;
     return {

@@ -5,7 +5,7 @@ import { waitFor } from './wait-for.ts';
 import { watchRedis } from './watch-redis.ts';
 
 /** Resolves when the workers have been notified that the callers of all the account's requests have disconnected. */
-export async function waitUntilTold(
+export async function waitUntilCancelled(
   t: ExecutionContext,
   stack: TestStack,
   account: TestAccount,

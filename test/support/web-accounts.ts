@@ -18,7 +18,7 @@ import { waitFor } from './wait-for.ts';
 import { createWebUser, webStoresOf, type WebClient, type WebClientOptions } from './web-client.ts';
 
 /** A response of the account area, read to its end; `body` is null if it is empty. */
-export interface WebAnswer<T> {
+export interface WebResponse<T> {
   readonly status: number;
   readonly body: T;
   readonly headers: Headers;
@@ -29,7 +29,7 @@ export async function callWeb<T = ErrorBody>(
   method: string,
   path: string,
   body?: unknown,
-): Promise<WebAnswer<T>> {
+): Promise<WebResponse<T>> {
   const { status, headers, ...response } = await readText(client.request(method, path, body));
   return { status, headers, body: (response.text === '' ? null : JSON.parse(response.text)) as T };
 }

@@ -1,7 +1,7 @@
 import type { AuthResult } from '../../shared/contract/web-auth.ts';
 import { openWebStores, type WebStores } from '../../shared/web/web-stores.ts';
 import type { WebUser } from '../../shared/web/web-models.ts';
-import { askPatiently } from './ask-patiently.ts';
+import { retryUntilSuccess } from './ask-patiently.ts';
 import type { TestStack } from './stack.ts';
 
 export interface WebClientOptions {
@@ -105,7 +105,7 @@ export async function createWebUser(
   options: WebClientOptions & { readonly rememberMe?: boolean } = {},
 ): Promise<{ client: WebClient; user: WebUser; sessionId: string }> {
   const { users, sessions } = webStoresOf(stack);
-  const { user } = await askPatiently('MongoDB to take the user', () =>
+  const { user } = await retryUntilSuccess('MongoDB to take the user', () =>
     users.findOrCreate(email, { language: 'ru' }),
   );
   const { session, accessToken, refreshToken, csrfToken } = await sessions.start({

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { awaitResponse } from '../../../api/endpoints/await-response.ts';
-import { receiveWhole } from '../../../api/dispatch/receive-whole.ts';
+import { receiveWhole } from '../../../api/replies/receive-whole.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 
 /** A request whose response fails when it is cancelled, like those of the product. */
@@ -33,7 +33,7 @@ test('a completed request is not cancelled when its caller’s connection closes
   const { request, receiver, cancelled } = createRequest();
   const caller = new AbortController();
   const waiting = awaitResponse(request, caller.signal);
-  const whole = { bytes: Buffer.from('{}'), giveBack: () => undefined };
+  const whole = { bytes: Buffer.from('{}'), release: () => undefined };
   receiver.end(whole);
   t.is(await waiting, whole);
   caller.abort();
@@ -44,7 +44,7 @@ test('a response that arrives after its request has failed releases its memory',
   const { receiver, answer } = receiveWhole();
   let releases = 0;
   receiver.fail(new AppError('service_unavailable'));
-  receiver.end({ bytes: Buffer.from('{}'), giveBack: () => (releases += 1) });
+  receiver.end({ bytes: Buffer.from('{}'), release: () => (releases += 1) });
   await t.throwsAsync(answer, { code: 'service_unavailable' });
   t.is(releases, 1);
 });

@@ -11,14 +11,14 @@ import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { readBalance } from '../../support/billing.ts';
-import { openBooks, type Books } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
 import { admitChat, chatReservedNano } from '../../support/place-jobs.ts';
 
 const model = 'demo-echo';
 
-let services: Books;
+let services: LedgerServices;
 test.before(async () => {
-  services = await openBooks();
+  services = await openLedgerServices();
 });
 test.after.always(() => services.close());
 

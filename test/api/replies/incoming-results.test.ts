@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
 import fc from 'fast-check';
-import { IncomingResults, type AcquireMemory } from '../../../api/dispatch/incoming-results.ts';
+import { IncomingResults, type AcquireMemory } from '../../../api/replies/incoming-results.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import { pieceBytes } from '../../../shared/reply/frame.ts';
@@ -231,11 +231,11 @@ test('a result is requested once memory for it is acquired, which is held until 
   const first = results.take('a1', zeros)!;
   await nextTurn();
   t.deepEqual(requestedIds(), [], 'its caller has not read it yet');
-  first.giveBack();
-  first.giveBack();
+  first.release();
+  first.release();
   await nextTurn();
   t.deepEqual(requestedIds(), ['a2']);
-  for (const id of ['a2', 'b']) results.take(id, zeros)!.giveBack();
+  for (const id of ['a2', 'b']) results.take(id, zeros)!.release();
   t.is(budget.held, 0);
 });
 
@@ -370,7 +370,7 @@ test('under random adds, drops and losses: at most 6 MB are in flight, every res
           if (isLast) sentResults.delete(requestId);
           const whole = results.take(requestId, zeros.subarray(0, length));
           t.is(whole?.bytes.length ?? null, isLast ? one.length : null);
-          whole?.giveBack();
+          whole?.release();
           return true;
         };
         const pass = (ms: number): void => {

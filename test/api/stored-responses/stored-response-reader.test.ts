@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { KeptResponses } from '../../../api/dispatch/kept-responses.ts';
-import type { FollowedResponse } from '../../../api/dispatch/kept-response-reader.ts';
+import { StoredResponses } from '../../../api/stored-responses/stored-responses.ts';
+import type { FollowedResponse } from '../../../api/stored-responses/stored-response-reader.ts';
 import type { HeldRequest } from '../../../shared/billing/reservation-store.ts';
 import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { runSettlement } from '../../../shared/settlement/settle-script.ts';
@@ -11,13 +11,13 @@ import { handBackJob, startJob, takeJob } from '../../../shared/jobs/run-job-scr
 import { placeJob } from '../../../shared/jobs/place-job-script.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { ResponseStore, encodeStored } from '../../../shared/reply/response-store.ts';
-import { KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
+import { StoredFramesStore } from '../../../shared/reply/stored-frames-store.ts';
 import type { PooledBuffer } from '../../../shared/runtime/buffer-pool.ts';
 import { runInBackground } from '../../../shared/runtime/run-in-background.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import {
   createRequest,
-  keepStream,
+  storeStream,
   makeFrame,
   useObjects,
   type TestObjects,
@@ -31,10 +31,10 @@ const log = createLogger('test', 'silent');
 const MB = 1_000_000;
 
 interface Setup extends TestObjects {
-  readonly frames: KeptFramesStore;
+  readonly frames: StoredFramesStore;
   readonly responses: ResponseStore;
   readonly memory: FairBudget;
-  readonly kept: KeptResponses;
+  readonly kept: StoredResponses;
   /** Bytes of frames read from Redis. */
   readonly readBytes: () => number;
 }
@@ -42,7 +42,7 @@ interface Setup extends TestObjects {
 async function setUp(t: ExecutionContext, capacity = 100 * MB): Promise<Setup> {
   const objects = await useObjects(t);
   let read = 0;
-  const frames = new KeptFramesStore(redis(), redis());
+  const frames = new StoredFramesStore(redis(), redis());
   const readFrames = frames.readFrames.bind(frames);
   frames.readFrames = async (...args) => {
     const found = await readFrames(...args);
@@ -51,7 +51,7 @@ async function setUp(t: ExecutionContext, capacity = 100 * MB): Promise<Setup> {
   };
   const responses = new ResponseStore(frames, objects.objects);
   const memory = new FairBudget({ capacity });
-  const kept = new KeptResponses({ redis: redis(), frames, answers: responses, memory, log });
+  const kept = new StoredResponses({ redis: redis(), frames, answers: responses, memory, log });
   return { ...objects, frames, responses, memory, kept, readBytes: () => read };
 }
 
@@ -98,7 +98,7 @@ test('a stream read with a pause after every few events is read from Redis only 
   const setup = await setUp(t);
   const request = createRequest();
   const deltas = makeDeltas(2_000, 3_250);
-  const bytes = await keepStream(setup.frames, request, deltas);
+  const bytes = await storeStream(setup.frames, request, deltas);
   const reading = follow(setup, request, (followed, count) => {
     if (count % 3 !== 0) return;
     followed.pause();
@@ -113,7 +113,7 @@ test('a stream read with a pause after every few events is read from Redis only 
 test('memory held by unread streams is bounded whatever their number, counted, and released when their callers disconnect', async (t) => {
   const setup = await setUp(t, 4 * MB);
   const request = createRequest();
-  const bytes = await keepStream(setup.frames, request, makeDeltas(100, 65_000));
+  const bytes = await storeStream(setup.frames, request, makeDeltas(100, 65_000));
   t.true(bytes > 6 * MB);
   const count = 60;
   const readings = Array.from({ length: count }, () =>
@@ -135,7 +135,7 @@ test('a stream is read whole even if there is only memory for small windows', as
   const setup = await setUp(t, 1 * MB);
   const request = createRequest();
   const deltas = makeDeltas(300, 9_000);
-  await keepStream(setup.frames, request, deltas);
+  await storeStream(setup.frames, request, deltas);
   const all = await setup.memory.acquire('other', 1 * MB, { waitMs: 0, refuse: () => new Error() as never });
   const reading = follow(setup, request);
   await reading.end;
@@ -152,7 +152,7 @@ for (const { when, moveAt } of [
     const setup = await setUp(t);
     const request = createRequest();
     const deltas = makeDeltas(300, 9_000);
-    const bytes = await keepStream(setup.frames, request, deltas);
+    const bytes = await storeStream(setup.frames, request, deltas);
     if (moveAt === 0) t.true(await setup.responses.move('frames', request, bytes));
     const reading = follow(setup, request, (followed, count) => {
       if (count !== moveAt) return;
@@ -216,9 +216,9 @@ test('whole responses are read only as memory allows, and the next one is read w
   for (let read = 1; read <= 9; read++) {
     await waitFor(`response ${read}`, () => ended.length === read);
     peakBytes = Math.max(peakBytes, setup.memory.held);
-    const { bytes, giveBack } = ended[read - 1]!;
+    const { bytes, release } = ended[read - 1]!;
     t.true(bytes.equals(response));
-    giveBack();
+    release();
   }
   t.true(peakBytes <= 2 * MB, 'an account gets half of what others leave');
   t.is(setup.memory.held, 0);
@@ -286,7 +286,7 @@ test('a durable job whose stored response is lost fails immediately, and one tha
     const error = request === failed ? ({ code: 'upstream_rejected', message: 'no' } as const) : null;
     await runSettlement(redis(), usageEvent(accountId, requestId), 10n, { jobAttempt: attempt, error });
   }
-  await redis().del(redisKeys.keptFrames(lost.accountId, lost.requestId));
+  await redis().del(redisKeys.storedFrames(lost.accountId, lost.requestId));
   t.is((await t.throwsAsync<AppError>(follow(setup, lost).end)).code, 'service_unavailable');
   const error = await t.throwsAsync<AppError>(follow(setup, failed).end);
   t.is(error.code, 'upstream_rejected');

@@ -13,7 +13,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { loadConfig } from '../../../shared/config/config.ts';
 import type { ConfirmedAction } from '../../../shared/web/mail.ts';
 import { callApi } from '../../support/call-api.ts';
-import { useUp } from '../../support/provoke-errors.ts';
+import { exhaustLimit } from '../../support/provoke-errors.ts';
 import { readCode } from '../../support/mailbox.ts';
 import type { TestAccount, TestStack } from '../../support/stack.ts';
 import {
@@ -332,7 +332,7 @@ test('a mailbox gets ten codes an hour, and the next request is refused with a r
 test('after too many wrong codes from a network, even a right one is refused', async (t) => {
   const user = await createLinkedUser();
   const right = await getMailedCode(user, 'reveal');
-  await useUp(stack, 'wrong-codes-network', user.address);
+  await exhaustLimit(stack, 'wrong-codes-network', user.address);
   const refused = await act<{ error: { code: string } }>(user, 'reveal', right);
   t.is(refused.status, 429);
   t.is(refused.body.error.code, 'too_many_attempts');

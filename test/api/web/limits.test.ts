@@ -4,7 +4,7 @@ import { callerNetwork } from '../../../api/callers/caller-network.ts';
 import { Limits, webLimits, type WebLimitName } from '../../../api/web/limits.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { findKeys } from '../../support/all-of-redis.ts';
-import { passTime, readOldestMs, readRedisMs } from '../../support/sliding-windows.ts';
+import { ageWindow, readOldestMs, readRedisMs } from '../../support/sliding-windows.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
@@ -92,7 +92,7 @@ test.serial('retry-after is the time until the first slot is free, in whole seco
   const others = new Set(await keysOf('wrong-keys-user'));
   await limits.count([party]);
   const [key] = (await keysOf('wrong-keys-user')).filter((key) => !others.has(key));
-  await passTime(redis(), key!, 3_000_000);
+  await ageWindow(redis(), key!, 3_000_000);
   for (let i = 0; i < 9; i++) await limits.count([party]);
   const freeAtMs = (await readOldestMs(redis(), key!)) + 3_600_000;
   const beforeMs = await readRedisMs(redis());

@@ -18,7 +18,7 @@ import {
   createSeparateUser,
   linkAccount,
   startWebStack,
-  type WebAnswer,
+  type WebResponse,
 } from '../../support/web-accounts.ts';
 import { WebClient, webStoresOf } from '../../support/web-client.ts';
 
@@ -214,7 +214,7 @@ async function collectEarlyRefusals({
   client,
   user,
   address,
-}: Awaited<ReturnType<typeof createSeparateUser>>): Promise<WebAnswer<ErrorBody>[]> {
+}: Awaited<ReturnType<typeof createSeparateUser>>): Promise<WebResponse<ErrorBody>[]> {
   const { users, sessions } = webStoresOf(stack);
   const call = (headers: Record<string, string>, method = 'POST', path = '/auth/logout-others') =>
     callWeb(new WebClient(stack.url, { headers: { 'x-forwarded-for': address, ...headers } }), method, path);

@@ -4,7 +4,7 @@ import http from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Session } from '../../../shared/contract/web-sessions.ts';
-import { useUp } from '../../support/provoke-errors.ts';
+import { exhaustLimit } from '../../support/provoke-errors.ts';
 import { readErrorCode } from '../../support/read-error.ts';
 import { startOtherApi } from '../../support/other-api.ts';
 import type { TestStack } from '../../support/stack.ts';
@@ -354,7 +354,7 @@ test('signing in with endOtherSessions locks out a thief who keeps ending sessio
 
 test('sessions can be ended even after a stolen one has used up the limit of changes', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
-  await useUp(stack, 'changes-user', user._id);
+  await exhaustLimit(stack, 'changes-user', user._id);
   const change = await client.request('PATCH', '/auth/me', { timezone: 'Asia/Tokyo' });
   t.is(await readErrorCode(change, 429), 'too_many_attempts');
   t.is((await client.request('POST', '/auth/logout-others')).status, 204);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import fc from 'fast-check';
 import { useSlidingWindows, type SlidingWindow } from '../../../api/web/sliding-window-script.ts';
-import { passTime, readOldestMs, readRedisMs } from '../../support/sliding-windows.ts';
+import { ageWindow, readOldestMs, readRedisMs } from '../../support/sliding-windows.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
@@ -52,7 +52,7 @@ test('a window admits exactly what the rule allows, in any sequence of takes, ch
       for (const step of steps) {
         if (step.kind === 'pass') {
           model.now += step.units;
-          for (const { key } of windows) await passTime(redis(), key, step.units * unitSeconds * 1_000);
+          for (const { key } of windows) await ageWindow(redis(), key, step.units * unitSeconds * 1_000);
           continue;
         }
         const waits = step.windows.map((window) => model.waitUnits(window));
@@ -81,14 +81,14 @@ test('a slot is free again once its attempt is as old as the window, to the mill
   const window = openWindow(1, 60);
   await useSlidingWindows(redis(), 'take', [window]);
   // The attempt is a second from expiry, so that only a bug in the script could confuse the two cases.
-  await passTime(redis(), window.key, 59_000);
+  await ageWindow(redis(), window.key, 59_000);
   const freeAtMs = (await readOldestMs(redis(), window.key)) + 60_000;
   const beforeMs = await readRedisMs(redis());
   const full = await useSlidingWindows(redis(), 'check', [window]);
   const afterMs = await readRedisMs(redis());
   if (full === null) t.true(afterMs >= freeAtMs);
   else t.true(full.waitMs <= freeAtMs - beforeMs && full.waitMs >= freeAtMs - afterMs);
-  await passTime(redis(), window.key, 1_000);
+  await ageWindow(redis(), window.key, 1_000);
   t.is(await useSlidingWindows(redis(), 'take', [window]), null);
 });
 
@@ -123,10 +123,10 @@ test('of several full windows, the one that stays full longest is reported', asy
 test('failures counted beyond the limit take no more memory, and the newest ones decide', async (t) => {
   const window = openWindow(3, 100);
   for (let i = 0; i < 3; i++) await useSlidingWindows(redis(), 'count', [window]);
-  await passTime(redis(), window.key, 50_000);
+  await ageWindow(redis(), window.key, 50_000);
   for (let i = 0; i < 10; i++) await useSlidingWindows(redis(), 'count', [window]);
   t.is(await redis().zcard(window.key), 3);
-  await passTime(redis(), window.key, 60_000);
+  await ageWindow(redis(), window.key, 60_000);
   t.not(
     await useSlidingWindows(redis(), 'check', [window]),
     null,
@@ -137,10 +137,10 @@ test('failures counted beyond the limit take no more memory, and the newest ones
 test("a step back of Redis's clock restores no attempts, and blocks nobody for more than one window", async (t) => {
   const window = openWindow(2, 60);
   for (let i = 0; i < 2; i++) await useSlidingWindows(redis(), 'take', [window]);
-  await passTime(redis(), window.key, -3_600_000);
+  await ageWindow(redis(), window.key, -3_600_000);
   const full = await useSlidingWindows(redis(), 'take', [window]);
   t.true(full !== null && full.waitMs <= 60_000);
-  await passTime(redis(), window.key, 60_000);
+  await ageWindow(redis(), window.key, 60_000);
   t.is(await useSlidingWindows(redis(), 'take', [window]), null);
 });
 

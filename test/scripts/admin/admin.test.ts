@@ -1,7 +1,7 @@
 import test from 'ava';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import * as support from '../../support/admin.ts';
-import type { AdminAnswer } from '../../support/admin.ts';
+import type { AdminResult } from '../../support/admin.ts';
 import { callApi } from '../../support/call-api.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 
@@ -20,7 +20,7 @@ interface Outcome<T> {
   readonly stderr: string;
 }
 
-const toOutcome = <T>({ exitCode, stdout, stderr }: AdminAnswer): Outcome<T> => ({
+const toOutcome = <T>({ exitCode, stdout, stderr }: AdminResult): Outcome<T> => ({
   exitCode,
   answer: (stdout === '' ? null : JSON.parse(stdout)) as T,
   stderr,

@@ -3,13 +3,13 @@ import type { AdminContext } from '../../../scripts/admin/command.ts';
 import { readFailedJobs } from '../../../scripts/admin/failed-jobs.ts';
 import { retryFailedJobs } from '../../../scripts/admin/queue-retry.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
-import { forgetAll } from '../../support/all-of-redis.ts';
+import { flushAll } from '../../support/all-of-redis.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 
 test.serial.beforeEach(async () => {
-  await forgetAll(redis());
+  await flushAll(redis());
 });
 
 /** Records of failed jobs, with only the fields read here, and their entries in the lists. */
@@ -58,7 +58,7 @@ test.serial('failed jobs are read one page at a time, not all at once', async (t
   await failJobs(4_000, (i) => i);
   const reading = readFailedJobs(redis(), 'chat');
   t.is((await reading.next()).value?.id, 'job-3999');
-  await forgetAll(redis());
+  await flushAll(redis());
   let buffered = 0;
   for await (const job of reading) buffered += job.id === '' ? 0 : 1;
   t.is(buffered, 99);

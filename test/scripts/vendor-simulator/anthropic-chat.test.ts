@@ -1,14 +1,14 @@
 import test from 'ava';
 
 import {
-  addUpAnthropic,
+  mergeAnthropicEvents,
   dig,
   digText,
   digList,
   type Json,
   readEvents,
   readJson,
-  startDialectsRig,
+  startDialectClients,
 } from '../../support/simulated-dialects.ts';
 
 const MESSAGES = [{ role: 'user', content: 'hello there' }];
@@ -33,9 +33,9 @@ const bodies: readonly [string, Json][] = [
 
 for (const [what, body] of bodies) {
   test(`${what}: a stream adds up to the same result as a whole response`, async (t) => {
-    const { askAnthropic } = await startDialectsRig(t);
+    const { askAnthropic } = await startDialectClients(t);
     const whole = await readJson(await askAnthropic(body));
-    const added = addUpAnthropic(await readEvents(await askAnthropic({ ...body, stream: true })));
+    const added = mergeAnthropicEvents(await readEvents(await askAnthropic({ ...body, stream: true })));
     const content = digList(added, 'content').map((block) =>
       block['type'] === 'text' ? { citations: null, ...block } : block,
     );
@@ -46,7 +46,7 @@ for (const [what, body] of bodies) {
 }
 
 test("a stream's events come in the vendor's order, with a ping and with spaces after the JSON", async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const response = await askAnthropic({ messages: MESSAGES, thinking: THINKING, stream: true });
   const text = await response.text();
   const order = [...text.matchAll(/^event: (.+)$/gm)].map(([, name]) => name);
@@ -65,7 +65,7 @@ test("a stream's events come in the vendor's order, with a ping and with spaces 
 });
 
 test('usage starts with the input and one token, and ends with all of it', async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const events = await readEvents(
     await askAnthropic({ messages: MESSAGES, thinking: THINKING, tools: [SEARCH], stream: true }),
   );
@@ -80,7 +80,7 @@ test('usage starts with the input and one token, and ends with all of it', async
 });
 
 test('cached tokens are counted beside the input, not in it', async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const body = {
     model: 'claude-cached-cachewrite',
     messages: MESSAGES,
@@ -91,7 +91,7 @@ test('cached tokens are counted beside the input, not in it', async (t) => {
 });
 
 test('a tool call starts with an empty piece, and has no other if the tool takes no arguments', async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const body = { model: 'claude-parallel', messages: MESSAGES, tools: TOOLS, stream: true };
   const events = await readEvents(await askAnthropic(body));
   const piecesOf = (index: number): unknown[] =>
@@ -108,7 +108,7 @@ test('a tool call starts with an empty piece, and has no other if the tool takes
 });
 
 test('tools are called as tool_choice specifies, each call under its own id, until there is a result', async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const namesOf = (answer: Json): unknown[] => digList(answer, 'content').map((block) => block['name']);
   const send = async (body: Json): Promise<Json> =>
     readJson(await askAnthropic({ model: 'claude-parallel', tools: TOOLS, messages: MESSAGES, ...body }));
@@ -139,7 +139,7 @@ test('tools are called as tool_choice specifies, each call under its own id, unt
 });
 
 test('a search is reported as a call, its results and a text that cites them', async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const answer = await readJson(await askAnthropic({ messages: MESSAGES, tools: [SEARCH] }));
   const [use, found, first, cited] = digList(answer, 'content');
   t.like(use, { type: 'server_tool_use', name: 'web_search', input: { query: 'hello there' } });
@@ -152,7 +152,7 @@ test('a search is reported as a call, its results and a text that cites them', a
 });
 
 test('a paused turn continues where it stopped, and both halves cost the same as the whole', async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const body = { model: 'claude-pauseturn', thinking: THINKING, tools: [SEARCH] };
   const paused = await readJson(await askAnthropic({ ...body, messages: MESSAGES }));
   t.is(paused['stop_reason'], 'pause_turn');
@@ -168,14 +168,14 @@ test('a paused turn continues where it stopped, and both halves cost the same as
 });
 
 test('a schema is followed', async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const output_config = { format: { type: 'json_schema', schema: SCHEMA } };
   const answer = await readJson(await askAnthropic({ messages: MESSAGES, output_config }));
   t.deepEqual(JSON.parse(digText(answer, 'content', 0, 'text')), { at: 'simulated' });
 });
 
 test('usage is reported elsewhere or not at all on request', async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const place = async (word: string): Promise<unknown[]> => {
     const events = await readEvents(
       await askAnthropic({ model: `claude-sim+${word}`, messages: MESSAGES, stream: true }),
@@ -191,7 +191,7 @@ test('usage is reported elsewhere or not at all on request', async (t) => {
 });
 
 test('the end of a stream is left out or sent twice on request', async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const namesOf = async (word: string): Promise<unknown[]> => {
     const body = { model: `claude-sim+${word}`, messages: MESSAGES, stream: true };
     return (await readEvents(await askAnthropic(body))).map((event) => event['type']);

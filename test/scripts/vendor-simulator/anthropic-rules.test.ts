@@ -2,13 +2,13 @@ import test from 'ava';
 
 import { makePng } from '../../../scripts/vendor-simulator/tiny-png.ts';
 import {
-  type AskOptions,
+  type CallOptions,
   dig,
   digText,
   digList,
   type Json,
   readJson,
-  startDialectsRig,
+  startDialectClients,
 } from '../../support/simulated-dialects.ts';
 
 const HELLO = { role: 'user', content: 'hello there' };
@@ -193,7 +193,7 @@ const refused: readonly [string, Json, RegExp][] = [
 
 for (const [what, body, words] of refused) {
   test(`${what} is refused`, async (t) => {
-    const { askAnthropic } = await startDialectsRig(t);
+    const { askAnthropic } = await startDialectClients(t);
     const response = await askAnthropic(body);
     const answer = await readJson(response);
     t.is(response.status, 400);
@@ -204,9 +204,9 @@ for (const [what, body, words] of refused) {
 }
 
 test('a call without a key or version is refused', async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const body = { messages: [HELLO] };
-  const send = async (options: AskOptions): Promise<unknown[]> => {
+  const send = async (options: CallOptions): Promise<unknown[]> => {
     const response = await askAnthropic(body, options);
     return [response.status, dig(await readJson(response), 'error', 'type')];
   };
@@ -216,7 +216,7 @@ test('a call without a key or version is refused', async (t) => {
 });
 
 test('requests that the vendor accepts are accepted', async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const taken: readonly Json[] = [
     { messages: [HELLO, HELLO, { role: 'assistant', content: 'so' }, HELLO] },
     { messages: [HELLO], temperature: 1, top_p: 0.95, thinking: THINKING },
@@ -243,7 +243,7 @@ test('requests that the vendor accepts are accepted', async (t) => {
 });
 
 test('thinking must be returned as it was issued, or not at all', async (t) => {
-  const { askAnthropic } = await startDialectsRig(t);
+  const { askAnthropic } = await startDialectClients(t);
   const request = { tools: [TOOL], thinking: THINKING };
   const first = await readJson(await askAnthropic({ ...request, messages: [HELLO] }));
   const [thinking = {}, use = {}] = digList(first, 'content');

@@ -2,22 +2,22 @@ import test from 'ava';
 
 import { makePng } from '../../../scripts/vendor-simulator/tiny-png.ts';
 import {
-  type AskOptions,
-  type DialectsRig,
+  type CallOptions,
+  type DialectClients,
   dig,
   digText,
   type Json,
   readJson,
-  startDialectsRig,
+  startDialectClients,
 } from '../../support/simulated-dialects.ts';
 
 const KEY = 'sk-sim-0123456789';
 const HELLO = 'hello there, what is this';
 
-type Send = (words?: string, options?: AskOptions & { readonly stream?: boolean }) => Promise<Response>;
+type Send = (words?: string, options?: CallOptions & { readonly stream?: boolean }) => Promise<Response>;
 
 /** The same small call in each dialect, with fault words in the model's name. */
-function sendersFor({ askOpenAi, askAnthropic, askGemini }: DialectsRig): Readonly<Record<string, Send>> {
+function sendersFor({ askOpenAi, askAnthropic, askGemini }: DialectClients): Readonly<Record<string, Send>> {
   const name = (model: string, words: string): string => (words === '' ? model : `${model}+${words}`);
   const messages = [{ role: 'user', content: HELLO }];
   return {
@@ -49,7 +49,7 @@ const PNG = makePng(2, 2, [1, 2, 3]).toString('base64');
 const RESULT = '{ "sky": "sunny all day", "wind": 3 }';
 
 /** The same conversation in each dialect, up to a tool call or including its result. */
-const conversations: Readonly<Record<string, (rig: DialectsRig, hasResult: boolean) => Promise<Counted>>> = {
+const conversations: Readonly<Record<string, (rig: DialectClients, hasResult: boolean) => Promise<Counted>>> = {
   async openai({ askOpenAi }, hasResult) {
     const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":"x"}' } };
     const answer = await readJson(
@@ -166,7 +166,7 @@ const conversations: Readonly<Record<string, (rig: DialectsRig, hasResult: boole
 };
 
 test('the same conversation gets the same answer and the same token counts in all dialects', async (t) => {
-  const rig = await startDialectsRig(t);
+  const rig = await startDialectClients(t);
   const words = 4 + 5;
   for (const [dialect, converse] of Object.entries(conversations)) {
     t.deepEqual(
@@ -236,7 +236,7 @@ const vendorErrors: readonly [string, Readonly<Record<string, readonly [number, 
 
 for (const [word, expected] of vendorErrors) {
   test(`${word} gives each vendor's own error, whether set by the model's name or by the key`, async (t) => {
-    const rig = await startDialectsRig(t);
+    const rig = await startDialectClients(t);
     for (const [dialect, send] of Object.entries(sendersFor(rig))) {
       for (const response of [await send(word), await send('', { key: `${KEY}+${word}` })]) {
         const [status, name] = expected[dialect] ?? [0, ''];
@@ -249,7 +249,7 @@ for (const [word, expected] of vendorErrors) {
 }
 
 test('an Anthropic account without credit is recognizable only by the message, and an unknown Google key by a reason', async (t) => {
-  const { anthropic, gemini } = sendersFor(await startDialectsRig(t));
+  const { anthropic, gemini } = sendersFor(await startDialectClients(t));
   const empty = await readJson((await anthropic?.('exhausted')) as Response);
   t.regex(digText(empty, 'error', 'message'), /credit balance is too low/);
   const unknown = await readJson((await gemini?.('revoked')) as Response);
@@ -258,7 +258,7 @@ test('an Anthropic account without credit is recognizable only by the message, a
 });
 
 test('the retry delay is a header, or in the body for Google', async (t) => {
-  for (const [dialect, send] of Object.entries(sendersFor(await startDialectsRig(t)))) {
+  for (const [dialect, send] of Object.entries(sendersFor(await startDialectClients(t)))) {
     const response = await send('fail-429+retry-1500');
     const isGemini = dialect === 'gemini';
     t.is(response.headers.get('retry-after'), isGemini ? null : '2', dialect);
@@ -269,7 +269,7 @@ test('the retry delay is a header, or in the body for Google', async (t) => {
 });
 
 test('errors of every dialect repeat the key on request', async (t) => {
-  for (const [dialect, send] of Object.entries(sendersFor(await startDialectsRig(t)))) {
+  for (const [dialect, send] of Object.entries(sendersFor(await startDialectClients(t)))) {
     t.true((await (await send('fail-500+echokey')).text()).includes(KEY), dialect);
     t.false((await (await send('fail-500')).text()).includes(KEY), dialect);
   }
@@ -281,7 +281,7 @@ test("an error within a stream has the dialect's format and follows the content 
     anthropic: /\n\nevent: error\ndata: \{"type":"error","error":\{"type":"overloaded_error"[^\n]*\n\n$/,
     gemini: /\r\n\r\n\{\n {2}"error": \{\n {4}"code": 503,[^]*\}$/,
   };
-  for (const [dialect, send] of Object.entries(sendersFor(await startDialectsRig(t)))) {
+  for (const [dialect, send] of Object.entries(sendersFor(await startDialectClients(t)))) {
     const response = await send('streamerror-2', { stream: true });
     t.is(response.status, 200);
     t.regex(await response.text(), forms[dialect] ?? /^$/, dialect);
@@ -289,7 +289,7 @@ test("an error within a stream has the dialect's format and follows the content 
 });
 
 test('a stream that is cut has no end marker, and one that stalls waits for its caller to disconnect', async (t) => {
-  const rig = await startDialectsRig(t);
+  const rig = await startDialectClients(t);
   for (const [dialect, send] of Object.entries(sendersFor(rig))) {
     await t.throwsAsync(async () => (await send('cut-2', { stream: true })).text(), undefined, dialect);
     await t.throwsAsync(async () => (await send('cutbytes-20')).text(), undefined, dialect);
@@ -305,7 +305,7 @@ test('a stream that is cut has no end marker, and one that stalls waits for its 
 });
 
 test("nonsense responses are sent in every dialect, and a body that is not JSON is refused in the dialect's format", async (t) => {
-  const rig = await startDialectsRig(t);
+  const rig = await startDialectClients(t);
   for (const [dialect, send] of Object.entries(sendersFor(rig))) {
     const response = await send('garbage');
     t.is(response.status, 200);
@@ -323,7 +323,7 @@ test("nonsense responses are sent in every dialect, and a body that is not JSON 
 });
 
 test('an unknown path is not found, in the format of the dialect that it resembles', async (t) => {
-  const { simulator } = await startDialectsRig(t);
+  const { simulator } = await startDialectClients(t);
   const send = async (path: string): Promise<Json> => {
     const response = await fetch(`${simulator.url}${path}`, { method: 'POST', body: '{}' });
     t.is(response.status, 404, path);
@@ -335,7 +335,7 @@ test('an unknown path is not found, in the format of the dialect that it resembl
 });
 
 test('calls of all dialects wait in one queue, and are counted and recorded alike', async (t) => {
-  const rig = await startDialectsRig(t, {
+  const rig = await startDialectClients(t, {
     cost: { perCallMs: 60_000, maxConcurrency: 1, overflow: 'reject' },
   });
   const messages = [{ role: 'user', content: 'x' }];

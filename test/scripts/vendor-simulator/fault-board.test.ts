@@ -1,11 +1,11 @@
 import test from 'ava';
 
-import { type Json, startDialectsRig } from '../../support/simulated-dialects.ts';
+import { type Json, startDialectClients } from '../../support/simulated-dialects.ts';
 
 const BODY = { messages: [{ role: 'user', content: 'hello there' }] };
 
 test('faults are set, listed and removed at runtime: for all calls, for a model and for a key', async (t) => {
-  const { simulator, askOpenAi, askAnthropic } = await startDialectsRig(t);
+  const { simulator, askOpenAi, askAnthropic } = await startDialectClients(t);
   const sendCommand = async (method: string, body?: Json): Promise<unknown> => {
     const init = body === undefined ? {} : { body: JSON.stringify(body) };
     const response = await fetch(`${simulator.url}/faults`, { method, ...init });
@@ -36,7 +36,7 @@ test('faults are set, listed and removed at runtime: for all calls, for a model 
 });
 
 test('setFaults accepts the same settings for a model and for a key', async (t) => {
-  const { simulator, askOpenAi } = await startDialectsRig(t);
+  const { simulator, askOpenAi } = await startDialectClients(t);
   simulator.setFaults({ status: 502 }, { model: 'gpt-sim' });
   t.is((await askOpenAi(BODY)).status, 502);
   simulator.setFaults({}, { model: 'gpt-sim' });
@@ -44,7 +44,7 @@ test('setFaults accepts the same settings for a model and for a key', async (t) 
 });
 
 test('an invalid fault command changes nothing and reports why', async (t) => {
-  const { simulator, askOpenAi } = await startDialectsRig(t);
+  const { simulator, askOpenAi } = await startDialectClients(t);
   const bad: readonly [unknown, RegExp][] = [
     [{}, /words/],
     [{ words: 'fial-500' }, /fial-500/],
@@ -63,7 +63,7 @@ test('an invalid fault command changes nothing and reports why', async (t) => {
 });
 
 test('a web page in a browser can neither set nor remove faults', async (t) => {
-  const { simulator, askOpenAi } = await startDialectsRig(t);
+  const { simulator, askOpenAi } = await startDialectClients(t);
   for (const origin of ['https://example.com', 'null', simulator.url]) {
     for (const method of ['POST', 'DELETE']) {
       const body = JSON.stringify({ words: 'fail-500' });

@@ -8,7 +8,7 @@ import {
   type Json,
   readEvents,
   readJson,
-  startDialectsRig,
+  startDialectClients,
 } from '../../support/simulated-dialects.ts';
 
 const EVENTS = 'streamGenerateContent?alt=sse';
@@ -54,7 +54,7 @@ const bodies: readonly [string, string, Json][] = [
 
 for (const [what, model, body] of bodies) {
   test(`${what}: both kinds of stream add up to the same result as a whole response`, async (t) => {
-    const { askGemini } = await startDialectsRig(t);
+    const { askGemini } = await startDialectClients(t);
     const whole = await readJson(await askGemini(model, body));
     const events = await readEvents(await askGemini(model, body, { action: EVENTS }));
     const array = await (await askGemini(model, body, { action: ARRAY })).json();
@@ -75,7 +75,7 @@ for (const [what, model, body] of bodies) {
 }
 
 test('events end in CRLF CRLF and there is no end marker', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const response = await askGemini('gemini-2.5', { contents: CONTENTS }, { action: EVENTS });
   t.is(response.headers.get('content-type'), 'text/event-stream');
   const text = await response.text();
@@ -84,7 +84,7 @@ test('events end in CRLF CRLF and there is no end marker', async (t) => {
 });
 
 test('usage grows with every chunk, and the first chunk has no candidate count', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const body = { contents: CONTENTS, generationConfig: THOUGHTS };
   const events = await readEvents(await askGemini('gemini-2.5', body, { action: EVENTS }));
   const counts = events.map((event) => dig(event, 'usageMetadata') as Json);
@@ -103,7 +103,7 @@ test('usage grows with every chunk, and the first chunk has no candidate count',
 });
 
 test('candidates are counted together, and each has its index', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const body = { contents: CONTENTS, generationConfig: { candidateCount: 3 } };
   const whole = await readJson(await askGemini('gemini-2.5', body));
   t.is(digList(whole, 'candidates').length, 3);
@@ -117,7 +117,7 @@ test('candidates are counted together, and each has its index', async (t) => {
 });
 
 test("calls arrive whole, signed as the model requires, with ids only if the model's name requests them", async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const send = async (model: string): Promise<readonly Json[]> =>
     partsOf(await readJson(await askGemini(model, { contents: CONTENTS, tools: TOOLS })));
   const old = await send('gemini-2.5-parallel');
@@ -138,7 +138,7 @@ test("calls arrive whole, signed as the model requires, with ids only if the mod
 });
 
 test('a tool is called as the mode specifies, and not again after its response', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const send = async (
     functionCallingConfig: Json,
     contents: readonly Json[] = CONTENTS,
@@ -159,7 +159,7 @@ test('a tool is called as the mode specifies, and not again after its response',
 });
 
 test('grounded segments are given in byte offsets', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const contents = [{ parts: [{ text: 'größer als groß' }] }];
   const answer = await readJson(await askGemini('gemini-2.5', { contents, tools: [{ googleSearch: {} }] }));
   const text = Buffer.from(textOf([answer]));
@@ -173,7 +173,7 @@ test('grounded segments are given in byte offsets', async (t) => {
 });
 
 test('an image is a PNG with the requested proportions', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const generationConfig = { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '16:9' } };
   const answer = await readJson(await askGemini('gemini-image', { contents: CONTENTS, generationConfig }));
   const [image, ...others] = partsOf(answer);
@@ -185,7 +185,7 @@ test('an image is a PNG with the requested proportions', async (t) => {
 });
 
 test('a blocked prompt is a 200 without candidates, and its tokens are counted', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const body = { contents: [{ parts: [{ text: 'please blockme now' }] }] };
   const whole = await readJson(await askGemini('gemini-2.5', body));
   t.like(whole, {
@@ -197,7 +197,7 @@ test('a blocked prompt is a 200 without candidates, and its tokens are counted',
 });
 
 test('a schema in either format is followed', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   for (const schema of [
     { responseJsonSchema: SCHEMA },
     { responseSchema: { type: 'OBJECT', properties: { at: { type: 'STRING' } }, required: ['at'] } },
@@ -209,7 +209,7 @@ test('a schema in either format is followed', async (t) => {
 });
 
 test('usage and the end are reported elsewhere, twice or not at all on request', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const send = async (word: string): Promise<readonly Json[]> =>
     readEvents(await askGemini(`gemini-2.5+${word}`, { contents: CONTENTS }, { action: EVENTS }));
   const countsOf = (events: readonly Json[]): unknown[] =>

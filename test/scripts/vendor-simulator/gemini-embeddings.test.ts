@@ -7,7 +7,7 @@ import {
   digList,
   type Json,
   readJson,
-  startDialectsRig,
+  startDialectClients,
 } from '../../support/simulated-dialects.ts';
 
 const ACTION = { action: 'batchEmbedContents' };
@@ -18,7 +18,7 @@ const embedRequest = (text: string, more: Json = {}): Json => ({
 });
 
 test('a batch gets the vectors of its texts, in order and with the requested length', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const requests = ['a', 'b', 'a'].map((text) => embedRequest(text, { outputDimensionality: 8 }));
   const answer = await readJson(await askGemini('emb', { requests }, ACTION));
   const vectors = digList(answer, 'embeddings').map((item) => Float32Array.from(item['values'] as number[]));
@@ -36,7 +36,7 @@ test('a batch gets the vectors of its texts, in order and with the requested len
 });
 
 test('a batch that the vendor would refuse is refused', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const refused: readonly [Json, RegExp][] = [
     [{ requests: [] }, /not specified/],
     [{ requests: Array.from({ length: 101 }, () => embedRequest('a')) }, /at most 100/],
@@ -56,7 +56,7 @@ test('a batch that the vendor would refuse is refused', async (t) => {
 });
 
 test('a text marked for refusal is refused', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const embed = async (text: string): Promise<number> =>
     (
       await askGemini(

@@ -1,7 +1,7 @@
 import test from 'ava';
 
 import { makePng } from '../../../scripts/vendor-simulator/tiny-png.ts';
-import { digText, digList, type Json, readJson, startDialectsRig } from '../../support/simulated-dialects.ts';
+import { digText, digList, type Json, readJson, startDialectClients } from '../../support/simulated-dialects.ts';
 
 const HELLO = { role: 'user', parts: [{ text: 'hello there' }] };
 const SCHEMA = { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] };
@@ -164,7 +164,7 @@ const refused: readonly [string, string, Json, RegExp][] = [
 
 for (const [what, model, body, words] of refused) {
   test(`${what} is refused`, async (t) => {
-    const { askGemini } = await startDialectsRig(t);
+    const { askGemini } = await startDialectClients(t);
     const response = await askGemini(model, body);
     const answer = await readJson(response);
     t.is(response.status, 400);
@@ -174,7 +174,7 @@ for (const [what, model, body, words] of refused) {
 }
 
 test('requests that the vendor accepts are accepted', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const signed = { ...CALL, thoughtSignature: 'skip_thought_signature_validator' };
   const png = makePng(2, 2, [1, 2, 3]).toString('base64');
   const taken: readonly [string, Json][] = [
@@ -222,7 +222,7 @@ test('requests that the vendor accepts are accepted', async (t) => {
 });
 
 test('a signature must be returned as it was issued, with its own call', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const tools = [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: SCHEMA }] }];
   const first = await readJson(await askGemini('gemini-3-pro', { contents: [HELLO], tools }));
   const [part = {}] = digList(first, 'candidates', 0, 'content', 'parts');
@@ -233,7 +233,7 @@ test('a signature must be returned as it was issued, with its own call', async (
 });
 
 test('all invalid fields are reported together', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const answer = await readJson(
     await askGemini('gemini-2.5', { messages: [], max_tokens: 1, contents: [HELLO] }),
   );
@@ -241,7 +241,7 @@ test('all invalid fields are reported together', async (t) => {
 });
 
 test('a call without a key is refused', async (t) => {
-  const { askGemini } = await startDialectsRig(t);
+  const { askGemini } = await startDialectClients(t);
   const response = await askGemini('gemini-2.5', { contents: [HELLO] }, { key: null });
   t.is(response.status, 403);
   t.like(await readJson(response), { error: { status: 'PERMISSION_DENIED' } });

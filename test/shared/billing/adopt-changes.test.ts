@@ -3,11 +3,11 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { changeAccount } from '../../../shared/account-changes/change-account.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
-import { openBooks } from '../../support/books.ts';
+import { openLedgerServices } from '../../support/books.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 test('a ban, limit or key changed while the account is being loaded takes effect in Redis', async (t) => {
-  const books = await openBooks();
+  const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { redis, accounts, ledger, hotAccounts } = books;
   const { id } = await books.createAccount();
@@ -36,7 +36,7 @@ test('a ban, limit or key changed while the account is being loaded takes effect
 });
 
 test('a ban, limit or key changed during a reload takes effect even if MongoDB is not read again', async (t) => {
-  const books = await openBooks();
+  const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { redis, accounts, ledger, hotAccounts } = books;
   const { id } = await books.createAccount();
@@ -67,7 +67,7 @@ test('a ban, limit or key changed during a reload takes effect even if MongoDB i
 });
 
 test('a reload replaces an outdated key, limits and ban in Redis with those in MongoDB', async (t) => {
-  const books = await openBooks();
+  const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { accounts, hotAccounts } = books;
   const { id } = await books.createAccount();
@@ -81,7 +81,7 @@ test('a reload replaces an outdated key, limits and ban in Redis with those in M
 });
 
 test('an account created and loaded by an earlier release has the default job settings, and keeps those set later', async (t) => {
-  const books = await openBooks();
+  const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { redis, accounts, hotAccounts } = books;
   const { id } = await books.createAccount();
@@ -94,7 +94,7 @@ test('an account created and loaded by an earlier release has the default job se
 });
 
 test("concurrent look-ups of an account's key share one MongoDB query while it hangs, and a new query starts after it times out", async (t) => {
-  const books = await openBooks();
+  const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { redis, accounts, ledger } = books;
   const { id } = await books.createAccount();

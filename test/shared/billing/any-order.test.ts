@@ -8,7 +8,7 @@ import { parseReservation, ReservationStore } from '../../../shared/billing/rese
 import { releaseReservation, runSettlement } from '../../../shared/settlement/settle-script.ts';
 import { createRefillEvent, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
-import { forgetAll } from '../../support/all-of-redis.ts';
+import { flushAll } from '../../support/all-of-redis.ts';
 import { AccountModel, type ModelEntry } from '../../support/account-model.ts';
 import {
   admission,
@@ -185,7 +185,7 @@ test.serial(
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         // Entries of earlier runs would only make each read of the stream slower.
-        await forgetAll(redis());
+        await flushAll(redis());
         const id = await createHotAccount(redis(), 0n, { free: 3 });
         const account = new Account(id, 3);
         await account.take({ kind: 'refill', amount: 500n, free: 0, isCode: true, repeats: false });

@@ -4,13 +4,13 @@ import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { runSettlement } from '../../../shared/settlement/settle-script.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { admission, failureEvent, usageEvent } from '../../support/billing.ts';
-import { openBooks, type Books } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
 
 /** The totals of an account's requests in the last hour, stored in one slot per minute. */
 
-let books: Books;
+let books: LedgerServices;
 test.before(async () => {
-  books = await openBooks();
+  books = await openLedgerServices();
 });
 test.after.always(async () => {
   await books.close();

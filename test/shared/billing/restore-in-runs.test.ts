@@ -8,19 +8,19 @@ import { releaseReservation, runSettlement } from '../../../shared/settlement/se
 import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
 import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
-import { forgetAll } from '../../support/all-of-redis.ts';
+import { flushAll } from '../../support/all-of-redis.ts';
 import { admission, readEntries, usageEvent } from '../../support/billing.ts';
-import { openBooks, type Books } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
 import { interruptScripts } from '../../support/interrupt-scripts.ts';
 
 /**
  * An account is restored in script runs of a few entries each, and everything else continues between them.
  */
 
-let books: Books;
+let books: LedgerServices;
 
 test.beforeEach(async () => {
-  books = await openBooks();
+  books = await openLedgerServices();
 });
 test.afterEach.always(async () => {
   await books.close();
@@ -226,7 +226,7 @@ test.serial(
     let runs = 0;
     await createInterrupted(2, async () => {
       runs += 1;
-      if (runs === 3) await forgetAll(books.redis);
+      if (runs === 3) await flushAll(books.redis);
     }).load(account.id);
     // Charges that had not reached MongoDB are lost with Redis.
     t.like(await books.readHash(account.id), { bal: '1000' });

@@ -6,15 +6,15 @@ import { runSettlement } from '../../../shared/settlement/settle-script.ts';
 import { createRefillEvent, isAfter } from '../../../shared/ledger/usage-event.ts';
 import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
-import { forgetAll } from '../../support/all-of-redis.ts';
+import { flushAll } from '../../support/all-of-redis.ts';
 import { admission, charge, readEntries, usageEvent } from '../../support/billing.ts';
-import { openBooks, type Books } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-let books: Books;
+let books: LedgerServices;
 
 test.beforeEach(async () => {
-  books = await openBooks();
+  books = await openLedgerServices();
 });
 test.afterEach.always(async () => {
   await books.close();
@@ -111,7 +111,7 @@ test.serial(
     await books.moveAll();
     const before = await readPersistentFields(account.id);
     const checkpoint = await books.ledger.readCheckpoint(shardOf(account.id));
-    await forgetAll(books.redis);
+    await flushAll(books.redis);
     await books.hotAccounts.load(account.id);
     t.deepEqual(await readPersistentFields(account.id), before);
     await charge(books.redis, account, 3n);
@@ -133,7 +133,7 @@ test.serial("future entries are not mistaken for applied ones if Redis's clock i
   await books.mongo.db
     .collection('accounts')
     .updateOne({ _id: account.id as never }, { $set: { appliedMs: ahead.ms, appliedSeq: ahead.seq } });
-  await forgetAll(books.redis);
+  await flushAll(books.redis);
   await books.hotAccounts.load(account.id);
   await charge(books.redis, account, 3n);
   await charge(books.redis, account, 4n);
@@ -156,7 +156,7 @@ test.serial(
     await books.redis.del(redisKeys.account(account.id));
     await books.hotAccounts.load(account.id);
     t.like(await readPersistentFields(account.id), { bal: '970', charges: '2' });
-    await forgetAll(books.redis);
+    await flushAll(books.redis);
     await Promise.all([books.hotAccounts.load(account.id), books.hotAccounts.load(account.id)]);
     t.like(await readPersistentFields(account.id), { bal: '970', charges: '2' });
     await charge(books.redis, account, 1n);

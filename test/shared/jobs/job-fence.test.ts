@@ -33,14 +33,14 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../../shared/storage/object-store.ts';
 import { TrafficRecorder } from '../../../shared/traffic/traffic-recorder.ts';
 import { readBalance, readEntries } from '../../support/billing.ts';
-import { openBooks, type Books } from '../../support/books.ts';
-import { chatReservedNano, placeChat } from '../../support/place-jobs.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
+import { chatReservedNano, enqueueChat } from '../../support/place-jobs.ts';
 
 /** Who may do what with a job, and when: its worker, a worker that lost it, and its account. */
 
-let books: Books;
+let books: LedgerServices;
 test.before(async () => {
-  books = await openBooks();
+  books = await openLedgerServices();
 });
 test.after.always(() => books.close());
 
@@ -54,7 +54,7 @@ interface Placed {
 
 async function place(): Promise<Placed> {
   const { id: accountId } = await books.createAccount({ balanceNano });
-  return { accountId, id: await placeChat(books, accountId, 'demo-echo') };
+  return { accountId, id: await enqueueChat(books, accountId, 'demo-echo') };
 }
 
 async function take({ accountId }: Placed, worker = 'worker'): Promise<TakenJob> {

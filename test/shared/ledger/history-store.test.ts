@@ -4,11 +4,11 @@ import { runRefill } from '../../../shared/billing/refill-script.ts';
 import { HistoryStore } from '../../../shared/ledger/history-store.ts';
 import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
-import { openBooks } from '../../support/books.ts';
+import { openLedgerServices } from '../../support/books.ts';
 import { interruptScripts } from '../../support/interrupt-scripts.ts';
 
 test('a refill that moves to MongoDB between the two reads is in the log exactly once', async (t) => {
-  const books = await openBooks();
+  const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { id } = await books.createAccount();
   const codes = ['CODE-1', 'CODE-2', 'CODE-3'];
@@ -33,7 +33,7 @@ test('a refill that moves to MongoDB between the two reads is in the log exactly
 });
 
 test('a refill that is in neither store is looked up once', async (t) => {
-  const books = await openBooks();
+  const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { id } = await books.createAccount();
   const event = createRefillEvent(randomUUID(), id, 'code', 'CODE');

@@ -16,7 +16,7 @@ import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { Faults } from '../../../shared/storage/faults.ts';
 import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
 import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
-import { forgetAll } from '../../support/all-of-redis.ts';
+import { flushAll } from '../../support/all-of-redis.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -136,7 +136,7 @@ test('a claim that is credited but not settled survives a Redis that lost its da
   const { dependencies, stack } = fixture;
   const claim = await fixture.claimWithAge();
   t.not(await creditClaim(dependencies, claim), 'released');
-  await forgetAll(stack.redis);
+  await flushAll(stack.redis);
   t.is(await fixture.readBalance(), '0');
   t.is(await finishClaims(dependencies), 0);
   t.is(await fixture.readBalance(), '10');
@@ -153,7 +153,7 @@ test('a settled refill is not credited again if Redis has lost it', async (t) =>
   const claim = await fixture.claimWithAge();
   t.not(await creditClaim(dependencies, claim), 'released');
   await waitUntilAtRest(fixture);
-  await forgetAll(stack.redis);
+  await flushAll(stack.redis);
   t.is(await finishClaims(dependencies), 1);
   t.is(await fixture.readBalance(), '11');
 });

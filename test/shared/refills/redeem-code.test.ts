@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { redeemCode } from '../../../shared/refills/redeem-code.ts';
 import { RefillCodeStore } from '../../../shared/refills/refill-code-store.ts';
-import { openBooks } from '../../support/books.ts';
+import { openLedgerServices } from '../../support/books.ts';
 
 test('a code whose redeemer was cut off before crediting is credited when it is sent again, once and only to its claimer', async (t) => {
-  const books = await openBooks();
+  const books = await openLedgerServices();
   t.teardown(() => books.close());
   const codes = new RefillCodeStore(books.mongo.db);
   const [claimer, other] = [await books.createAccount(), await books.createAccount()];

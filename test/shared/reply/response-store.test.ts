@@ -9,7 +9,7 @@ import { StoredFramesStore } from '../../../shared/reply/stored-frames-store.ts'
 import { ObjectStore } from '../../../shared/storage/object-store.ts';
 import {
   createRequest,
-  keepStream,
+  storeStream,
   makeFrame,
   readStoredBytes,
   useObjects,
@@ -25,7 +25,7 @@ test('frames that have moved are in the object store byte for byte, and no longe
   const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
   const request = createRequest();
-  const bytes = await keepStream(frames, request, makeDeltas(20));
+  const bytes = await storeStream(frames, request, makeDeltas(20));
   const before = await frames.readPart('frames', request, 0, bytes);
   t.true(await responses.move('frames', request, bytes));
   const pieces: Buffer[] = [];
@@ -55,7 +55,7 @@ test('a second copy neither fails nor damages what the first one stored', async 
   const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
   const request = createRequest();
-  const bytes = await keepStream(frames, request, makeDeltas(20));
+  const bytes = await storeStream(frames, request, makeDeltas(20));
   const before = await frames.readPart('frames', request, 0, bytes);
   const moved = await Promise.all([
     responses.move('frames', request, bytes),
@@ -71,7 +71,7 @@ test('a copy that started before a further frame arrived, and finishes last, dam
   const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
   const request = createRequest();
-  const shorter = await keepStream(frames, request, makeDeltas(5));
+  const shorter = await storeStream(frames, request, makeDeltas(5));
   const late = makeFrame(request, 'result', 7, 'late');
   const { bytes: longer } = (await frames.append(request, 'result', late))!;
   const before = await frames.readPart('frames', request, 0, longer);
@@ -86,7 +86,7 @@ test('while the object store is away everything stays in Redis, and moves when i
   const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
   const [stream, whole] = [createRequest(), createRequest()];
-  const bytes = await keepStream(frames, stream, makeDeltas(5));
+  const bytes = await storeStream(frames, stream, makeDeltas(5));
   const before = await frames.readPart('frames', stream, 0, bytes);
   await stop();
   await t.throwsAsync(responses.move('frames', stream, bytes));

@@ -9,9 +9,9 @@ import { decodeFrames } from '../../../shared/reply/frame.ts';
 import { StoredFramesStore } from '../../../shared/reply/stored-frames-store.ts';
 import {
   createRequest,
-  keepStream,
+  storeStream,
   makeFrame,
-  pretendStored,
+  setStoredBytes,
   readStoredBytes,
 } from '../../support/kept-answers.ts';
 import { useRedis } from '../../support/use-redis.ts';
@@ -46,7 +46,7 @@ test('bytes are read from any position, and none beyond the end', async (t) => {
   const store = createStore();
   const request = createRequest();
   t.deepEqual(await store.readFrames(request, 0, 100), { bytes: Buffer.alloc(0) });
-  const bytes = await keepStream(store, request, [randomBytes(3_000), randomBytes(10)]);
+  const bytes = await storeStream(store, request, [randomBytes(3_000), randomBytes(10)]);
   const whole = await readAll(store, request);
   t.is(whole.length, bytes);
   for (const [from, maxBytes] of [
@@ -64,7 +64,7 @@ test('bytes are read from any position, and none beyond the end', async (t) => {
 test('frames that have moved leave a few bytes, which report how many moved to a reader at any position', async (t) => {
   const store = createStore();
   const request = createRequest();
-  const bytes = await keepStream(store, request, [randomBytes(3_000)]);
+  const bytes = await storeStream(store, request, [randomBytes(3_000)]);
   const ttl = await redis().ttl(redisKeys.storedFrames(request.accountId, request.requestId));
   t.true(await store.leaveMoved('frames', request, bytes));
   for (const from of [0, 40, bytes - 1, bytes])
@@ -80,7 +80,7 @@ test('frames that have moved leave a few bytes, which report how many moved to a
 test('frames stay if another was added while they were copied', async (t) => {
   const store = createStore();
   const request = createRequest();
-  const bytes = await keepStream(store, request, [randomBytes(3_000)]);
+  const bytes = await storeStream(store, request, [randomBytes(3_000)]);
   await store.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'other', 2));
   const before = await readAll(store, request);
   t.false(await store.leaveMoved('frames', request, bytes));
@@ -162,7 +162,7 @@ test("an account's in-flight bytes in Redis are limited, and so are whole respon
   const store = createStore();
   const request = createRequest();
   await store.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'worker'));
-  await pretendStored(redis(), request.accountId, maxStoredBytesInFlight - 50);
+  await setStoredBytes(redis(), request.accountId, maxStoredBytesInFlight - 50);
   t.is(await store.append(request, 'delta', makeFrame(request, 'delta', 1, Buffer.alloc(200))), null);
   await t.throwsAsync(store.putResponse(request, Buffer.alloc(100)), { message: /without the header/ });
   const other = createRequest();
@@ -172,7 +172,7 @@ test("an account's in-flight bytes in Redis are limited, and so are whole respon
 test('expired bytes do not count against an account forever', async (t) => {
   const store = createStore();
   const request = createRequest();
-  await pretendStored(redis(), request.accountId, maxStoredBytesInFlight + 1, -20);
+  await setStoredBytes(redis(), request.accountId, maxStoredBytesInFlight + 1, -20);
   const frame = makeFrame(request, 'delta', 1, 'text');
   t.deepEqual(await store.append(request, 'delta', frame), { bytes: frame.length, isCrowded: false });
   t.is((await readStoredBytes(redis(), request.accountId))['sum'], frame.length);

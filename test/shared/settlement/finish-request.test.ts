@@ -5,7 +5,7 @@ import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { settleRequest, type RequestOutcome } from '../../../shared/settlement/finish-request.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
-import { testWithOwn } from '../../support/own-stores.ts';
+import { testWithOwnStore } from '../../support/own-stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { PriceStore } from '../../../shared/ledger/price-store.ts';
 import { noUsage } from '../../../shared/pricing/cost.ts';
@@ -94,7 +94,7 @@ function watchScripts(redis: RedisClient, onRun: () => void): RedisClient {
   });
 }
 
-testWithOwn('Redis')('settling outlasts a Redis outage of any length, and charges once', async (t) => {
+testWithOwnStore('Redis')('settling outlasts a Redis outage of any length, and charges once', async (t) => {
   const stack = await useStack(t, { durableRedis: true, workers: [] });
   const { id } = await stack.createAccount();
   const request: AdmittedRequest = {

@@ -9,7 +9,7 @@ import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { sendControl } from '../../../shared/reply/worker-control.ts';
 import { readBalance } from '../../support/billing.ts';
 import { createJob } from '../../support/jobs.ts';
-import { chatReservedNano, placeChat } from '../../support/place-jobs.ts';
+import { chatReservedNano, enqueueChat } from '../../support/place-jobs.ts';
 import { startScriptedVendor, wholeChat } from '../../support/scripted-vendor.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -51,7 +51,7 @@ test('a job is run, charged once and kept with its answer, and holds nothing any
   const stack = await useStack(t);
   const { id: accountId } = await stack.createAccount();
   const before = await readBalance(stack.redis, accountId);
-  const id = await placeChat(stack, accountId, 'demo-echo');
+  const id = await enqueueChat(stack, accountId, 'demo-echo');
   const job = await whenEnded(stack, accountId, id);
   t.is(job.status, 'succeeded');
   t.deepEqual(
@@ -69,12 +69,12 @@ test('a job is run, charged once and kept with its answer, and holds nothing any
 test('a cancelled job that waits is refunded and never runs', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { id: accountId } = await stack.createAccount();
-  const id = await placeChat(stack, accountId, 'demo-echo');
+  const id = await enqueueChat(stack, accountId, 'demo-echo');
   t.is((await readBalance(stack.redis, accountId)).reserved, chatReservedNano);
   t.is((await cancelJob(stack.redis, accountId, id)).outcome, 'cancelled');
   await expectNothingHeld(t, stack, accountId);
   await stack.startWorker();
-  const second = await placeChat(stack, accountId, 'demo-echo');
+  const second = await enqueueChat(stack, accountId, 'demo-echo');
   await whenEnded(stack, accountId, second);
   t.like(await readJob(stack, accountId, id), { status: 'cancelled', attempts: 0 });
 });
@@ -196,7 +196,7 @@ models:
   const hasOutput = ({ progress }: JobRecord): boolean => progress !== null;
   const generated = [];
   for (const model of ['chat', 'drained']) {
-    const id = await placeChat(stack, accountId, model);
+    const id = await enqueueChat(stack, accountId, model);
     await whenJob(stack, accountId, id, hasOutput);
     generated.push(id);
   }
@@ -205,7 +205,7 @@ models:
     input: 'cat',
   });
   await waitFor('the call for vectors', () => embeddingCalls.length > 0);
-  const unbegun = await placeChat(stack, accountId, 'chat');
+  const unbegun = await enqueueChat(stack, accountId, 'chat');
   await whenJob(stack, accountId, unbegun, ({ workerId }) => workerId !== null);
 
   // The worker has not heard of it when it gives back what it has not begun.
@@ -244,7 +244,7 @@ ${ids.map((id) => `  - { id: ${id}, aliases: [alias-of-${id}], type: chat, conte
 `;
   const stack = await useStack(t, { catalog: catalogOf('known') });
   const { id: accountId } = await stack.createAccount();
-  const place = (model: string): Promise<string> => placeChat(stack, accountId, model);
+  const place = (model: string): Promise<string> => enqueueChat(stack, accountId, model);
   const [later, never] = [await place('later'), await place('never')];
   for (const model of ['known', 'alias-of-known'])
     t.is((await whenEnded(stack, accountId, await place(model))).status, 'succeeded');

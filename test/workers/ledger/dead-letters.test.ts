@@ -10,7 +10,7 @@ import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
 import { ShardLedger } from '../../../workers/ledger/shard-ledger.ts';
 import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
 import { usageEvent } from '../../support/billing.ts';
-import { openBooks, type Books } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
 import { captureLog } from '../../support/captured-log.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -18,7 +18,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const errorLevel = 50;
 
 async function openStores(t: ExecutionContext) {
-  const books = await openBooks();
+  const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { id } = await books.createAccount({ balanceNano: 1_000n });
   await books.moveAll();
@@ -53,13 +53,13 @@ async function listLetters(letters: DeadLetters): Promise<DeadLetter[]> {
 }
 
 /** The account's money in MongoDB. */
-async function readAtRest(books: Books, id: string) {
+async function readAtRest(books: LedgerServices, id: string) {
   const { balanceNano, totalAddedNano, freeRequests, charges, codes } = (await books.accounts.findById(id))!;
   return { balanceNano, totalAddedNano, freeRequests, charges, codes };
 }
 
 /** The account's money in Redis after it was restored from MongoDB and the ledger stream. */
-async function readRestored({ redis, hotAccounts }: Books, id: string) {
+async function readRestored({ redis, hotAccounts }: LedgerServices, id: string) {
   await redis.del(redisKeys.account(id));
   await hotAccounts.load(id);
   const hash = await redis.hgetall(redisKeys.account(id));

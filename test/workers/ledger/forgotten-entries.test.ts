@@ -10,7 +10,7 @@ import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { ShardLedger } from '../../../workers/ledger/shard-ledger.ts';
 import { admission, readEntries, usageEvent } from '../../support/billing.ts';
-import { openBooks, type Books } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
 import { takeRedisSnapshot } from '../../support/redis-snapshot.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -24,20 +24,20 @@ interface TestAccount {
   readonly keyHash: string;
 }
 
-async function useBooks(t: ExecutionContext): Promise<Books> {
-  const books = await openBooks();
+async function useBooks(t: ExecutionContext): Promise<LedgerServices> {
+  const books = await openLedgerServices();
   t.teardown(() => books.close());
   return books;
 }
 
 /** An account of 1 000 nano-roubles, at rest; no reader runs. */
-async function createAtRest(books: Books): Promise<TestAccount> {
+async function createAtRest(books: LedgerServices): Promise<TestAccount> {
   const account = await books.createAccount({ balanceNano: 1_000n });
   await books.moveAll();
   return account;
 }
 
-async function admit({ redis }: Books, { id, keyHash }: TestAccount, fixedNano: bigint): Promise<string> {
+async function admit({ redis }: LedgerServices, { id, keyHash }: TestAccount, fixedNano: bigint): Promise<string> {
   const request = admission(id, { keyHash, fixedNano });
   const { outcome } = await runAdmission(redis, request);
   if (outcome !== 'ok') throw new Error(`the request was not admitted: ${outcome}`);
@@ -45,7 +45,7 @@ async function admit({ redis }: Books, { id, keyHash }: TestAccount, fixedNano: 
 }
 
 async function settle(
-  { redis }: Books,
+  { redis }: LedgerServices,
   account: TestAccount,
   requestId: string,
   cost: bigint,
@@ -53,7 +53,7 @@ async function settle(
   await runSettlement(redis, usageEvent(account.id, requestId), cost);
 }
 
-async function charge(books: Books, account: TestAccount, costNano: bigint): Promise<void> {
+async function charge(books: LedgerServices, account: TestAccount, costNano: bigint): Promise<void> {
   await settle(books, account, await admit(books, account, costNano), costNano);
 }
 
@@ -69,12 +69,12 @@ const steps = [
 type Step = (typeof steps)[number];
 
 /** A store of which the step does what is given in its place. */
-function replaceStep<S extends Step>(books: Books, step: S, run: LedgerStore[S]): LedgerStore {
+function replaceStep<S extends Step>(books: LedgerServices, step: S, run: LedgerStore[S]): LedgerStore {
   return Object.assign(new LedgerStore(books.mongo.db), { [step]: run });
 }
 
 /** A reader that begins to move what is there, and gets no further than this step. */
-async function crashAt(books: Books, step: Step): Promise<void> {
+async function crashAt(books: LedgerServices, step: Step): Promise<void> {
   let isReached = false;
   const store = replaceStep(books, step, async () => {
     isReached = true;
@@ -85,7 +85,7 @@ async function crashAt(books: Books, step: Step): Promise<void> {
   await reader.stop();
 }
 
-async function sumAtRest({ ledger }: Books, id: string): Promise<bigint> {
+async function sumAtRest({ ledger }: LedgerServices, id: string): Promise<bigint> {
   const rows = await ledger.entries.find({ accountId: id }).toArray();
   return rows.reduce((sum, row) => sum + row.amountNano, 0n);
 }
@@ -93,7 +93,7 @@ async function sumAtRest({ ledger }: Books, id: string): Promise<bigint> {
 /** A reader runs until ledger, balance at rest and balance in Redis are this. */
 async function expectEverywhere(
   t: ExecutionContext,
-  books: Books,
+  books: LedgerServices,
   { id }: TestAccount,
   balance: bigint,
 ): Promise<void> {

@@ -7,12 +7,12 @@ import { Faults } from '../../../shared/storage/faults.ts';
 import { openMongo } from '../../../shared/storage/mongo-client.ts';
 import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
 import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
-import { openBooks } from '../../support/books.ts';
+import { openLedgerServices } from '../../support/books.ts';
 import { findStablePort } from '../../support/stable-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 test('entries from before what was remembered as trimmed are taken from the stream all the same', async (t) => {
-  const books = await openBooks();
+  const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { redis } = books;
   const { id } = await books.createAccount({ balanceNano: 5n });
@@ -25,7 +25,7 @@ test('entries from before what was remembered as trimmed are taken from the stre
 });
 
 test('a worker that alone does not reach MongoDB leaves the ledger to those that do', async (t) => {
-  const books = await openBooks();
+  const books = await openLedgerServices();
   t.teardown(() => books.close());
   const log = createLogger('test', 'silent');
   const unreachable = openMongo(`mongodb://127.0.0.1:${await findStablePort()}/`, log);

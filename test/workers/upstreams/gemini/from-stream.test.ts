@@ -9,7 +9,7 @@ import {
   UpstreamError,
   type UpstreamUsage,
 } from '../../../../workers/upstreams/upstream.ts';
-import { leaveOutEarlyUsage } from '../../../support/early-usage.ts';
+import { dropEarlyUsage } from '../../../support/early-usage.ts';
 
 /** What was said, then the error if there was one. */
 type Outcome = (ChatEvent | UpstreamError)[];
@@ -36,7 +36,7 @@ function translateAll(pieces: readonly Uint8Array[], options: Partial<AnswerOpti
 }
 
 const translate = (pieces: readonly Uint8Array[], options: Partial<AnswerOptions> = {}): Outcome =>
-  leaveOutEarlyUsage(translateAll(pieces, options));
+  dropEarlyUsage(translateAll(pieces, options));
 
 const translateText = (text: string, options: Partial<AnswerOptions> = {}): Outcome =>
   translate([Buffer.from(text)], options);

@@ -16,7 +16,7 @@ import {
   type Upstream,
   UpstreamError,
 } from '../../../../workers/upstreams/upstream.ts';
-import { leaveOutEarlyUsage } from '../../../support/early-usage.ts';
+import { dropEarlyUsage } from '../../../support/early-usage.ts';
 import { createContext, createImageCall, createTarget } from '../../../support/upstream-target.ts';
 
 const KEY = 'AIzaSyD-0123456789abcdef';
@@ -117,9 +117,9 @@ async function listen(run: AsyncIterable<ChatEvent>): Promise<{ events: ChatEven
     for await (const event of run) {
       events.push(event);
     }
-    return { events: leaveOutEarlyUsage(events), error: null };
+    return { events: dropEarlyUsage(events), error: null };
   } catch (error) {
-    return { events: leaveOutEarlyUsage(events), error };
+    return { events: dropEarlyUsage(events), error };
   }
 }
 
