@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { startChat } from '../support/leaving.ts';
+import { startChat } from '../support/disconnecting-caller.ts';
 import { findReservations, waitForNoReservation } from '../support/observe.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';

@@ -6,7 +6,7 @@ import { parseRub } from '../../shared/pricing/money.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { startScriptedVendor, type Script, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { parseSse, readSse } from '../support/sse-events.ts';
-import { waitUntilCancelled } from '../support/wait-until-told.ts';
+import { waitUntilCancelled } from '../support/wait-until-cancelled.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
 /**

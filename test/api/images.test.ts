@@ -6,7 +6,7 @@ import { findReservations, findRow, readLoss, toNano, waitForNoReservation } fro
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { waitUntilCancelled } from '../support/wait-until-told.ts';
+import { waitUntilCancelled } from '../support/wait-until-cancelled.ts';
 
 /** Images through HTTP, with a vendor that draws single-colour squares. */
 

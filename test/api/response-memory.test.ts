@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import sharp from 'sharp';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-answers.ts';
+import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-responses.ts';
 import { findReservations, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { chatWithUsage, startScriptedVendor } from '../support/scripted-vendor.ts';
 import { allQueues, useStack, type TestAccount, type TestStack } from '../support/stack.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import { startChat } from '../support/leaving.ts';
+import { startChat } from '../support/disconnecting-caller.ts';
 import { readLoss, waitForNoReservation } from '../support/observe.ts';
 import { useScriptedStack } from '../support/scripted-stack.ts';
 import type { Script } from '../support/scripted-vendor.ts';

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { findKeys } from '../support/all-of-redis.ts';
-import { readStoredBytes } from '../support/kept-answers.ts';
+import { readStoredBytes } from '../support/stored-responses.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { postJson } from '../support/post-json.ts';
 import { parseSse } from '../support/sse-events.ts';

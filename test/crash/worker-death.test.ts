@@ -4,7 +4,7 @@ import { bullQueues } from '../../shared/queue/job-kinds.ts';
 import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
 import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
-import { startChat } from '../support/leaving.ts';
+import { startChat } from '../support/disconnecting-caller.ts';
 import { findRow } from '../support/observe.ts';
 import { startScriptedVendor } from '../support/scripted-vendor.ts';
 import { useStack, type TestStack } from '../support/stack.ts';

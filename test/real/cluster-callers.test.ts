@@ -1,5 +1,5 @@
 import test from 'ava';
-import { startChat } from '../support/leaving.ts';
+import { startChat } from '../support/disconnecting-caller.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { postJson } from '../support/post-json.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -3,7 +3,7 @@ import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { changeAccount } from '../../shared/account-changes/change-account.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
-import { startChat } from '../support/leaving.ts';
+import { startChat } from '../support/disconnecting-caller.ts';
 import { startOtherApi } from '../support/other-api.ts';
 import { firstBalance } from './check-books.ts';
 import { useClusterStack, writeWords } from './cluster-world.ts';

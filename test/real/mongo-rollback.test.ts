@@ -4,7 +4,7 @@ import { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { charge } from '../support/billing.ts';
-import { openLedgerServices } from '../support/books.ts';
+import { openLedgerServices } from '../support/ledger-services.ts';
 import { nameDatabase, requireMongod, useRealMongo } from '../support/real-mongod.ts';
 import { waitFor } from '../support/wait-for.ts';
 

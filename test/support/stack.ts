@@ -16,7 +16,7 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger, type Logger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
 import { startWorker, type WorkerOptions } from '../../workers/worker.ts';
-import { retryUntilSuccess } from './ask-patiently.ts';
+import { retryUntilSuccess } from './retry-until-success.ts';
 import { Mailbox } from './mailbox.ts';
 import { postJson } from './post-json.ts';
 import type { RedisCluster, RedisClusterOptions } from './redis-cluster.ts';

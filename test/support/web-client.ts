@@ -1,7 +1,7 @@
 import type { AuthResult } from '../../shared/contract/web-auth.ts';
 import { openWebStores, type WebStores } from '../../shared/web/web-stores.ts';
 import type { WebUser } from '../../shared/web/web-models.ts';
-import { retryUntilSuccess } from './ask-patiently.ts';
+import { retryUntilSuccess } from './retry-until-success.ts';
 import type { TestStack } from './stack.ts';
 
 export interface WebClientOptions {

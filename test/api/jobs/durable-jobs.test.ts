@@ -11,7 +11,7 @@ import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { readBalance } from '../../support/billing.ts';
-import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 import { admitChat, chatReservedNano } from '../../support/place-jobs.ts';
 
 const model = 'demo-echo';

@@ -21,7 +21,7 @@ import {
   makeFrame,
   useObjects,
   type TestObjects,
-} from '../../support/kept-answers.ts';
+} from '../../support/stored-responses.ts';
 import { admission, createHotAccount, usageEvent } from '../../support/billing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';

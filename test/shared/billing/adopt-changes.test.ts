@@ -3,7 +3,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { changeAccount } from '../../../shared/account-changes/change-account.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
-import { openLedgerServices } from '../../support/books.ts';
+import { openLedgerServices } from '../../support/ledger-services.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 test('a ban, limit or key changed while the account is being loaded takes effect in Redis', async (t) => {

@@ -4,7 +4,7 @@ import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { runSettlement } from '../../../shared/settlement/settle-script.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { admission, failureEvent, usageEvent } from '../../support/billing.ts';
-import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 
 /** The totals of an account's requests in the last hour, stored in one slot per minute. */
 

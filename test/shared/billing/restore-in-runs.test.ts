@@ -10,7 +10,7 @@ import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { flushAll } from '../../support/all-of-redis.ts';
 import { admission, readEntries, usageEvent } from '../../support/billing.ts';
-import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 import { interruptScripts } from '../../support/interrupt-scripts.ts';
 
 /**

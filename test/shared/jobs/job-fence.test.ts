@@ -33,7 +33,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../../shared/storage/object-store.ts';
 import { TrafficRecorder } from '../../../shared/traffic/traffic-recorder.ts';
 import { readBalance, readEntries } from '../../support/billing.ts';
-import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 import { chatReservedNano, enqueueChat } from '../../support/place-jobs.ts';
 
 /** Who may do what with a job, and when: its worker, a worker that lost it, and its account. */

@@ -4,7 +4,7 @@ import { runRefill } from '../../../shared/billing/refill-script.ts';
 import { HistoryStore } from '../../../shared/ledger/history-store.ts';
 import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
-import { openLedgerServices } from '../../support/books.ts';
+import { openLedgerServices } from '../../support/ledger-services.ts';
 import { interruptScripts } from '../../support/interrupt-scripts.ts';
 
 test('a refill that moves to MongoDB between the two reads is in the log exactly once', async (t) => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { redeemCode } from '../../../shared/refills/redeem-code.ts';
 import { RefillCodeStore } from '../../../shared/refills/refill-code-store.ts';
-import { openLedgerServices } from '../../support/books.ts';
+import { openLedgerServices } from '../../support/ledger-services.ts';
 
 test('a code whose redeemer was cut off before crediting is credited when it is sent again, once and only to its claimer', async (t) => {
   const books = await openLedgerServices();

@@ -13,7 +13,7 @@ import {
   makeFrame,
   readStoredBytes,
   useObjects,
-} from '../../support/kept-answers.ts';
+} from '../../support/stored-responses.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);

@@ -13,7 +13,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { Config } from '../../../shared/config/config.ts';
 import { createFileKey } from '../../../shared/storage/file-name.ts';
 import { ObjectStore } from '../../../shared/storage/object-store.ts';
-import { useObjects } from '../../support/kept-answers.ts';
+import { useObjects } from '../../support/stored-responses.ts';
 import { startTcpProxy } from '../../support/tcp-proxy.ts';
 
 const { signal } = new AbortController();

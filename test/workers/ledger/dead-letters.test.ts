@@ -10,7 +10,7 @@ import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
 import { ShardLedger } from '../../../workers/ledger/shard-ledger.ts';
 import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
 import { usageEvent } from '../../support/billing.ts';
-import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 import { captureLog } from '../../support/captured-log.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

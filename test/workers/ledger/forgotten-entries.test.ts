@@ -10,7 +10,7 @@ import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { ShardLedger } from '../../../workers/ledger/shard-ledger.ts';
 import { admission, readEntries, usageEvent } from '../../support/billing.ts';
-import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 import { takeRedisSnapshot } from '../../support/redis-snapshot.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

@@ -7,7 +7,7 @@ import { Faults } from '../../../shared/storage/faults.ts';
 import { openMongo } from '../../../shared/storage/mongo-client.ts';
 import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
 import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
-import { openLedgerServices } from '../../support/books.ts';
+import { openLedgerServices } from '../../support/ledger-services.ts';
 import { findStablePort } from '../../support/stable-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

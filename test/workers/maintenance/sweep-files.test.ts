@@ -5,7 +5,7 @@ import { createFileKey } from '../../../shared/storage/file-name.ts';
 import type { ObjectStore } from '../../../shared/storage/object-store.ts';
 import { FileSweeper } from '../../../workers/maintenance/sweep-files.ts';
 import { captureLog } from '../../support/captured-log.ts';
-import { useObjects } from '../../support/kept-answers.ts';
+import { useObjects } from '../../support/stored-responses.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);

@@ -3,7 +3,7 @@ import type { HeldRequest } from '../../../shared/billing/reservation-store.ts';
 import type { StoredPart } from '../../../shared/reply/stored-frames-store.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { StoredResponseMover } from '../../../workers/runs/stored-response-mover.ts';
-import { createRequest } from '../../support/kept-answers.ts';
+import { createRequest } from '../../support/stored-responses.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 interface Copy {

@@ -11,7 +11,7 @@ import { WebhookQueue } from '../../../shared/webhooks/webhook-queue.ts';
 import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
 import { JobKeeper, type JobKeeperOptions } from '../../../workers/maintenance/job-keeper.ts';
 import { JobHooks } from '../../../workers/webhooks/job-hooks.ts';
-import { openLedgerServices, type LedgerServices } from '../../support/books.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 import { admitChat } from '../../support/place-jobs.ts';
 import { createTestWebhookClient, startTestIntake, useReceiver } from '../../support/webhooks.ts';
 import { waitFor } from '../../support/wait-for.ts';

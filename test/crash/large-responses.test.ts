@@ -2,7 +2,7 @@ import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
 import { decodeFrames } from '../../shared/reply/frame.ts';
-import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-answers.ts';
+import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-responses.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack } from '../support/stack.ts';
 import { startRole } from '../support/worker-process.ts';

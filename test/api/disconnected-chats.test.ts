@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
-import { startChat, type DisconnectingCaller } from '../support/leaving.ts';
+import { startChat, type DisconnectingCaller } from '../support/disconnecting-caller.ts';
 import { findReservations, findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { useScriptedStack } from '../support/scripted-stack.ts';
 import { chatWithUsage, type Script, type ScriptedCall } from '../support/scripted-vendor.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { startChat } from '../support/leaving.ts';
+import { startChat } from '../support/disconnecting-caller.ts';
 import { useStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 

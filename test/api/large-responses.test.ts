@@ -1,7 +1,7 @@
 import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
-import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-answers.ts';
+import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-responses.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 

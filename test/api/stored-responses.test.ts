@@ -8,7 +8,7 @@ import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.t
 import { maxStoredBytesPerAccount, maxStoredBytesInFlight } from '../../shared/billing/stored-bytes.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { createJob, waitForJob } from '../support/jobs.ts';
-import { setStoredBytes, readStoredBytes } from '../support/kept-answers.ts';
+import { setStoredBytes, readStoredBytes } from '../support/stored-responses.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { useRaw, type RawCaller } from '../support/raw-caller.ts';
