@@ -97,7 +97,7 @@ test('what a catalog warns of is logged when it is opened', async (t) => {
   const { store, lines } = await openStore(t, fileOf(model('a')).replace(/^.*$/m, upstream));
   t.deepEqual(
     lines.map(({ msg }) => msg),
-    ['catalog: upstream lab is left out: KEY is not set; inactive models: a'],
+    ['catalog: upstream lab is skipped: KEY is not set; inactive models: a'],
   );
   t.false(store.isActive(store.find('a')!));
 });
@@ -143,7 +143,7 @@ test('a bad file keeps the old catalog, logs every problem with its place, and t
     reloads += 1;
   });
   await writeFile(path, fileOf(model('a', ', colour: red'), '  - { id: b }'));
-  await waitFor('the old one stays in force');
+  await waitFor('the old one stays in effect');
   t.is(store.current, before);
   t.is(reloads, 0);
   const errors = lines.filter(({ level }) => level === 50);
@@ -155,7 +155,7 @@ test('a bad file keeps the old catalog, logs every problem with its place, and t
   );
 
   await writeFile(path, fileOf(model('a')));
-  await waitFor('again as it was read');
+  await waitFor('back to its loaded content');
   t.is(store.current, before);
   t.is(reloads, 0);
 
@@ -272,7 +272,7 @@ test('while Redis is away the last known switches hold, one warning says so, and
   await store.refreshDisabled();
   await store.refreshDisabled();
   t.false(store.isActive(store.find('a')!));
-  t.is(lines.filter(({ msg }) => msg.includes('the last known ones hold')).length, 1);
+  t.is(lines.filter(({ msg }) => msg.includes('the last known ones apply')).length, 1);
 
   // A Redis that comes back empty has no model turned off.
   server = await startTestRedis({ port: server.port });
