@@ -28,7 +28,7 @@ test('an origin that is none is named beside all else that is wrong', (t) => {
     { instanceOf: ConfigError },
   );
   t.regex(error.message, /^ {2}PORT /m);
-  t.regex(error.message, /^ {2}CORS_ORIGINS "app\.example\/page" is no origin: /m);
+  t.regex(error.message, /^ {2}CORS_ORIGINS "app\.example\/page" is not an origin: /m);
 });
 
 test('in production every missing service is named at once, and no running stack stands in for it', (t) => {
