@@ -7,8 +7,8 @@ const maxLines = 1_000;
 const validMs = 500;
 
 /**
- * Caches outlooks in the memory of one process. Reading one takes time in proportion to the waiting accounts, and
- * many callers ask for the same line. Concurrent callers share one read.
+ * Caches outlooks in the memory of one process. Reading one takes time in proportion to the waiting accounts, and many
+ * callers need the same line. Concurrent callers share one read.
  */
 export class JobOutlooks {
   readonly #read: (line: JobLine) => Promise<JobOutlook>;
