@@ -43,13 +43,13 @@ const faultList = {
   description: 'Not all faults are always listed: a broken body may show the first alone.',
 };
 
-/** The body of a 422, with one item per fault. */
+/** The body of a 422, with one item per invalid field. */
 export const ValidationErrorBody = Type.Object(
   { error: ErrorSummary, detail: Type.Array(Type.Object(faultFields), faultList) },
   { title: 'ValidationError' },
 );
 
-/** The same for requests that people fill in on a page, with Russian text. */
+/** The same with Russian text, for requests that users fill in on a page. */
 export const TranslatedValidationErrorBody = Type.Object(
   {
     error: ErrorSummary,
@@ -73,9 +73,9 @@ interface ExampleOptions {
 
 /**
  * Builds an example error of this code as a caller sees it, with the general text.
- * @param loc where a 422's fault is
- * @param options `status` if it differs from the code's status; `isTranslated` to describe faults in Russian as well;
- * `text` to replace the general text
+ * @param loc the location of a 422's invalid field
+ * @param options `status` if it differs from the code's status; `isTranslated` to describe invalid fields in Russian as
+ * well; `text` to replace the general text
  */
 export function createErrorExample(
   code: ErrorCode,
