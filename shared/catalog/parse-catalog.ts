@@ -63,9 +63,9 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
   const upstreams = new Map<string, CatalogUpstream>();
   const keyProblems = new Map<string, string[]>();
   for (const [name, entry] of file.upstreams) {
-    const { apiKeys, faults } = resolveKeys(entry.apiKeys ?? [], options.env);
-    if (faults.length > 0) keyProblems.set(name, faults);
-    if (faults.length === 0 || apiKeys.length > 0) upstreams.set(name, buildUpstream(name, entry, apiKeys));
+    const { apiKeys, problems } = resolveKeys(entry.apiKeys ?? [], options.env);
+    if (problems.length > 0) keyProblems.set(name, problems);
+    if (problems.length === 0 || apiKeys.length > 0) upstreams.set(name, buildUpstream(name, entry, apiKeys));
   }
   const entries = [...file.models.values()];
   const models = entries.map((entry) =>
@@ -75,8 +75,8 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
       (priceVersion) => options.findPriceDay?.(entry.id, priceVersion) ?? options.today,
     ),
   );
-  for (const [name, faults] of keyProblems) {
-    warnings.push(describeMissingKeys(name, faults, upstreams.has(name), entries, models));
+  for (const [name, problems] of keyProblems) {
+    warnings.push(describeMissingKeys(name, problems, upstreams.has(name), entries, models));
   }
 
   const byName = new Map(
@@ -115,9 +115,9 @@ function sortProblems(problems: readonly CatalogProblem[]): CatalogProblem[] {
 function resolveKeys(
   keys: readonly string[],
   env: ParseCatalogOptions['env'],
-): { apiKeys: string[]; faults: string[] } {
+): { apiKeys: string[]; problems: string[] } {
   const apiKeys = new Set<string>();
-  const faults: string[] = [];
+  const problems: string[] = [];
   for (const key of keys) {
     const variable = readKeyVariable(key);
     // A secret mounted from a file often ends with a line feed.
@@ -125,19 +125,19 @@ function resolveKeys(
     // Ignore inherited properties, as in `env:constructor`.
     const value = typeof given === 'string' ? given.trim() : '';
     if (usableKey.test(value)) apiKeys.add(value);
-    else faults.push(value === '' ? `${variable} is not set` : `${variable} does not contain a usable key`);
+    else problems.push(value === '' ? `${variable} is not set` : `${variable} does not contain a usable key`);
   }
-  return { apiKeys: [...apiKeys], faults };
+  return { apiKeys: [...apiKeys], problems };
 }
 
 function describeMissingKeys(
   upstream: string,
-  faults: readonly string[],
+  problems: readonly string[],
   isUsable: boolean,
   entries: readonly ModelEntry[],
   models: readonly CatalogModel[],
 ): string {
-  const reason = faults.join(', ');
+  const reason = problems.join(', ');
   if (isUsable) return `upstream ${upstream} is used without some of its keys: ${reason}`;
   const inactive = models
     .filter(

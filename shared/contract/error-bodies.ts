@@ -31,7 +31,7 @@ export const ErrorBody = Type.Object(
   { title: 'Error' },
 );
 
-const faultFields = {
+const issueFields = {
   loc: Type.Array(Type.Unsafe<string | number>({ type: ['string', 'integer'] }), {
     description: 'The way to the fault, such as `["body", "messages", 0, "role"]`.',
   }),
@@ -39,13 +39,13 @@ const faultFields = {
   type: Type.String({ description: 'Which rule it breaks.' }),
 };
 
-const faultList = {
+const issueList = {
   description: 'Not all faults are always listed: a broken body may show the first alone.',
 };
 
 /** The body of a 422, with one item per invalid field. */
 export const ValidationErrorBody = Type.Object(
-  { error: ErrorSummary, detail: Type.Array(Type.Object(faultFields), faultList) },
+  { error: ErrorSummary, detail: Type.Array(Type.Object(issueFields), issueList) },
   { title: 'ValidationError' },
 );
 
@@ -55,11 +55,11 @@ export const TranslatedValidationErrorBody = Type.Object(
     error: ErrorSummary,
     detail: Type.Array(
       Type.Object({
-        ...faultFields,
+        ...issueFields,
         message_ru: Type.String({ description: 'What is wrong there, in Russian.' }),
         message_en: Type.String({ description: 'The same as `msg`.' }),
       }),
-      faultList,
+      issueList,
     ),
   },
   { title: 'TranslatedValidationError' },

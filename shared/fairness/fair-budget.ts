@@ -20,7 +20,7 @@ export interface FairBudgetOptions {
    * still limit each holder, but a holder that holds nothing never waits.
    */
   readonly mayOverrun?: boolean;
-  /** How many requests of one holder may wait at once; more are refused. */
+  /** How many requests of one holder may wait at the same time; more are refused. */
   readonly maxWaitingPerHolder?: number;
   /** A clock in milliseconds, for tests. */
   readonly nowMs?: () => number;
@@ -31,7 +31,7 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal;
   /** How long to wait before the request is refused. */
   readonly waitMs: number;
-  /** How many requests of the holder may wait at once, including this one; the budget's setting by default. */
+  /** How many requests of the holder may wait at the same time, including this one; the budget's setting by default. */
   readonly maxWaiting?: number;
   /** Creates the error for a refused request. */
   readonly refuse: () => AppError;

@@ -1,6 +1,6 @@
 /** A queued item, as returned to the code that added it. */
 export interface QueueEntry<T> {
-  /** Takes turns with the other holders: an account, or a client network where there is no account. */
+  /** Takes turns with the other holders: an account, or a client network if there is no account. */
   readonly holder: string;
   readonly item: T;
 }

@@ -27,7 +27,7 @@ return now
 `);
 
 /**
- * Does nothing if the record is gone: it must not be recreated with only this field. A delivered webhook stays
+ * Does nothing if the record no longer exists: it must not be recreated with only this field. A delivered webhook stays
  * delivered: a worker that froze during its attempt may report after another worker's attempt.
  */
 const webhookScript = new RedisScript(`

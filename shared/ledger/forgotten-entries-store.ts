@@ -9,7 +9,7 @@ import {
   type StreamId,
 } from './usage-event.ts';
 
-/** How many stream entries are read at once. */
+/** How many stream entries are read per command. */
 const entriesPerRead = 500;
 
 export const placeOf = ({ streamMs, streamSeq }: LedgerDocument): StreamId => ({
