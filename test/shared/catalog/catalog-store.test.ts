@@ -235,7 +235,7 @@ test('a listener that fails does not keep the catalog from the others', async (t
   const reloaded = nextReload(store);
   await writeFile(path, fileOf(model('b')));
   t.truthy((await reloaded).find('b'));
-  t.is((await waitFor('could not apply')).level, 50);
+  t.is((await waitFor('listener failed')).level, 50);
 });
 
 test.serial(

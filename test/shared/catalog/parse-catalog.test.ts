@@ -402,7 +402,9 @@ const faults: [title: string, text: string, expected: string[]][] = [
         'overrides: [{ min_prompt_tokens: 2, prompt: 1 }, { min_prompt_tokens: 2, prompt: 3 }]',
       ),
     ),
-    ['catalog.yaml:7:86 models[0].pricing.overrides[1].min_prompt_tokens is the same as in an override above'],
+    [
+      'catalog.yaml:7:86 models[0].pricing.overrides[1].min_prompt_tokens is the same as in an override above',
+    ],
   ],
   [
     'a day that is none',
