@@ -45,10 +45,7 @@ export class BanWatch implements Running {
 
   constructor(options: BanWatchOptions) {
     this.#options = options;
-    this.#timer = setInterval(
-      () => runInBackground(this.#poll(), 'ban look-up', options.log),
-      pollIntervalMs,
-    );
+    this.#timer = setInterval(() => runInBackground(this.#poll(), 'ban lookup', options.log), pollIntervalMs);
     this.#timer.unref();
   }
 
@@ -62,7 +59,7 @@ export class BanWatch implements Running {
   checkStarted({ accountId, admittedAtMs }: Pick<AdmittedRequest, 'accountId' | 'admittedAtMs'>): void {
     if (this.#banned.has(accountId)) this.#options.endAccount(accountId);
     else if (Date.now() - admittedAtMs > maxStartDelayMs)
-      runInBackground(this.#lookUp([accountId]), 'ban look-up', this.#options.log);
+      runInBackground(this.#lookUp([accountId]), 'ban lookup', this.#options.log);
   }
 
   async stop(): Promise<void> {
@@ -95,7 +92,7 @@ export class BanWatch implements Running {
       }
     } catch (error) {
       // The next poll retries within a second.
-      log.debug({ err: error }, 'ban look-up failed');
+      log.debug({ err: error }, 'ban lookup failed');
     }
   }
 }

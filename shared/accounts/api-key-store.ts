@@ -23,7 +23,7 @@ const defaultWaitMs = 2_000;
 /** Half of the connections to MongoDB. */
 const maxLookUps = 10;
 
-const lookUpName = 'the look-up of an API key';
+const lookUpName = 'API key lookup';
 
 export interface ApiKeyOptions {
   readonly waitMs?: number | undefined;
@@ -94,7 +94,7 @@ export class ApiKeyStore {
 
   async #queryMongo(keyHash: string, network: string): Promise<string | null> {
     const refuse = (): AppError =>
-      new AppError('service_unavailable', { message: 'too many look-ups of keys wait for MongoDB' });
+      new AppError('service_unavailable', { message: 'too many API key lookups are waiting for MongoDB' });
     // Held until MongoDB responds, even if no caller is still waiting.
     const slot = await this.#lookUps.acquire(network, 1, { waitMs: this.#waitMs, refuse });
     try {

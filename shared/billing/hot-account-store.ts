@@ -99,8 +99,8 @@ export class HotAccountStore {
     this.#accounts = accounts;
     this.#ledger = ledger;
     this.#entriesPerRun = entriesPerRun;
-    this.#loading = new SingleFlight('loading an account', maxLoadMs);
-    this.#adopting = new SingleFlight('the look-up of an account', maxLoadMs);
+    this.#loading = new SingleFlight('account load', maxLoadMs);
+    this.#adopting = new SingleFlight('account lookup', maxLoadMs);
   }
 
   /** @throws AppError `invalid_api_key` if MongoDB has no such account either */

@@ -37,7 +37,7 @@ return {'cancelled', r[3], r[4]}
 `);
 
 /** Finds jobs whose workers went silent. Each is requeued at its old position, or ends if this happened too often. */
-const loseScript = new RedisScript(`${jobFunctions}
+const recoverLostScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
 local again, ended = {}, 0
 -- Shortens leases written before the clock stepped back. Otherwise no worker would count as lost until it caught up.
@@ -54,11 +54,11 @@ for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BY
     if r[5] == '1' then
       endWithoutCharge(p, account, id, 'c', now, 'job_cancelled', ARGV[1])
       ended = ended + 1
-    elseif noteDeath(record, r[2]) >= ${maxDeaths} or tonumber(r[2]) >= ${maxLapses} then
+    elseif recordDeath(record, r[2]) >= ${maxDeaths} or tonumber(r[2]) >= ${maxLapses} then
       endWithoutCharge(p, account, id, 'f', now, 'upstream_error', ARGV[2])
       ended = ended + 1
     else
-      again[#again + 1] = {account, id, r[3], r[4], waitAgain(p, account, id, now)}
+      again[#again + 1] = {account, id, r[3], r[4], requeue(p, account, id, now)}
     end
   end
 end
@@ -110,7 +110,7 @@ return due
 `);
 
 /** Deletes jobs that ended a day ago. */
-const forgetScript = new RedisScript(`${jobFunctions}
+const deleteEndedScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
 local old = redis.call('ZRANGE', p .. 'jobs-ended', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerRun})
 for _, member in ipairs(old) do
@@ -163,7 +163,7 @@ export async function loseJobs(
   redis: RedisClient,
   shard: number,
 ): Promise<{ readonly again: readonly LostJob[]; readonly ended: number }> {
-  const reply = await callRedis(() => loseScript.run(redis, [prefixOf(shard)], [lostCancelled, lost]));
+  const reply = await callRedis(() => recoverLostScript.run(redis, [prefixOf(shard)], [lostCancelled, lost]));
   const [again, ended] = reply as [[string, string, QueueName, string, string][], number];
   return {
     again: again.map(([accountId, id, queue, model, weight]) => ({
@@ -205,7 +205,7 @@ export async function expireJobs(
  * @returns whether there may be more
  */
 export async function forgetJobs(redis: RedisClient, shard: number): Promise<boolean> {
-  return (await callRedis(() => forgetScript.run(redis, [prefixOf(shard)], []))) === maxPerRun;
+  return (await callRedis(() => deleteEndedScript.run(redis, [prefixOf(shard)], []))) === maxPerRun;
 }
 
 /** A list of waiting jobs with its current length. */

@@ -49,14 +49,14 @@ local function changeStatus(p, account, id, record, from, to, at, now)
 end
 
 -- Adds a job to its waiting list, at its old position if it waited before.
-local function enterWaiting(p, account, id, queue, model, at)
+local function addToWaitingList(p, account, id, queue, model, at)
   if redis.call('ZADD', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, at, id) == 0 then return end
   redis.call('SADD', p .. 'job-lines', account .. ' ' .. queue .. ' ' .. model)
   redis.call('HINCRBY', p .. 'job-totals', queue, 1)
 end
 
 -- Requeues a job that its worker no longer has, at its old position and until its deadline.
-local function waitAgain(p, account, id, now)
+local function requeue(p, account, id, now)
   local record = p .. 'job:' .. account .. ':' .. id
   local member = account .. ' ' .. id
   local r = redis.call('HMGET', record, 'st', 'at', 'q', 'm', 'dl')
@@ -64,11 +64,11 @@ local function waitAgain(p, account, id, now)
   redis.call('HDEL', record, 'w')
   redis.call('ZREM', p .. 'job-leases', member)
   redis.call('ZADD', p .. 'job-deadlines', r[5], member)
-  enterWaiting(p, account, id, r[3], r[4], r[2])
+  addToWaitingList(p, account, id, r[3], r[4], r[2])
   return redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1'
 end
 
-local function leaveWaiting(p, account, id, queue, model)
+local function removeFromWaitingList(p, account, id, queue, model)
   local waiting = p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model
   if redis.call('ZREM', waiting, id) == 0 then return end
   redis.call('HINCRBY', p .. 'job-totals', queue, -1)
@@ -113,7 +113,7 @@ local function endJob(p, account, id, to, now, code, message, cost, free)
   local r = redis.call('HMGET', record, 'st', 'at', 'q', 'm', 'url', 'bytes', 'hold')
   local hold = r[7]
   local member = account .. ' ' .. id
-  leaveWaiting(p, account, id, r[3], r[4])
+  removeFromWaitingList(p, account, id, r[3], r[4])
   redis.call('ZREM', p .. 'job-deadlines', member)
   changeStatus(p, account, id, record, r[1], to, r[2], now)
   redis.call('HSET', record, 'cost', cost, 'free', free)
@@ -139,7 +139,7 @@ local function isHeldBy(record, attempt)
 end
 
 -- The attempt's lease expired, so its worker is considered dead. Returns how many workers have died with the job.
-local function noteDeath(record, attempt)
+local function recordDeath(record, attempt)
   local deaths = (redis.call('HGET', record, 'x') or '') .. '<' .. attempt .. '>'
   redis.call('HSET', record, 'x', deaths)
   local _, count = string.gsub(deaths, '<', '')
@@ -147,7 +147,7 @@ local function noteDeath(record, attempt)
 end
 
 -- The attempt's worker is alive, so an expired lease was not a death.
-local function takeDeathBack(record, attempt)
+local function undoDeath(record, attempt)
   local deaths = redis.call('HGET', record, 'x')
   if deaths then redis.call('HSET', record, 'x', (string.gsub(deaths, '<' .. attempt .. '>', ''))) end
 end
@@ -160,7 +160,7 @@ local function changeHeld(p, account, cost, isFree, sign)
 end
 
 -- Releases the job's reservation: no model will be called for it any more.
-local function releaseHold(p, account, id)
+local function releaseReservation(p, account, id)
   local hold = redis.call('HGET', p .. 'job:' .. account .. ':' .. id, 'hold')
   if not hold then return end
   local cost, isFree = string.match(hold, '^(%d+) (%d)')
@@ -176,7 +176,7 @@ end
 
 local function endWithoutCharge(p, account, id, to, now, code, message)
   beginToEnd(p, account, id)
-  releaseHold(p, account, id)
+  releaseReservation(p, account, id)
   endJob(p, account, id, to, now, code, message, '0', 0)
 end
 `;

@@ -13,7 +13,7 @@ const validMs = 500;
 export class JobOutlooks {
   readonly #read: (line: JobLine) => Promise<JobOutlook>;
   readonly #known = new LRUCache<string, JobOutlook>({ max: maxLines, ttl: validMs });
-  readonly #reading = new SingleFlight<JobOutlook>('reading the outlook of a line of jobs');
+  readonly #reading = new SingleFlight<JobOutlook>('job outlook read');
 
   constructor(read: (line: JobLine) => Promise<JobOutlook>) {
     this.#read = read;

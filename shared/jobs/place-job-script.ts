@@ -72,7 +72,7 @@ if format ~= '' then redis.call('HSET', record, 'fm', format) end
 if url ~= '' then redis.call('HSET', record, 'url', url) end
 redis.call('ZADD', lists .. 'q', at, id)
 redis.call('ZADD', lists .. 'all', at, id)
-enterWaiting(p, account, id, queue, model, at)
+addToWaitingList(p, account, id, queue, model, at)
 redis.call('ZADD', p .. 'job-deadlines', deadline, account .. ' ' .. id)
 local rank = redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, id)
 return {'ok', weight, rank, at, deadline, nowMs()}

@@ -32,14 +32,14 @@ for _ = 1, 16 do
   local record = p .. 'job:' .. account .. ':' .. id
   local r = redis.call('HMGET', record, 'dl', 'n', 'bytes', 'hold')
   if not r[1] then
-    leaveWaiting(p, account, id, queue, model)
+    removeFromWaitingList(p, account, id, queue, model)
   elseif isBanned then
     endWithoutCharge(p, account, id, 'f', now, 'account_banned', ARGV[7])
   elseif tonumber(r[1]) < now then
     endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[6])
   else
     local attempt = tonumber(r[2]) + 1
-    leaveWaiting(p, account, id, queue, model)
+    removeFromWaitingList(p, account, id, queue, model)
     redis.call('HSET', record, 'n', attempt, 'w', worker)
     redis.call('ZADD', p .. 'job-leases', now + ${jobLeaseMs}, account .. ' ' .. id)
     local body = tonumber(r[3]) <= ${maxInlineBytes} and redis.call('GET', p .. 'job-body:' .. account .. ':' .. id) or ''
@@ -82,7 +82,7 @@ for i = 1, #ARGV, 3 do
   local account, id, attempt = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local record = p .. 'job:' .. account .. ':' .. id
   if not isHeldBy(record, attempt) then
-    takeDeathBack(record, attempt)
+    undoDeath(record, attempt)
     stop[#stop + 1] = {id, 'gone'}
   else
     if redis.call('HGET', record, 'cx') == '1' then stop[#stop + 1] = {id, 'cancelled'} end
@@ -98,7 +98,7 @@ local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record = p .. 'job:' .. account .. ':' .. id
 if not isHeldBy(record, attempt) then return 'gone' end
 if redis.call('HGET', record, 'cx') == '1' then return 'cancelled' end
-return tonumber(waitAgain(p, account, id, nowMs()))
+return tonumber(requeue(p, account, id, nowMs()))
 `);
 
 /** Ends a job that cannot run at all, or was cancelled before it could. */
