@@ -51,7 +51,7 @@ const heartbeatTimeoutMs = 9_000;
 /** A request younger than this needs no heartbeat. */
 const graceMs = heartbeatTimeoutMs;
 
-/** How long after its reservation was released as an orphan a request may still be settled late. */
+/** How long a request may still be settled after its reservation was released as an orphan. */
 const orphanLifetimeMs = 60 * 60 * 1_000;
 
 /** Far below Redis's limit on the arguments of one call. */
@@ -63,7 +63,7 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 `;
 
 /** A heartbeat only ever extends the previous one. A job that may outlive its process sets a longer one. */
-const holdScript = new RedisScript(`${now}
+const heartbeatScript = new RedisScript(`${now}
 local untilMs = string.format('%.0f', now + tonumber(ARGV[1]))
 for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'GT', untilMs, ARGV[i]) end
 return 1
@@ -160,7 +160,7 @@ export class ReservationStore {
     await callRedis(() =>
       Promise.all(
         [...byShard].map(([shard, ids]) =>
-          holdScript.run(this.#redis, [redisKeys.heldRequests(shard)], [forMs, ...ids]),
+          heartbeatScript.run(this.#redis, [redisKeys.heldRequests(shard)], [forMs, ...ids]),
         ),
       ),
     );

@@ -3,8 +3,8 @@ import { longestTimerMs } from '../runtime/timers.ts';
 import { FairQueue, type QueueEntry } from './fair-queue.ts';
 import { Holdings } from './holdings.ts';
 
-/** For this long, smaller amounts may overtake one that does not fit yet without limit. */
-const freeOvertakingMs = 5_000;
+/** For this long, smaller amounts may overtake, without limit, an amount that does not fit yet. */
+const unlimitedOvertakingMs = 5_000;
 /**
  * After that, they may use only this part of the budget. Everything else that is freed is saved up for the overtaken
  * one.
@@ -13,7 +13,7 @@ const overtakingPart = 1 / 4;
 const defaultMaxWaitingPerHolder = 256;
 
 export interface FairBudgetOptions {
-  /** How much there is to share: bytes or slots. */
+  /** The capacity to share, in bytes or slots. */
   readonly capacity: number;
   /**
    * Whether holders together may exceed the capacity, because the amount they will hold is not known in advance. Shares
@@ -197,7 +197,7 @@ export class FairBudget {
   #findOvertaken(): PendingAcquire | null {
     const nowMs = this.#nowMs();
     for (const { holder, item } of this.#queue.heads()) {
-      if (nowMs - item.sinceMs <= freeOvertakingMs || this.#isAvailable(0, item.amount)) continue;
+      if (nowMs - item.sinceMs <= unlimitedOvertakingMs || this.#isAvailable(0, item.amount)) continue;
       if (this.#isWithinShare(holder, 0, item.amount)) return item;
     }
     return null;

@@ -118,14 +118,14 @@ local function endJob(p, account, id, to, now, code, message, cost, free)
   changeStatus(p, account, id, record, r[1], to, r[2], now)
   redis.call('HSET', record, 'cost', cost, 'free', free)
   if code ~= '' then redis.call('HSET', record, 'code', code, 'msg', message) end
-  local keeps = to == 'f' and not string.find(' ${finalFailures.join(' ')} ', ' ' .. code .. ' ', 1, true)
+  local keepsBody = to == 'f' and not string.find(' ${finalFailures.join(' ')} ', ' ' .. code .. ' ', 1, true)
     and tonumber(r[6] or '0') <= ${maxInlineBytes}
     and redis.call('ZCARD', p .. 'jobs:' .. account .. ':f') <= ${maxFailedBodies}
   if to == 'f' then redis.call('ZADD', p .. 'job-failures:' .. r[3], now, member) end
   -- If an operator retries the job, the same amount is reserved again.
-  if keeps and hold then redis.call('HSET', record, 'was', hold) end
+  if keepsBody and hold then redis.call('HSET', record, 'was', hold) end
   redis.call('HDEL', record, 'hold', 'w')
-  if keeps then redis.call('EXPIRE', p .. 'job-body:' .. account .. ':' .. id, ${jobLifetimeMs / 1_000})
+  if keepsBody then redis.call('EXPIRE', p .. 'job-body:' .. account .. ':' .. id, ${jobLifetimeMs / 1_000})
   else dropBody(p, account, id) end
   redis.call('ZADD', p .. 'jobs-ended', now + ${jobLifetimeMs}, member)
   redis.call('EXPIRE', record, ${jobLifetimeMs / 1_000 + recordSlackSeconds})
