@@ -7,19 +7,21 @@ import type { Logger } from '../runtime/logger.ts';
 import { runInBackground } from '../runtime/run-in-background.ts';
 
 /**
- * Half of the two seconds within which a ban must take effect, so that one failed lookup does not break that promise.
+ * Half of the two seconds within which a ban must take effect, so that one failed lookup does not break that guarantee.
  */
 const pollIntervalMs = 1_000;
-/** Looked up in parts, so that a process with many accounts does not queue thousands of commands at once. */
-const accountsPerLookUp = 1_000;
+/**
+ * Accounts are looked up in batches, so that a process with many accounts does not queue thousands of commands at once.
+ */
+const accountsPerBatch = 1_000;
 
 /**
- * How long a ban is cached here. A request admitted just before the ban may start after its announcement was handled.
- * It starts within this time, or the account is looked up.
+ * How long a ban is cached here. A request admitted just before a ban may start after the ban was handled here. If it
+ * starts within `maxStartDelayMs` of its admission, this cache still has the ban; if later, its account is looked up.
  */
-const rememberedMs = 5_000;
-const maxRemembered = 10_000;
-const waitedMs = 2_000;
+const cachedBanMs = 5_000;
+const maxCachedBans = 10_000;
+const maxStartDelayMs = 2_000;
 
 export interface BanWatchOptions {
   readonly hotAccounts: Pick<HotAccountStore, 'findBanned'>;
@@ -32,21 +34,18 @@ export interface BanWatchOptions {
 
 /**
  * Ends the work of banned accounts that is running in this process. A ban is announced on the invalidation channel and
- * takes effect at once. Announcements can be missed while a subscription is down, so accounts with running work are
+ * takes effect immediately. Announcements can be missed while a subscription is down, so accounts with running work are
  * also looked up once a second.
  */
 export class BanWatch implements Running {
   readonly #options: BanWatchOptions;
-  readonly #banned = new LRUCache<string, true>({ max: maxRemembered, ttl: rememberedMs });
+  readonly #banned = new LRUCache<string, true>({ max: maxCachedBans, ttl: cachedBanMs });
   readonly #timer: NodeJS.Timeout;
   #isPolling = false;
 
   constructor(options: BanWatchOptions) {
     this.#options = options;
-    this.#timer = setInterval(
-      () => runInBackground(this.#poll(), 'ban look-up', options.log),
-      pollIntervalMs,
-    );
+    this.#timer = setInterval(() => runInBackground(this.#poll(), 'ban lookup', options.log), pollIntervalMs);
     this.#timer.unref();
   }
 
@@ -59,8 +58,8 @@ export class BanWatch implements Running {
   /** Call when work starts here: its account may have been banned while it waited. */
   checkStarted({ accountId, admittedAtMs }: Pick<AdmittedRequest, 'accountId' | 'admittedAtMs'>): void {
     if (this.#banned.has(accountId)) this.#options.endAccount(accountId);
-    else if (Date.now() - admittedAtMs > waitedMs)
-      runInBackground(this.#lookUp([accountId]), 'ban look-up', this.#options.log);
+    else if (Date.now() - admittedAtMs > maxStartDelayMs)
+      runInBackground(this.#lookUp([accountId]), 'ban lookup', this.#options.log);
   }
 
   async stop(): Promise<void> {
@@ -72,8 +71,8 @@ export class BanWatch implements Running {
     this.#isPolling = true;
     try {
       const accountIds = [...new Set(this.#options.listAccounts())];
-      for (let at = 0; at < accountIds.length; at += accountsPerLookUp) {
-        await this.#lookUp(accountIds.slice(at, at + accountsPerLookUp));
+      for (let at = 0; at < accountIds.length; at += accountsPerBatch) {
+        await this.#lookUp(accountIds.slice(at, at + accountsPerBatch));
       }
     } finally {
       this.#isPolling = false;
@@ -92,8 +91,8 @@ export class BanWatch implements Running {
         }
       }
     } catch (error) {
-      // Looked up again within a second.
-      log.debug({ err: error }, 'ban look-up failed');
+      // The next poll retries within a second.
+      log.debug({ err: error }, 'ban lookup failed');
     }
   }
 }

@@ -11,7 +11,7 @@ export interface ChangeDeps {
 
 /**
  * Changes an account everywhere: first in MongoDB, so that any later load includes the change, then in Redis, where it
- * applies from the next admission on.
+ * applies to the next admission.
  */
 export async function changeAccount(
   { redis, accounts, hotAccounts }: ChangeDeps,

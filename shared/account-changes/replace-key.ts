@@ -8,23 +8,23 @@ export interface ReplaceKeyDeps extends ChangeDeps {
 }
 
 /**
- * Replaces an account's key everywhere. The old key stops working at once, but requests already admitted with it
+ * Replaces an account's key everywhere. The old key stops working immediately, but requests already admitted with it
  * continue. MongoDB is the source of truth for keys. If Redis fails after MongoDB was changed, the old key is restored.
  * @param expected the key to be replaced
- * @param late aborted when the new key can no longer be delivered; the old key is then restored
+ * @param signal aborted if the new key can no longer be delivered; the old key is then restored
  * @returns the new key in plain text, or null if there is no such account or its key is not the expected one
  */
 export async function replaceKey(
   { redis, accounts, hotAccounts, apiKeys }: ReplaceKeyDeps,
   accountId: string,
   expected: ExpectedKey = {},
-  late?: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<string | null> {
-  late?.throwIfAborted();
+  signal?.throwIfAborted();
   const replaced = await accounts.replaceKey(accountId, expected);
   if (replaced === null) return null;
   try {
-    late?.throwIfAborted();
+    signal?.throwIfAborted();
     await hotAccounts.update(accountId, { keyHash: replaced.keyHash });
     await apiKeys.forget(replaced.old.keyHash);
     await publishInvalidation(redis, { kind: 'account', accountId });
@@ -33,8 +33,8 @@ export async function replaceKey(
     throw error;
   }
   await accounts.forgetSecret(replaced.old.keyHash).catch(() => {
-    // The key is replaced, and its caller must get the new one. What remains is the secret of a key that no longer
-    // works.
+    // The key has been replaced, and the caller must get the new one. Only the secret of a key that no longer works
+    // remains.
   });
   return replaced.apiKey;
 }

@@ -39,7 +39,7 @@ export type AccountChange = Partial<
   Pick<AccountDocument, 'requestsPerMinute' | 'maxQueuedJobs' | 'weight' | 'banned' | 'banReason'>
 >;
 
-/** What an account stores of its key: the hash for lookups and the mask for display. */
+/** The key fields of an account: the hash for lookups and the mask for display. */
 type DescribedKey = Pick<AccountDocument, 'keyHash' | 'keyMasked'>;
 
 function describeKey(apiKey: string): DescribedKey {
@@ -50,7 +50,7 @@ export interface ReplacedKey {
   /** The new key in plain text, which is stored nowhere. */
   readonly apiKey: string;
   readonly keyHash: string;
-  /** Also has the secret if an older release left it in the account. */
+  /** Includes the secret if an older release stored it in the account. */
   readonly old: DescribedKey;
 }
 
@@ -84,7 +84,7 @@ export class AccountStore {
     return await this.#secrets.prepare();
   }
 
-  /** Creates an account without money. Its key is returned only here. */
+  /** Creates an account with a balance of zero. Its key is returned only here. */
   async create(account: NewAccount): Promise<{ id: string; apiKey: string }> {
     const id = randomUUID();
     return { id, apiKey: await this.#insert(id, account) };
@@ -131,9 +131,9 @@ export class AccountStore {
     return apiKey;
   }
 
-  /** @param isNewest whether the read must include every acknowledged write, as needed to copy the balance to Redis */
-  async findById(id: string, isNewest = false): Promise<AccountDocument | null> {
-    return await callMongo(() => this.#accounts.findOne({ _id: id }, isNewest ? newestRead : {}));
+  /** @param needsLatest whether the read must include every acknowledged write, as needed to copy a balance to Redis */
+  async findById(id: string, needsLatest = false): Promise<AccountDocument | null> {
+    return await callMongo(() => this.#accounts.findOne({ _id: id }, needsLatest ? newestRead : {}));
   }
 
   async findByIds(ids: readonly string[]): Promise<AccountDocument[]> {
@@ -155,7 +155,7 @@ export class AccountStore {
     return this.#accounts.find({}).sort({ createdAt: 1 });
   }
 
-  /** Accounts whose sums include an entry of this time or later, each with the last entry included. */
+  /** Accounts whose sums include an entry from this time or later, each with the last entry included. */
   async findAppliedSince(ms: number): Promise<Map<string, StreamId>> {
     const found = await this.#accounts
       .find({ appliedMs: { $gte: ms } }, { projection: { appliedMs: 1, appliedSeq: 1 } })
@@ -208,7 +208,7 @@ export class AccountStore {
     await this.#secrets.delete(keyHash);
   }
 
-  /** Undoes a replacement, unless the key was replaced again since. */
+  /** Undoes a replacement, unless the key has been replaced again. */
   async restoreKey(id: string, { keyHash, old }: ReplacedKey): Promise<void> {
     const { modifiedCount } = await callMongo(() =>
       this.#accounts.updateOne({ _id: id, keyHash }, { $set: old }),

@@ -14,7 +14,7 @@ export interface KeyHolder {
 }
 
 const cachedKeys = 50_000;
-/** Long enough to blunt a flood of requests with one wrong key. A key created meanwhile is a different key. */
+/** Long enough to blunt a flood of requests with one wrong key. A key created in the meantime is a different key. */
 const unknownKeyMs = 5_000;
 const knownKeySeconds = 24 * 60 * 60;
 
@@ -23,18 +23,18 @@ const defaultWaitMs = 2_000;
 /** Half of the connections to MongoDB. */
 const maxLookUps = 10;
 
-const whatIsLookedUp = 'the look-up of an API key';
+const lookUpName = 'API key lookup';
 
 export interface ApiKeyOptions {
   readonly waitMs?: number | undefined;
-  /** How long a lookup may take, and how long it holds its share of concurrent lookups. */
+  /** How long a lookup may take, and how long it occupies one of the concurrent lookups. */
   readonly maxLookUpMs?: number;
 }
 
 /**
  * Finds the account of a key: in the process's cache, then in Redis, then in MongoDB, so that known keys work while
- * MongoDB is away. Neither cache can make a replaced key work: admission checks its hash against the account's own key
- * hash.
+ * MongoDB is unavailable. Neither cache can make a replaced key work: admission checks its hash against the account's
+ * own key hash.
  */
 export class ApiKeyStore {
   readonly #redis: RedisClient;
@@ -44,7 +44,9 @@ export class ApiKeyStore {
   readonly #waitMs: number;
   readonly #maxLookUpMs: number;
   readonly #lookingUp: SingleFlight<KeyHolder | null>;
-  /** Running lookups in MongoDB, by the caller's network. A caller that makes up keys leaves some to others. */
+  /**
+   * Running MongoDB lookups, shared fairly between networks: a caller that tries made-up keys cannot use all of them.
+   */
   readonly #lookUps = new FairBudget({ capacity: maxLookUps });
 
   constructor(
@@ -56,33 +58,33 @@ export class ApiKeyStore {
     this.#accounts = accounts;
     this.#waitMs = waitMs;
     this.#maxLookUpMs = maxLookUpMs;
-    this.#lookingUp = new SingleFlight(whatIsLookedUp, maxLookUpMs);
+    this.#lookingUp = new SingleFlight(lookUpName, maxLookUpMs);
   }
 
   /**
-   * Returns null for a key that no account has. Concurrent calls with the same key share one lookup.
-   * @param nameNetwork returns the caller's network; called only if the key must be looked up
+   * Returns null if no account has this key. Concurrent calls with the same key share one lookup.
+   * @param getNetwork returns the caller's network; called only if the key must be looked up
    * @throws AppError `service_unavailable` if there is no result in time
    */
-  async find(apiKey: string, nameNetwork: () => string): Promise<KeyHolder | null> {
+  async find(apiKey: string, getNetwork: () => string): Promise<KeyHolder | null> {
     if (!isApiKey(apiKey)) return null;
     const keyHash = hashSecret(apiKey);
     const cached = this.#known.get(keyHash);
     if (cached !== undefined) return cached;
     if (this.#unknown.has(keyHash)) return null;
 
-    const lookingUp = this.#lookingUp.run(keyHash, () => this.#lookUp(keyHash, nameNetwork()));
-    return await waitForLookUp(this.#waitMs, whatIsLookedUp, lookingUp);
+    const lookingUp = this.#lookingUp.run(keyHash, () => this.#lookUp(keyHash, getNetwork()));
+    return await waitForLookUp(this.#waitMs, lookUpName, lookingUp);
   }
 
   async #lookUp(keyHash: string, network: string): Promise<KeyHolder | null> {
-    const remembered = await callRedis(() => this.#redis.get(redisKeys.apiKey(keyHash)));
-    const accountId = remembered ?? (await this.#askMongo(keyHash, network));
+    const cachedId = await callRedis(() => this.#redis.get(redisKeys.apiKey(keyHash)));
+    const accountId = cachedId ?? (await this.#queryMongo(keyHash, network));
     if (accountId === null) {
       this.#unknown.set(keyHash, true);
       return null;
     }
-    if (remembered === null) {
+    if (cachedId === null) {
       await callRedis(() => this.#redis.set(redisKeys.apiKey(keyHash), accountId, 'EX', knownKeySeconds));
     }
     const holder = { accountId, keyHash };
@@ -90,16 +92,16 @@ export class ApiKeyStore {
     return holder;
   }
 
-  async #askMongo(keyHash: string, network: string): Promise<string | null> {
+  async #queryMongo(keyHash: string, network: string): Promise<string | null> {
     const refuse = (): AppError =>
-      new AppError('service_unavailable', { message: 'too many look-ups of keys wait for MongoDB' });
-    // Held until MongoDB has responded, even if no caller waits for that any more.
-    const share = await this.#lookUps.acquire(network, 1, { waitMs: this.#waitMs, refuse });
+      new AppError('service_unavailable', { message: 'too many API key lookups are waiting for MongoDB' });
+    // Held until MongoDB responds, even if no caller is still waiting.
+    const slot = await this.#lookUps.acquire(network, 1, { waitMs: this.#waitMs, refuse });
     try {
-      const asking = this.#accounts.findIdByKeyHash(keyHash);
-      return await waitForLookUp(this.#maxLookUpMs, whatIsLookedUp, asking);
+      const query = this.#accounts.findIdByKeyHash(keyHash);
+      return await waitForLookUp(this.#maxLookUpMs, lookUpName, query);
     } finally {
-      share.release();
+      slot.release();
     }
   }
 

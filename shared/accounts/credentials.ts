@@ -72,7 +72,7 @@ export function hashRefillCode(code: string): string {
   return hashSecret(stripRefillCode(code));
 }
 
-/** A code as it was issued, however it was typed: capitals, in groups separated by dashes. */
+/** Formats a code as it was issued, however it was typed: upper case, in groups separated by dashes. */
 export function formatRefillCode(code: string): string {
   return (stripRefillCode(code).match(new RegExp(`.{1,${codeGroupLength}}`, 'gs')) ?? []).join('-');
 }

@@ -1,6 +1,6 @@
 /** An account's limits for durable jobs. */
 export interface JobSettings {
-  /** Jobs that may wait in the queue at once. With 0 the account cannot have durable jobs. */
+  /** Jobs that may wait in the queue at the same time. With 0 the account cannot have durable jobs. */
   readonly maxQueuedJobs: number;
   /** The account's share relative to an account of weight 1 when accounts compete. */
   readonly weight: number;

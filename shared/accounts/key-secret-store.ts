@@ -9,7 +9,7 @@ interface KeySecretDocument {
   readonly encrypted: string;
 }
 
-/** Older releases kept the secret in the account itself. */
+/** Older releases stored the secret in the account itself. */
 interface LegacyAccountDocument {
   readonly _id: string;
   readonly keyHash: string;
@@ -19,8 +19,8 @@ interface LegacyAccountDocument {
 const legacyField = { keyEncrypted: { $exists: true } };
 
 /**
- * API keys encrypted under the master key, kept so that a key can be shown to its owner. Nothing else reads them;
- * requests are checked by hash. With `REVEAL=off` nothing is stored here, and what was stored before is deleted.
+ * API keys encrypted under the master key, stored so that a key can be shown to its owner. Nothing else reads them;
+ * requests are checked by hash. With `REVEAL=off` nothing is stored here, and existing secrets are deleted.
  */
 export class KeySecretStore {
   readonly #secrets: Collection<KeySecretDocument>;
@@ -36,7 +36,8 @@ export class KeySecretStore {
   }
 
   /**
-   * Migrates or deletes what older releases or another setting left behind. Safe to repeat; run at every start.
+   * Migrates or deletes secrets stored by older releases or under another REVEAL setting. Safe to repeat; run at every
+   * start.
    * @returns whether the stored secrets were encrypted under this master key, judged by one sample
    */
   async prepare(): Promise<boolean> {

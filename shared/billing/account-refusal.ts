@@ -1,8 +1,8 @@
 import type { RateLimit } from './rate-window.ts';
 
 /**
- * Refusals that concern the account alone, whatever the request holds. Every script that admits requests can return
- * them.
+ * Refusals that depend only on the account, not on the content of the request. Every script that admits requests can
+ * return them.
  */
 export type AccountRefusal =
   | { readonly outcome: 'unknown' | 'revoked' | 'banned' }

@@ -8,16 +8,16 @@ import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
  * Admits a request, atomically and in one round trip. It checks that the account is not banned, that the key still
- * belongs to it, that the sliding minute has slots left and that no earlier request used the same Idempotency-Key. Then
- * it takes a free request or reserves the most that the request can cost.
+ * belongs to it, that the sliding minute has enough slots and that no earlier request used the same Idempotency-Key.
+ * Then it takes a free request or reserves the maximum cost of the request.
  *
- * Requests refused for lack of money still use up their slots, and so do replays and conflicts of an Idempotency-Key:
- * the rate limit also applies to a caller that has no money or only replays a kept response.
+ * Requests refused for insufficient balance still use up their slots, and so do replays and conflicts of an
+ * Idempotency-Key: the rate limit also applies to a caller that has no balance or only replays a stored response.
  */
 const script = new RedisScript(`${storedBytesFunctions}
 local account, window, reservations, stream, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, keyHash, slots = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local fixed, unit, wanted, least = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local fixed, unit, requested, minUnits = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local share, freeAllowed, streamBound, accountId = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10]), ARGV[11]
 local slotsTaken = tonumber(ARGV[12])
 
@@ -45,7 +45,7 @@ if claim and storedBytesExceed(KEYS[6], tonumber(ARGV[16])) then
 end
 
 local free, freeHeld = tonumber(a[3]), tonumber(a[4])
-local units, cost, most, isFree = wanted, 0, 0, '0'
+local units, cost, maxCharge, isFree = requested, 0, 0, '0'
 if freeAllowed == '1' and free > freeHeld then
   isFree = '1'
   redis.call('HSET', account, 'win', used, 'last', nowMs, 'fres', freeHeld + 1)
@@ -56,8 +56,8 @@ else
   local budget = spendable
   if share < 1000 then budget = math.floor(spendable / 1000) * share end
   if cost > budget and unit > 0 then
-    units = math.min(wanted, math.floor((budget - fixed) / unit))
-    if units < least then units = math.min(wanted, least) end
+    units = math.min(requested, math.floor((budget - fixed) / unit))
+    if units < minUnits then units = math.min(requested, minUnits) end
     cost = fixed + unit * units
   end
   if cost > spendable then
@@ -65,12 +65,13 @@ else
     return {'insufficient', limit, limit - used, 60, string.format('%.0f', cost), string.format('%.0f', spendable)}
   end
   redis.call('HSET', account, 'win', used, 'last', nowMs, 'res', string.format('%.0f', reserved + cost))
-  -- What is left to the balance is no estimate that a vendor may be right to exceed.
-  most = cost * ${mostOfReserved}
-  if share < 1000 then most = most - unit * units * ${mostOfReserved - 1} end
+  -- Units that are limited by the balance are not an estimate that a vendor may rightly exceed, so they are not
+  -- multiplied.
+  maxCharge = cost * ${mostOfReserved}
+  if share < 1000 then maxCharge = maxCharge - unit * units * ${mostOfReserved - 1} end
 end
 cost = string.format('%.0f', cost)
-local reservation = accountId .. ' ' .. cost .. ' ' .. isFree .. ' ' .. nowMs .. string.format(' <%.0f', most)
+local reservation = accountId .. ' ' .. cost .. ' ' .. isFree .. ' ' .. nowMs .. string.format(' <%.0f', maxCharge)
 if claim then
   reservation = reservation .. ' ' .. ARGV[14]
   redis.call('HSET', claim, 'body', ARGV[13], 'id', id)
@@ -80,7 +81,10 @@ redis.call('HSET', reservations, id, reservation)
 return {'ok', limit, limit - used, 60, cost, isFree, units}
 `);
 
-/** Entries that may wait for MongoDB in one shard's stream before new work is refused. About 1 GB across all shards. */
+/**
+ * Entries that may wait for MongoDB in one shard's stream before new work is refused. This is about 1 GB across all
+ * shards.
+ */
 export const ledgerStreamBound = 100_000;
 
 export interface AdmissionRequest {
@@ -96,7 +100,7 @@ export interface AdmissionRequest {
   /** Completion tokens requested. The account may get fewer, but never fewer than `leastUnits`. */
   readonly wantedUnits: number;
   readonly leastUnits: number;
-  /** The share of the spendable balance, in thousandths, that this request may reserve before its units are cut. */
+  /** The share of the spendable balance, in thousandths, that this request may reserve before its units are reduced. */
   readonly sharePermille: number;
   readonly freeAllowed: boolean;
   /** The idempotency claim; null if the caller sent no Idempotency-Key. */
@@ -117,7 +121,7 @@ export type AdmissionResult =
   | { readonly outcome: 'conflict'; readonly rateLimit: RateLimit }
   /** An earlier request had the same Idempotency-Key and body. This one gets its response. */
   | { readonly outcome: 'attached'; readonly rateLimit: RateLimit; readonly requestId: string }
-  /** The account has too many kept responses to admit another request whose response would be kept. */
+  /** The account has too many stored responses to admit another request whose response would be stored. */
   | { readonly outcome: 'kept_too_much'; readonly rateLimit: RateLimit }
   | {
       readonly outcome: 'insufficient';
@@ -129,7 +133,7 @@ export type AdmissionResult =
 export async function runAdmission(redis: RedisClient, request: AdmissionRequest): Promise<AdmissionResult> {
   const { accountId, claim } = request;
   const shard = shardOf(accountId);
-  const answer = (await script.run(
+  const reply = (await script.run(
     redis,
     [
       redisKeys.account(accountId),
@@ -158,27 +162,27 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
         : [claim.bodyHash, claim.keyHash, claimLifetimeSeconds, maxStoredBytesPerAccount]),
     ],
   )) as [AdmissionResult['outcome'], ...unknown[]];
-  const [outcome, limit, remaining, resetSeconds, ...rest] = answer;
+  const [outcome, limit, remaining, resetSeconds, ...values] = reply;
   const rateLimit = readRateLimit([limit, remaining, resetSeconds]);
   switch (outcome) {
     case 'ok':
       return {
         outcome,
         rateLimit,
-        reservedNano: BigInt(String(rest[0])),
-        free: rest[1] === '1',
-        units: Number(rest[2]),
+        reservedNano: BigInt(String(values[0])),
+        free: values[1] === '1',
+        units: Number(values[2]),
       };
     case 'attached':
-      return { outcome, rateLimit, requestId: String(rest[0]) };
+      return { outcome, rateLimit, requestId: String(values[0]) };
     case 'rate_limited':
-      return { outcome, rateLimit, retryAfterSeconds: Number(rest[0]) };
+      return { outcome, rateLimit, retryAfterSeconds: Number(values[0]) };
     case 'insufficient':
       return {
         outcome,
         rateLimit,
-        neededNano: BigInt(String(rest[0])),
-        spendableNano: BigInt(String(rest[1])),
+        neededNano: BigInt(String(values[0])),
+        spendableNano: BigInt(String(values[1])),
       };
     case 'kept_too_much':
       return { outcome, rateLimit };

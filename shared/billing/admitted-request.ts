@@ -1,6 +1,6 @@
 import type { Pricing } from '../contract/models.ts';
 
-/** What settlement needs to know of a request; it travels with every job. */
+/** The data that settlement needs about a request. Every job carries it. */
 export interface AdmittedRequest {
   readonly requestId: string;
   readonly accountId: string;
@@ -13,11 +13,12 @@ export interface AdmittedRequest {
   /** Work that has not started by then is dropped. */
   readonly deadlineAtMs: number;
   readonly userIp: string;
-  /** Our own count, used for what the vendor does not report. */
+  /** Our own count, used if the vendor does not report one. */
   readonly promptTokens: number;
   readonly user: string | null;
   /**
-   * Hash of the request's Idempotency-Key; its response is kept after the connection closes. Null for most requests.
+   * Hash of the request's Idempotency-Key, with which its response is stored beyond the connection. Null for most
+   * requests.
    */
   readonly claimHash: string | null;
   /** For a durable job that a worker has taken: the number of this attempt. Absent in all other requests. */
@@ -26,7 +27,7 @@ export interface AdmittedRequest {
   readonly isFree?: boolean;
 }
 
-/** Whether a request's response is kept after the connection closes. */
+/** Whether a request's response is stored beyond the connection. */
 export const isResponseStored = ({
   claimHash,
   jobAttempt,

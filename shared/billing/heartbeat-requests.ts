@@ -3,8 +3,8 @@ import type { Logger } from '../runtime/logger.ts';
 import { holdIntervalMs, type HeldRequest, type ReservationStore } from './reservation-store.ts';
 
 /**
- * Sends periodic heartbeats for a process's requests. Requests that were not there at the previous heartbeat are left
- * out, because nearly all of them end before the next one.
+ * Sends periodic heartbeats for a process's requests. Requests that started after the previous heartbeat are skipped,
+ * because nearly all of them end before the next one.
  */
 export function startRequestHeartbeat(
   reservations: ReservationStore,
@@ -18,7 +18,7 @@ export function startRequestHeartbeat(
     before = new Set(now.map((request) => request.requestId));
     if (held.length === 0) return;
     reservations.hold(held).catch((error: unknown) => {
-      log.debug({ err: error }, 'a heartbeat of requests failed');
+      log.debug({ err: error }, 'request heartbeat failed');
     });
   }, holdIntervalMs);
   timer.unref();

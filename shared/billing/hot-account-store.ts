@@ -11,7 +11,7 @@ import type { LedgerStore } from '../ledger/ledger-store.ts';
 import { callMongo } from '../storage/mongo-client.ts';
 import { runRestore, type RestoreOutcome } from './restore-script.ts';
 
-/** An account as Redis holds it: the source of truth for money in flight. */
+/** An account as stored in Redis: the source of truth for money in flight. */
 export interface HotAccount extends JobSettings {
   readonly id: string;
   readonly keyHash: string;
@@ -20,7 +20,7 @@ export interface HotAccount extends JobSettings {
   readonly balanceNano: bigint;
   readonly reservedNano: bigint;
   readonly totalAddedNano: bigint;
-  /** Free requests left, including those held by requests still running. */
+  /** Remaining free requests, including those reserved by running requests. */
   readonly freeRequests: number;
   /** How many refill codes the account has redeemed. */
   readonly redeemedCodes: number;
@@ -35,7 +35,7 @@ export interface RecentUse {
   readonly costNano: bigint;
 }
 
-/** Changes fields only if the account is loaded. If it is not, the next load brings them. */
+/** Changes fields only if the account is loaded. Otherwise the next load includes the changes. */
 const updateScript = new RedisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV))
@@ -43,7 +43,7 @@ return 1
 `);
 
 /** Whether both documents have the same key, limits and ban. */
-function isGoverned(one: AccountDocument, other: AccountDocument): boolean {
+function hasSameSettings(one: AccountDocument, other: AccountDocument): boolean {
   const [settings, otherSettings] = [readJobSettings(one), readJobSettings(other)];
   return (
     one.keyHash === other.keyHash &&
@@ -70,8 +70,8 @@ const fields = [
   'last',
 ] as const;
 
-/** How long to wait before checking a recovering shard again, and after how many checks to give up for now. */
-const restorePauseMs = 100;
+/** How long to wait before checking a recovering shard again, and how many checks to make before giving up. */
+const restoreRetryMs = 100;
 const restoreAttempts = 40;
 
 export interface HotAccountOptions {
@@ -99,8 +99,8 @@ export class HotAccountStore {
     this.#accounts = accounts;
     this.#ledger = ledger;
     this.#entriesPerRun = entriesPerRun;
-    this.#loading = new SingleFlight('loading an account', maxLoadMs);
-    this.#adopting = new SingleFlight('the look-up of an account', maxLoadMs);
+    this.#loading = new SingleFlight('account load', maxLoadMs);
+    this.#adopting = new SingleFlight('account lookup', maxLoadMs);
   }
 
   /** @throws AppError `invalid_api_key` if MongoDB has no such account either */
@@ -142,7 +142,7 @@ export class HotAccountStore {
     await this.#restore(accountId, true);
   }
 
-  /** Returns which of the accounts are banned. The lookups go out in one pipeline. */
+  /** Returns the banned accounts among these. The lookups are sent in one pipeline. */
   async findBanned(accountIds: readonly string[]): Promise<ReadonlySet<string>> {
     const bans = await callRedis(() =>
       Promise.all(accountIds.map((id) => this.#redis.hget(redisKeys.account(id), 'ban'))),
@@ -162,15 +162,15 @@ export class HotAccountStore {
 
   /**
    * Copies the key, limits and ban of an account from MongoDB to Redis. MongoDB is changed first and may change again
-   * while this writes, so it rereads until what it wrote is what MongoDB holds.
-   * @param written what Redis was last given
+   * during the copy, so this rereads until MongoDB has what was written.
+   * @param written the state last written to Redis
    * @returns the account; null if there is none
    */
   async adopt(accountId: string, written: AccountDocument | null = null): Promise<AccountDocument | null> {
     let known = written;
     for (let attempt = 1; attempt <= restoreAttempts; attempt++) {
       const account = await this.#accounts.findById(accountId);
-      if (account === null || (known !== null && isGoverned(account, known))) return account;
+      if (account === null || (known !== null && hasSameSettings(account, known))) return account;
       await this.update(accountId, account);
       known = account;
     }
@@ -185,10 +185,10 @@ export class HotAccountStore {
   async #restore(accountId: string, overwrites: boolean): Promise<void> {
     for (let attempt = 1; attempt <= restoreAttempts; attempt++) {
       const { outcome, account } = await this.#tryToRestore(accountId, overwrites);
-      // An account that was replaced kept Redis's values of key, limits and ban.
+      // Replacing an account in Redis keeps its key, limits and ban, so all of them are copied.
       if (outcome === 'restored') await this.adopt(accountId, overwrites ? null : account);
       if (outcome === 'restored' || outcome === 'present') return;
-      if (outcome === 'recovering') await delay(restorePauseMs);
+      if (outcome === 'recovering') await delay(restoreRetryMs);
     }
     throw new AppError('service_unavailable', { message: `account ${accountId} could not be loaded` });
   }

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { takeInTurns } from '../fairness/work-turns.ts';
 import { writeJson } from '../encoding/json-pieces.ts';
 
-/** How long a response is kept for callers that retry the request with the same Idempotency-Key. */
+/** How long a response is stored for callers that retry the request with the same Idempotency-Key. */
 export const claimLifetimeSeconds = 24 * 60 * 60;
 
 /** An Idempotency-Key and its request, as Redis stores them. */
 export interface IdempotencyClaim {
   readonly keyHash: string;
-  /** Hash of path and body. The same key with another body is a mistake of the caller. */
+  /** Hash of path and body. The same key with another body is a caller error. */
   readonly bodyHash: string;
 }
 
@@ -22,7 +22,7 @@ export function createIdempotencyClaim(key: string, path: string, body: unknown)
   return { keyHash: hashIdempotencyKey(key), bodyHash: digest(`${path}\n${JSON.stringify(body)}`) };
 }
 
-/** Creates the same claim for a large body, hashing it in turns of the account. */
+/** Creates the same claim for a large body, which is hashed in the account's work turns. */
 export async function createLargeIdempotencyClaim(
   key: string,
   path: string,

@@ -4,9 +4,10 @@ import type { AccountRefusal } from './account-refusal.ts';
 import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
- * Pre-admits a request in one round trip, before the work of reading or counting it. It checks that the account is not
- * banned and that the key still belongs to it, and takes slots of the sliding minute. If no slots are requested, one
- * must be free. Returns what the account can spend; whether that is enough is known only once the request is counted.
+ * Pre-admits a request in one round trip, before its body is read and its tokens are counted. It checks that the
+ * account is not banned and that the key still belongs to it, and takes slots of the sliding minute. If no slots are
+ * requested, one must be free. Returns the spendable balance; whether that is enough is known only once the tokens are
+ * counted.
  */
 const script = new RedisScript(`
 local account, window, claim = KEYS[1], KEYS[2], KEYS[3]
@@ -17,13 +18,13 @@ if a[6] == '1' then return {'banned'} end
 if a[7] ~= ARGV[1] then return {'revoked'} end
 ${rateWindowLua}
 local limit = tonumber(a[5])
-local wanted = math.max(1, math.min(slots, limit))
-local used, refusal = takeSlots(window, tonumber(a[8] or '0'), limit, wanted, slots == 0)
+local needed = math.max(1, math.min(slots, limit))
+local used, refusal = takeSlots(window, tonumber(a[8] or '0'), limit, needed, slots == 0)
 redis.call('HSET', account, 'win', used)
 if refusal then return refusal end
 local isReplay = claim and redis.call('EXISTS', claim) or 0
 local spendable = string.format('%.0f', tonumber(a[1]) - tonumber(a[2]))
-return {'ok', limit, limit - used, 60, spendable, tonumber(a[3]) - tonumber(a[4]), isReplay, slots == 0 and 0 or wanted}
+return {'ok', limit, limit - used, 60, spendable, tonumber(a[3]) - tonumber(a[4]), isReplay, slots == 0 and 0 or needed}
 `);
 
 export interface PreAdmissionRequest {
@@ -35,7 +36,7 @@ export interface PreAdmissionRequest {
   readonly claimHash: string | null;
 }
 
-/** What pre-admission returns before a request is read or counted. */
+/** The result of pre-admission, before the request is read or counted. */
 export interface PreAdmission {
   readonly rateLimit: RateLimit;
   /** RPM slots already taken. Admission takes only the slots beyond these. */
@@ -43,7 +44,7 @@ export interface PreAdmission {
   /** The part of the balance that no request has reserved. */
   readonly spendableNano: bigint;
   readonly freeRequests: number;
-  /** The Idempotency-Key belongs to an earlier request, which has been paid for. */
+  /** The Idempotency-Key belongs to an earlier request, so this one is not charged. */
   readonly isReplay: boolean;
 }
 
@@ -55,24 +56,24 @@ export async function runPreAdmission(
 ): Promise<PreAdmissionResult> {
   const keys = [redisKeys.account(accountId), redisKeys.rpmWindow(accountId)];
   if (claimHash !== null) keys.push(redisKeys.claim(accountId, claimHash));
-  const answer = (await script.run(redis, keys, [keyHash, slots])) as [
+  const reply = (await script.run(redis, keys, [keyHash, slots])) as [
     PreAdmissionResult['outcome'],
     ...unknown[],
   ];
-  const [outcome, limit, remaining, resetSeconds, ...rest] = answer;
+  const [outcome, limit, remaining, resetSeconds, ...values] = reply;
   const rateLimit = readRateLimit([limit, remaining, resetSeconds]);
   switch (outcome) {
     case 'ok':
       return {
         outcome,
         rateLimit,
-        spendableNano: BigInt(String(rest[0])),
-        freeRequests: Number(rest[1]),
-        isReplay: rest[2] === 1,
-        slotsTaken: Number(rest[3]),
+        spendableNano: BigInt(String(values[0])),
+        freeRequests: Number(values[1]),
+        isReplay: values[2] === 1,
+        slotsTaken: Number(values[3]),
       };
     case 'rate_limited':
-      return { outcome, rateLimit, retryAfterSeconds: Number(rest[0]) };
+      return { outcome, rateLimit, retryAfterSeconds: Number(values[0]) };
     case 'unknown':
     case 'revoked':
     case 'banned':

@@ -5,7 +5,7 @@ export interface RateLimit {
   readonly resetSeconds: number;
 }
 
-/** Reads the values that every script that counts requests returns first. */
+/** Parses the values that every script that counts requests returns after its outcome. */
 export function readRateLimit([limit, remaining, resetSeconds]: readonly unknown[]): RateLimit {
   return { limit: Number(limit), remaining: Number(remaining), resetSeconds: Number(resetSeconds) };
 }
@@ -14,14 +14,14 @@ export function readRateLimit([limit, remaining, resetSeconds]: readonly unknown
  * Lua of the sliding minute, for the scripts that count requests. It defines `now` (seconds), `nowMs` and `takeSlots`.
  *
  * The window is a list of one-second buckets (`second:slots`) in ascending order. The account's field `win` is their
- * sum, so a request costs the same however many came before it. Redis's clock may step. Buckets ahead of the clock,
- * which a step backwards leaves behind, are dropped like those older than a minute: otherwise an account at its limit
- * would be refused until the clock has caught up. A step in either direction therefore gives an account one limit's
- * worth of requests early, and never takes any away.
+ * sum, so counting a request takes the same time however many came before it. Redis's clock may step. After a step
+ * back, buckets ahead of the clock are dropped like those older than a minute; otherwise an account at its limit would
+ * be refused until the clock caught up. A step in either direction can therefore allow an account one limit's worth of
+ * requests early, and never takes any away.
  *
- * `takeSlots` returns how many slots are used now, which the caller stores as `win`, and the refusal if too few are
- * left, in which case it takes nothing. A request that needs no more slots than it has already taken is never refused.
- * If `isCheck` is true, it takes nothing in any case.
+ * `takeSlots` returns how many slots are used now, which the caller stores as `win`, and the refusal if too few remain,
+ * in which case it takes nothing. A request that needs no more slots than it has already taken is never refused. If
+ * `isCheck` is true, it never takes any.
  */
 export const rateWindowLua = `
 local time = redis.call('TIME')

@@ -5,9 +5,9 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { RefillEvent } from '../ledger/usage-event.ts';
 
 /**
- * Credits an account once per refill id. A negative amount debits it, but only down to what no request holds; the entry
- * records the amount that actually moved. A balance above the cap would no longer be exact in Lua, so such a credit is
- * refused entirely.
+ * Credits an account once per refill id. A negative amount debits it, but never below what its requests have reserved;
+ * the entry records the amount actually debited. A balance above the cap would no longer be exact in Lua, so such a
+ * credit is refused entirely.
  */
 const script = new RedisScript(`
 local account, marker, stream = KEYS[1], KEYS[2], KEYS[3]

@@ -2,12 +2,12 @@ import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 
 /**
- * A request costs at most this many times its reservation, so that a vendor's mistake cannot empty a customer's
- * balance. The open-ended part of the reservation is not multiplied: it may be charged only once.
+ * A request is charged at most this many times its reservation, so that a vendor's mistake cannot empty a customer's
+ * balance. The open-ended part of the reservation is not multiplied.
  */
 export const mostOfReserved = 2;
 
-/** What a request holds of its account from admission to settlement. */
+/** The part of an account's balance that a request holds from admission to settlement. */
 export interface Reservation {
   readonly requestId: string;
   readonly accountId: string;
@@ -15,27 +15,27 @@ export interface Reservation {
   /** Holds a free request instead of money. */
   readonly free: boolean;
   readonly admittedAtMs: number;
-  /** The most that may be debited for the request; null in a reservation of an earlier version. */
+  /** The maximum that may be charged for the request; null in a reservation of an earlier version. */
   readonly mostNano: bigint | null;
   /** Hash of the request's Idempotency-Key, if it has one. */
   readonly claimHash: string | null;
 }
 
 export function parseReservation(requestId: string, value: string): Reservation {
-  const [accountId = '', cost = '0', free, admittedAt, ...rest] = value.split(' ');
-  const most = rest[0]?.startsWith('<') === true ? rest.shift()!.slice(1) : null;
+  const [accountId = '', cost = '0', free, admittedAt, ...optional] = value.split(' ');
+  const maxCharge = optional[0]?.startsWith('<') === true ? optional.shift()!.slice(1) : null;
   return {
     requestId,
     accountId,
     costNano: BigInt(cost),
     free: free === '1',
     admittedAtMs: Number(admittedAt),
-    mostNano: most === null ? null : BigInt(most),
-    claimHash: rest[0] ?? null,
+    mostNano: maxCharge === null ? null : BigInt(maxCharge),
+    claimHash: optional[0] ?? null,
   };
 }
 
-/** A request that a process sends heartbeats for. */
+/** A request for which a process sends heartbeats. */
 export interface HeldRequest {
   readonly requestId: string;
   readonly accountId: string;
@@ -43,18 +43,18 @@ export interface HeldRequest {
 
 /**
  * How often every process sends heartbeats for its requests. Requests shorter than this get none. A request without a
- * heartbeat for `holdMs` has lost its process.
+ * heartbeat for `heartbeatTimeoutMs` has lost its process.
  */
 export const holdIntervalMs = 3_000;
-const holdMs = 9_000;
+const heartbeatTimeoutMs = 9_000;
 
 /** A request younger than this needs no heartbeat. */
-const quietMs = holdMs;
+const graceMs = heartbeatTimeoutMs;
 
-/** How long after its reservation was released as an orphan a request may still be settled late. */
+/** How long a request may still be settled after its reservation was released as an orphan. */
 const orphanLifetimeMs = 60 * 60 * 1_000;
 
-/** Far below the limit on arguments of one call. */
+/** Far below Redis's limit on the arguments of one call. */
 const idsPerCommand = 1_000;
 
 const now = `
@@ -62,11 +62,8 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 `;
 
-/**
- * A heartbeat only ever extends the one before it. A job that may wait for longer than its process lives sets a longer
- * one.
- */
-const holdScript = new RedisScript(`${now}
+/** A heartbeat only ever extends the previous one. A job that may outlive its process sets a longer one. */
+const heartbeatScript = new RedisScript(`${now}
 local untilMs = string.format('%.0f', now + tonumber(ARGV[1]))
 for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'GT', untilMs, ARGV[i]) end
 return 1
@@ -76,8 +73,8 @@ return 1
 const clockStepMs = 1_000;
 
 /**
- * If the clock stepped back, the heartbeats of dead processes would stay valid for as long as the step. This moves them
- * all back with it.
+ * If the clock stepped back, the heartbeats of dead processes would stay valid for the length of the step. This moves
+ * all of them back by it.
  */
 const followClockScript = new RedisScript(`${now}
 local held, clock = KEYS[1], KEYS[2]
@@ -91,8 +88,11 @@ end
 return stepMs
 `);
 
-/** A reservation dated in the future would stay too young to be an orphan until the clock has caught up. */
-const beginAgeScript = new RedisScript(`${now}
+/**
+ * Sets the admission time of a reservation dated in the future to now. Otherwise it could not become an orphan until
+ * the clock caught up.
+ */
+const resetAgeScript = new RedisScript(`${now}
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 local before, after = string.match(ARGV[2], '^(%S+ %d+ %d )%d+(.*)$')
 redis.call('HSET', KEYS[1], ARGV[1], before .. string.format('%.0f', now) .. after)
@@ -145,8 +145,11 @@ export class ReservationStore {
     this.#redis = redis;
   }
 
-  /** Sends a heartbeat for these requests: for this process, or for `forMs` for a queue that outlives it. */
-  async hold(requests: readonly HeldRequest[], forMs = holdMs): Promise<void> {
+  /**
+   * Sends a heartbeat for these requests. The default lifetime is that of this process; `forMs` is for a queue that
+   * outlives it.
+   */
+  async hold(requests: readonly HeldRequest[], forMs = heartbeatTimeoutMs): Promise<void> {
     const byShard = new Map<number, string[]>();
     for (const { requestId, accountId } of requests) {
       const shard = shardOf(accountId);
@@ -157,19 +160,19 @@ export class ReservationStore {
     await callRedis(() =>
       Promise.all(
         [...byShard].map(([shard, ids]) =>
-          holdScript.run(this.#redis, [redisKeys.heldRequests(shard)], [forMs, ...ids]),
+          heartbeatScript.run(this.#redis, [redisKeys.heldRequests(shard)], [forMs, ...ids]),
         ),
       ),
     );
   }
 
-  /** Reservations of one shard that have no heartbeat and are old enough for that to mean something. */
+  /** Reservations of one shard that have no heartbeat although they are old enough to need one. */
   async findOrphans(shard: number): Promise<OrphanLook> {
     const nowMs = await this.#readTime();
     const old: Reservation[] = [];
     const ahead: Reservation[] = [];
     for await (const reservation of this.#scan(shard)) {
-      if (nowMs - reservation.admittedAtMs > quietMs) old.push(reservation);
+      if (nowMs - reservation.admittedAtMs > graceMs) old.push(reservation);
       else if (reservation.admittedAtMs > nowMs + clockStepMs) ahead.push(reservation);
     }
     if (old.length === 0) return { orphans: [], ahead, nowMs };
@@ -179,7 +182,7 @@ export class ReservationStore {
       heldUntil.push(...(await callRedis(() => this.#redis.zmscore(redisKeys.heldRequests(shard), ...ids))));
     }
     const orphans = old.flatMap((reservation, i): Orphan[] => {
-      const untilMs = Number(heldUntil[i] ?? reservation.admittedAtMs + quietMs);
+      const untilMs = Number(heldUntil[i] ?? reservation.admittedAtMs + graceMs);
       return untilMs < nowMs ? [{ ...reservation, lostSinceMs: untilMs }] : [];
     });
     return { orphans, ahead, nowMs };
@@ -191,11 +194,11 @@ export class ReservationStore {
     await callRedis(() => followClockScript.run(this.#redis, keys, []));
   }
 
-  /** Makes a reservation from before the clock's step count as admitted now. */
+  /** Treats a reservation dated before the clock stepped back as admitted now. */
   async beginAge(reservation: Reservation): Promise<void> {
     const keys = [redisKeys.reservations(shardOf(reservation.accountId))];
     const args = [reservation.requestId, formatReservation(reservation)];
-    await callRedis(() => beginAgeScript.run(this.#redis, keys, args));
+    await callRedis(() => resetAgeScript.run(this.#redis, keys, args));
   }
 
   /** @returns true if it was released now; false if it was settled or has a heartbeat again */
@@ -213,17 +216,18 @@ export class ReservationStore {
     return (await callRedis(() => releaseScript.run(this.#redis, keys, args))) === 1;
   }
 
-  /** Deletes expired heartbeats, and orphans too old to be settled late. */
+  /** Deletes expired heartbeats, and orphans too old for a late settlement. */
   async forget(shard: number): Promise<void> {
     const nowMs = await this.#readTime();
     const orphans = await callRedis(() => this.#redis.hgetall(redisKeys.orphans(shard)));
-    const gone = Object.entries(orphans)
+    const expiredIds = Object.entries(orphans)
       .filter(([, value]) => nowMs - Number(value.split('|').at(-1)) > orphanLifetimeMs)
       .map(([id]) => id);
     await callRedis(async () => {
-      await this.#redis.zremrangebyscore(redisKeys.heldRequests(shard), '-inf', nowMs - holdMs);
-      // The rest is deleted by the next call.
-      if (gone.length > 0) await this.#redis.hdel(redisKeys.orphans(shard), ...gone.slice(0, idsPerCommand));
+      await this.#redis.zremrangebyscore(redisKeys.heldRequests(shard), '-inf', nowMs - heartbeatTimeoutMs);
+      // The next call deletes any others.
+      if (expiredIds.length > 0)
+        await this.#redis.hdel(redisKeys.orphans(shard), ...expiredIds.slice(0, idsPerCommand));
     });
   }
 
@@ -247,6 +251,6 @@ export class ReservationStore {
 function formatReservation(reservation: Reservation): string {
   const { accountId, costNano, free, admittedAtMs, mostNano, claimHash } = reservation;
   const words = [accountId, costNano, free ? 1 : 0, admittedAtMs];
-  const rest = [mostNano === null ? null : `<${mostNano}`, claimHash];
-  return [...words, ...rest.filter((word) => word !== null)].join(' ');
+  const optional = [mostNano === null ? null : `<${mostNano}`, claimHash];
+  return [...words, ...optional.filter((word) => word !== null)].join(' ');
 }

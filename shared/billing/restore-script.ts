@@ -6,22 +6,22 @@ import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 
 /**
- * Loads an account from MongoDB into Redis. The state is what MongoDB has, plus the entries still on their way in its
- * shard's stream, plus the reservations of its running requests.
+ * Loads an account from MongoDB into Redis. The state is MongoDB's copy, plus the entries in its shard's stream that
+ * are not in MongoDB yet, plus the reservations of its running requests.
  *
  * One run scans a bounded number of entries and returns how far it got; the next continues from there. Nothing is
  * written before the last run, which finds the end of the stream and writes the account in the same step. Entries never
- * change, so what was read of them stays valid as long as none is trimmed before it is read. Each run checks that: the
- * last entry read must still be in the stream or be the last one trimmed. The first run checks the entry that was
- * trimmed last before MongoDB was read, so everything that MongoDB did not have is in the stream.
+ * change, so those already read stay valid as long as none is trimmed before it is read. Each run checks that: the last
+ * entry read must still be in the stream or be the last one trimmed. The first run checks the entry that was trimmed
+ * last before MongoDB was read, so every entry that MongoDB did not have is in the stream.
  */
 const script = new RedisScript(`${wakeStream}
 local account, reservations, stream, window, trimmedKey, recovering, jobsHeld = unpack(KEYS)
-local accountId, overwrites, seen, from, checkpoint, most = unpack(ARGV, 1, 6)
+local accountId, overwrites, lastSeen, from, checkpoint, maxEntries = unpack(ARGV, 1, 6)
 if overwrites == '0' and redis.call('EXISTS', account) == 1 then return {'present'} end
 if redis.call('EXISTS', recovering) == 1 then return {'recovering'} end
-if (redis.call('GET', trimmedKey) or '') ~= seen
-  and (seen == '' or #redis.call('XRANGE', stream, seen, seen) == 0) then return {'stale'} end
+if (redis.call('GET', trimmedKey) or '') ~= lastSeen
+  and (lastSeen == '' or #redis.call('XRANGE', stream, lastSeen, lastSeen) == 0) then return {'stale'} end
 if wakeStream(stream, recovering, checkpoint) then return {'recovering'} end
 
 local fields = {}
@@ -31,10 +31,10 @@ local function isCount(text) return text and #text <= ${maxDigits} and string.fi
 local function isInteger(text) return text and #text <= ${maxDigits} and string.find(text, '^%-?%d+$') end
 local sums = {bal = 0, added = 0, free = 0}
 local highest = {charges = tonumber(fields.charges), codes = tonumber(fields.codes)}
-local entries = redis.call('XRANGE', stream, '(' .. from, '+', 'COUNT', most)
+local entries = redis.call('XRANGE', stream, '(' .. from, '+', 'COUNT', maxEntries)
 for _, entry in ipairs(entries) do
   local pairsOf = entry[2]
-  -- Most are of other accounts, and every entry names its account second.
+  -- Most entries belong to other accounts, and the account is always the second field.
   if pairsOf[4] == accountId then
     local e = {}
     for i = 1, #pairsOf, 2 do e[pairsOf[i]] = pairsOf[i + 1] end
@@ -56,16 +56,16 @@ for _, entry in ipairs(entries) do
 end
 for name, sum in pairs(sums) do highest[name] = tonumber(fields[name]) + sum end
 for name, value in pairs(highest) do fields[name] = string.format('%.0f', value) end
-if #entries == tonumber(most) then
-  local answer = {'more', entries[#entries][1]}
+if #entries == tonumber(maxEntries) then
+  local reply = {'more', entries[#entries][1]}
   for name in pairs(highest) do
-    answer[#answer + 1] = name
-    answer[#answer + 1] = fields[name]
+    reply[#reply + 1] = name
+    reply[#reply + 1] = fields[name]
   end
-  return answer
+  return reply
 end
 
--- What its durable jobs reserve is counted as it changes.
+-- The total reserved by its durable jobs is stored and updated with every change.
 local held = redis.call('HMGET', jobsHeld, 'cost', 'free')
 local reserved, freeHeld = tonumber(held[1] or '0'), tonumber(held[2] or '0')
 local prefix = accountId .. ' '
@@ -77,22 +77,24 @@ for _, value in ipairs(redis.call('HVALS', reservations)) do
   end
 end
 fields.res, fields.fres, fields.win = string.format('%.0f', reserved), freeHeld, 0
--- Of an account that is there these are its own: changes go to Redis as well, and may be younger than what MongoDB said.
-local ownFields = {'key', 'rpm', 'mqj', 'wgt', 'ban'}
-local own = redis.call('HMGET', account, unpack(ownFields))
-for i, name in ipairs(ownFields) do fields[name] = own[i] or fields[name] end
+-- If the account is already in Redis, keep its values of these fields: changes are written to Redis as well and may be
+-- newer than the copy read from MongoDB.
+local keptFields = {'key', 'rpm', 'mqj', 'wgt', 'ban'}
+local current = redis.call('HMGET', account, unpack(keptFields))
+for i, name in ipairs(keptFields) do fields[name] = current[i] or fields[name] end
 redis.call('DEL', window)
 for name, value in pairs(fields) do redis.call('HSET', account, name, value) end
 return {'restored'}
 `);
 
-/** A run of this many entries takes a few milliseconds of Redis's time, during which everyone else waits. */
+/** A run over this many entries takes Redis a few milliseconds, during which all other commands wait. */
 const defaultEntriesPerRun = 500;
 
 /**
  * - `present`: the account is already in Redis
- * - `stale`: the ledger moved on since MongoDB was read; read it again
- * - `recovering`: the shard turned out to have lost its memory; what was on its way to MongoDB is there a moment later
+ * - `stale`: the ledger has moved on since MongoDB was read; read it again
+ * - `recovering`: the shard has lost data in Redis; a batch that was being written to MongoDB gets there within a
+ *   moment
  */
 export type RestoreOutcome = 'restored' | 'present' | 'stale' | 'recovering';
 
@@ -102,13 +104,18 @@ export interface RestoreRequest {
   readonly trimmed: string;
   /** The shard's checkpoint in MongoDB. */
   readonly checkpoint: StreamId;
-  /** Whether to replace an account that is already in Redis. Only for one known to be older than MongoDB's copy. */
+  /**
+   * Whether to replace an account that is already in Redis. Only for an account known to be older than MongoDB's copy.
+   */
   readonly overwrites: boolean;
   /** How many stream entries one run of the script scans. */
   readonly entriesPerRun?: number | undefined;
 }
 
-/** The first process to reach the end writes the account. One that dies on the way leaves nothing behind. */
+/**
+ * The first process to reach the end of the stream writes the account. A process that dies before that leaves nothing
+ * behind.
+ */
 export async function runRestore(redis: RedisClient, request: RestoreRequest): Promise<RestoreOutcome> {
   const { account, trimmed, checkpoint, overwrites, entriesPerRun = defaultEntriesPerRun } = request;
   const shard = shardOf(account._id);
@@ -125,19 +132,19 @@ export async function runRestore(redis: RedisClient, request: RestoreRequest): P
   const applied = { ms: account.appliedMs, seq: account.appliedSeq };
   // The sums may include a batch that never reached its checkpoint.
   const end = formatStreamId(isAfter(applied, checkpoint) ? applied : checkpoint);
-  let [seen, from] = [trimmed, formatStreamId(applied)];
+  let [lastSeen, from] = [trimmed, formatStreamId(applied)];
   for (;;) {
     const [outcome, last, ...sums] = (await script.run(redis, keys, [
       account._id,
       overwrites ? 1 : 0,
-      seen,
+      lastSeen,
       from,
       end,
       entriesPerRun,
       ...[...fields].flat(),
     ])) as [RestoreOutcome] | ['more', string, ...string[]];
     if (outcome !== 'more') return outcome;
-    [seen, from] = [last, last];
+    [lastSeen, from] = [last, last];
     for (let i = 0; i + 1 < sums.length; i += 2) fields.set(sums[i]!, sums[i + 1]!);
   }
 }

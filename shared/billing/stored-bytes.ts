@@ -1,27 +1,27 @@
 /**
- * Counts the bytes that kept responses take in Redis, per account. Responses kept under Idempotency-Keys and those of
- * durable jobs are counted apart: each kind has its own bound and must not use up the other's. A hash counts them:
- * `sum`, and one field for each ten minutes in which keys expire (named by its end, in Unix seconds). Expiring keys are
- * not subtracted, so `sum` is an upper bound, and it is recomputed from the fields when a bound is reached.
+ * Counts the bytes of stored responses in Redis, per account. Responses stored under Idempotency-Keys and those of
+ * durable jobs are counted separately: each kind has its own bound and must not use up the other's. The counter is a
+ * hash with `sum`, and one field per ten minutes in which keys expire (named by their end, in Unix seconds). Expiring
+ * keys are not subtracted, so `sum` is an upper bound, and it is recomputed from the fields when a bound is reached.
  */
 
 /**
- * Above this, further requests of the account with an Idempotency-Key are refused. Jobs are not: the number of jobs an
- * account may create in a day is bounded, and so is what each leaves in Redis.
+ * Above this, further requests of the account with an Idempotency-Key are refused. Jobs are not: the number of jobs
+ * that an account may create in a day is bounded, and so are the bytes that each leaves in Redis.
  */
 export const maxStoredBytesPerAccount = 64_000_000;
 
 /**
- * Requests admitted below that bound go on producing output. Above this one their output is no longer kept and they
- * end, because a full Redis could admit nobody. Above it, job responses go to the object store, and fail while the
- * store is down.
+ * Requests admitted below the bound of their account continue to produce output. Above this bound, their output is no
+ * longer stored and they end, because a full Redis could not admit any requests. Job responses above it go to the
+ * object store, and fail while the store is down.
  */
 export const maxStoredBytesInFlight = 4 * maxStoredBytesPerAccount;
 
-/** Above this, for either kind, the account's smaller responses also leave Redis once they have ended. */
+/** Above this, for either kind, the account's smaller responses are also moved out of Redis once they are complete. */
 export const crowdedBytes = maxStoredBytesPerAccount / 2;
 
-/** Bound of one response. */
+/** Maximum size of one response. */
 export const maxStoredBytesPerResponse = 64_000_000;
 
 /** Lua functions. All keys of the same ten minutes expire together, at the end of those minutes. */

@@ -9,8 +9,8 @@ import type {
   PricingEntry,
 } from './catalog-schema.ts';
 
-/** OpenAI's high detail of a 2048×768 image: eight tiles of 170 plus 85, the most that its larger models count. */
-const defaultTokensPerPicture = 1_445;
+/** OpenAI's high detail of a 2048×768 image: eight tiles of 170 plus 85, the maximum that its larger models count. */
+const defaultTokensPerImage = 1_445;
 /** A vendor's own search seldom adds more than this to a prompt. */
 const defaultTokensPerSearch = 16_000;
 
@@ -53,8 +53,8 @@ export function buildModel(
     type: entry.type,
     context: entry.context,
     maxOutputTokens: entry.max_output_tokens ?? (entry.type === 'embedding' ? 0 : entry.context),
-    tokensPerPicture: entry.tokens_per_picture ?? defaultTokensPerPicture,
-    tokensPerPage: entry.tokens_per_page ?? entry.tokens_per_picture ?? defaultTokensPerPicture,
+    tokensPerPicture: entry.tokens_per_picture ?? defaultTokensPerImage,
+    tokensPerPage: entry.tokens_per_page ?? entry.tokens_per_picture ?? defaultTokensPerImage,
     tokensPerSearch: entry.tokens_per_search ?? defaultTokensPerSearch,
     searchesUnasked: entry.web_search === 'always',
     tokenizer: entry.tokenizer ?? defaultEncoding,
@@ -140,12 +140,12 @@ function completePricing(prices: Prices, day: string): Pricing {
   };
 }
 
-/** Returns a short hash of the prices that ignores notation: field order, nulls and the day do not count. */
+/** Returns a short hash of the prices that ignores notation: field order, nulls and the day do not matter. */
 function hashPrices(prices: Prices): string {
   const canonical = JSON.stringify(prices, (_key, value: unknown) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-    const given = Object.entries(value).filter(([, inner]) => inner !== null);
-    return Object.fromEntries(given.sort(([a], [b]) => (a < b ? -1 : 1)));
+    const present = Object.entries(value).filter(([, inner]) => inner !== null);
+    return Object.fromEntries(present.sort(([a], [b]) => (a < b ? -1 : 1)));
   });
   return createHash('sha256').update(canonical).digest('hex').slice(0, 12);
 }

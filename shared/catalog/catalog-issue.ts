@@ -1,6 +1,6 @@
 import type { Location } from './yaml-source.ts';
 
-/** A fault in the file's data. `message` follows the path in a sentence: `models[0].id` + `is required`. */
+/** An error in the file's data. `message` follows the path in a sentence: `models[0].id` + `is required`. */
 export interface CatalogIssue {
   readonly location: Location;
   readonly message: string;

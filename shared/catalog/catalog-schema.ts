@@ -14,41 +14,41 @@ export interface UpstreamKindRules {
   readonly maxBatchTokens: number;
   /** Concurrent calls, unless the upstream sets its own limit. */
   readonly maxConcurrency: number;
-  /** Whether its vendors fetch images by URL themselves, unless the upstream says otherwise. */
+  /** Whether its vendors fetch images by URL themselves, unless the upstream overrides it. */
   readonly imageUrls: 'pass' | 'fetch';
 }
 
-const everything = ['chat', 'vision', 'image', 'embedding'] as const;
+const allTypes = ['chat', 'vision', 'image', 'embedding'] as const;
 const openAiBatch = { maxBatchInputs: 2048, maxBatchTokens: 300_000 };
-const usualConcurrency = { maxConcurrency: 64 };
+const defaultConcurrency = { maxConcurrency: 64 };
 
 export const upstreamKinds = {
   openai: {
     baseUrl: 'required',
-    serves: everything,
+    serves: allTypes,
     ...openAiBatch,
-    ...usualConcurrency,
+    ...defaultConcurrency,
     imageUrls: 'pass',
   },
   anthropic: {
     baseUrl: { default: 'https://api.anthropic.com' },
     serves: ['chat', 'vision'],
     ...openAiBatch,
-    ...usualConcurrency,
+    ...defaultConcurrency,
     imageUrls: 'pass',
   },
   gemini: {
     baseUrl: { default: 'https://generativelanguage.googleapis.com' },
-    serves: everything,
+    serves: allTypes,
     maxBatchInputs: 100,
     maxBatchTokens: 300_000,
-    ...usualConcurrency,
+    ...defaultConcurrency,
     imageUrls: 'fetch',
   },
   // There is no vendor whose limits apply. This is only a safety bound.
   builtin: {
     baseUrl: 'none',
-    serves: everything,
+    serves: allTypes,
     ...openAiBatch,
     maxConcurrency: 16_384,
     imageUrls: 'pass',
@@ -67,7 +67,7 @@ export interface CatalogUpstream {
   readonly apiKeys: readonly string[];
   /** Concurrent calls, across all workers. */
   readonly maxConcurrency: number;
-  /** The same per key. Null means no limit per key. */
+  /** Concurrent calls per key. Null means no limit per key. */
   readonly maxConcurrencyPerKey: number | null;
   /** For the whole call. */
   readonly timeoutMs: number;
@@ -80,7 +80,7 @@ export interface CatalogUpstream {
   readonly maxBatchTokens: number;
   /** Whether the vendor receives image URLs or the images' bytes. */
   readonly imageUrls: 'pass' | 'fetch';
-  /** How long a stream is still read for its usage after the caller disconnects. Zero ends it at once. */
+  /** How long a stream is still read for its usage after the caller disconnects. Zero ends it immediately. */
   readonly disconnectGraceMs: number;
 }
 
@@ -95,7 +95,7 @@ export type OnDisconnect = 'cancel' | 'drain';
 export type MaxTokensScope = 'all' | 'answer';
 
 export interface CatalogRoute {
-  /** Unique in the catalog, and stable as long as the route leads to the same place. */
+  /** Unique in the catalog, and stable as long as the route has the same target. */
   readonly id: string;
   readonly upstream: CatalogUpstream;
   /** The model's name at the upstream. */
@@ -103,7 +103,7 @@ export interface CatalogRoute {
   readonly weight: number;
   /** Concurrent calls, across all workers. Null means no limit per route. */
   readonly maxConcurrency: number | null;
-  /** How the vendor's model is told to reason. Null means it is derived from the model's name. */
+  /** How reasoning is requested from the vendor's model. Null means it is derived from the model's name. */
   readonly thinking: 'budget' | 'effort' | null;
   /** Request fields to omit, from the route and its upstream. */
   readonly drops: ReadonlySet<string>;
@@ -142,15 +142,15 @@ export interface CatalogModel {
   readonly tokenizer: EncodingName;
   /** Whether that is the vendor's own encoding, according to the catalog. */
   readonly hasTokenizer: boolean;
-  /** Tokens the vendor adds to each embedding input. Null if the catalog does not say. */
+  /** Tokens the vendor adds to each embedding input. Null if the catalog does not specify it. */
   readonly specialTokens: number | null;
   /** Tokens reserved for the results of a web search. */
   readonly tokensPerSearch: number;
-  /** Whether the model searches, or runs tools at its vendor, without being asked to. */
+  /** Whether the model searches, or runs tools at its vendor, even if the request does not ask for it. */
   readonly searchesUnasked: boolean;
   /** Set only for embedding models. */
   readonly dimensions: CatalogDimensions | null;
-  /** Null if every input goes to the model. */
+  /** Null if nothing is cached. */
   readonly embeddingCache: CatalogEmbeddingCache | null;
   readonly sizes: readonly string[] | null;
   readonly rpmCoefficient: number;
@@ -167,7 +167,7 @@ export interface Catalog {
   /** Only usable upstreams. */
   readonly upstreams: readonly CatalogUpstream[];
   readonly warnings: readonly string[];
-  /** Why upstreams that a model names cannot be used, by model id: `OPENAI_API_KEY is not set`. */
+  /** Why upstreams of a model cannot be used, by model id: `OPENAI_API_KEY is not set`. */
   readonly faults: ReadonlyMap<string, readonly string[]>;
   find(idOrAlias: string): CatalogModel | undefined;
 }
@@ -178,7 +178,7 @@ const texts = () => Type.Optional(Nullable(Type.Array(Type.String({ minLength: 1
 const flag = () => Type.Optional(Nullable(Type.Boolean()));
 const drops = () => Type.Array(Type.String({ minLength: 1 }), { default: [] });
 
-/** check-catalog checks what a schema cannot express, and also the form of ids, keys and addresses. */
+/** check-catalog checks what a schema cannot express, and also the format of ids, keys and addresses. */
 export const UpstreamEntry = Type.Object({
   kind: StringEnum(Object.keys(upstreamKinds) as UpstreamKind[]),
   baseUrl: Type.Optional(Type.String()),
@@ -232,7 +232,7 @@ const DimensionsEntry = Type.Object({
 
 const EmbeddingCacheEntry = Type.Object({
   ttl: Type.Integer({ minimum: 1, maximum: 30 * 86_400, default: 86_400 }),
-  // Less would not hold one request's vectors.
+  // A smaller cache would not fit one request's vectors.
   maxBytes: Type.Integer({ minimum: 1_000_000, default: 100_000_000 }),
 });
 
@@ -286,7 +286,7 @@ export const ModelEntry = Type.Object({
 });
 export type ModelEntry = Static<typeof ModelEntry>;
 
-/** The file's outline. Entries are checked one by one, so that faults in one do not hide faults in another. */
+/** The file's top level. Entries are checked one by one, so that errors in one do not hide errors in another. */
 export const CatalogOutline = Type.Object({
   upstreams: Type.Unsafe<Record<string, unknown>>({ type: 'object' }),
   models: Type.Unsafe<unknown[]>({ type: 'array' }),

@@ -21,7 +21,7 @@ export interface CatalogStoreOptions {
 const pollIntervalMs = 250;
 
 /**
- * Holds the current catalog and the administrator's switches. It polls the file instead of watching it: a watcher is
+ * Holds the current catalog and the list of disabled models. It polls the file instead of watching it: a watcher is
  * lost when an editor replaces the file or Kubernetes swaps a symlink.
  */
 export class CatalogStore {
@@ -31,13 +31,13 @@ export class CatalogStore {
   /** Text of the current catalog. */
   #text: string;
   /** State of the file before it was last read. A write during the read shows as a difference from this. */
-  #readMark: string;
+  #readFingerprint: string;
   /** State of the file at the last check. Null while it is unchanged since it was read. */
-  #changingMark: string | null = null;
+  #changingFingerprint: string | null = null;
   /** The text last read, valid or not. Null if the file could not be read. */
-  #seenText: string | null;
+  #lastReadText: string | null;
   #disabled: ReadonlySet<string> = new Set();
-  #areSwitchesStale = false;
+  #isDisabledStale = false;
   #isPolling = false;
   #timer: NodeJS.Timeout | null;
 
@@ -46,7 +46,7 @@ export class CatalogStore {
    * @throws CatalogError if the file is not valid; ConfigError if it cannot be read
    */
   static async open(options: CatalogStoreOptions): Promise<CatalogStore> {
-    const mark = await markFile(options.path);
+    const fingerprint = await fingerprintFile(options.path);
     let text: string;
     try {
       text = await readFile(options.path, 'utf8');
@@ -57,21 +57,19 @@ export class CatalogStore {
     const known = findPriceDay === undefined ? {} : { findPriceDay };
     const catalog = parseCatalog(text, { env, fileName: path, today: readToday(), ...known });
     for (const warning of catalog.warnings) options.log.warn(`catalog: ${warning}`);
-    const store = new CatalogStore(options, mark, text, catalog);
+    const store = new CatalogStore(options, fingerprint, text, catalog);
     await store.refreshDisabled();
     return store;
   }
 
-  private constructor(options: CatalogStoreOptions, mark: string, text: string, catalog: Catalog) {
+  private constructor(options: CatalogStoreOptions, fingerprint: string, text: string, catalog: Catalog) {
     this.#options = options;
-    this.#readMark = mark;
+    this.#readFingerprint = fingerprint;
     this.#text = text;
-    this.#seenText = text;
+    this.#lastReadText = text;
     this.#catalog = catalog;
     this.#timer = setInterval(() => {
-      this.#poll().catch((error: unknown) =>
-        options.log.error({ err: error }, 'the catalog could not be checked for changes'),
-      );
+      this.#poll().catch((error: unknown) => options.log.error({ err: error }, 'catalog file check failed'));
     }, pollIntervalMs);
     // Do not keep an otherwise idle process alive.
     this.#timer.unref();
@@ -102,21 +100,18 @@ export class CatalogStore {
   }
 
   /**
-   * Reads the switches again. While Redis is unavailable, the last known ones apply, and the read is retried until it
-   * succeeds.
+   * Reads which models are disabled. While Redis is unavailable, the last known list applies, and the read is retried
+   * until it succeeds.
    */
   async refreshDisabled(): Promise<void> {
     try {
       this.#disabled = new Set(await this.#options.redis.smembers(redisKeys.disabledModels));
-      this.#areSwitchesStale = false;
+      this.#isDisabledStale = false;
     } catch (error) {
-      if (!this.#areSwitchesStale && this.#timer !== null) {
-        this.#options.log.warn(
-          { err: error },
-          'the disabled models cannot be read; the last known ones hold',
-        );
+      if (!this.#isDisabledStale && this.#timer !== null) {
+        this.#options.log.warn({ err: error }, 'disabled models cannot be read; the last known ones apply');
       }
-      this.#areSwitchesStale = true;
+      this.#isDisabledStale = true;
     }
   }
 
@@ -135,23 +130,23 @@ export class CatalogStore {
     if (this.#isPolling) return;
     this.#isPolling = true;
     try {
-      if (this.#areSwitchesStale) await this.refreshDisabled();
-      await this.#lookAtFile();
+      if (this.#isDisabledStale) await this.refreshDisabled();
+      await this.#checkFile();
     } finally {
       this.#isPolling = false;
     }
   }
 
-  async #lookAtFile(): Promise<void> {
-    const mark = await markFile(this.#options.path);
-    if (mark === this.#readMark) {
-      this.#changingMark = null;
-    } else if (mark !== this.#changingMark) {
+  async #checkFile(): Promise<void> {
+    const fingerprint = await fingerprintFile(this.#options.path);
+    if (fingerprint === this.#readFingerprint) {
+      this.#changingFingerprint = null;
+    } else if (fingerprint !== this.#changingFingerprint) {
       // The file may be half written. Read it once it has stayed the same for one interval.
-      this.#changingMark = mark;
+      this.#changingFingerprint = fingerprint;
     } else {
-      this.#readMark = mark;
-      this.#changingMark = null;
+      this.#readFingerprint = fingerprint;
+      this.#changingFingerprint = null;
       await this.#reload();
     }
   }
@@ -162,14 +157,14 @@ export class CatalogStore {
     try {
       text = await readFile(path, 'utf8');
     } catch (error) {
-      this.#seenText = null;
-      log.error({ err: error }, 'the catalog cannot be read; the old one stays in force');
+      this.#lastReadText = null;
+      log.error({ err: error }, 'catalog cannot be read; the old one stays in effect');
       return;
     }
-    if (text === this.#seenText || this.#timer === null) return;
-    this.#seenText = text;
+    if (text === this.#lastReadText || this.#timer === null) return;
+    this.#lastReadText = text;
     if (text === this.#text) {
-      log.info('the catalog file is again as it was read; nothing changed');
+      log.info('catalog file is back to its loaded content; nothing changed');
       return;
     }
     let next: Catalog;
@@ -186,7 +181,7 @@ export class CatalogStore {
         log.error({ ...problem }, `catalog: ${formatProblem(path, problem)}`);
       log.error(
         { problems: error.problems.length },
-        'the changed catalog is not valid; the old one stays in force',
+        'changed catalog is not valid; the old one stays in effect',
       );
       return;
     }
@@ -195,18 +190,18 @@ export class CatalogStore {
     const before = new Set(this.#catalog.warnings);
     this.#text = text;
     this.#catalog = next;
-    log.info(changes, 'the catalog was reloaded');
+    log.info(changes, 'catalog reloaded');
     for (const warning of next.warnings) if (!before.has(warning)) log.warn(`catalog: ${warning}`);
     for (const listener of this.#listeners) {
       try {
         listener(next);
       } catch (error) {
-        log.error({ err: error }, 'a part of the process could not apply the new catalog');
+        log.error({ err: error }, 'catalog listener failed');
       }
     }
   }
 
-  /** A price that merely appears in a new file keeps its day. */
+  /** A price that is unchanged in a new file keeps its start day. */
   #findPriceDay(modelId: string, priceVersion: string): string | undefined {
     const known = this.#catalog.models.find((model) => model.id === modelId);
     if (known?.priceVersion === priceVersion) return known.pricing.date_of_use;
@@ -214,7 +209,7 @@ export class CatalogStore {
   }
 }
 
-/** Names the file that could not be read, whether CATALOG is set or not. */
+/** Describes why the catalog file cannot be read. The path is included, because it may be the default. */
 export function unreadableCatalog(path: string, error: unknown): ConfigError {
   const reason = explainFileError(error, path);
   return new ConfigError(
@@ -227,8 +222,8 @@ export function unreadableCatalog(path: string, error: unknown): ConfigError {
 
 const readToday = (): string => new Date().toISOString().slice(0, 10);
 
-/** Returns a mark that changes whenever the file is written or replaced. Follows symlinks. */
-async function markFile(path: string): Promise<string> {
+/** Returns a fingerprint that changes whenever the file is written or replaced. Follows symlinks. */
+async function fingerprintFile(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
     return [dev, ino, size, mtimeNs, ctimeNs].join(':');

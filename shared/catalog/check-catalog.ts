@@ -7,15 +7,15 @@ import { suggestName, type CatalogIssue } from './catalog-issue.ts';
 import type { Location } from './yaml-source.ts';
 
 export interface CheckedFile {
-  /** The entries that match the schema, completed with defaults, by their place in the file. */
+  /** The entries that match the schema, completed with defaults, by their name or index in the file. */
   readonly upstreams: ReadonlyMap<string, UpstreamEntry>;
   readonly models: ReadonlyMap<number, ModelEntry>;
   readonly issues: readonly CatalogIssue[];
 }
 
-const findOutlineFaults = compileChecker(CatalogOutline, 'json');
-const findUpstreamFaults = compileChecker(UpstreamEntry, 'json');
-const findModelFaults = compileChecker(ModelEntry, 'json');
+const findOutlineErrors = compileChecker(CatalogOutline, 'json');
+const findUpstreamErrors = compileChecker(UpstreamEntry, 'json');
+const findModelErrors = compileChecker(ModelEntry, 'json');
 
 /** Finds everything that is wrong with a catalog's data. Fills in defaults in place. */
 export function checkCatalog(file: unknown): CheckedFile {
@@ -23,26 +23,26 @@ export function checkCatalog(file: unknown): CheckedFile {
   const upstreams = new Map<string, UpstreamEntry>();
   const models = new Map<number, ModelEntry>();
 
-  /** Whether the value matches the schema. Unknown fields are reported as faults but do not count here. */
-  const hasForm = (
+  /** Whether the value matches the schema. Unknown fields are reported as issues but do not count here. */
+  const matchesSchema = (
     value: unknown,
     schema: TSchema,
     find: ReturnType<typeof compileChecker>,
     at: Location,
   ): boolean => {
-    const faults = find(value).map(({ loc, msg }) => ({ location: [...at, ...loc], message: msg }));
-    issues.push(...faults, ...findUnknownFields(value, schema, at));
-    return faults.length === 0;
+    const errors = find(value).map(({ loc, msg }) => ({ location: [...at, ...loc], message: msg }));
+    issues.push(...errors, ...findUnknownFields(value, schema, at));
+    return errors.length === 0;
   };
 
-  hasForm(file, CatalogOutline, findOutlineFaults, []);
+  matchesSchema(file, CatalogOutline, findOutlineErrors, []);
   const outline = isRecord(file) ? file : {};
   const upstreamEntries = isRecord(outline['upstreams']) ? outline['upstreams'] : {};
   const modelEntries = Array.isArray(outline['models']) ? (outline['models'] as unknown[]) : [];
 
   for (const [name, entry] of Object.entries(upstreamEntries)) {
     const at = ['upstreams', name];
-    if (!hasForm(entry, UpstreamEntry, findUpstreamFaults, at)) continue;
+    if (!matchesSchema(entry, UpstreamEntry, findUpstreamErrors, at)) continue;
     upstreams.set(name, entry as UpstreamEntry);
     issues.push(...checkUpstream(name, entry as UpstreamEntry, at));
   }
@@ -51,7 +51,7 @@ export function checkCatalog(file: unknown): CheckedFile {
   );
   for (const [index, entry] of modelEntries.entries()) {
     const at = ['models', index];
-    if (!hasForm(entry, ModelEntry, findModelFaults, at)) continue;
+    if (!matchesSchema(entry, ModelEntry, findModelErrors, at)) continue;
     models.set(index, entry as ModelEntry);
     issues.push(...checkModel(entry as ModelEntry, kinds, at));
   }
@@ -78,9 +78,9 @@ function findUnknownFields(value: unknown, schema: TSchema, at: Location): Catal
 function findRepeatedIds(models: ReadonlyMap<number, ModelEntry>): CatalogIssue[] {
   const issues: CatalogIssue[] = [];
   const firstUse = new Map<string, string>();
-  const claim = (name: string, location: Location, place: string): void => {
+  const claim = (name: string, location: Location, path: string): void => {
     const first = firstUse.get(name);
-    if (first === undefined) firstUse.set(name, place);
+    if (first === undefined) firstUse.set(name, path);
     else issues.push({ location, message: `repeats "${name}", which is already ${first}` });
   };
   for (const [index, model] of models) {

@@ -21,7 +21,7 @@ const keyFromEnv = /^env:([A-Za-z_]\w*)$/;
 /** Characters allowed in an HTTP header. */
 export const usableKey = /^[\x21-\x7e]+$/;
 
-/** Returns the variable that `env:NAME` names, or null for a literal key. */
+/** Returns the variable that `env:NAME` refers to, or null for a literal key. */
 export function readKeyVariable(key: string): string | null {
   return keyFromEnv.exec(key)?.[1] ?? null;
 }
@@ -36,21 +36,21 @@ export function checkUpstream(name: string, entry: UpstreamEntry, at: Location):
   }
   const rules: UpstreamKindRules = upstreamKinds[entry.kind];
   if (rules.baseUrl === 'none') {
-    if (entry.baseUrl !== undefined) add(['baseUrl'], `is not for kind ${entry.kind}`, 'key');
-    if (entry.apiKeys !== undefined) add(['apiKeys'], `is not for kind ${entry.kind}`, 'key');
+    if (entry.baseUrl !== undefined) add(['baseUrl'], `is not allowed for kind ${entry.kind}`, 'key');
+    if (entry.apiKeys !== undefined) add(['apiKeys'], `is not allowed for kind ${entry.kind}`, 'key');
   } else if (entry.baseUrl !== undefined) {
-    const fault = findUrlFault(entry.baseUrl) ?? findVersionFault(entry.kind, entry.baseUrl);
-    if (fault !== null) add(['baseUrl'], fault);
+    const problem = findUrlProblem(entry.baseUrl) ?? findVersionProblem(entry.kind, entry.baseUrl);
+    if (problem !== null) add(['baseUrl'], problem);
   } else if (rules.baseUrl === 'required') {
     add(['baseUrl'], `is required for kind ${entry.kind}`);
   }
   for (const [i, key] of (entry.apiKeys ?? []).entries()) {
     // Never repeat the text of a key, even if it was meant to be a variable's name.
     if (/^\$\{?\w+\}?$/.test(key)) {
-      add(['apiKeys', i], 'must be written env:NAME to take the variable NAME');
+      add(['apiKeys', i], 'must be written as env:NAME to use the variable NAME');
     } else if (key.startsWith('env:')) {
       if (readKeyVariable(key) === null) {
-        add(['apiKeys', i], 'must be env:NAME, a name of letters, digits and underscores');
+        add(['apiKeys', i], 'must be env:NAME with a name of letters, digits and underscores');
       }
     } else if (!usableKey.test(key)) {
       add(['apiKeys', i], 'must be printable ASCII without spaces');
@@ -60,17 +60,17 @@ export function checkUpstream(name: string, entry: UpstreamEntry, at: Location):
 }
 
 /** The dialect adds a path that starts with the version. */
-function findVersionFault(kind: UpstreamKind, text: string): string | null {
+function findVersionProblem(kind: UpstreamKind, text: string): string | null {
   const versions: Partial<Record<UpstreamKind, RegExp>> = { anthropic: /\/v1\/*$/, gemini: /\/v1beta\/*$/ };
-  return versions[kind]?.test(text) === true ? `must end before the version: kind ${kind} adds it` : null;
+  return versions[kind]?.test(text) === true ? `must not include the version: kind ${kind} adds it` : null;
 }
 
-function findUrlFault(text: string): string | null {
+function findUrlProblem(text: string): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     return 'must be an http or https URL';
   if (url.username !== '' || url.password !== '')
-    return 'must not carry a user name or a password; keys go into apiKeys';
+    return 'must not contain a user name or a password; keys go into apiKeys';
   return null;
 }
 
@@ -85,7 +85,8 @@ export function checkModel(
     issues.push({ location: [...at, ...location], message, part });
   };
   const checkId = (id: string, location: Location): void => {
-    if (!modelId.test(id)) add(location, 'must be at most 128 letters, digits and the signs . _ : / @ + -');
+    if (!modelId.test(id))
+      add(location, 'must be at most 128 letters, digits and the characters . _ : / @ + -');
     else if (reservedIds.has(id)) add(location, `must not be "${id}", which is a path of the API`);
   };
   checkId(model.id, ['id']);
@@ -109,7 +110,7 @@ export function checkModel(
   }
   for (const [i, type] of (model.supported_file_types ?? []).entries()) {
     if (!/^[a-z0-9]+$/.test(type)) {
-      add(['supported_file_types', i], 'must be an extension in small letters without a dot, such as pdf');
+      add(['supported_file_types', i], 'must be an extension in lower case without a dot, such as pdf');
     }
   }
   const routeNames = new Set<string>();
@@ -131,7 +132,7 @@ export function checkModel(
       continue;
     }
     const suggestion = suggestName(route.upstream, [...upstreams.keys()]);
-    add(['routes', i, 'upstream'], `names "${route.upstream}", which is not in upstreams${suggestion}`);
+    add(['routes', i, 'upstream'], `refers to "${route.upstream}", which is not in upstreams${suggestion}`);
   }
   return issues;
 }
@@ -145,7 +146,7 @@ function checkDimensions({ dimensions }: ModelEntry, add: Add): void {
   }
   const { default: length, adjustable, choices, max } = dimensions;
   if (choices !== undefined && max !== undefined)
-    add(['dimensions', 'max'], 'must not stand beside choices', 'key');
+    add(['dimensions', 'max'], 'cannot be combined with choices', 'key');
   for (const [name, bound] of [
     ['choices', choices],
     ['max', max],
@@ -161,7 +162,7 @@ function checkDimensions({ dimensions }: ModelEntry, add: Add): void {
 }
 
 function checkSizes({ size }: ModelEntry, add: Add): void {
-  if (size?.length === 0) add(['size'], 'must have a size, or be left out');
+  if (size?.length === 0) add(['size'], 'must list a size or be omitted');
   for (const [i, text] of (size ?? []).entries()) {
     if (!imageSize.test(text)) add(['size', i], 'must be WIDTHxHEIGHT in pixels, such as 1024x1024');
   }

@@ -13,7 +13,7 @@ const measuredBy: Record<ModelType, readonly PricingType[]> = {
   embedding: ['tokens', 'time', 'characters', 'request'],
 };
 
-/** Finds faults in a price record that matches the schema. */
+/** Finds errors in a price record that matches the schema. */
 export function checkPricing({ pricing }: ModelEntry, at: Location): CatalogIssue[] {
   const issues: CatalogIssue[] = findBadPrices({ ...pricing, date_of_use: '' }).map((name) => ({
     location: [...at, ...splitPath(pricing, name)],
@@ -23,7 +23,7 @@ export function checkPricing({ pricing }: ModelEntry, at: Location): CatalogIssu
   for (const [i, { min_prompt_tokens: min }] of (pricing.overrides ?? []).entries()) {
     if (reached.has(min)) {
       const location = [...at, 'overrides', i, 'min_prompt_tokens'];
-      issues.push({ location, message: 'repeats that of an override above' });
+      issues.push({ location, message: 'is the same as in an override above' });
     }
     reached.add(min);
   }
@@ -35,8 +35,8 @@ function splitPath(value: unknown, name: string): Location {
   if (typeof value !== 'object' || value === null) return [];
   const key = Object.keys(value).find((key) => name === key || name.startsWith(`${key}.`));
   if (key === undefined) return [];
-  const rest = splitPath((value as Record<string, unknown>)[key], name.slice(key.length + 1));
-  return [Array.isArray(value) ? Number(key) : key, ...rest];
+  const tail = splitPath((value as Record<string, unknown>)[key], name.slice(key.length + 1));
+  return [Array.isArray(value) ? Number(key) : key, ...tail];
 }
 
 const tokenPrices = `in_cost_per_million out_cost_per_million cost_per_million
@@ -68,20 +68,22 @@ export function findDoubtfulPrices(model: ModelEntry, at: Location): CatalogIssu
     const measured = measuredBy[model.type].join(', ');
     issues.push({
       location: [...location, 'type'],
-      message: `is not measured for models of type ${model.type}, so this costs nothing; ${measured} are`,
+      message:
+        `is not measured for models of type ${model.type}, so requests are free; ` +
+        `the measured types are ${measured}`,
     });
   }
   if (!given.some((name) => used.includes(name))) {
     issues.push({
       location,
-      message: `has no price of type ${pricing.type}; a price of 0 says that this is meant`,
+      message: `has no price of type ${pricing.type}; set it to 0 if that is intended`,
     });
   } else if (pricing.type === 'image' && (pricing.cost_per_image ?? null) === null) {
     const free = findFreeImages(model);
     if (free.length > 0) {
       issues.push({
         location,
-        message: `lets these images cost nothing: ${free.join(', ')}; cost_per_image covers them`,
+        message: `makes these images free: ${free.join(', ')}; set cost_per_image to cover them`,
       });
     }
   }

@@ -24,7 +24,7 @@ export function compareCatalogs(before: Catalog, after: Catalog): CatalogChanges
 }
 
 function compareByName<T>(before: readonly T[], after: readonly T[], nameOf: (value: T) => string) {
-  // A change of an upstream is reported once, under its name, and not for each model that uses it.
+  // A changed upstream is reported once, under its name, and not for each model that uses it.
   const write = (value: T): string =>
     JSON.stringify(value, (key, inner: unknown) =>
       key === 'upstream' ? (inner as { name: string }).name : inner instanceof Set ? [...inner] : inner,

@@ -21,7 +21,7 @@ export interface ParseCatalogOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Prefix of the line and column in messages. */
   readonly fileName: string;
-  /** YYYY-MM-DD. Start day of a price without `since`, unless `findPriceDay` returns one. */
+  /** YYYY-MM-DD. The start day of a price without `since`, unless `findPriceDay` returns one. */
   readonly today: string;
   /** Returns the day on which this version of a model's price was first seen. */
   readonly findPriceDay?: (modelId: string, priceVersion: string) => string | undefined;
@@ -43,7 +43,7 @@ export function formatProblem(fileName: string, { line, column, message }: Catal
 
 /**
  * Parses the text of a catalog.
- * @throws CatalogError that lists everything that is wrong, at once
+ * @throws CatalogError that lists all problems
  */
 export function parseCatalog(text: string, options: ParseCatalogOptions): Catalog {
   const source = readYaml(text);
@@ -61,11 +61,11 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
     formatProblem(options.fileName, problem),
   );
   const upstreams = new Map<string, CatalogUpstream>();
-  const keyFaults = new Map<string, string[]>();
+  const keyProblems = new Map<string, string[]>();
   for (const [name, entry] of file.upstreams) {
-    const { apiKeys, faults } = resolveKeys(entry.apiKeys ?? [], options.env);
-    if (faults.length > 0) keyFaults.set(name, faults);
-    if (faults.length === 0 || apiKeys.length > 0) upstreams.set(name, buildUpstream(name, entry, apiKeys));
+    const { apiKeys, problems } = resolveKeys(entry.apiKeys ?? [], options.env);
+    if (problems.length > 0) keyProblems.set(name, problems);
+    if (problems.length === 0 || apiKeys.length > 0) upstreams.set(name, buildUpstream(name, entry, apiKeys));
   }
   const entries = [...file.models.values()];
   const models = entries.map((entry) =>
@@ -75,8 +75,8 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
       (priceVersion) => options.findPriceDay?.(entry.id, priceVersion) ?? options.today,
     ),
   );
-  for (const [name, faults] of keyFaults) {
-    warnings.push(describeMissingKeys(name, faults, upstreams.has(name), entries, models));
+  for (const [name, problems] of keyProblems) {
+    warnings.push(describeMissingKeys(name, problems, upstreams.has(name), entries, models));
   }
 
   const byName = new Map(
@@ -87,7 +87,9 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
       id,
       [
         ...new Set(
-          routes.flatMap(({ upstream }) => (upstreams.has(upstream) ? [] : (keyFaults.get(upstream) ?? []))),
+          routes.flatMap(({ upstream }) =>
+            upstreams.has(upstream) ? [] : (keyProblems.get(upstream) ?? []),
+          ),
         ),
       ],
     ]),
@@ -109,13 +111,13 @@ function sortProblems(problems: readonly CatalogProblem[]): CatalogProblem[] {
   return problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
 }
 
-/** Returns the usable keys, and what is wrong with the others. */
+/** Returns the usable keys, and the reasons why others are not usable. */
 function resolveKeys(
   keys: readonly string[],
   env: ParseCatalogOptions['env'],
-): { apiKeys: string[]; faults: string[] } {
+): { apiKeys: string[]; problems: string[] } {
   const apiKeys = new Set<string>();
-  const faults: string[] = [];
+  const problems: string[] = [];
   for (const key of keys) {
     const variable = readKeyVariable(key);
     // A secret mounted from a file often ends with a line feed.
@@ -123,19 +125,19 @@ function resolveKeys(
     // Ignore inherited properties, as in `env:constructor`.
     const value = typeof given === 'string' ? given.trim() : '';
     if (usableKey.test(value)) apiKeys.add(value);
-    else faults.push(value === '' ? `${variable} is not set` : `${variable} does not hold a usable key`);
+    else problems.push(value === '' ? `${variable} is not set` : `${variable} does not contain a usable key`);
   }
-  return { apiKeys: [...apiKeys], faults };
+  return { apiKeys: [...apiKeys], problems };
 }
 
 function describeMissingKeys(
   upstream: string,
-  faults: readonly string[],
+  problems: readonly string[],
   isUsable: boolean,
   entries: readonly ModelEntry[],
   models: readonly CatalogModel[],
 ): string {
-  const reason = faults.join(', ');
+  const reason = problems.join(', ');
   if (isUsable) return `upstream ${upstream} is used without some of its keys: ${reason}`;
   const inactive = models
     .filter(
@@ -145,22 +147,22 @@ function describeMissingKeys(
     .map((model) => model.id);
   const effect =
     inactive.length === 0 ? 'no model depends on it alone' : `inactive models: ${inactive.join(', ')}`;
-  return `upstream ${upstream} is left out: ${reason}; ${effect}`;
+  return `upstream ${upstream} is skipped: ${reason}; ${effect}`;
 }
 
 /**
  * A stream that sends nothing for this long is considered hung. Models that reason silently for longer need a higher
  * value.
  */
-const usualStreamFirstByteMs = 120_000;
+const defaultStreamFirstByteMs = 120_000;
 
 function buildUpstream(name: string, entry: UpstreamEntry, apiKeys: readonly string[]): CatalogUpstream {
   const rules: UpstreamKindRules = upstreamKinds[entry.kind];
-  const byDefault = typeof rules.baseUrl === 'object' ? rules.baseUrl.default : '';
+  const defaultUrl = typeof rules.baseUrl === 'object' ? rules.baseUrl.default : '';
   return {
     name,
     kind: entry.kind,
-    baseUrl: (entry.baseUrl ?? byDefault).replace(/\/+$/, ''),
+    baseUrl: (entry.baseUrl ?? defaultUrl).replace(/\/+$/, ''),
     apiKeys,
     maxConcurrency: entry.maxConcurrency ?? rules.maxConcurrency,
     maxConcurrencyPerKey: entry.maxConcurrencyPerKey ?? null,
@@ -170,7 +172,7 @@ function buildUpstream(name: string, entry: UpstreamEntry, apiKeys: readonly str
     streamFirstByteTimeoutMs:
       entry.streamFirstByteTimeoutMs ??
       entry.firstByteTimeoutMs ??
-      Math.min(entry.timeoutMs, usualStreamFirstByteMs),
+      Math.min(entry.timeoutMs, defaultStreamFirstByteMs),
     betweenChunksTimeoutMs: entry.betweenChunksTimeoutMs,
     drops: entry.drops,
     maxBatchInputs: entry.maxBatchInputs ?? rules.maxBatchInputs,

@@ -10,19 +10,20 @@ export function asksSearch({ web_search: search, web_search_options: options }: 
   return Boolean(search) || (search !== false && (options ?? null) !== null);
 }
 
-/** Whether a chat may search: because it requests it, or because its model searches without being asked. */
+/** Whether a chat may search: because it requests it, or because its model always may. */
 export function maySearch(body: Body, { searchesUnasked }: Pick<CatalogModel, 'searchesUnasked'>): boolean {
   return searchesUnasked || asksSearch(body);
 }
 
-/** The most calls that a chat makes to its vendor. */
+/** The maximum number of calls that a chat makes to its vendor. */
 export function countSearchCalls(body: Body, { routes }: Pick<CatalogModel, 'routes'>): number {
   const mayPause = asksSearch(body) && routes.some(({ upstream }) => upstream.kind === 'anthropic');
   return mayPause ? 1 + mostPauses : 1;
 }
 
 /**
- * The most prompt tokens to reserve for a chat that may search. Search results count as prompt tokens, too.
+ * The maximum number of prompt tokens to reserve for a chat that may search. Search results also count as prompt
+ * tokens.
  * @param calls how many calls to the vendor are counted
  */
 export function allowForSearch(model: CatalogModel, promptTokens: number, calls: number): number {

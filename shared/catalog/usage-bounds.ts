@@ -1,35 +1,40 @@
 import type { CatalogRoute } from './catalog-schema.ts';
 
 /**
- * Upper bounds of what a vendor can have counted for a request. A report above them is a mistake of the vendor and is
- * treated as if there were no report.
+ * Upper bounds of the usage that a vendor can have counted for a request. A report above them is a vendor error and is
+ * treated as missing.
  */
 
-/** A vendor's tokenizer may count a text as longer than in the unit of the catalog's context. */
+/** A vendor's tokenizer may count more tokens for a text than the unit in which the catalog specifies the context. */
 const promptSlack = 1.25;
 /**
- * Assumed generation speed of one response, in tokens per second, when the tokens were not seen. An upper bound:
+ * Assumed generation speed of one response, in tokens per second, for tokens that were not received. An upper bound:
  * several times the speed of most vendors, and seldom exceeded by the fastest hosts of large models.
  */
 export const mostTokensPerSecond = 1_000;
 
-/** What vendors add to a prompt: their own instructions, and the tool formats. Grok 4 counts 680. */
+/** Tokens that vendors add to a prompt: their own instructions and the tool formats. Grok 4 counts 680. */
 const addedPromptTokens = 4_096;
 /** No vocabulary has more tokens than bytes, but some servers write non-ASCII characters in schemas as `\u0436`. */
 const tokensPerByte = 1.5;
 /** The highest known count: gpt-4o-mini, for the largest image. */
-const mostTokensPerPicture = 48_000;
-/** Audio may be as thin as 4 kbit per second, and a model may be given files in a form that is longer than ours. */
-const soundSlack = 8;
+const maxTokensPerImage = 48_000;
+/**
+ * Audio may be compressed to 4 kbit per second, and a vendor may pass files to its model in a longer form than ours.
+ */
+const audioSlack = 8;
 const fileSlack = 2;
-/** Vendors exceed a bound by the tokens of their template, and some by the rest of a batch that was being generated. */
+/**
+ * Vendors exceed a bound by the tokens of their template, and some by the remainder of a batch that was being
+ * generated.
+ */
 const completionSlack = 1.1;
 const templateTokens = 64;
 
 /** Gemini counts 1120 to 2000 tokens for an image, depending on its size; most of its images are 1290. */
 export const tokensPerOutputImage = 1_290;
 /** No chat model generates more images than this in one response. */
-const mostOutputImages = 10;
+const maxOutputImages = 10;
 
 export interface UsageBounds {
   readonly promptTokens: number;
@@ -37,7 +42,7 @@ export interface UsageBounds {
 }
 
 export interface ChatUsageBounds extends UsageBounds {
-  /** For a completion whose vendor did not respect the bound that it was sent. */
+  /** For a completion of a vendor that ignored the bound. */
   readonly overrunTokens: number;
 }
 
@@ -48,10 +53,10 @@ export function isBounded({ drops, maxTokens }: CatalogRoute): boolean {
   return maxTokens === 'all' && !boundNames.every((name) => drops.has(name));
 }
 
-/** What a request may use by its own terms: tokens per call, and how many calls and choices there are. */
+/** The usage that a request's own parameters allow: tokens per call, and the number of calls and choices. */
 export interface UsageTerms {
   readonly context: number;
-  /** The most that one call's prompt can count in any vocabulary; null if the vendor may add any amount to it. */
+  /** The maximum tokens of one call's prompt in any vocabulary; null if the vendor may add any number to it. */
   readonly mostPromptTokens: number | null;
   /** How often the vendor reads and counts the prompt. */
   readonly calls: number;
@@ -60,16 +65,16 @@ export interface UsageTerms {
   readonly choices: number;
   /** The completion bound sent to the vendor; null if none was sent. */
   readonly maxTokens: number | null;
-  /** Tokens of a prediction. Rejected ones count as completion. */
+  /** Tokens of a prediction. Rejected ones count as completion tokens. */
   readonly predictedTokens: number;
   readonly mayDraw: boolean;
 }
 
 export function findUsageBounds(terms: UsageTerms): ChatUsageBounds {
   const { context, calls, searchTokens, choices, maxTokens, predictedTokens, mayDraw } = terms;
-  const drawn = mayDraw ? mostOutputImages * tokensPerOutputImage : 0;
+  const imageTokens = mayDraw ? maxOutputImages * tokensPerOutputImage : 0;
   const bound = (perChoice: number): number =>
-    ((perChoice + drawn) * choices + predictedTokens) * completionSlack + templateTokens * choices;
+    ((perChoice + imageTokens) * choices + predictedTokens) * completionSlack + templateTokens * choices;
   const byContext = (context * calls * choices + searchTokens) * promptSlack + templateTokens;
   return {
     promptTokens: Math.min(byContext, (terms.mostPromptTokens ?? Infinity) * choices),
@@ -80,46 +85,45 @@ export function findUsageBounds(terms: UsageTerms): ChatUsageBounds {
 
 /**
  * Some vendors bound the output but not the reasoning, and some servers ignore every name of the bound. A report above
- * the bound is accepted as far as it agrees with the output that was seen, and with what can have been generated in the
- * time.
+ * the bound is accepted up to the tokens received plus those that can have been generated unseen.
  */
 export function allowOverrun(
   { promptTokens, completionTokens, overrunTokens }: ChatUsageBounds,
-  seen: { readonly tokens: number; readonly unseenTokens: number; readonly choices: number },
+  output: { readonly tokens: number; readonly unseenTokens: number; readonly choices: number },
 ): UsageBounds {
-  const generated = seen.tokens * promptSlack + seen.unseenTokens + templateTokens * seen.choices;
+  const generated = output.tokens * promptSlack + output.unseenTokens + templateTokens * output.choices;
   return {
     promptTokens,
     completionTokens: Math.max(completionTokens, Math.min(overrunTokens, generated)),
   };
 }
 
-/** The parts of a prompt that a vendor may count higher than we do. */
+/** The parts of a prompt for which a vendor may count more tokens than we do. */
 export interface PromptMakeup {
-  /** All of it, by our own count. */
+  /** The whole prompt, by our own count. */
   readonly tokens: number;
   readonly textBytes: number;
   readonly fileTextBytes: number;
   /** Images, pages, and files that are not parsed here. */
   readonly pictures: number;
-  /** Tokens of the rest, by our own count. */
+  /** Tokens of the files that are not parsed here, by our own count. */
   readonly fileTokens: number;
   readonly audioTokens: number;
 }
 
-/** The most that a prompt can count in any vendor's vocabulary. */
+/** The maximum number of tokens of a prompt in any vendor's vocabulary. */
 export function findMostPromptTokens(prompt: PromptMakeup): number {
   const bytes = prompt.textBytes + prompt.fileTextBytes * fileSlack;
   const media =
-    prompt.pictures * mostTokensPerPicture + prompt.fileTokens * fileSlack + prompt.audioTokens * soundSlack;
-  // The catalog may define more expensive images.
+    prompt.pictures * maxTokensPerImage + prompt.fileTokens * fileSlack + prompt.audioTokens * audioSlack;
+  // The catalog may specify more tokens per image.
   return addedPromptTokens + Math.max(2 * prompt.tokens, Math.ceil(bytes * tokensPerByte + media));
 }
 
 /** OpenAI counts this many tokens for each preview of a streamed image. */
 export const tokensPerPreview = 100;
 
-/** What an image request may use by its own terms. */
+/** The usage that an image request's own parameters allow. */
 export interface ImageUsageTerms {
   readonly context: number;
   readonly maxOutputTokens: number;
@@ -138,7 +142,7 @@ export function findImageBounds({
   inputs,
   previews,
 }: ImageUsageTerms): UsageBounds {
-  const promptTokens = context + inputs * mostTokensPerPicture;
+  const promptTokens = context + inputs * maxTokensPerImage;
   return {
     promptTokens: promptTokens * n * promptSlack + templateTokens,
     completionTokens:

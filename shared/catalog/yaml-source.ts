@@ -23,7 +23,7 @@ export interface YamlProblem extends Position {
 }
 
 export interface YamlSource {
-  /** Plain data. Undefined if the text is not YAML; `problems` then says why. */
+  /** Plain data. Undefined if the text is not YAML; `problems` then has the reasons. */
   readonly value: unknown;
   readonly problems: readonly YamlProblem[];
   /**
@@ -34,10 +34,10 @@ export interface YamlSource {
 }
 
 /**
- * For these errors, the parser's text repeats pieces of the file, which may be secrets. Its other texts only name
+ * For these errors, the parser's message quotes parts of the file, which may be secrets. Its other messages only state
  * what was expected.
  */
-const ownMessages: Record<string, string> = {
+const safeMessages: Record<string, string> = {
   BAD_ALIAS: 'an unquoted text beginning with "*" or "&" is an alias or an anchor, and this one is not valid',
   BAD_DIRECTIVE: 'a line beginning with "%" is a directive, and this one is not valid',
   BAD_DQ_ESCAPE: 'this escape sequence of a double-quoted text is not valid',
@@ -46,11 +46,11 @@ const ownMessages: Record<string, string> = {
 };
 
 function describe(code: string, message: string): string {
-  const own = ownMessages[code];
-  if (own !== undefined) return own;
-  // If these quote the file, they do so after a colon.
-  const told = code === 'UNEXPECTED_TOKEN' ? message.split(': ', 1)[0]! : message;
-  return told.charAt(0).toLowerCase() + told.slice(1);
+  const replacement = safeMessages[code];
+  if (replacement !== undefined) return replacement;
+  // If other messages quote the file, they do so after a colon.
+  const unquoted = code === 'UNEXPECTED_TOKEN' ? message.split(': ', 1)[0]! : message;
+  return unquoted.charAt(0).toLowerCase() + unquoted.slice(1);
 }
 
 /** Reads one YAML 1.2 document, with anchors and merge keys. Never throws, and never quotes a value from the file. */
@@ -75,7 +75,7 @@ export function readYaml(text: string): YamlSource {
   visit(document, {
     Alias: (_, alias) => {
       if (alias.resolve(document) === undefined) {
-        problems.push(toProblem(alias.range?.[0] ?? 0, ownMessages['BAD_ALIAS']!));
+        problems.push(toProblem(alias.range?.[0] ?? 0, safeMessages['BAD_ALIAS']!));
       }
     },
   });
@@ -84,7 +84,7 @@ export function readYaml(text: string): YamlSource {
     try {
       value = document.toJS();
     } catch {
-      // The only failure left is the parser's guard against multiplying aliases. Its text adds nothing to ours.
+      // The only other failure is the parser's guard against excessive alias expansion.
       problems.push(toProblem(0, 'aliases repeat too much of the file'));
     }
   }

@@ -42,7 +42,7 @@ function isRoubles(value: string): boolean {
 function createFormat(example: string, isValid: (value: string) => boolean): TextFormat {
   const describe = (value: string): string => {
     const hint = value.includes('@')
-      ? '. Characters such as #, / and @ in a password are percent-encoded'
+      ? '. Characters such as #, / and @ in a password must be percent-encoded'
       : '';
     return `must be an address such as ${example}${hint}`;
   };

@@ -76,7 +76,7 @@ export interface Config {
     /** Whether to set our lifecycle rules on the bucket. `auto` sets them only if we created the bucket. */
     readonly manageBucket: 'auto' | 'on' | 'off';
   };
-  /** 32 bytes. Encrypts secrets that must be shown again. */
+  /** 32 bytes. Encrypts secrets that users can view again. */
   readonly masterKey: string;
   /** Whether API keys are stored in a form that can be shown again, or only as hashes. */
   readonly revealsKeys: boolean;
@@ -90,14 +90,14 @@ export interface Config {
   readonly keepAliveTimeoutMs: number;
   /** Concurrent caller connections. Null means as many as the process has file descriptors for. */
   readonly maxConnections: number | null;
-  /** Null means at most half of the connections that other addresses leave free. */
+  /** Null means at most half of the connections that other addresses do not use. */
   readonly maxConnectionsPerAddress: number | null;
   /** Null means that no page of another origin may call the API. */
   readonly corsOrigins: CorsOrigins | null;
   readonly logLevel: string;
   readonly metricsToken: string | null;
   readonly defaultRpm: number;
-  /** Null if no mail server is set. Mails then wait. */
+  /** Null if no mail server is set. Mails then stay queued. */
   readonly smtpUrl: string | null;
   readonly mailFrom: MailSender;
   /** Contact address for users' questions. Null if none is set. */
@@ -150,14 +150,14 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
   const known = Object.keys(Environment.properties);
   // Treat an empty variable as unset: `REDIS_URL= npm start` means the default.
   const values = Object.fromEntries(known.filter((name) => env[name]).map((name) => [name, env[name]]));
-  const faults = checkEnvironment(values).map((issue) => `${issue.loc.join('.')} ${issue.msg}`);
+  const problems = checkEnvironment(values).map((issue) => `${issue.loc.join('.')} ${issue.msg}`);
   for (const entry of readCorsOrigins(values['CORS_ORIGINS'] ?? '').wrong) {
-    faults.push(
-      `CORS_ORIGINS ${JSON.stringify(entry)} is no origin: write https://app.example.com, or * alone`,
+    problems.push(
+      `CORS_ORIGINS ${JSON.stringify(entry)} is not an origin: use https://app.example.com, or * alone`,
     );
   }
-  if (faults.length > 0) {
-    const lines = faults.map((fault) => `  ${fault}`);
+  if (problems.length > 0) {
+    const lines = problems.map((problem) => `  ${problem}`);
     throw new ConfigError(`These environment variables are not valid:\n${lines.join('\n')}`);
   }
   return values as unknown as Environment;
@@ -165,7 +165,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
 
 /**
  * Loads the configuration of a process that uses the backing services.
- * @throws ConfigError that names everything that is wrong or missing, at once.
+ * @throws ConfigError that lists everything that is invalid or missing
  */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const production = env['NODE_ENV'] === 'production';
@@ -177,8 +177,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   if (missing.length > 0) {
     throw new ConfigError(
       production
-        ? `NODE_ENV=production needs these variables, which are not set: ${missing.join(', ')}`
-        : `Nothing runs on ${resolve(dataDir)}: run "npm start" first, or set ${missing.join(', ')}.`,
+        ? `NODE_ENV=production requires these variables, which are not set: ${missing.join(', ')}`
+        : `Nothing is running with DATA_DIR ${resolve(dataDir)}: run "npm start" first, or set ${missing.join(', ')}.`,
     );
   }
   return Object.freeze({
@@ -235,14 +235,14 @@ const s3Variables = [
 ] as const;
 
 /**
- * Picks the variables that the environment leaves unset from the running stack. The S3 variables come entirely from
- * one source or the other: credentials exported for another bucket do not open the embedded one.
+ * Picks the variables that the environment leaves unset from the running stack. The S3 variables come entirely from one
+ * source or the other: credentials exported for another bucket do not give access to the embedded one.
  */
 export function pickEndpoints(endpoints: Endpoints, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const ownS3 = Boolean(env['S3_ENDPOINT']);
+  const hasS3 = Boolean(env['S3_ENDPOINT']);
   const isS3 = (name: string): boolean => (s3Variables as readonly string[]).includes(name);
-  const open = endpointVariables.filter((name) => (isS3(name) ? !ownS3 : !env[name]) && endpoints[name]);
-  return Object.fromEntries(open.map((name) => [name, endpoints[name]]));
+  const unset = endpointVariables.filter((name) => (isS3(name) ? !hasS3 : !env[name]) && endpoints[name]);
+  return Object.fromEntries(unset.map((name) => [name, endpoints[name]]));
 }
 
 export function endpointsPath(dataDir: string): string {
@@ -259,9 +259,9 @@ export function readEndpoints(dataDir: string): Endpoints {
     const endpoints = JSON.parse(readFileSync(path, 'utf8')) as Endpoints | null;
     return typeof endpoints?.pid === 'number' && isAlive(endpoints.pid) ? endpoints : {};
   } catch (error) {
-    // The file is replaced atomically, so invalid JSON means damage and does not tell what is running.
+    // The file is replaced atomically, so invalid JSON means that it is damaged and does not show what is running.
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    const advice = 'Run this as the user who runs "npm start", or set DATA_DIR to a folder of its.';
+    const advice = 'Run this as the user that runs "npm start", or set DATA_DIR to a folder of your own.';
     throw new ConfigError(`${path} cannot be read: ${explainFileError(error, path)}. ${advice}`, {
       cause: error,
     });

@@ -20,8 +20,8 @@ const maxAddressLength = 254;
 const localPart = /^[^\s\p{Cc}\p{Cf}"(),:;<>@[\\\]]{1,64}$/u;
 
 /**
- * Returns whether the text is one address that needs no quoting. User input is validated more strictly where it comes
- * in.
+ * Returns whether the text is one address that needs no quoting. User input is validated more strictly where it is
+ * received.
  */
 export function isMailAddress(text: string): boolean {
   const at = text.lastIndexOf('@');

@@ -34,7 +34,7 @@ const anyObject = (description: string) => Type.Optional(Nullable(Type.Object({}
 const anyText = (description: string) => Type.Optional(Nullable(Type.String({ description })));
 
 /** Additional fields that OpenAI's clients may send. docs/vendors.md describes how other vendors treat them. */
-const furtherFields = {
+const openAiFields = {
   modalities: Type.Optional(
     Nullable(
       Type.Array(Type.String(), { description: 'What the answer is made of: `text`, `image`, `audio`.' }),
@@ -189,7 +189,7 @@ export const ChatRequest = Type.Object(
       Nullable(Type.Object({}, { description: 'Token id to a bias of -100 to 100, as OpenAI takes it.' })),
     ),
     user: EndUser,
-    ...furtherFields,
+    ...openAiFields,
   },
   { title: 'ChatRequest' },
 );

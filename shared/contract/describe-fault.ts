@@ -10,10 +10,10 @@ export interface TextFormat {
 }
 export type TextFormats = Readonly<Record<string, TextFormat>>;
 
-/** Description of a fault. It completes a sentence that starts with the field. */
-type FaultText = Pick<ValidationIssue, 'msg' | 'msgRu'>;
+/** The text of an issue. It completes a sentence that starts with the field. */
+type IssueText = Pick<ValidationIssue, 'msg' | 'msgRu'>;
 
-const formatTexts: Readonly<Record<string, FaultText>> = {
+const formatTexts: Readonly<Record<string, IssueText>> = {
   date: {
     msg: 'must be a day of the calendar, written as YYYY-MM-DD',
     msgRu: 'должно быть календарной датой в виде ГГГГ-ММ-ДД',
@@ -31,7 +31,7 @@ const formatTexts: Readonly<Record<string, FaultText>> = {
 };
 
 /** Describes an Ajv error in readable English and Russian. */
-export function describeFault(error: ErrorObject, formats: TextFormats = {}): FaultText {
+export function describeFault(error: ErrorObject, formats: TextFormats = {}): IssueText {
   const params = error.params as Record<string, unknown>;
   switch (error.keyword) {
     case 'required':
@@ -42,8 +42,8 @@ export function describeFault(error: ErrorObject, formats: TextFormats = {}): Fa
     }
     case 'format': {
       const name = String(params['format']);
-      const own = formats[name];
-      if (own !== undefined) return { msg: own.describe(String(error.data)) };
+      const custom = formats[name];
+      if (custom !== undefined) return { msg: custom.describe(String(error.data)) };
       return formatTexts[name] ?? { msg: `must be a ${name}`, msgRu: `должно быть в формате ${name}` };
     }
     case 'type': {
@@ -74,13 +74,13 @@ export function describeFault(error: ErrorObject, formats: TextFormats = {}): Fa
   }
 }
 
-/** Omits null: a field may be set to it, but a caller that sent something else did not mean it. */
+/** Omits null: a field may be null, but a caller that sent another value did not mean null. */
 function listValues(values: readonly unknown[]): string {
   const shown = values.filter((value) => value !== null);
   return (shown.length > 0 ? shown : values).map(String).join(', ');
 }
 
-function describeLength(keyword: string, bound: 'least' | 'most', limit: number): FaultText {
+function describeLength(keyword: string, bound: 'least' | 'most', limit: number): IssueText {
   const counted = keyword.endsWith('Length')
     ? { en: 'character', one: 'символа', many: 'символов' }
     : { en: 'item', one: 'элемента', many: 'элементов' };
@@ -97,7 +97,7 @@ interface TypeSchema {
   readonly items?: TypeSchema;
 }
 
-const describeTypes = (types: readonly TypeSchema[]): FaultText => ({
+const describeTypes = (types: readonly TypeSchema[]): IssueText => ({
   msg: `must be ${joinWords(types.map(nameType), 'or')}`,
   msgRu: `должно иметь тип: ${types.map(nameTypeInRussian).join(' или ')}`,
 });

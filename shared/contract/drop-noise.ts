@@ -1,21 +1,22 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
 
-/** Removes those of Ajv's errors that do not help the sender. */
+/** Removes Ajv errors that do not help the caller. */
 export function dropNoise(all: readonly ErrorObject[]): ErrorObject[] {
   const errors = dropOtherLists(all);
-  // A failed union reports itself and each of its branches. If a branch of the value's own type failed, only that
-  // branch helps the caller. Otherwise only the union's error does.
-  const unions = new Set(errors.filter((error) => error.keyword === 'anyOf').map(placeOf));
+  // A failed union reports itself and each of its branches. If a branch of the value's type failed, only that branch's
+  // error helps the caller. Otherwise only the union's error does.
+  const unions = new Set(errors.filter((error) => error.keyword === 'anyOf').map(locationKey));
   const explained = new Set<string>();
   for (const error of errors) {
-    const isOwnType = (union: string): boolean => error.keyword === 'type' && union === enclosingUnion(error);
+    const isUnmatchedType = (union: string): boolean =>
+      error.keyword === 'type' && union === enclosingUnion(error);
     for (const union of enclosingUnions(error))
-      if (unions.has(union) && !isOwnType(union)) explained.add(union);
+      if (unions.has(union) && !isUnmatchedType(union)) explained.add(union);
   }
-  // A value of the wrong type also fails the enum, and the list of allowed values says more.
+  // A value of the wrong type also fails the enum, and the list of allowed values is more helpful.
   const listed = new Set(errors.filter((error) => error.keyword === 'enum').map(parentOf));
   const isNoise = (error: ErrorObject): boolean => {
-    if (error.keyword === 'anyOf') return explained.has(placeOf(error));
+    if (error.keyword === 'anyOf') return explained.has(locationKey(error));
     return error.keyword === 'type' && (unions.has(enclosingUnion(error)) || listed.has(parentOf(error)));
   };
   return errors.filter((error) => !isNoise(error));
@@ -37,14 +38,14 @@ function dropOtherLists(errors: readonly ErrorObject[]): readonly ErrorObject[] 
     const branches = schema as readonly Branch[];
     const lists = [...branches.keys()].filter((i) => branches[i]!.type === 'array');
     if (lists.length < 2) continue;
-    const own = lists.find((i) => data.length === 0 || isOfKind(branches[i]!.items, data[0]));
+    const matching = lists.find((i) => data.length === 0 || isOfKind(branches[i]!.items, data[0]));
     for (const i of lists) {
-      if (i !== own) others.push({ schema: `${schemaPath}/${i}/`, instance: instancePath });
+      if (i !== matching) others.push({ schema: `${schemaPath}/${i}/`, instance: instancePath });
     }
   }
-  const isOfOther = ({ schemaPath, instancePath }: ErrorObject): boolean =>
+  const isOfOtherList = ({ schemaPath, instancePath }: ErrorObject): boolean =>
     others.some(({ schema, instance }) => schemaPath.startsWith(schema) && instancePath.startsWith(instance));
-  return others.length === 0 ? errors : errors.filter((error) => !isOfOther(error));
+  return others.length === 0 ? errors : errors.filter((error) => !isOfOtherList(error));
 }
 
 function isOfKind({ type }: Branch = {}, item: unknown): boolean {
@@ -54,21 +55,21 @@ function isOfKind({ type }: Branch = {}, item: unknown): boolean {
 
 const unionMark = '/anyOf/';
 
-/** The schema path and instance path, which together tell the same union apart in two elements of a list. */
-const placeOf = (error: ErrorObject): string => `${error.schemaPath} ${error.instancePath}`;
+/** The schema path and instance path, which together distinguish the same union in two elements of a list. */
+const locationKey = (error: ErrorObject): string => `${error.schemaPath} ${error.instancePath}`;
 
-/** The same for the schema that contains the failed keyword. */
+/** Like `locationKey`, for the schema that contains the failed keyword. */
 const parentOf = ({ schemaPath, instancePath }: ErrorObject): string =>
   `${schemaPath.slice(0, schemaPath.lastIndexOf('/'))} ${instancePath}`;
 
-/** The union whose branch failed on the value itself, in placeOf's format. */
+/** The union whose branch failed on the value itself, in the format of `locationKey`. */
 function enclosingUnion(error: ErrorObject): string {
   const at = error.schemaPath.lastIndexOf(unionMark);
   return at < 0 ? '' : `${error.schemaPath.slice(0, at)}/anyOf ${error.instancePath}`;
 }
 
 /**
- * Yields every union that contains the fault: those around its schema, at its value or at one of the value's parents.
+ * Yields every union that contains the error: those around its schema, at its value or at one of the value's parents.
  */
 function* enclosingUnions(error: ErrorObject): Generator<string> {
   for (

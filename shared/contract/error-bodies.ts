@@ -31,7 +31,7 @@ export const ErrorBody = Type.Object(
   { title: 'Error' },
 );
 
-const faultFields = {
+const issueFields = {
   loc: Type.Array(Type.Unsafe<string | number>({ type: ['string', 'integer'] }), {
     description: 'The way to the fault, such as `["body", "messages", 0, "role"]`.',
   }),
@@ -39,27 +39,27 @@ const faultFields = {
   type: Type.String({ description: 'Which rule it breaks.' }),
 };
 
-const faultList = {
+const issueList = {
   description: 'Not all faults are always listed: a broken body may show the first alone.',
 };
 
-/** The body of a 422, with one item per fault. */
+/** The body of a 422, with one item per invalid field. */
 export const ValidationErrorBody = Type.Object(
-  { error: ErrorSummary, detail: Type.Array(Type.Object(faultFields), faultList) },
+  { error: ErrorSummary, detail: Type.Array(Type.Object(issueFields), issueList) },
   { title: 'ValidationError' },
 );
 
-/** The same for requests that people fill in on a page, with Russian text. */
+/** The same with Russian text, for requests that users fill in on a page. */
 export const TranslatedValidationErrorBody = Type.Object(
   {
     error: ErrorSummary,
     detail: Type.Array(
       Type.Object({
-        ...faultFields,
+        ...issueFields,
         message_ru: Type.String({ description: 'What is wrong there, in Russian.' }),
         message_en: Type.String({ description: 'The same as `msg`.' }),
       }),
-      faultList,
+      issueList,
     ),
   },
   { title: 'TranslatedValidationError' },
@@ -73,9 +73,9 @@ interface ExampleOptions {
 
 /**
  * Builds an example error of this code as a caller sees it, with the general text.
- * @param loc where a 422's fault is
- * @param options `status` if it differs from the code's status; `isTranslated` to describe faults in Russian as well;
- * `text` to replace the general text
+ * @param loc the location of a 422's invalid field
+ * @param options `status` if it differs from the code's status; `isTranslated` to describe invalid fields in Russian as
+ * well; `text` to replace the general text
  */
 export function createErrorExample(
   code: ErrorCode,

@@ -17,7 +17,7 @@ export function errorKind(code: ErrorCode, status: number = errorKinds[code].sta
   return status === kind.status ? kind : { ...kind, ...httpFaults[status], status };
 }
 
-/** One fault of a request. `loc` is the path to it, such as `["body","messages",0,"role"]`. */
+/** One invalid field of a request. `loc` is the path to it, such as `["body","messages",0,"role"]`. */
 export interface ValidationIssue {
   readonly loc: readonly (string | number)[];
   readonly msg: string;
@@ -27,19 +27,24 @@ export interface ValidationIssue {
 }
 
 export interface AppErrorDetails {
-  /** Text for the caller, instead of the table's. Shown only if the table, or this error, says `expose`. */
+  /**
+   * Text for the caller, instead of the table's. Shown only if `expose` is true, here or (if it is not set here) in the
+   * table.
+   */
   readonly message?: string | undefined;
   /** Russian text, shown wherever `message` is. Without it, `message` is paired with the table's Russian text. */
   readonly messageRu?: string | undefined;
   readonly expose?: boolean | undefined;
-  /** Replaces the table's status if HTTP has a specific one for the fault but the set of codes does not. */
+  /** Replaces the table's status if HTTP has a specific status for the error but the set of codes has none. */
   readonly status?: number | undefined;
   readonly issues?: readonly ValidationIssue[] | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly cause?: unknown;
 }
 
-/** The one error type that parts of the product throw at each other. `code` determines everything a caller may know. */
+/**
+ * The only error type that is thrown between parts of the product. `code` determines everything that callers may see.
+ */
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;
@@ -59,12 +64,12 @@ export class AppError extends Error {
     this.headers = details.headers ?? {};
   }
 
-  /** What callers are told about this kind of error. */
+  /** The table's entry, as shown to callers. */
   get kind(): ErrorKind {
     return errorKind(this.code, this.status);
   }
 
-  /** The field of the first fault, such as `messages.0.role`. */
+  /** The first invalid field, such as `messages.0.role`. */
   get param(): string | null {
     return this.issues[0]?.loc.slice(1).join('.') || null;
   }
@@ -87,7 +92,7 @@ export function toAppError(error: unknown): AppError {
   return error instanceof AppError ? error : new AppError('internal_error', { cause: error });
 }
 
-/** Builds a 422 about one place in the request. */
+/** Builds a 422 about one field of the request. */
 export function invalidField(
   loc: readonly (string | number)[],
   msg: string,

@@ -14,7 +14,10 @@ export function Nullable<T extends TSchema>(schema: T) {
   });
 }
 
-/** Custom keyword: extra text for a value of the wrong type, for cases where the type alone says too little. */
+/**
+ * Custom keyword: extra text for a value of the wrong type, for cases where the type alone is not a sufficient
+ * explanation.
+ */
 export const wrongTypeHint = 'wrongTypeHint';
 
 /**

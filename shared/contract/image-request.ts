@@ -44,7 +44,7 @@ const commonFields = {
       }),
     ),
   ),
-  // No `default` keyword: a model without this size uses its own first size if the caller sets none.
+  // No `default` keyword: a model without this size uses its first size if the caller specifies none.
   size: option(
     `One of the model’s sizes, as \`WIDTHxHEIGHT\`. ${defaultImageSize} unless set, or where it is \`auto\`; ` +
       'the model’s first size where it lacks that one.',
@@ -180,8 +180,8 @@ const file = (description: string) =>
   Type.Unsafe<Uint8Array>({ type: 'string', contentMediaType: 'application/octet-stream', description });
 
 /**
- * The same as a form, which OpenAI's clients use to send files. This schema is only for the description. The form is
- * converted to JSON and validated as that.
+ * The same fields as a form, which OpenAI's clients use to send files. This schema is only for the description. The
+ * form is converted to JSON and validated as JSON.
  */
 export const ImageEditForm: TSchema = Type.Object(
   {

@@ -13,7 +13,7 @@ const base64Only = /^[a-z0-9+/]*={0,2}$/i;
 /**
  * The first bytes of PNG, JPEG, GIF, WebP, BMP, TIFF, HEIC and AVIF. SVG is excluded: it is text, and billed as text.
  */
-const pictureStart =
+const imageStart =
   /^(?:\x89PNG\r\n.\n|\xff\xd8\xff|GIF8[79]a|RIFF[^]{4}WEBP|BM[^]{4}\0{4}|II\*\0|MM\0\*|[^]{4}ftyp(?:hei|hev|mif1|msf1|avi[fs]))/;
 
 /**
@@ -23,16 +23,16 @@ const pictureStart =
 export function isImageUrl(value: string): boolean {
   if (value.startsWith('https://')) return value.length <= maxHttpsUrlLength && URL.canParse(value);
   const start = dataUriStart.exec(value.slice(0, 200))?.[0].length;
-  if (start === undefined || !startsAsPicture(value.slice(start))) return false;
+  if (start === undefined || !startsAsImage(value.slice(start))) return false;
   return ((value.length - start) * 3) / 4 <= maxDataUriBytes;
 }
 
-function startsAsPicture(base64: string): boolean {
+function startsAsImage(base64: string): boolean {
   const part = base64.slice(0, sniffedChars + lineBreakChars);
   const start = part.replaceAll(/\r?\n/g, '').slice(0, sniffedChars);
-  // Decoders skip characters that are not base64. Enough of them would hide from this check what a decoder sees.
-  const isSeen = start.length === sniffedChars || part.length === base64.length;
-  if (!isSeen || !base64Only.test(start)) return false;
+  // Decoders skip characters that are not base64. Enough of them would hide data from this check that a decoder reads.
+  const isSufficient = start.length === sniffedChars || part.length === base64.length;
+  if (!isSufficient || !base64Only.test(start)) return false;
   const head = Buffer.from(start, 'base64').toString('latin1');
-  return pictureStart.test(head) && !head.includes('%PDF-');
+  return imageStart.test(head) && !head.includes('%PDF-');
 }

@@ -1,7 +1,7 @@
 import { shorten } from '../runtime/shorten.ts';
 import { AppError, invalidField } from './errors.ts';
 
-/** @param loc where the request names the model; omitted if its URL does */
+/** @param loc the location of the model in the request; omitted if the model is in the URL */
 export function modelNotFound(id: string, loc: readonly string[] = []): AppError {
   const msg = `There is no model "${shorten(id)}". GET /v1/models lists those there are.`;
   const issues = loc.length === 0 ? [] : [{ loc, msg, type: 'model_not_found' }];

@@ -89,7 +89,7 @@ export type OptionSpec = Static<typeof OptionSpec>;
 const strings = (description: string) => Nullable(Type.Array(Type.String(), { description }));
 const text = (description: string) => Nullable(Type.String({ description }));
 const count = (description: string) => Nullable(Type.Integer({ description }));
-const ability = (description: string) => Nullable(Type.Boolean({ description }));
+const flag = (description: string) => Nullable(Type.Boolean({ description }));
 
 export const Model = Type.Object(
   {
@@ -105,10 +105,10 @@ export const Model = Type.Object(
     name: text('For people to read.'),
     description: text('For people to read.'),
     img: text('URL of a picture of it.'),
-    reasoning: ability('Whether it thinks before it answers.'),
+    reasoning: flag('Whether it thinks before it answers.'),
     reasoning_effort: Nullable(OptionSpec),
     image_quality: Nullable(OptionSpec),
-    web_search: ability('Whether it can search the web; null where that makes no sense.'),
+    web_search: flag('Whether it can search the web; null where that makes no sense.'),
     input_modalities: strings('What it reads: `text`, `image`, `audio`, `file`.'),
     output_modalities: strings('What it makes: `text`, `image`, `embedding`.'),
     supported_file_types: strings(

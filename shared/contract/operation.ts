@@ -59,7 +59,7 @@ export interface Operation {
   readonly acceptsRefreshCookie?: true;
   /** The response sets or clears session cookies. */
   readonly setsCookies?: true;
-  /** Types of the models that do the operation's work. Its requests are rate limited and charged. */
+  /** Types of the models that perform the operation. Its requests are rate limited and charged. */
   readonly modelTypes?: readonly ModelType[];
   /** Maximum body size. A longer body is a 413. Without a body schema, no body is read. */
   readonly bodyLimitBytes?: number;
@@ -85,7 +85,10 @@ export interface Operation {
   readonly servesRanges?: true;
   /** Error codes, in addition to those implied by authentication, query and body. */
   readonly errors: readonly ErrorCode[];
-  /** Error texts that replace the general text of their code. For a 404, the text names what the example asks for. */
+  /**
+   * Error texts that replace the general text of their code. For a 404, the text names the resource that the example
+   * requests.
+   */
   readonly errorTexts?: Partial<Record<ErrorCode, ErrorText>>;
   readonly example?: OperationExample;
 }
@@ -103,7 +106,10 @@ export const isOfWebArea = ({ tag }: Operation): boolean => tag === 'Web Auth' |
 /** Returns whether the operation changes something, judged by its HTTP method. */
 export const isUnsafe = ({ method }: Operation): boolean => method !== 'get';
 
-/** Returns whether the operation's 422 also describes faults in Russian, because people fill in its input on a page. */
+/**
+ * Returns whether the operation's 422 also describes invalid fields in Russian, because users fill in its input on a
+ * page.
+ */
 export const translatesFaults = (operation: Operation): boolean =>
   isOfWebArea(operation) && isUnsafe(operation);
 
@@ -132,7 +138,7 @@ export const maxCallsPerAccount = 128;
 /** Maximum body size if the operation sets none. */
 export const defaultBodyLimitBytes = 64_000;
 
-/** Errors of any request for a model's work. */
+/** Errors that every request to a model may return. */
 export const creationErrors = [
   'insufficient_balance',
   'model_not_found',

@@ -1,6 +1,6 @@
 /**
  * Control characters, line and paragraph separators, and characters that override or isolate text direction (UAX #9).
- * With the latter, a text is displayed in another order than it is written, including in pages and mails of others.
+ * The latter make a text appear in a different order than it is written, including in pages and mails of other users.
  */
 const misleading = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 

@@ -8,9 +8,9 @@ export const requestTimeoutHeader = 'X-Request-Timeout-Ms';
 const preference = /(?:[^",;]|"(?:[^"\\]|\\.)*(?:"|$))+|[,;]/g;
 
 /**
- * Returns whether a `Prefer` header asks for `respond-async` (RFC 7240, 2 and 4.1). Names are case-insensitive.
- * Parameters and unknown preferences are skipped, and so is `wait`. A malformed header is ignored, because servers
- * may ignore a preference.
+ * Returns whether a `Prefer` header requests `respond-async` (RFC 7240, 2 and 4.1). Names are case-insensitive.
+ * Parameters and unknown preferences are skipped, and so is `wait`. A malformed header is ignored, because servers may
+ * ignore a preference.
  */
 export function prefersAsync(header: string | undefined): boolean {
   let isParameter = false;

@@ -11,7 +11,7 @@ interface Properties {
 /**
  * Converts, in place, the query or path parameters that the schema lists. Integers must be decimal digits, and no
  * parameter may be repeated. Other parameters are ignored.
- * @returns the faults; the schema checks ranges and formats
+ * @returns the issues found; the schema checks ranges and formats
  */
 export function readQuery(
   schema: TSchema,

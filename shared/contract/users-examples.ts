@@ -1,7 +1,7 @@
 import type { OperationExample } from './operation.ts';
 
 /**
- * An account that was given 100 roubles, redeemed a code worth 50 one day, and sent the chats and embeddings of the
+ * An account that was credited 100 roubles, redeemed a code worth 50 one day, and sent the chats and embeddings of the
  * other examples the next day.
  */
 const account = { id: '019aa089-6818-7b40-9d15-3c8e5a6f0b27', user_type: 'default' };

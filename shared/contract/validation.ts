@@ -61,32 +61,33 @@ function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
   ajv.addFormat('plain-text', { type: 'string', validate: isPlainText });
   ajv.addKeyword(wrongTypeHint);
   ajv.addKeyword(lateItems);
-  // Ajv's own keywords count every character even to find that a text is not empty: a third of a second for 80 MB.
+  // Ajv's own keywords count every character even to check that a text is not empty, which takes a third of a second
+  // for 80 MB.
   for (const keyword of ['minLength', 'maxLength']) ajv.removeKeyword(keyword);
   ajv.addKeyword(createLengthKeyword('minLength', (limit, text) => hasAtLeast(text, limit)));
   ajv.addKeyword(createLengthKeyword('maxLength', (limit, text) => !hasAtLeast(text, limit + 1)));
   return ajv;
 }
 
-/** Stops at the first fault. Used for bodies too large to report every fault. */
-const firstFaultAjv = createAjv(false, false);
-const allFaultsAjv = createAjv(false, true);
+/** Stops at the first error. Used for bodies too large to report every error. */
+const firstErrorAjv = createAjv(false, false);
+const allErrorsAjv = createAjv(false, true);
 
-/** Bodies with at most this many values are checked for all faults. */
+/** Bodies with at most this many values are checked for all errors. */
 const fullCheckNodes = 5_000;
 
 export type Validator<T> = (value: unknown) => T;
 
 /**
  * Compiles a validator for a part of the request. It fills in defaults in place and returns the typed value.
- * @throws AppError `validation_failed`, with one issue per fault
+ * @throws AppError `validation_failed`, with one issue per error
  */
 export function compileValidator<T extends TSchema>(
   schema: T,
   part: 'body' | 'query' | 'path',
 ): Validator<Static<T>> {
-  const validate: ValidateFunction = firstFaultAjv.compile(schema);
-  // Compiled for the first faulty request: most operations of a process never see one.
+  const validate: ValidateFunction = firstErrorAjv.compile(schema);
+  // Compiled for the first invalid request, because most operations of a process never get one.
   let findAll: ValidateFunction | null = null;
   return (value) => {
     const misread = part === 'body' ? [] : readQuery(schema, value as Record<string, unknown>, part);
@@ -94,11 +95,11 @@ export function compileValidator<T extends TSchema>(
     if (validate(value)) return value as Static<T>;
     let errors = validate.errors ?? [];
     if (hasFewNodes(value, fullCheckNodes)) {
-      findAll ??= allFaultsAjv.compile(schema);
+      findAll ??= allErrorsAjv.compile(schema);
       if (!findAll(value)) errors = findAll.errors ?? [];
     }
-    const faults = dropNoise(errors);
-    throw toValidationError(describeIssues(faults, part), faults.length);
+    const relevant = dropNoise(errors);
+    throw toValidationError(describeIssues(relevant, part), relevant.length);
   };
 }
 
@@ -111,22 +112,22 @@ export function compileChecker(
   from: 'json' | 'text',
   formats: TextFormats = {},
 ): (value: unknown) => ValidationIssue[] {
-  const ajv = from === 'json' ? allFaultsAjv : createAjv(true, true);
+  const ajv = from === 'json' ? allErrorsAjv : createAjv(true, true);
   for (const [name, { isValid }] of Object.entries(formats)) ajv.addFormat(name, isValid);
   const validate: ValidateFunction = ajv.compile(schema);
   return (value) => (validate(value) ? [] : describeIssues(dropNoise(validate.errors ?? []), null, formats));
 }
 
-/** Returns whether a value contains at most `limit` values. Stops counting at the limit. */
+/** Returns whether a value contains at most `limit` nested values. Stops counting at the limit. */
 function hasFewNodes(value: unknown, limit: number): boolean {
   const pending: unknown[] = [value];
-  for (let seen = 0; pending.length > 0; seen++) {
+  for (let visited = 0; pending.length > 0; visited++) {
     const node = pending.pop();
     if (Array.isArray(node) && node.length > limit) return false;
     if (typeof node !== 'object' || node === null) continue;
     for (const key in node) {
       pending.push((node as Record<string, unknown>)[key]);
-      if (seen + pending.length > limit) return false;
+      if (visited + pending.length > limit) return false;
     }
   }
   return true;
@@ -134,7 +135,7 @@ function hasFewNodes(value: unknown, limit: number): boolean {
 
 /**
  * Builds the error for these issues.
- * @param count total number of faults, if the issues are only the first of them
+ * @param count total number of errors, if the issues are only the first ones
  */
 export function toValidationError(issues: readonly ValidationIssue[], count = issues.length): AppError {
   const first = issues[0];

@@ -17,7 +17,7 @@ export const noSuchSessionText = (sessionId: string): ErrorText => ({
 });
 
 /**
- * The error is about a field, not about authentication: a page that refreshed its session in response would retry the
+ * The error is about a field, not about authentication: a page that responded by refreshing its session would retry the
  * wrong key.
  */
 export const unknownKeyText = {

@@ -14,14 +14,14 @@ export const maxWebhookUrlLength = 2_000;
  * @throws AppError `unsafe_url`
  */
 export function checkWebhookUrl(value: string): string {
-  const fault = findFault(value);
-  if (fault === null) return new URL(value).href;
-  throw invalidField(['header', webhookUrlHeader], `The URL ${fault}. Give a public https URL.`, {
+  const problem = findProblem(value);
+  if (problem === null) return new URL(value).href;
+  throw invalidField(['header', webhookUrlHeader], `The URL ${problem}. Give a public https URL.`, {
     code: 'unsafe_url',
   });
 }
 
-function findFault(value: string): string | null {
+function findProblem(value: string): string | null {
   if (value.length > maxWebhookUrlLength) return `is longer than ${maxWebhookUrlLength} characters`;
   const url = readPublicUrl(value, publicPorts);
   if (typeof url === 'string') return url;

@@ -5,20 +5,20 @@ const [digit0, digit9, comma, space, tab, lineFeed, carriageReturn] = [
 const maxDigits = 9;
 
 /**
- * Reads arrays in a JSON text that hold only small integers: quickly, and with 8 bytes of memory for each integer.
- * Such arrays may hold millions of integers where only thousands of other values are allowed.
+ * Reads arrays of only small integers in a JSON text, quickly and with 8 bytes of memory per integer. Such arrays may
+ * hold millions of integers, whereas only thousands of other values are allowed.
  */
 export class IntegerReader {
-  readonly #most: number;
-  readonly #mostOfArray: number;
+  readonly #max: number;
+  readonly #maxPerArray: number;
   #count = 0;
   /** The last array read here, as long as it holds only small integers. */
   #array: unknown[] | null = null;
 
-  /** @param most limit over all arrays; integers beyond it are not read here */
-  constructor(most: number, mostOfArray: number) {
-    this.#most = most;
-    this.#mostOfArray = mostOfArray;
+  /** @param max limit over all arrays; integers beyond it are not read here */
+  constructor(max: number, maxPerArray: number) {
+    this.#max = max;
+    this.#maxPerArray = maxPerArray;
   }
 
   /** Integers read here that are still in arrays of small integers only. */
@@ -28,13 +28,13 @@ export class IntegerReader {
 
   /**
    * Appends as many integers from the chunk to the array as possible.
-   * @returns the offset of the first item that was not read; null if that is the first item of all
+   * @returns the offset of the first item that was not read; null if nothing was read
    */
   read(chunk: Uint8Array, from: number, array: unknown[]): number | null {
     const before = array.length;
-    const most = Math.min(this.#most - this.#count, this.#mostOfArray - before);
-    if (most <= 0 || (before > 0 && array !== this.#array)) return null;
-    const end = readIntegers(chunk, from, array, most);
+    const limit = Math.min(this.#max - this.#count, this.#maxPerArray - before);
+    if (limit <= 0 || (before > 0 && array !== this.#array)) return null;
+    const end = readIntegers(chunk, from, array, limit);
     if (array.length === before) return null;
     this.#count += array.length - before;
     this.#array = array;
@@ -42,8 +42,8 @@ export class IntegerReader {
   }
 
   /**
-   * Returns how many values of the array count as values of any kind once this one is added. Next to any other value,
-   * each number may take as much memory as that value.
+   * Returns how many integers of the array must be counted as ordinary values once this value is added. In an array
+   * with any other value, each number may take as much memory as an ordinary value.
    */
   findUncounted(array: unknown[], added: unknown): number {
     if (array !== this.#array || isSmallInteger(added)) return 0;
@@ -52,7 +52,7 @@ export class IntegerReader {
     return array.length;
   }
 
-  /** Copies the array to drop spare capacity: a grown array reserves half as much again. */
+  /** Copies the array to drop spare capacity: a growing array allocates half as much again. */
   trim<T>(container: T): T | unknown[] {
     return this.#array !== null && container === this.#array ? this.#array.slice() : container;
   }
@@ -67,9 +67,9 @@ const isSmallInteger = (value: unknown): boolean =>
  * @returns the offset of the first item that is not read: not a small integer, the last of its array, or one that is
  * not complete yet
  */
-function readIntegers(chunk: Uint8Array, from: number, array: unknown[], most: number): number {
+function readIntegers(chunk: Uint8Array, from: number, array: unknown[], limit: number): number {
   let start = from;
-  for (let count = 0; count < most; count++) {
+  for (let count = 0; count < limit; count++) {
     let at = start;
     let value = 0;
     for (let byte = chunk[at]; byte !== undefined && byte >= digit0 && byte <= digit9; byte = chunk[++at]) {

@@ -13,7 +13,7 @@ interface Frame {
 }
 
 /**
- * Yields the text that `JSON.stringify` makes of plain data, in pieces. A large value does not block the event loop
+ * Yields the text that `JSON.stringify` returns for plain data, in pieces. A large value does not block the event loop
  * if the caller lets other work run between pieces. `toJSON` is not called.
  */
 export function* writeJson(value: unknown): Generator<string> {
@@ -81,24 +81,24 @@ function findPieceEnd(text: string, at: number): number {
   return isFirstHalf(code) ? end - 1 : end;
 }
 
-/** Returns whether a value's JSON is longer than about this many characters. Stops looking once it knows. */
+/** Returns whether a value's JSON is longer than about this many characters. Stops as soon as that is certain. */
 export function isLongJson(value: unknown, chars: number): boolean {
   const pending: unknown[] = [value];
-  let left = chars;
-  while (pending.length > 0 && left >= 0) {
+  let remaining = chars;
+  while (pending.length > 0 && remaining >= 0) {
     const current = pending.pop();
-    if (typeof current === 'string') left -= current.length;
+    if (typeof current === 'string') remaining -= current.length;
     else if (Array.isArray(current)) {
-      left -= current.length;
-      if (left >= 0) for (const item of current as unknown[]) pending.push(item);
+      remaining -= current.length;
+      if (remaining >= 0) for (const item of current as unknown[]) pending.push(item);
     } else if (typeof current === 'object' && current !== null) {
       for (const key in current) {
-        left -= key.length + 1;
+        remaining -= key.length + 1;
         pending.push((current as Record<string, unknown>)[key]);
       }
-    } else left -= 1;
+    } else remaining -= 1;
   }
-  return left < 0;
+  return remaining < 0;
 }
 
 /** Encodes a value as JSON in UTF-8, as consecutive buffers. A large value is written in the account's work turns. */
@@ -116,7 +116,7 @@ export async function encodeLargeJson(value: object, accountId: string): Promise
   const pieces = await encodeJson(value, accountId);
   const whole = Buffer.allocUnsafe(pieces.reduce((sum, piece) => sum + piece.length, 0));
   let at = 0;
-  // Copying is slow when memory is touched for the first time, so it is split into turns, too.
+  // Copying is slow when memory is touched for the first time, so it is also split into turns.
   await takeInTurns(pieces, accountId, (bytes) => {
     at += bytes.copy(whole, at);
   });

@@ -47,8 +47,8 @@ type Container = unknown[] | Record<string, unknown>;
 
 /**
  * Reads a JSON text chunk by chunk and builds the value that `JSON.parse` would return for the whole. The work per
- * chunk is bounded by its length, so a text of 80 MB never blocks the event loop, and its bytes need not be kept.
- * Reading stops at the first fault, such as nesting that is too deep or too many values.
+ * chunk is bounded by its length, so a text of 80 MB never blocks the event loop, and its bytes need not be retained.
+ * Reading stops at the first error, such as nesting that is too deep or too many values.
  */
 export class JsonReader {
   readonly #limits: JsonLimits;
@@ -59,7 +59,7 @@ export class JsonReader {
   #values = 1;
   readonly #integers: IntegerReader;
   #result: unknown;
-  #fault: JsonFault | null = null;
+  #error: JsonFault | null = null;
 
   /** Bytes of a byte order mark skipped so far. Equals its full length if the text has none. */
   #markBytes = 0;
@@ -88,7 +88,7 @@ export class JsonReader {
     return this.#integers.count;
   }
 
-  /** Path to the value being read, such as `["messages", 0, "content"]`. Points to the fault once there is one. */
+  /** Path to the value being read, such as `["messages", 0, "content"]`. Points to the error once there is one. */
   get path(): (string | number)[] {
     let depth = 0;
     return this.#containers.flatMap<string | number>((container) =>
@@ -96,21 +96,21 @@ export class JsonReader {
     );
   }
 
-  /** @returns the first fault found so far */
+  /** @returns the first error found so far */
   push(chunk: Buffer): JsonFault | null {
     let at = this.#markBytes < byteOrderMark.length ? this.#skipMark(chunk) : 0;
-    while (at < chunk.length && this.#fault === null) {
+    while (at < chunk.length && this.#error === null) {
       if (this.#token === 'string') at = this.#readString(chunk, at);
       else if (this.#token === 'scalar') at = this.#readScalar(chunk, at);
       else at = this.#readStructure(chunk, at);
     }
-    return this.#fault;
+    return this.#error;
   }
 
   /** @returns the value, or null if the text is incomplete */
   end(): { readonly value: unknown } | null {
     if (this.#token === 'scalar') this.#endScalar(Buffer.alloc(0));
-    return this.#fault === null && this.#expected === 'nothing' ? { value: this.#result } : null;
+    return this.#error === null && this.#expected === 'nothing' ? { value: this.#result } : null;
   }
 
   #skipMark(chunk: Buffer): number {
@@ -290,8 +290,8 @@ export class JsonReader {
     return this.#parts.take();
   }
 
-  #fail(next: number, fault: JsonFault = 'invalid'): number {
-    this.#fault ??= fault;
+  #fail(next: number, error: JsonFault = 'invalid'): number {
+    this.#error ??= error;
     return next;
   }
 }

@@ -1,4 +1,4 @@
-/** A JSON object whose fields are unknown yet. */
+/** A JSON object whose fields have not been checked yet. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
 export function isRecord(value: unknown): value is JsonRecord {

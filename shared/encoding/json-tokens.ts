@@ -25,7 +25,7 @@ export function parseEscapes(text: string): string | null {
   try {
     return JSON.parse(`"${text}"`) as string;
   } catch {
-    // The error's position is relative to a part of one string, which means nothing to the caller.
+    // The error's position is relative to a part of one string, which is meaningless to the caller.
     return null;
   }
 }

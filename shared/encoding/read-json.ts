@@ -3,7 +3,7 @@ import { JsonReader } from './json-reader.ts';
 
 /** Up to this size JSON.parse is faster than our reader and does not block noticeably. */
 const smallBytes = 256 * 1024;
-/** A slice of many small values takes as long as a turn may. */
+/** A slice of many small values may take as long as a whole turn. */
 const sliceBytes = 64 * 1024;
 const turnMs = 4;
 
@@ -12,7 +12,7 @@ const noLimits = { depth: Infinity, values: Infinity, loneSurrogates: true, inte
 
 /**
  * Parses a JSON text that arrives in chunks. Returns null if it is not valid JSON. A large text is parsed as it
- * arrives, in the account's work turns, and its bytes are not kept.
+ * arrives, in the account's work turns, and its bytes are not retained.
  */
 export async function readJson(
   chunks: AsyncIterable<Buffer>,
@@ -37,7 +37,7 @@ class JsonReading {
     this.#accountId = accountId;
   }
 
-  /** @returns whether it may still be JSON */
+  /** @returns whether the text can still be valid JSON */
   async take(chunk: Buffer): Promise<boolean> {
     if (this.#reader !== null) return await this.#read(this.#reader, chunk);
     this.#small.push(chunk);
@@ -57,7 +57,7 @@ class JsonReading {
     try {
       return { value: JSON.parse(Buffer.concat(this.#small).toString('utf8')) as unknown };
     } catch {
-      // Callers are not told where the text is wrong.
+      // The position of the error is not reported.
       return null;
     }
   }

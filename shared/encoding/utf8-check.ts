@@ -7,30 +7,30 @@ const replacement = Buffer.from('\ufffd');
 export class Utf8Check {
   /** Total bytes of all chunks so far. */
   #length = 0;
-  /** Start of the character that the last chunk ended in. */
-  #open = nothing;
+  /** First bytes of a character that the last chunk cut off. */
+  #incomplete = nothing;
 
   /** @returns the offset of the first invalid byte; -1 if there is none so far */
   push(chunk: Buffer): number {
-    const startsAt = this.#length - this.#open.length;
-    const bytes = this.#open.length === 0 ? chunk : Buffer.concat([this.#open, chunk]);
+    const startsAt = this.#length - this.#incomplete.length;
+    const bytes = this.#incomplete.length === 0 ? chunk : Buffer.concat([this.#incomplete, chunk]);
     const end = findCharacterEnd(bytes, bytes.length);
     const whole = bytes.subarray(0, end);
-    if (!isUtf8(whole)) return startsAt + findFault(whole);
+    if (!isUtf8(whole)) return startsAt + findInvalidByte(whole);
     this.#length += chunk.length;
     // Copy, so that the rest of the chunk can be freed.
-    this.#open = end === bytes.length ? nothing : Buffer.from(bytes.subarray(end));
+    this.#incomplete = end === bytes.length ? nothing : Buffer.from(bytes.subarray(end));
     return -1;
   }
 
   /** @returns the offset of an incomplete character at the end; -1 if there is none */
   end(): number {
-    return this.#open.length === 0 ? -1 : this.#length - this.#open.length;
+    return this.#incomplete.length === 0 ? -1 : this.#length - this.#incomplete.length;
   }
 }
 
-/** Decoders insert a U+FFFD at a fault: look for the first one that is not in the text itself. */
-function findFault(bytes: Buffer): number {
+/** Decoders insert U+FFFD at an invalid byte. Finds the first one that is not in the bytes themselves. */
+function findInvalidByte(bytes: Buffer): number {
   const text = bytes.toString('utf8');
   let offset = 0;
   let from = 0;
@@ -48,8 +48,8 @@ export function findCharacterEnd(bytes: Buffer, end: number): number {
   for (let length = 1; length <= 3 && length <= end; length++) {
     const byte = bytes[end - length]!;
     if ((byte & 0xc0) === 0x80) continue;
-    const wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
-    return wanted > length ? end - length : end;
+    const expected = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return expected > length ? end - length : end;
   }
   return end;
 }

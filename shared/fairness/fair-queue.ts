@@ -1,6 +1,6 @@
 /** A queued item, as returned to the code that added it. */
 export interface QueueEntry<T> {
-  /** Takes turns with the other holders: an account, or a client network where there is no account. */
+  /** Takes turns with the other holders: an account, or a client network if there is no account. */
   readonly holder: string;
   readonly item: T;
 }
@@ -8,7 +8,7 @@ export interface QueueEntry<T> {
 interface Node<T> extends QueueEntry<T> {
   previous: Node<T> | null;
   next: Node<T> | null;
-  /** Null once the entry has left the queue. */
+  /** Null once the entry has been removed. */
   queue: HolderQueue<T> | null;
 }
 
@@ -24,8 +24,8 @@ interface HolderQueue<T> {
 
 /**
  * A queue in which holders take turns: however many entries one holder has added, the next turn is another holder's.
- * Entries of one holder stay in FIFO order. A holder that was served goes behind the others, as does one that starts to
- * wait.
+ * Entries of one holder stay in FIFO order. A holder that was served moves behind the others, and one that starts to
+ * wait joins at the end.
  */
 export class FairQueue<T> {
   /** In the order of their turns. */
@@ -91,7 +91,7 @@ export class FairQueue<T> {
     return this.#holders.get(holder)?.tail ?? undefined;
   }
 
-  /** Removes an entry; its holder keeps its turn. @returns false if the entry had already left */
+  /** Removes an entry; its holder keeps its turn. @returns false if it had already been removed */
   remove(entry: QueueEntry<T>): boolean {
     const node = entry as Node<T>;
     const { queue } = node;
@@ -107,7 +107,7 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** Removes an entry because it is served. Its holder goes behind the others. */
+  /** Removes an entry because it is served. Its holder moves behind the others. */
   serve(entry: QueueEntry<T>): T {
     this.remove(entry);
     this.rotate(entry.holder);

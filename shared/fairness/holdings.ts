@@ -1,4 +1,4 @@
-/** How much each holder (an account or a client network) holds of a shared capacity. The capacity may change. */
+/** The amount of a shared capacity that each holder (an account or a client network) holds. The capacity may change. */
 export class Holdings {
   readonly #heldBy = new Map<string, number>();
   #sum = 0;
@@ -13,19 +13,19 @@ export class Holdings {
 
   change(holder: string, by: number): void {
     this.#sum += by;
-    const own = this.of(holder) + by;
-    if (own > 0) this.#heldBy.set(holder, own);
+    const held = this.of(holder) + by;
+    if (held > 0) this.#heldBy.set(holder, held);
     else this.#heldBy.delete(holder);
   }
 
   /**
-   * Whether a holder with this amount has at most half of what the others leave it. Its first share is always allowed,
-   * whatever its size.
-   * @param before what the same request already holds and gives up for the new amount
+   * Whether a holder with this additional amount has at most half of the capacity that others do not hold. Its first
+   * share is always allowed, whatever its size.
+   * @param before the amount that the same request already holds and that the new amount replaces
    */
   isWithinShare(capacity: number, holder: string, before: number, amount: number): boolean {
-    const own = this.of(holder) - before;
-    const left = capacity - this.#sum + before;
-    return own === 0 || own + amount <= (left + own) / 2;
+    const held = this.of(holder) - before;
+    const free = capacity - this.#sum + before;
+    return held === 0 || held + amount <= (free + held) / 2;
   }
 }

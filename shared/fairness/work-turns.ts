@@ -1,14 +1,15 @@
 import { FairQueue } from './fair-queue.ts';
 
 /**
- * Path of names that take turns: an account alone, or a shared place among the accounts and then the names within it.
+ * Path to a holder: an account alone, or a group that takes turns with the accounts, followed by names within the
+ * group.
  */
 type Holder = readonly [string, ...string[]];
 
-/** Requests waiting for a turn. Requests that share a place take turns within it in the same way. */
+/** Requests waiting for a turn. Requests of one group take turns within it in the same way. */
 class Turns {
   readonly #waiting = new FairQueue<() => void>();
-  readonly #places = new Map<string, Turns>();
+  readonly #groups = new Map<string, Turns>();
 
   get size(): number {
     return this.#waiting.size;
@@ -18,16 +19,16 @@ class Turns {
     return this.#waiting.countOf(name);
   }
 
-  add([name, next, ...further]: Holder, goOn: () => void): void {
+  add([name, next, ...others]: Holder, resume: () => void): void {
     if (next === undefined) {
-      this.#waiting.add(name, goOn);
+      this.#waiting.add(name, resume);
       return;
     }
-    const place = this.#places.get(name) ?? this.#open(name);
-    place.add([next, ...further], goOn);
+    const group = this.#groups.get(name) ?? this.#addGroup(name);
+    group.add([next, ...others], resume);
     this.#waiting.add(name, () => {
-      place.serveNext();
-      if (place.size === 0) this.#places.delete(name);
+      group.serveNext();
+      if (group.size === 0) this.#groups.delete(name);
     });
   }
 
@@ -36,17 +37,17 @@ class Turns {
     if (next !== undefined) this.#waiting.serve(next)();
   }
 
-  #open(name: string): Turns {
-    const place = new Turns();
-    this.#places.set(name, place);
-    return place;
+  #addGroup(name: string): Turns {
+    const group = new Turns();
+    this.#groups.set(name, group);
+    return group;
   }
 }
 
 /** Requests that have work left to do on the event loop. */
 const turns = new Turns();
 
-/** Places of callers without a key. They cannot collide with account ids. */
+/** Groups for callers without a key. Their names cannot collide with account ids. */
 const publicOperations = 'public operations';
 const files = 'files';
 
@@ -60,16 +61,17 @@ export function nextWorkTurn(accountId: string): Promise<void> {
 }
 
 /**
- * Waits for a turn of a caller without an account. All of them share one place among the accounts, because anyone can
- * call from any number of networks. Within it networks take turns, and operations take turns within a network.
+ * Waits for a turn of a caller without an account. All such callers form one group among the accounts, because anyone
+ * can call from any number of networks. Networks take turns within the group, and operations take turns within a
+ * network.
  */
 export function nextTurnWithoutKey(network: string, operationId: string): Promise<void> {
   return nextTurn([publicOperations, network, operationId]);
 }
 
 /**
- * Waits for a turn to send more of a file that was requested by its link. Files have their own place, in which networks
- * take turns: their number is bounded, and a flood of calls without a key does not slow them down.
+ * Waits for a turn to send more of a file that was requested by its link. Files form a group of their own, in which
+ * networks take turns: their number is bounded, and a flood of calls without a key does not slow them down.
  */
 export function nextFileTurn(network: string): Promise<void> {
   return nextTurn([files, network]);
@@ -83,20 +85,20 @@ export function countWaitingForTurns(accountId: string): number {
 async function nextTurn(holder: Holder): Promise<void> {
   await new Promise<void>((resolve) => {
     turns.add(holder, resolve);
-    if (turns.size === 1) setImmediate(giveTurn);
+    if (turns.size === 1) setImmediate(serveTurn);
   });
 }
 
-function giveTurn(): void {
+function serveTurn(): void {
   turns.serveNext();
-  if (turns.size > 0) setImmediate(giveTurn);
+  if (turns.size > 0) setImmediate(serveTurn);
 }
 
-/** How long one turn may take, and so how long the rest of the process waits for it. */
+/** How long one turn may take and block the rest of the process. */
 const turnMs = 4;
 
 /**
- * Yields all items and waits for the account's turn between two of them when needed. The consumer must handle each
+ * Yields all items, and waits for the account's next turn between items when needed. The consumer must handle each item
  * quickly.
  */
 export async function* giveInTurns<T>(items: Iterable<T>, accountId: string): AsyncGenerator<T> {
@@ -109,7 +111,7 @@ export async function* giveInTurns<T>(items: Iterable<T>, accountId: string): As
   }
 }
 
-/** Takes all items, in turns. `take` must be quick for each of them. */
+/** Passes all items to `take`, in turns of the account. `take` must be quick for each item. */
 export async function takeInTurns<T>(
   items: Iterable<T>,
   accountId: string,

@@ -6,7 +6,7 @@ import type { JobStatus } from '../contract/job-terms.ts';
 import { statusOf } from './job-record.ts';
 import { jobLeaseMs, tooLate } from './run-job-scripts.ts';
 
-/** If this many workers die while running a job, the job is taken for the cause. */
+/** If this many workers die while running a job, the job is considered the cause. */
 export const maxDeaths = 3;
 /**
  * Workers that freeze during a job recover, so these lapses do not count as deaths. A job that freezes every worker
@@ -14,8 +14,8 @@ export const maxDeaths = 3;
  */
 const maxLapses = 30;
 
-/** Due items per run, so that a run stays short. */
-const atOnce = 64;
+/** Maximum number of due items per run, so that a run stays short. */
+const maxPerRun = 64;
 
 const cancelled = 'The job was cancelled before it started, and nothing was charged.';
 const lost = 'The work failed repeatedly and was given up: its worker died each time. Nothing was charged.';
@@ -36,16 +36,16 @@ endWithoutCharge(p, account, id, 'c', nowMs(), 'job_cancelled', ARGV[3])
 return {'cancelled', r[3], r[4]}
 `);
 
-/** Finds jobs whose workers went silent. Each goes back to its old place, or ends if this happened too often. */
-const loseScript = new RedisScript(`${jobFunctions}
+/** Finds jobs whose workers went silent. Each is requeued at its old position, or ends if this happened too often. */
+const recoverLostScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
 local again, ended = {}, 0
--- The clock has stepped back since they were written: nobody would be taken for lost until it has caught up.
+-- Shortens leases written before the clock stepped back. Otherwise no worker would count as lost until it caught up.
 local longest = now + ${jobLeaseMs}
-for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '(' .. whole(longest), '+inf', 'BYSCORE', 'LIMIT', 0, ${atOnce})) do
+for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '(' .. whole(longest), '+inf', 'BYSCORE', 'LIMIT', 0, ${maxPerRun})) do
   redis.call('ZADD', p .. 'job-leases', longest, member)
 end
-for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${atOnce})) do
+for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerRun})) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   local record = p .. 'job:' .. account .. ':' .. id
   local r = redis.call('HMGET', record, 'st', 'n', 'q', 'm', 'cx')
@@ -54,11 +54,11 @@ for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BY
     if r[5] == '1' then
       endWithoutCharge(p, account, id, 'c', now, 'job_cancelled', ARGV[1])
       ended = ended + 1
-    elseif noteDeath(record, r[2]) >= ${maxDeaths} or tonumber(r[2]) >= ${maxLapses} then
+    elseif recordDeath(record, r[2]) >= ${maxDeaths} or tonumber(r[2]) >= ${maxLapses} then
       endWithoutCharge(p, account, id, 'f', now, 'upstream_error', ARGV[2])
       ended = ended + 1
     else
-      again[#again + 1] = {account, id, r[3], r[4], waitAgain(p, account, id, now)}
+      again[#again + 1] = {account, id, r[3], r[4], requeue(p, account, id, now)}
     end
   end
 end
@@ -68,7 +68,7 @@ return {again, ended}
 /** Ends jobs that did not start in time. */
 const expireScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
-local late = redis.call('ZRANGE', p .. 'job-deadlines', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${atOnce})
+local late = redis.call('ZRANGE', p .. 'job-deadlines', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerRun})
 local lines = {}
 for _, member in ipairs(late) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
@@ -100,7 +100,7 @@ return {scan[1], lines}
 const hooksScript = new RedisScript(`${jobFunctions}
 local p = KEYS[1]
 local due = {}
-for _, member in ipairs(redis.call('ZRANGE', p .. 'job-hooks', 0, ${atOnce - 1})) do
+for _, member in ipairs(redis.call('ZRANGE', p .. 'job-hooks', 0, ${maxPerRun - 1})) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'url', 'st')
   if r[1] then due[#due + 1] = {account, id, r[1], r[2]}
@@ -110,9 +110,9 @@ return due
 `);
 
 /** Deletes jobs that ended a day ago. */
-const forgetScript = new RedisScript(`${jobFunctions}
+const deleteEndedScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
-local old = redis.call('ZRANGE', p .. 'jobs-ended', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${atOnce})
+local old = redis.call('ZRANGE', p .. 'jobs-ended', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerRun})
 for _, member in ipairs(old) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   redis.call('ZREM', p .. 'jobs-ended', member)
@@ -132,15 +132,15 @@ return #old
 export type Cancellation =
   | { readonly outcome: 'unknown' | 'ended' }
   | { readonly outcome: 'cancelled'; readonly queue: QueueName; readonly model: string }
-  /** The worker that has the job must be told. */
+  /** The worker that has the job must be notified. */
   | { readonly outcome: 'asked'; readonly workerId: string };
 
 const prefixOf = (shard: number): string => redisKeys.jobsOf(shard);
 
 export async function cancelJob(redis: RedisClient, accountId: string, id: string): Promise<Cancellation> {
   const keys = [prefixOf(shardOf(accountId))];
-  const answer = await callRedis(() => cancelScript.run(redis, keys, [accountId, id, cancelled]));
-  const [outcome, first, second] = answer as [Cancellation['outcome'], string?, string?];
+  const reply = await callRedis(() => cancelScript.run(redis, keys, [accountId, id, cancelled]));
+  const [outcome, first, second] = reply as [Cancellation['outcome'], string?, string?];
   if (outcome === 'asked') return { outcome, workerId: first! };
   if (outcome === 'cancelled') return { outcome, queue: first as QueueName, model: second! };
   return { outcome };
@@ -163,8 +163,8 @@ export async function loseJobs(
   redis: RedisClient,
   shard: number,
 ): Promise<{ readonly again: readonly LostJob[]; readonly ended: number }> {
-  const answer = await callRedis(() => loseScript.run(redis, [prefixOf(shard)], [lostCancelled, lost]));
-  const [again, ended] = answer as [[string, string, QueueName, string, string][], number];
+  const reply = await callRedis(() => recoverLostScript.run(redis, [prefixOf(shard)], [lostCancelled, lost]));
+  const [again, ended] = reply as [[string, string, QueueName, string, string][], number];
   return {
     again: again.map(([accountId, id, queue, model, weight]) => ({
       accountId,
@@ -177,7 +177,7 @@ export async function loseJobs(
   };
 }
 
-/** A line that lost one of its waiting jobs. */
+/** The waiting jobs of one account for one model. */
 export interface LeftLine {
   readonly accountId: string;
   readonly queue: QueueName;
@@ -192,10 +192,10 @@ export async function expireJobs(
   redis: RedisClient,
   shard: number,
 ): Promise<{ readonly isMore: boolean; readonly left: readonly LeftLine[] }> {
-  const answer = await callRedis(() => expireScript.run(redis, [prefixOf(shard)], [tooLate]));
-  const [looked, lines] = answer as [number, [string, QueueName, string][]];
+  const reply = await callRedis(() => expireScript.run(redis, [prefixOf(shard)], [tooLate]));
+  const [checked, lines] = reply as [number, [string, QueueName, string][]];
   return {
-    isMore: looked === atOnce,
+    isMore: checked === maxPerRun,
     left: lines.map(([accountId, queue, model]) => ({ accountId, queue, model })),
   };
 }
@@ -205,7 +205,7 @@ export async function expireJobs(
  * @returns whether there may be more
  */
 export async function forgetJobs(redis: RedisClient, shard: number): Promise<boolean> {
-  return (await callRedis(() => forgetScript.run(redis, [prefixOf(shard)], []))) === atOnce;
+  return (await callRedis(() => deleteEndedScript.run(redis, [prefixOf(shard)], []))) === maxPerRun;
 }
 
 /** A list of waiting jobs with its current length. */
@@ -219,8 +219,8 @@ export async function* listLines(redis: RedisClient, shard: number): AsyncGenera
   let cursor = '0';
   do {
     const at = cursor;
-    const answer = await callRedis(() => linesScript.run(redis, [prefixOf(shard)], [at]));
-    const [next, lines] = answer as [string, [string, QueueName, string, number, string][]];
+    const reply = await callRedis(() => linesScript.run(redis, [prefixOf(shard)], [at]));
+    const [next, lines] = reply as [string, [string, QueueName, string, number, string][]];
     cursor = next;
     yield lines.map(([accountId, queue, model, waiting, weight]) => ({
       accountId,
@@ -241,8 +241,8 @@ export interface DueHook {
 }
 
 export async function findDueHooks(redis: RedisClient, shard: number): Promise<DueHook[]> {
-  const answer = await callRedis(() => hooksScript.run(redis, [prefixOf(shard)], []));
-  return (answer as [string, string, string, string][]).map(([accountId, jobId, url, letter]) => ({
+  const reply = await callRedis(() => hooksScript.run(redis, [prefixOf(shard)], []));
+  return (reply as [string, string, string, string][]).map(([accountId, jobId, url, letter]) => ({
     accountId,
     jobId,
     url,

@@ -34,7 +34,7 @@ export interface RunningJob {
  */
 export const turnUnits = 720_720;
 
-/** Virtual times above this are shifted back to zero, well before doubles lose whole numbers. */
+/** Virtual times above this are shifted back to zero, well before doubles can no longer represent every integer. */
 export const maxVirtualTime = 2 ** 52;
 
 export const maxWeight = 100;

@@ -28,7 +28,7 @@ interface Pace {
   /** Current duration of a job. */
   readonly serviceMs: number;
   /** Time until each run slot is expected to become free, soonest first. */
-  readonly restsMs: readonly number[];
+  readonly remainingMs: readonly number[];
 }
 
 const paces = new WeakMap<JobOutlook, Pace | null>();
@@ -43,8 +43,8 @@ function findPace(outlook: JobOutlook): Pace | null {
 }
 
 /**
- * Running jobs are seen half-way on average. If they have already run longer than jobs used to take in total, jobs
- * have become slower. The median is used because one job that hangs says nothing about the others.
+ * On average, running jobs are observed half-way through. If they have already run longer than jobs used to take in
+ * total, jobs have become slower. The median is used because one job that hangs says nothing about the others.
  *
  * If fewer jobs run now than ran on average over one job duration, the next ones are on their way to the slots that
  * have just become free. Jobs that started together end together: without counting these slots, an estimate made at
@@ -54,14 +54,14 @@ function measurePace({ serviceMs: measuredMs, runningMs, ended }: JobOutlook): P
   const elapsedMs = findMedian(runningMs);
   const serviceMs = elapsedMs === null ? measuredMs : Math.max(measuredMs ?? 2 * elapsedMs, elapsedMs);
   if (serviceMs === null) return null;
-  const restsMs = runningMs.map((elapsedMs) => findRestMs(serviceMs, elapsedMs));
+  const remainingMs = runningMs.map((elapsedMs) => findRemainingMs(serviceMs, elapsedMs));
   const free = Math.round(averageRunning(runningMs, ended, serviceMs)) - runningMs.length;
-  for (let i = 0; i < free; i++) restsMs.push(0);
-  return { serviceMs, restsMs: restsMs.sort((one, other) => one - other) };
+  for (let i = 0; i < free; i++) remainingMs.push(0);
+  return { serviceMs, remainingMs: remainingMs.sort((one, other) => one - other) };
 }
 
 /** A job that takes longer than usual is expected to need another quarter of the time it has taken so far. */
-const findRestMs = (serviceMs: number, elapsedMs: number): number =>
+const findRemainingMs = (serviceMs: number, elapsedMs: number): number =>
   Math.max(serviceMs - elapsedMs, elapsedMs / 4);
 
 const toSeconds = (ms: number): number => Math.round(ms) / 1_000;
@@ -74,13 +74,13 @@ const toSeconds = (ms: number): number => Math.round(ms) / 1_000;
 export function estimateEta(outlook: JobOutlook, position: number): number | null {
   const pace = findPace(outlook);
   if (pace === null) return null;
-  const { serviceMs, restsMs } = pace;
-  if (restsMs.length === 0) return toSeconds((position + 1) * serviceMs);
-  const rounds = Math.floor(position / restsMs.length);
-  return toSeconds(restsMs[position % restsMs.length]! + (rounds + 1) * serviceMs);
+  const { serviceMs, remainingMs } = pace;
+  if (remainingMs.length === 0) return toSeconds((position + 1) * serviceMs);
+  const rounds = Math.floor(position / remainingMs.length);
+  return toSeconds(remainingMs[position % remainingMs.length]! + (rounds + 1) * serviceMs);
 }
 
 /** Estimates the seconds until a running job is done, rounded to the millisecond. */
 export function estimateRest(outlook: JobOutlook, elapsedMs: number): number {
-  return toSeconds(findRestMs(findPace(outlook)?.serviceMs ?? 2 * elapsedMs, elapsedMs));
+  return toSeconds(findRemainingMs(findPace(outlook)?.serviceMs ?? 2 * elapsedMs, elapsedMs));
 }

@@ -7,13 +7,13 @@ const maxLines = 1_000;
 const validMs = 500;
 
 /**
- * Caches outlooks in the memory of one process. Reading one takes time in proportion to the waiting accounts, and
- * many callers ask for the same line. Concurrent callers share one read.
+ * Caches outlooks in the memory of one process. Reading one takes time in proportion to the waiting accounts, and many
+ * callers need the same line. Concurrent callers share one read.
  */
 export class JobOutlooks {
   readonly #read: (line: JobLine) => Promise<JobOutlook>;
   readonly #known = new LRUCache<string, JobOutlook>({ max: maxLines, ttl: validMs });
-  readonly #reading = new SingleFlight<JobOutlook>('reading the outlook of a line of jobs');
+  readonly #reading = new SingleFlight<JobOutlook>('job outlook read');
 
   constructor(read: (line: JobLine) => Promise<JobOutlook>) {
     this.#read = read;

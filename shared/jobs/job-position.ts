@@ -71,9 +71,9 @@ function prepare(outlook: JobOutlook): PreparedLine {
 
 /**
  * Estimates how many jobs of the line start before an account's job if no more are added. An account missing from the
- * outlook is treated as one that starts to wait now. The first call for an outlook sorts its accounts. Later calls
- * take logarithmic time for each weight that occurs.
- * @param rank the job's place among the account's own jobs, from 0
+ * outlook is treated as one that starts to wait now. The first call for an outlook sorts its accounts. Later calls take
+ * logarithmic time for each weight that occurs.
+ * @param rank the job's index among the account's own jobs, starting at 0
  */
 export function estimatePosition(outlook: JobOutlook, accountId: string, rank: number): number {
   let line = prepared.get(outlook);
@@ -81,12 +81,12 @@ export function estimatePosition(outlook: JobOutlook, accountId: string, rank: n
     line = prepare(outlook);
     prepared.set(outlook, line);
   }
-  const own = line.accounts.get(accountId);
+  const existing = line.accounts.get(accountId);
   const moment: Moment = {
-    tag: (own?.startTag ?? outlook.virtualTime) + rank * turnCost(own?.weight ?? 1),
+    tag: (existing?.startTag ?? outlook.virtualTime) + rank * turnCost(existing?.weight ?? 1),
     accountId,
   };
   const known = line.classes.reduce((sum, weightClass) => sum + weightClass.countBefore(moment), 0);
   // The account's jobs that the outlook does not include yet.
-  return known + Math.max(0, rank - (own?.waiting ?? 0));
+  return known + Math.max(0, rank - (existing?.waiting ?? 0));
 }

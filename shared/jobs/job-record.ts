@@ -101,7 +101,7 @@ export function parseJob(
   };
 }
 
-/** What is known about a job when it is created. */
+/** The fields of a job that are known when it is created. */
 export interface NewJobFields extends Pick<
   JobRecord,
   'id' | 'accountId' | 'queue' | 'model' | 'operation' | 'format'
@@ -113,8 +113,8 @@ export interface NewJobFields extends Pick<
 }
 
 /** Builds the record of a job that was just created, as reading it from Redis would. */
-export function describeNewJob(made: NewJobFields, createdAtMs: number, deadlineAtMs: number): JobRecord {
-  const { id, accountId, queue, model, operation, format, webhookUrl } = made;
+export function describeNewJob(newJob: NewJobFields, createdAtMs: number, deadlineAtMs: number): JobRecord {
+  const { id, accountId, queue, model, operation, format, webhookUrl } = newJob;
   return {
     id,
     accountId,
@@ -137,7 +137,7 @@ export function describeNewJob(made: NewJobFields, createdAtMs: number, deadline
   };
 }
 
-/** Parses what an unfinished job reserves. Null if the job has ended. */
+/** Parses the reservation of an unfinished job. Null if the job has ended. */
 export function parseJobHold(accountId: string, id: string, hold: string | null): Reservation | null {
   return hold === null ? null : parseReservation(id, `${accountId} ${hold}`);
 }

@@ -17,23 +17,23 @@ local rank = f.st == 'q' and redis.call('ZRANK', p .. 'jobs-waiting:' .. account
 return {fields, rank or -1, nowMs()}
 `);
 
-/** A reported position never rises afterwards. */
+/** A reported position never increases afterwards. */
 const positionScript = new RedisScript(`
-local told = tonumber(redis.call('HGET', KEYS[1], 'pos') or ARGV[1])
-if redis.call('HGET', KEYS[1], 'st') ~= 'q' then return told end
-local now = math.min(told, tonumber(ARGV[1]))
+local reported = tonumber(redis.call('HGET', KEYS[1], 'pos') or ARGV[1])
+if redis.call('HGET', KEYS[1], 'st') ~= 'q' then return reported end
+local now = math.min(reported, tonumber(ARGV[1]))
 redis.call('HSET', KEYS[1], 'pos', now)
 return now
 `);
 
 /**
- * Does nothing if the record is gone: it must not be recreated with only this field. A delivered webhook stays
- * delivered: a worker that froze during its attempt may report after another worker has made one.
+ * Does nothing if the record no longer exists: it must not be recreated with only this field. A delivered webhook stays
+ * delivered: a worker that froze during its attempt may report after another worker's attempt.
  */
 const webhookScript = new RedisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-local told = redis.call('HGET', KEYS[1], 'wh')
-if told and cjson.decode(told).status == 'delivered' then return 0 end
+local reported = redis.call('HGET', KEYS[1], 'wh')
+if reported and cjson.decode(reported).status == 'delivered' then return 0 end
 redis.call('HSET', KEYS[1], 'wh', ARGV[1])
 return 1
 `);
@@ -64,8 +64,8 @@ export class JobStore {
   /** Returns null if the account has no such job. */
   async find(accountId: string, id: string): Promise<FoundJob | null> {
     const keys = [redisKeys.jobsOf(shardOf(accountId))];
-    const answer = await callRedis(() => findScript.run(this.#redis, keys, [accountId, id]));
-    const [pairs, rank, nowMs] = answer as [string[], number, number];
+    const reply = await callRedis(() => findScript.run(this.#redis, keys, [accountId, id]));
+    const [pairs, rank, nowMs] = reply as [string[], number, number];
     const fields: Record<string, string> = {};
     for (let i = 0; i + 1 < pairs.length; i += 2) fields[pairs[i]!] = pairs[i + 1]!;
     const job = parseJob(accountId, id, fields);

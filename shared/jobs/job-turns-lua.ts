@@ -1,7 +1,7 @@
 import { redisChannels } from '../redis/redis-keys.ts';
 import { turnUnits } from './job-line.ts';
 
-/** How long an empty line keeps unsettled turns and how far ahead their accounts are. */
+/** How long an empty line keeps its unsettled turns and the start tags of accounts that are ahead of it. */
 const emptyLineMs = 60_000;
 
 /**
@@ -36,7 +36,7 @@ local function join(line, account)
   local tag = math.max(line.time, tonumber(redis.call('ZSCORE', line.idle, account) or '0'))
   redis.call('ZREM', line.idle, account)
   redis.call('ZADD', line.turns, text(tag), account)
-  -- Workers that found nothing to take look again.
+  -- Workers that found nothing to take try again.
   redis.call('SPUBLISH', '${redisChannels.jobsAdded('')}' .. string.match(index, '[^:]+$'), '')
   if not redis.call('ZSCORE', models, line.model) then
     rotate(line.model)
@@ -49,7 +49,7 @@ local function leave(line, account)
   redis.call('ZREM', line.turns, account)
   if tag > line.time then redis.call('ZADD', line.idle, text(tag), account) end
 end
--- Keeps the record and all that follows from how many jobs wait.
+-- Stores the record and everything that depends on the number of waiting jobs.
 local function write(line, account, record, waiting)
   local before = record.waiting
   record.waiting = waiting

@@ -19,10 +19,10 @@ return 1
  * capacity for newcomers.
  */
 const takeScript = new RedisScript(`${jobTurnsLua}
-local left, room = tonumber(ARGV[1]), cjson.decode(ARGV[2])
+local remaining, capacities = tonumber(ARGV[1]), cjson.decode(ARGV[2])
 local held = ARGV[3] and cjson.decode(ARGV[3])
 local taken, lines = {}, {}
--- Moves all start tags back by the line's virtual time, so that they stay exact. Needed once in months at the most.
+-- Moves all start tags back by the line's virtual time, so that they stay exact. Needed at most once in several months.
 local function rebase(line)
   for _, key in ipairs({ line.turns, line.idle }) do
     local entries = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
@@ -37,7 +37,7 @@ local function takeOne(line)
     local next = redis.call('ZRANGE', line.turns, at, at, 'WITHSCORES')
     account, tag = next[1], tonumber(next[2])
     first, at = first or tag, at + 1
-  until not account or not held or (line.held[account] or 0) < line.room
+  until not account or not held or (line.held[account] or 0) < line.capacity
   if not account then
     line.isDone = true
     if first then return 0 end
@@ -46,9 +46,9 @@ local function takeOne(line)
     return 0
   end
   local record = read(line, account)
-  -- Lost: sync brings the account back.
+  -- The record was lost. sync restores the account.
   if not record then redis.call('ZREM', line.turns, account) return 0 end
-  -- Of the account that is next, also where it is passed over: the virtual time never goes back.
+  -- The start tag of the next account, even if that account was skipped: the virtual time never decreases.
   line.time = math.max(line.time, first)
   if held then line.held[account] = (line.held[account] or 0) + 1 end
   record.taken = record.taken + 1
@@ -58,14 +58,14 @@ local function takeOne(line)
   return 1
 end
 for _, model in ipairs(redis.call('ZRANGE', models, 0, -1)) do
-  local line = { model = model, room = room[model] or 0, held = held and held[model] or {} }
-  if line.room > 0 then lines[#lines + 1] = line end
+  local line = { model = model, capacity = capacities[model] or 0, held = held and held[model] or {} }
+  if line.capacity > 0 then lines[#lines + 1] = line end
 end
 local opened, visits = {}, 0
-while left > 0 and #lines > 0 do
-  local further = {}
+while remaining > 0 and #lines > 0 do
+  local unfinished = {}
   for _, line in ipairs(lines) do
-    if left == 0 then break end
+    if remaining == 0 then break end
     if not line.turns then
       for name, value in pairs(openLine(line.model)) do line[name] = value end
       opened[#opened + 1] = line
@@ -73,10 +73,10 @@ while left > 0 and #lines > 0 do
     visits = visits + 1
     line.visit = visits
     local used = takeOne(line)
-    left, line.room = left - used, line.room - used
-    if line.room > 0 and not line.isDone and not line.isEmpty then further[#further + 1] = line end
+    remaining, line.capacity = remaining - used, line.capacity - used
+    if line.capacity > 0 and not line.isDone and not line.isEmpty then unfinished[#unfinished + 1] = line end
   end
-  lines = further
+  lines = unfinished
 end
 table.sort(opened, function(one, other) return one.visit < other.visit end)
 for _, line in ipairs(opened) do
@@ -89,13 +89,12 @@ return taken
 `);
 
 /**
- * An account's count is never below the number of jobs that really wait, except when a job is dropped long after it
- * was taken from its list. Jobs enter their lists before they are added here, and leave them before they are dropped
- * here. A count that is too high costs turns that find nothing. These are given back, and the last of them removes
- * the account.
+ * An account's count is never below the number of jobs that really wait, except when a job is dropped long after it was
+ * taken from its list. Jobs enter their lists before they are added here, and leave them before they are dropped here.
+ * If a count is too high, some turns find no job. These are returned, and the last of them removes the account.
  */
 const settleScript = new RedisScript(`${jobTurnsLua}
-local line, account, weight, left = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
+local line, account, weight, remaining = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
 local record, isUsed = read(line, account), ARGV[6] == '1'
 if not record then record = { waiting = 0, adds = ARGV[4], weight = weight, taken = 0 } end
 record.taken = math.max(0, record.taken - 1)
@@ -106,7 +105,7 @@ if not isUsed then
   end
 end
 local waiting = record.waiting
-if left > 0 then waiting = math.max(waiting, left - record.taken)
+if remaining > 0 then waiting = math.max(waiting, remaining - record.taken)
 elseif record.adds == ARGV[4] then waiting = 0
 elseif not isUsed then waiting = waiting + 1 end
 write(line, account, record, waiting)
@@ -154,13 +153,16 @@ export async function runTake(
   redis: RedisClient,
   queue: QueueName,
   count: number,
-  room: ReadonlyMap<string, number>,
+  capacities: ReadonlyMap<string, number>,
   held: HeldJobs | null,
 ): Promise<JobTurn[]> {
-  const args = [count, JSON.stringify(Object.fromEntries(room))];
+  const args = [count, JSON.stringify(Object.fromEntries(capacities))];
   if (held !== null) {
-    const ofModels = Array.from(held, ([model, ofAccounts]) => [model, Object.fromEntries(ofAccounts)]);
-    args.push(JSON.stringify(Object.fromEntries(ofModels)));
+    const heldByModel = Array.from(held, ([model, heldByAccount]) => [
+      model,
+      Object.fromEntries(heldByAccount),
+    ]);
+    args.push(JSON.stringify(Object.fromEntries(heldByModel)));
   }
   const reply = (await takeScript.run(redis, keysOf(queue), args)) as (string | number)[];
   const turns: JobTurn[] = [];
@@ -180,10 +182,10 @@ export async function runSettle(
   redis: RedisClient,
   queue: QueueName,
   { model, accountId, weight, adds }: JobTurn,
-  left: number,
+  remaining: number,
   isUsed: boolean,
 ): Promise<void> {
-  await settleScript.run(redis, keysOf(queue), [model, accountId, weight, adds, left, isUsed ? 1 : 0]);
+  await settleScript.run(redis, keysOf(queue), [model, accountId, weight, adds, remaining, isUsed ? 1 : 0]);
 }
 
 export async function runSync(

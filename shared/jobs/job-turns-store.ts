@@ -5,7 +5,7 @@ import type { JobOutlook } from './job-outlook.ts';
 import { runAdd, runDrop, runSettle, runSync, runTake } from './job-turns-script.ts';
 import { runCount, runEnd, runOutlook, runRenew, runStart } from './running-jobs-script.ts';
 
-/** A weight outside the contract must not stop a line. */
+/** A weight outside the allowed range must not block a line. */
 const boundWeight = (weight: number): number => Math.min(maxWeight, Math.max(1, Math.round(weight) || 1));
 
 /**
@@ -34,26 +34,26 @@ export class JobTurns {
 
   /**
    * Takes up to `count` turns. Models take turns too, so that one without capacity does not block the others.
-   * @param room how many more jobs of each model the worker can take; models that are not in the map get none
-   * @param held what the worker already holds; an account that holds as much as the remaining capacity gets no turn.
-   * Null lets one account use all of it.
+   * @param capacities how many more jobs of each model the worker can take; models that are not in the map get none
+   * @param held the jobs that the worker already holds; an account that holds as much as the remaining capacity gets no
+   * turn. Null lets one account use all of it.
    */
   async take(
     queue: QueueName,
     count: number,
-    room: ReadonlyMap<string, number>,
+    capacities: ReadonlyMap<string, number>,
     held: HeldJobs | null = null,
   ): Promise<JobTurn[]> {
-    return await callRedis(() => runTake(this.#redis, queue, count, room, held));
+    return await callRedis(() => runTake(this.#redis, queue, count, capacities, held));
   }
 
   /**
    * Ends a turn.
-   * @param left length of the account's list afterwards
+   * @param remaining length of the account's list afterwards
    * @param isUsed false if the list was empty: the turn then does not count against the account
    */
-  async settle(queue: QueueName, turn: JobTurn, left: number, isUsed = true): Promise<void> {
-    await callRedis(() => runSettle(this.#redis, queue, turn, left, isUsed));
+  async settle(queue: QueueName, turn: JobTurn, remaining: number, isUsed = true): Promise<void> {
+    await callRedis(() => runSettle(this.#redis, queue, turn, remaining, isUsed));
   }
 
   /** Corrects the count to the real length of the account's list. Adds a missing account but never removes one. */
@@ -89,7 +89,7 @@ export class JobTurns {
 
   /**
    * Marks a job as no longer running.
-   * @param serviceMs milliseconds from its start to its end; null if that says nothing about other jobs
+   * @param serviceMs milliseconds from its start to its end; null if it is not representative of other jobs
    */
   async ended(line: JobLine, jobId: string, serviceMs: number | null): Promise<void> {
     await callRedis(() => runEnd(this.#redis, line, jobId, serviceMs));

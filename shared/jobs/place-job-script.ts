@@ -9,11 +9,11 @@ import type { FoundJob } from './job-store.ts';
 /** Limit of waiting and running jobs per account, if its entry does not set one. */
 const defaultMaxQueued = 10_000;
 /** Per account, including jobs that ended within the last day. */
-const maxJobsOfAccount = 200_000;
+const maxJobsPerAccount = 200_000;
 /** Bodies of jobs that have not ended or may be retried, plus the records of all jobs. */
-const maxBytesOfAccount = 512_000_000;
-const maxBytesOfShard = 2_000_000_000;
-const maxWaitingOfShard = 500_000;
+const maxBytesPerAccount = 512_000_000;
+const maxBytesPerShard = 2_000_000_000;
+const maxWaitingPerShard = 500_000;
 
 /** A body outlives its job's deadline by this much, so that the job can run again. */
 const bodySlackSeconds = beginAgainMs / 1_000;
@@ -42,13 +42,13 @@ local held = p .. 'jobs-held:' .. account
 local lists = p .. 'jobs:' .. account .. ':'
 local open = redis.call('ZCARD', lists .. 'q') + redis.call('ZCARD', lists .. 'a')
 if open >= tonumber(limits[1] or '${defaultMaxQueued}') then return {'too_many_jobs', open} end
-if redis.call('ZCARD', lists .. 'all') >= ${maxJobsOfAccount} then return {'too_many_kept', ${maxJobsOfAccount}} end
+if redis.call('ZCARD', lists .. 'all') >= ${maxJobsPerAccount} then return {'too_many_kept', ${maxJobsPerAccount}} end
 local storedBytes = bytes + recordBytes(url)
-if tonumber(redis.call('HGET', held, 'bytes') or '0') + storedBytes > ${maxBytesOfAccount} then
-  return {'too_many_bytes', ${maxBytesOfAccount / 1e6}}
+if tonumber(redis.call('HGET', held, 'bytes') or '0') + storedBytes > ${maxBytesPerAccount} then
+  return {'too_many_bytes', ${maxBytesPerAccount / 1e6}}
 end
 local totals = redis.call('HMGET', p .. 'job-totals', queue, 'bytes')
-if tonumber(totals[1] or '0') >= ${maxWaitingOfShard} or tonumber(totals[2] or '0') + storedBytes > ${maxBytesOfShard} then
+if tonumber(totals[1] or '0') >= ${maxWaitingPerShard} or tonumber(totals[2] or '0') + storedBytes > ${maxBytesPerShard} then
   return {'queue_full'}
 end
 local reservation = redis.call('HGET', reservations, id)
@@ -63,7 +63,7 @@ elseif redis.call('EXPIRE', bodyKey, lifetime) == 0 then return {'gone'} end
 redis.call('HDEL', reservations, id)
 changeHeld(p, account, cost, isFree, 1)
 changeBytes(p, account, storedBytes)
--- An Idempotency-Key stands for the job for as long as that may take; the job's end decides what becomes of it.
+-- The claim of an Idempotency-Key lasts as long as the job may take. The end of the job determines what happens to it.
 local claim = claimOf(p, account, id, hold)
 if claim then redis.call('EXPIRE', claim, lifetime + ${claimSlackSeconds}) end
 redis.call('HSET', record, 'st', 'q', 'op', operation, 'q', queue, 'm', model, 'at', at, 'dl', deadline,
@@ -72,14 +72,14 @@ if format ~= '' then redis.call('HSET', record, 'fm', format) end
 if url ~= '' then redis.call('HSET', record, 'url', url) end
 redis.call('ZADD', lists .. 'q', at, id)
 redis.call('ZADD', lists .. 'all', at, id)
-enterWaiting(p, account, id, queue, model, at)
+addToWaitingList(p, account, id, queue, model, at)
 redis.call('ZADD', p .. 'job-deadlines', deadline, account .. ' ' .. id)
 local rank = redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, id)
 return {'ok', weight, rank, at, deadline, nowMs()}
 `);
 
 export interface NewJob extends NewJobFields {
-  /** JSON of what a worker needs. */
+  /** The data for the worker, as JSON. */
   readonly body: Buffer;
 }
 
@@ -101,7 +101,7 @@ export async function placeJob(redis: RedisClient, payloads: RedisClient, job: N
   // Store the body first, so that every job that can be found has its body.
   if (body.length > maxInlineBytes)
     await callRedis(() => payloads.set(bodyKey, body, 'EX', unplacedBodySeconds));
-  const answer = await callRedis(() =>
+  const reply = await callRedis(() =>
     script.run(
       redis,
       [redisKeys.jobsOf(shard), redisKeys.reservations(shard)],
@@ -120,11 +120,11 @@ export async function placeJob(redis: RedisClient, payloads: RedisClient, job: N
       ],
     ),
   );
-  const [outcome, number = 0, ...placed] = answer as [string, number?, number?, string?, string?, number?];
+  const [outcome, number = 0, ...placed] = reply as [string, number?, number?, string?, string?, number?];
   if (outcome === 'ok') {
     const [rank = 0, createdAt, deadlineAt, nowMs = 0] = placed;
-    const made = describeNewJob(job, Number(createdAt), Number(deadlineAt));
-    return { job: made, weight: number, rank, nowMs };
+    const created = describeNewJob(job, Number(createdAt), Number(deadlineAt));
+    return { job: created, weight: number, rank, nowMs };
   }
   // Best effort: the body also expires.
   if (body.length > maxInlineBytes) payloads.unlink(bodyKey).catch(() => undefined);

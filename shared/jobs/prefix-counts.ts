@@ -10,14 +10,14 @@ export class PrefixCounts {
 
   constructor(values: readonly number[]) {
     this.#nodes = Array.from({ length: values.length + 1 }, () => []);
-    const order = values.map((_, place) => place).sort((one, other) => values[one]! - values[other]!);
+    const order = values.map((_, index) => index).sort((one, other) => values[one]! - values[other]!);
     // Elements reach each node in ascending order, so no node has to be sorted.
-    for (const place of order) {
-      for (let node = place + 1; node < this.#nodes.length; node += node & -node) {
-        this.#nodes[node]!.push(values[place]!);
+    for (const index of order) {
+      for (let node = index + 1; node < this.#nodes.length; node += node & -node) {
+        this.#nodes[node]!.push(values[index]!);
       }
     }
-    this.#sorted = order.map((place) => values[place]!);
+    this.#sorted = order.map((index) => values[index]!);
     const sums = [0];
     for (const value of this.#sorted) sums.push(sums.at(-1)! + value);
     this.#sums = sums;
@@ -40,12 +40,12 @@ export class PrefixCounts {
 }
 
 /** Counts the elements that satisfy a condition. These must come first in the list. */
-export function countFirst<T>(list: readonly T[], isAmong: (element: T) => boolean): number {
+export function countFirst<T>(list: readonly T[], isMatch: (element: T) => boolean): number {
   let low = 0;
   let high = list.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (isAmong(list[middle]!)) low = middle + 1;
+    if (isMatch(list[middle]!)) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -4,7 +4,7 @@ import { toRubNumber } from '../pricing/money.ts';
 import type { WebhookState } from '../webhooks/webhook-delivery.ts';
 import { findTransition, hasEnded, jobLifetimeMs, type JobRecord } from './job-record.ts';
 
-/** A job's place among others. */
+/** A job's position in its line and its estimated end. */
 export interface JobStanding {
   /** Number of jobs in its line that start before it. Null unless it waits. */
   readonly position: number | null;

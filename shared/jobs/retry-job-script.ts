@@ -4,15 +4,15 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { clockFunctions } from './job-lua.ts';
 
 /**
- * Reserves again what a failed job had reserved, for a new request that does the same work. The failed job has its
- * row in the log, and its id is never charged again. A job is retried once; the new one may be retried in turn.
+ * Reserves the same amount as for a failed job, for a new request that does the same work. The failed job has its row
+ * in the log, and its id is never charged again. A job is retried once; the new one may be retried in turn.
  */
 const script = new RedisScript(`${clockFunctions}
 local p, account, id, newId = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record, hot = p .. 'job:' .. account .. ':' .. id, p .. 'account:' .. account
 local r = redis.call('HMGET', record, 'st', 'was', 'rt', 'cost')
 if r[1] ~= 'f' then return 'not_failed' end
--- An earlier retry that never came to be a job does not count.
+-- An earlier retry that never became a job does not count.
 if r[3] and (redis.call('EXISTS', p .. 'job:' .. account .. ':' .. r[3]) == 1
   or redis.call('HEXISTS', p .. 'reservations', r[3]) == 1) then return 'retried' end
 if r[4] and r[4] ~= '0' then return 'charged' end
@@ -20,7 +20,7 @@ if not r[2] or redis.call('EXISTS', p .. 'job-body:' .. account .. ':' .. id) ==
 local a = redis.call('HMGET', hot, 'bal', 'res', 'free', 'fres', 'ban')
 if not a[1] then return 'unknown' end
 if a[5] == '1' then return 'banned' end
-local cost, isFree, most = string.match(r[2], '^(%d+) (%d) %d+ ?(<?%d*)')
+local cost, isFree, maxCharge = string.match(r[2], '^(%d+) (%d) %d+ ?(<?%d*)')
 local claimHash = string.match(r[2], '<%d+ (%S+)')
 if claimHash and redis.call('EXISTS', p .. 'claim:' .. account .. ':' .. claimHash) == 1 then return 'sent_again' end
 if isFree == '1' then
@@ -30,7 +30,7 @@ else
   if tonumber(a[1]) - tonumber(a[2]) < tonumber(cost) then return 'insufficient' end
   redis.call('HINCRBY', hot, 'res', cost)
 end
-redis.call('HSET', p .. 'reservations', newId, account .. ' ' .. cost .. ' ' .. isFree .. ' ' .. whole(nowMs()) .. ' ' .. most)
+redis.call('HSET', p .. 'reservations', newId, account .. ' ' .. cost .. ' ' .. isFree .. ' ' .. whole(nowMs()) .. ' ' .. maxCharge)
 redis.call('HSET', record, 'rt', newId)
 return 'ok'
 `);

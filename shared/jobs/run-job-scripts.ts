@@ -24,7 +24,7 @@ local waiting = p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model
 local now = nowMs()
 local isBanned = redis.call('HGET', p .. 'account:' .. account, 'ban') == '1'
 local taken = {}
--- While MongoDB is away the ledger's stream is bounded: what would add to it waits.
+-- While MongoDB is unavailable, the ledger's stream is bounded, so jobs that would add to it wait.
 if redis.call('XLEN', p .. 'ledger') >= ${ledgerStreamBound} then return {redis.call('ZCARD', waiting), taken} end
 for _ = 1, 16 do
   local id = redis.call('ZRANGE', waiting, 0, 0)[1]
@@ -32,14 +32,14 @@ for _ = 1, 16 do
   local record = p .. 'job:' .. account .. ':' .. id
   local r = redis.call('HMGET', record, 'dl', 'n', 'bytes', 'hold')
   if not r[1] then
-    leaveWaiting(p, account, id, queue, model)
+    removeFromWaitingList(p, account, id, queue, model)
   elseif isBanned then
     endWithoutCharge(p, account, id, 'f', now, 'account_banned', ARGV[7])
   elseif tonumber(r[1]) < now then
     endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[6])
   else
     local attempt = tonumber(r[2]) + 1
-    leaveWaiting(p, account, id, queue, model)
+    removeFromWaitingList(p, account, id, queue, model)
     redis.call('HSET', record, 'n', attempt, 'w', worker)
     redis.call('ZADD', p .. 'job-leases', now + ${jobLeaseMs}, account .. ' ' .. id)
     local body = tonumber(r[3]) <= ${maxInlineBytes} and redis.call('GET', p .. 'job-body:' .. account .. ':' .. id) or ''
@@ -66,7 +66,7 @@ end
 changeStatus(p, account, id, record, 'q', 'a', r[2], now)
 redis.call('HSET', record, 'dl', whole(now + ${beginAgainMs}))
 redis.call('ZREM', p .. 'job-deadlines', account .. ' ' .. id)
--- As long as it may begin again, it needs its body.
+-- The body is needed for as long as the job may start again.
 redis.call('EXPIRE', p .. 'job-body:' .. account .. ':' .. id, ${2 * (beginAgainMs / 1_000)}, 'GT')
 return 'ok'
 `);
@@ -82,7 +82,7 @@ for i = 1, #ARGV, 3 do
   local account, id, attempt = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local record = p .. 'job:' .. account .. ':' .. id
   if not isHeldBy(record, attempt) then
-    takeDeathBack(record, attempt)
+    undoDeath(record, attempt)
     stop[#stop + 1] = {id, 'gone'}
   else
     if redis.call('HGET', record, 'cx') == '1' then stop[#stop + 1] = {id, 'cancelled'} end
@@ -92,13 +92,13 @@ end
 return stop
 `);
 
-/** Returns a taken job to its old place in the line when its worker stops or cannot run it. */
+/** Returns a taken job to its old position in the line when its worker stops or cannot run it. */
 const handBackScript = new RedisScript(`${jobFunctions}
 local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record = p .. 'job:' .. account .. ':' .. id
 if not isHeldBy(record, attempt) then return 'gone' end
 if redis.call('HGET', record, 'cx') == '1' then return 'cancelled' end
-return tonumber(waitAgain(p, account, id, nowMs()))
+return tonumber(requeue(p, account, id, nowMs()))
 `);
 
 /** Ends a job that cannot run at all, or was cancelled before it could. */
@@ -152,8 +152,8 @@ export async function takeJob(
   workerId: string,
 ): Promise<Take> {
   const args = [accountId, line.queue, line.model, workerId, '', tooLate, banned];
-  const answer = await callRedis(() => takeScript.run(redis, [prefixOf(accountId)], args));
-  const [left, taken] = answer as [number, [string, number, string, number, string] | []];
+  const reply = await callRedis(() => takeScript.run(redis, [prefixOf(accountId)], args));
+  const [left, taken] = reply as [number, [string, number, string, number, string] | []];
   if (taken.length === 0) return { left, job: null };
   const [id, attempt, body, bytes, free] = taken;
   const inline = body === '' ? null : Buffer.from(body);
@@ -176,8 +176,8 @@ export async function startJob(
   { accountId, id, attempt }: JobAttempt,
 ): Promise<'ok' | 'gone' | 'late' | 'cancelled'> {
   const args = [accountId, id, attempt, tooLate];
-  const answer = await callRedis(() => startScript.run(redis, [prefixOf(accountId)], args));
-  return answer as 'ok' | 'gone' | 'late' | 'cancelled';
+  const reply = await callRedis(() => startScript.run(redis, [prefixOf(accountId)], args));
+  return reply as 'ok' | 'gone' | 'late' | 'cancelled';
 }
 
 /**
@@ -186,26 +186,26 @@ export async function startJob(
  */
 export async function renewJobs(
   redis: RedisClient,
-  runs: readonly JobAttempt[],
+  attempts: readonly JobAttempt[],
 ): Promise<ReadonlyMap<string, 'gone' | 'cancelled'>> {
   const byShard = new Map<string, JobAttempt[]>();
-  for (const run of runs) {
+  for (const run of attempts) {
     const prefix = prefixOf(run.accountId);
     const ofShard = byShard.get(prefix);
     if (ofShard === undefined) byShard.set(prefix, [run]);
     else ofShard.push(run);
   }
-  const answers = await Promise.allSettled(
+  const replies = await Promise.allSettled(
     Array.from(byShard, ([prefix, ofShard]) => {
       const args = ofShard.flatMap(({ accountId, id, attempt }) => [accountId, id, attempt]);
       return callRedis(() => renewScript.run(redis, [prefix], args));
     }),
   );
   // On a Cluster, one shard's node may be down. The other replies are still valid.
-  const known = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-  const failed = answers.find((answer) => answer.status === 'rejected');
-  if (known.length === 0 && failed !== undefined) throw failed.reason;
-  return new Map(known.flatMap((answer) => answer as [string, 'gone' | 'cancelled'][]));
+  const results = replies.flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []));
+  const failed = replies.find((reply) => reply.status === 'rejected');
+  if (results.length === 0 && failed !== undefined) throw failed.reason;
+  return new Map(results.flatMap((reply) => reply as [string, 'gone' | 'cancelled'][]));
 }
 
 /**
@@ -219,8 +219,8 @@ export async function handBackJob(
   { accountId, id, attempt }: JobAttempt,
 ): Promise<number | 'gone' | 'cancelled'> {
   const args = [accountId, id, attempt];
-  const answer = await callRedis(() => handBackScript.run(redis, [prefixOf(accountId)], args));
-  return answer as number | 'gone' | 'cancelled';
+  const reply = await callRedis(() => handBackScript.run(redis, [prefixOf(accountId)], args));
+  return reply as number | 'gone' | 'cancelled';
 }
 
 /** Ends a job that cannot run, free of charge. */

@@ -6,7 +6,7 @@ import type { JobOutlook, WaitingAccount } from './job-outlook.ts';
 import { averageServiceMs, keptRuns, measuredJobs, type EndedRun } from './service-time.ts';
 
 /** Service times of a line that was unused for this long are no longer meaningful. */
-const serviceTimesKeptMs = 7 * 24 * 3_600_000;
+const serviceTimesLifetimeMs = 7 * 24 * 3_600_000;
 
 /** Uses Redis's own clock, so that the clocks of machines need not agree. */
 const readClock = `
@@ -16,9 +16,9 @@ local function text(number) return string.format('%.0f', number) end
 `;
 
 /**
- * Starts or extends leases. A job that the index has lost is put back, as if it started now. If the clock stepped
- * back, leases of dead workers would hold until it has caught up, so all leases are shortened to the usual length.
- * Expired leases are removed.
+ * Starts or extends leases. A job that the index has lost is put back, as if it started now. If the clock stepped back,
+ * leases of dead workers would stay valid until it caught up, so all leases are shortened to the usual length. Expired
+ * leases are removed.
  */
 const leaseScript = new RedisScript(`${readClock}
 local untilMs = text(now + tonumber(ARGV[1]))
@@ -46,7 +46,7 @@ redis.call('HDEL', KEYS[2], ARGV[1])
 if ARGV[2] ~= '' then
   redis.call('LPUSH', KEYS[3], ARGV[2] .. ' ' .. text(now))
   redis.call('LTRIM', KEYS[3], 0, ${keptRuns - 1})
-  redis.call('PEXPIRE', KEYS[3], ${serviceTimesKeptMs})
+  redis.call('PEXPIRE', KEYS[3], ${serviceTimesLifetimeMs})
 end
 return 1
 `);

@@ -1,11 +1,11 @@
 /** Number of a line's latest jobs that service times are averaged over. */
 export const measuredJobs = 20;
-/** Number of ended jobs that are kept to know how many ran at once. */
+/** Number of ended jobs that are stored to determine how many ran at the same time. */
 export const keptRuns = 100;
 
 /**
- * Returns the average job duration in milliseconds, or null if none was measured. From five values on, leaves out the
- * shortest and the longest, so that one job that hung does not multiply everybody's estimate.
+ * Returns the average job duration in milliseconds, or null if none was measured. With five or more values, the
+ * shortest and the longest are omitted, so that one job that hung does not inflate every estimate.
  */
 export function averageServiceMs(timesMs: readonly number[]): number | null {
   if (timesMs.length === 0) return null;
@@ -22,8 +22,8 @@ export interface EndedRun {
 }
 
 /**
- * Returns the average number of jobs that ran at once over the last `windowMs` milliseconds. The result is too low if
- * more jobs ended in that time than are kept.
+ * Returns the average number of jobs that ran at the same time over the last `windowMs` milliseconds. The result is too
+ * low if more jobs ended in that time than are stored.
  * @param runningMs how long each running job has been running
  */
 export function averageRunning(

@@ -1,30 +1,30 @@
 import type { ChainableCommander } from 'ioredis';
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/** Summing more than this would block Redis for others. */
-const mostSummed = 10_000;
+/** Summing more jobs than this would block Redis for other clients. */
+const maxSummedJobs = 10_000;
 
 const text = `
 local p, account = KEYS[1], ARGV[1]
 local held = redis.call('HMGET', p .. 'jobs-held:' .. account, 'cost', 'free')
 local lists = { p .. 'jobs:' .. account .. ':q', p .. 'jobs:' .. account .. ':a' }
-if redis.call('ZCARD', lists[1]) + redis.call('ZCARD', lists[2]) > ${mostSummed} then
+if redis.call('ZCARD', lists[1]) + redis.call('ZCARD', lists[2]) > ${maxSummedJobs} then
   return { held[1], held[2], false, false }
 end
 local cost, free = 0, 0
 for _, list in ipairs(lists) do
   for _, id in ipairs(redis.call('ZRANGE', list, 0, -1)) do
     local hold = redis.call('HGET', p .. 'job:' .. account .. ':' .. id, 'hold')
-    local of, isFree = string.match(hold or '0 0', '^(%d+) (%d)')
-    if isFree == '1' then free = free + 1 else cost = cost + tonumber(of) end
+    local amount, isFree = string.match(hold or '0 0', '^(%d+) (%d)')
+    if isFree == '1' then free = free + 1 else cost = cost + tonumber(amount) end
   end
 end
 return { held[1], held[2], string.format('%.0f', cost), string.format('%.0f', free) }
 `;
 
 /**
- * Adds a query to a transaction for what an account's durable jobs reserve: the stored counters, and the sum over the
- * jobs unless there are too many. It returns `[cost, free, summed cost, summed free]`.
+ * Adds a query for the reservations of an account's durable jobs to a transaction: the stored counters, and the sum
+ * over the jobs unless there are too many. It returns `[cost, free, summed cost, summed free]`.
  */
 export function sumJobHolds(transaction: ChainableCommander, shard: number, accountId: string): void {
   transaction.eval(text, 1, redisKeys.jobsOf(shard), accountId);

@@ -1,12 +1,15 @@
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardCount } from '../redis/redis-keys.ts';
 
-/** Per shard. More unreadable entries than this are not damage but the wrong release, and its shard waits for the right one. */
+/**
+ * Per shard. More unreadable entries than this mean that the wrong release is running, not that entries are damaged.
+ * The shard then waits for the right release.
+ */
 export const maxDeadLetters = 1_000;
 
 /**
- * Copies an entry under its own id. Ids only rise, so an id below the last one was copied before: by a reader that died
- * before it trimmed the entry.
+ * Copies an entry under its own id. Ids only increase, so an id below the last one was already copied, by a reader that
+ * died before it trimmed the entry.
  */
 const addScript = new RedisScript(`
 if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) > 0 then return 0 end
@@ -23,21 +26,25 @@ export interface DeadLetter {
   readonly streamId: string;
   readonly reason: string;
   /**
-   * Whether its money is in MongoDB, and only its event could not be read. Otherwise the entry has changed nothing there.
+   * Whether its money is counted in MongoDB and only its event could not be read. Otherwise the entry had no effect
+   * there.
    */
   readonly isCounted: boolean;
-  /** Null if the entry does not say. */
+  /** Null if the entry does not contain it. */
   readonly accountId: string | null;
-  /** The fields of the entry and their values in turn, as they were. */
+  /** The entry's fields and values, alternating and unchanged. */
   readonly fields: readonly string[];
 }
 
-/** There is no room for another dead letter of this shard. */
+/** The shard has the maximum number of dead letters. */
 export class TooManyDeadLetters extends Error {
   override readonly name = 'TooManyDeadLetters';
 }
 
-/** The dead-letter streams, one per shard. They keep what the ledger's readers could not read, for people. */
+/**
+ * The dead-letter streams, one per shard. They store entries that the ledger's readers could not read, for operators to
+ * resolve.
+ */
 export class DeadLetters {
   readonly #redis: RedisClient;
 
@@ -73,14 +80,14 @@ export class DeadLetters {
     }
   }
 
-  /** @returns whether it was there */
+  /** @returns whether it existed */
   async delete({ shard, streamId }: Pick<DeadLetter, 'shard' | 'streamId'>): Promise<boolean> {
     return (await callRedis(() => this.#redis.xdel(redisKeys.ledgerDead(shard), streamId))) === 1;
   }
 
   /**
-   * Writes a letter's entry to the end of the ledger stream once more. The entry keeps its request or refill id, so that
-   * its money counts once however often it is returned.
+   * Appends a dead letter's entry to the ledger stream again. The entry keeps its request or refill id, so that its
+   * money counts once however often it is returned.
    */
   async returnToLedger({ shard, streamId, accountId, fields }: DeadLetter): Promise<void> {
     const id = fields.includes('id') ? [] : ['id', `${accountId}:${streamId}`];

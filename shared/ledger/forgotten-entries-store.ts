@@ -9,7 +9,7 @@ import {
   type StreamId,
 } from './usage-event.ts';
 
-/** How many stream entries are read at once. */
+/** How many stream entries are read per command. */
 const entriesPerRead = 500;
 
 export const placeOf = ({ streamMs, streamSeq }: LedgerDocument): StreamId => ({
@@ -43,10 +43,10 @@ export interface SummedAccount {
 }
 
 /**
- * Adds rows to the account's sums that a crashed reader left out. Normally they are applied from the stream. If Redis
- * has lost the entries since, only the rows are left, so this sums them. It also sums everything before them, even what
- * is still in the stream, because sums cover all entries up to a position and never move back.
- * @returns whether there was anything to sum, so that the account has changed
+ * Adds rows to the account's sums that a crashed reader did not add. Normally they are added from the stream. If Redis
+ * has lost the entries since, only the rows exist, so this sums the rows. It also sums everything before them, even
+ * entries still in the stream, because sums cover all entries up to a position and never move back.
+ * @returns whether there was anything to add, in which case the account has changed
  */
 export async function sumForgotten(
   redis: RedisClient,
@@ -59,10 +59,10 @@ export async function sumForgotten(
   const last = missing.at(-1);
   if (last === undefined) return false;
   const to = placeOf(last);
-  const waiting = await findEntries(redis, id, from, to);
+  const streamed = await findEntries(redis, id, from, to);
   try {
-    // The reader writes their other rows. It finds these already there.
-    await ledger.insertEntries(waiting.map(toLedgerDocument));
+    // The reader writes their other documents later and finds these already inserted.
+    await ledger.insertEntries(streamed.map(toLedgerDocument));
     const rows = await ledger.findAfter([id], from);
     await ledger.addRows(
       id,
@@ -71,7 +71,7 @@ export async function sumForgotten(
     );
   } catch (error) {
     // They were applied and trimmed after the account was read, or a new primary does not show them yet. The caller
-    // looks again.
+    // retries.
     if (!(error instanceof LedgerConflict)) throw error;
   }
   return true;
@@ -85,7 +85,7 @@ async function findEntries(
   before: StreamId,
 ): Promise<LedgerEntry[]> {
   const stream = redisKeys.ledgerStream(shardOf(accountId));
-  const own: LedgerEntry[] = [];
+  const entries: LedgerEntry[] = [];
   let from = formatStreamId(after);
   for (;;) {
     const start = `(${from}`;
@@ -93,9 +93,9 @@ async function findEntries(
     const raw = await callRedis(() => redis.xrange(stream, start, end, 'COUNT', entriesPerRead));
     for (const [id, fields] of raw) {
       const entry = tryParseLedgerEntry(id, fields);
-      if (entry?.event.accountId === accountId) own.push(entry);
+      if (entry?.event.accountId === accountId) entries.push(entry);
     }
-    if (raw.length < entriesPerRead) return own;
+    if (raw.length < entriesPerRead) return entries;
     from = raw[raw.length - 1]![0];
   }
 }

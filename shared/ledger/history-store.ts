@@ -19,12 +19,12 @@ export interface HistoryPage<T> {
   readonly rows: readonly T[];
 }
 
-const maxLooks = 3;
-/** MongoDB ends a read that takes longer and frees its slot. Every read here is of few rows and uses an index. */
+const maxReads = 3;
+/** MongoDB aborts a read that takes longer and frees its slot. Every read here returns few rows and uses an index. */
 const limits = { maxTimeMS: 5_000 };
 
 /** A batch holds 101 rows by default, and the next one takes another round trip. */
-const inOneTrip = (rows: number) => ({ ...limits, limit: rows, batchSize: rows + 1 });
+const inOneRoundTrip = (rows: number) => ({ ...limits, limit: rows, batchSize: rows + 1 });
 
 /**
  * The part of the ledger that an account's owner may read. Rows are paged by their ordinals, so the last page of a
@@ -59,14 +59,14 @@ export class HistoryStore {
       signal?.throwIfAborted();
       const span =
         newest === null || oldest === null ? null : { newest: newest.ordinal, oldest: oldest.ordinal };
-      const wanted = findPage(span, page, pageSize);
+      const pageSpan = findPage(span, page, pageSize);
       const rows =
-        wanted === null
+        pageSpan === null
           ? []
-          : await takeAll(
+          : await readAll(
               logs.find(
-                { accountId, ordinal: { $gte: wanted.oldest, $lte: wanted.newest } },
-                inOneTrip(pageSize),
+                { accountId, ordinal: { $gte: pageSpan.oldest, $lte: pageSpan.newest } },
+                inOneRoundTrip(pageSize),
               ),
               accountId,
               signal,
@@ -78,7 +78,7 @@ export class HistoryStore {
   }
 
   /**
-   * Redeemed codes. Recent redemptions still on their way to MongoDB are read from Redis.
+   * Redeemed codes. Recent redemptions that have not reached MongoDB yet are read from Redis.
    * @param redeemedCodes how many codes the account has redeemed so far, as Redis counts them
    */
   async readRefillLog(
@@ -88,19 +88,19 @@ export class HistoryStore {
     signal?: AbortSignal,
   ): Promise<HistoryPage<RefillLogDocument>> {
     const { refillLogs } = this.#ledger;
-    const { atRest, onTheWay } = await this.#findNewestRefills(accountId, redeemedCodes);
+    const { newestStored, pending } = await this.#findNewestRefills(accountId, redeemedCodes);
     signal?.throwIfAborted();
-    const newest = Math.max(atRest, ...onTheWay.map((row) => row.ordinal));
+    const newest = Math.max(newestStored, ...pending.map((row) => row.ordinal));
     const span = newest === 0 ? null : { newest, oldest: 1 };
-    const wanted = findPage(span, page, pageSize);
-    if (wanted === null) return { totalCount: countOrdinals(span), rows: [] };
-    const within = { accountId, ordinal: { $gte: wanted.oldest, $lte: wanted.newest } };
-    const rows = await callMongo(() => refillLogs.find(within, inOneTrip(pageSize)).toArray());
+    const pageSpan = findPage(span, page, pageSize);
+    if (pageSpan === null) return { totalCount: countOrdinals(span), rows: [] };
+    const within = { accountId, ordinal: { $gte: pageSpan.oldest, $lte: pageSpan.newest } };
+    const rows = await callMongo(() => refillLogs.find(within, inOneRoundTrip(pageSize)).toArray());
     // Some may have reached MongoDB since they were found in Redis.
     const known = new Set(rows.map((row) => row.ordinal));
     const isMissing = ({ ordinal }: RefillLogDocument): boolean =>
-      ordinal >= wanted.oldest && ordinal <= wanted.newest && !known.has(ordinal);
-    rows.push(...onTheWay.filter(isMissing));
+      ordinal >= pageSpan.oldest && ordinal <= pageSpan.newest && !known.has(ordinal);
+    rows.push(...pending.filter(isMissing));
     rows.sort((a, b) => b.ordinal - a.ordinal);
     return { totalCount: countOrdinals(span), rows };
   }
@@ -109,18 +109,18 @@ export class HistoryStore {
   async #findNewestRefills(
     accountId: string,
     redeemedCodes: number,
-  ): Promise<{ readonly atRest: number; readonly onTheWay: readonly RefillLogDocument[] }> {
-    let atRest = await this.#findNewestRefill(accountId);
-    for (let look = 1; ; look += 1) {
-      if (atRest >= redeemedCodes) return { atRest, onTheWay: [] };
-      const refills = await findRecentRefills(this.#redis, accountId, atRest);
-      const isComplete = refills.length >= redeemedCodes - atRest || look === maxLooks;
-      // A code found in neither moved between the two looks and is in MongoDB by now, unless it is lost or was not
-      // found.
-      const atRestNow = isComplete ? atRest : await this.#findNewestRefill(accountId);
-      if (atRestNow === atRest)
-        return { atRest, onTheWay: refills.flatMap((refill) => toRefillLog(refill) ?? []) };
-      atRest = atRestNow;
+  ): Promise<{ readonly newestStored: number; readonly pending: readonly RefillLogDocument[] }> {
+    let newestStored = await this.#findNewestRefill(accountId);
+    for (let attempt = 1; ; attempt += 1) {
+      if (newestStored >= redeemedCodes) return { newestStored, pending: [] };
+      const refills = await findRecentRefills(this.#redis, accountId, newestStored);
+      const isComplete = refills.length >= redeemedCodes - newestStored || attempt === maxReads;
+      // A code found in neither store reached MongoDB between the two reads and is there by now, unless it is lost or
+      // Redis was not scanned that far.
+      const newestStoredNow = isComplete ? newestStored : await this.#findNewestRefill(accountId);
+      if (newestStoredNow === newestStored)
+        return { newestStored, pending: refills.flatMap((refill) => toRefillLog(refill) ?? []) };
+      newestStored = newestStoredNow;
     }
   }
 
@@ -152,8 +152,8 @@ export class HistoryStore {
 /** The driver takes a millisecond or two to decode this many rows. */
 const rowsPerTurn = 100;
 
-/** Reads all rows, a few in each of the account's turns on the event loop. Stops when the caller has left. */
-async function takeAll<T>(
+/** Reads all rows, a few in each of the account's turns on the event loop. Throws once the signal is aborted. */
+async function readAll<T>(
   cursor: FindCursor<T>,
   accountId: string,
   signal: AbortSignal | undefined,

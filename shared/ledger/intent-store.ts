@@ -11,8 +11,8 @@ interface Intent {
 
 /**
  * Accounts whose rows may be in the ledger although their batch's checkpoint is not written yet. This is written before
- * the first of those rows. After a half-written batch whose entries Redis has lost, it tells where to look. It may name
- * more accounts than that.
+ * the first of those rows. If Redis loses the entries of a half-written batch, this list shows which accounts to check.
+ * It may contain more accounts than necessary.
  */
 export class IntentStore {
   readonly #intents: Collection<Intent>;
@@ -22,9 +22,8 @@ export class IntentStore {
   }
 
   /**
-   * A power failure may take down Redis and MongoDB's primary at once. This is a reader's first read from the new
-   * primary. It makes sure that the primary has everything ever acknowledged, which then also holds for the reads after
-   * it.
+   * A power failure may take down Redis and MongoDB's primary at the same time. This is a reader's first read from the
+   * new primary. It ensures that the primary has every acknowledged write, for the reads after it as well.
    */
   async read(shard: number): Promise<ReadonlySet<string>> {
     const found = await this.#intents.findOne({ _id: String(shard) }, newestRead);

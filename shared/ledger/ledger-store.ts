@@ -15,7 +15,7 @@ export interface LedgerDocument {
   readonly freeRequests: number;
   readonly shortfallNano: bigint;
   readonly priceVersion: string | null;
-  /** Its number among the account's charges or redeemed codes; null for money that came without a code. */
+  /** Its number among the account's charges or redeemed codes; null for a refill without a code. */
   readonly ordinal: number | null;
   readonly streamMs: number;
   readonly streamSeq: number;
@@ -60,7 +60,7 @@ export interface DailyStatDocument extends Applied {
   readonly freeRequests: number;
 }
 
-/** The last stream entry included in a document's sums. It tells a repeated entry from a new one. */
+/** The last stream entry included in a document's sums. It distinguishes a repeated entry from a new one. */
 export interface Applied {
   readonly appliedMs: number;
   readonly appliedSeq: number;
@@ -87,8 +87,8 @@ interface Checkpoint {
 }
 
 /**
- * Another reader applied entries since this one looked. Nothing may be trimmed on the basis of what was not written:
- * the batch is read again, and what is still new is applied.
+ * Another reader has applied entries since this one last read. Entries that were not written must not be trimmed: the
+ * batch is read again, and entries that are still new are applied.
  */
 export class LedgerConflict extends Error {
   override readonly name = 'LedgerConflict';
@@ -96,7 +96,7 @@ export class LedgerConflict extends Error {
 
 export const logLifetimeSeconds = 72 * 60 * 60;
 
-/** The ledger in MongoDB. Writes are idempotent by id, or conditional on what was applied before. */
+/** The ledger in MongoDB. Writes are idempotent by id, or conditional on the last entry applied before. */
 export class LedgerStore {
   readonly entries: Collection<LedgerDocument>;
   readonly logs: Collection<RequestLogDocument>;
@@ -141,13 +141,13 @@ export class LedgerStore {
   }
 
   /** Entries of these accounts in MongoDB after a position of the stream, oldest first. */
-  async findAfter(accountIds: readonly string[], place: StreamId): Promise<LedgerDocument[]> {
+  async findAfter(accountIds: readonly string[], position: StreamId): Promise<LedgerDocument[]> {
     if (accountIds.length === 0) return [];
     const found = await this.entries
-      .find({ accountId: { $in: [...accountIds] }, streamMs: { $gte: place.ms } })
+      .find({ accountId: { $in: [...accountIds] }, streamMs: { $gte: position.ms } })
       .sort({ streamMs: 1, streamSeq: 1 })
       .toArray();
-    return found.filter(({ streamMs, streamSeq }) => isAfter({ ms: streamMs, seq: streamSeq }, place));
+    return found.filter(({ streamMs, streamSeq }) => isAfter({ ms: streamMs, seq: streamSeq }, position));
   }
 
   async findEntries(ids: readonly string[]): Promise<LedgerDocument[]> {
@@ -176,15 +176,15 @@ export class LedgerStore {
 
   /**
    * Inserts the documents that are not there yet.
-   * @returns those that are there from another stream position: a Redis that lost them created them a second time, or
-   * they were returned to the ledger twice
+   * @returns the documents that are already stored from another stream position: they were created again after Redis
+   * lost them, or were returned to the ledger twice
    * @throws LedgerConflict if a new primary does not show all of them yet
    */
   async insertEntries(documents: readonly LedgerDocument[]): Promise<ReadonlySet<LedgerDocument>> {
     if ((await insertMissing(this.entries, documents)) === documents.length) return new Set();
     const ids = new Set(documents.map(({ _id }) => _id));
     const stored = new Map((await this.findEntries([...ids])).map((document) => [document._id, document]));
-    // A document that is not shown would count as new, although its money has already moved.
+    // A document that is not visible yet would count as new, although its money has already moved.
     if (stored.size < ids.size) throw new LedgerConflict();
     return new Set(
       documents.filter(({ _id, streamMs, streamSeq }) => {
@@ -210,7 +210,7 @@ export class LedgerStore {
     return await findApplied(this.stats, ids);
   }
 
-  /** Adds to accounts, each only if nothing was applied to it since `from` was read. */
+  /** Adds to accounts, each only if nothing has been applied to it since `from` was read. */
   async addToAccounts(
     changes: readonly {
       readonly id: string;
@@ -262,19 +262,22 @@ export class LedgerStore {
     ]);
   }
 
-  /** Adds to days, each only if nothing was applied to it since `from` was read; null means that the day is new. */
+  /**
+   * Adds to daily stats, each only if nothing has been applied to it since `from` was read; null means that the day is
+   * new.
+   */
   async addToStats(
     changes: readonly {
       readonly from: StreamId | null;
       readonly sums: DailyStatDocument;
     }[],
   ): Promise<void> {
-    const fresh = changes.filter((change) => change.from === null).map((change) => change.sums);
-    if ((await insertMissing(this.stats, fresh)) < fresh.length) throw new LedgerConflict();
-    const known = changes.filter((change) => change.from !== null);
-    if (known.length === 0) return;
+    const added = changes.filter((change) => change.from === null).map((change) => change.sums);
+    if ((await insertMissing(this.stats, added)) < added.length) throw new LedgerConflict();
+    const existing = changes.filter((change) => change.from !== null);
+    if (existing.length === 0) return;
     const { matchedCount } = await this.stats.bulkWrite(
-      known.map(({ from, sums }) => ({
+      existing.map(({ from, sums }) => ({
         updateOne: {
           filter: { _id: sums._id, appliedMs: from!.ms, appliedSeq: from!.seq },
           update: {
@@ -292,7 +295,7 @@ export class LedgerStore {
       })),
       { ordered: false },
     );
-    if (matchedCount < known.length) throw new LedgerConflict();
+    if (matchedCount < existing.length) throw new LedgerConflict();
   }
 }
 
@@ -336,9 +339,9 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
 }
 
 export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLogDocument {
-  const { v: _version, requestId, at, ...rest } = entry.event;
+  const { v: _version, requestId, at, ...fields } = entry.event;
   return {
-    ...rest,
+    ...fields,
     _id: requestId,
     at: new Date(at),
     settledAt: new Date(entry.streamId.ms),
@@ -349,7 +352,7 @@ export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLo
   };
 }
 
-/** The row of a redeemed code; null for money that came without one. */
+/** The row of a redeemed code; null for a refill without one. */
 export function toRefillLog(entry: LedgerEntry & { kind: 'refill' }): RefillLogDocument | null {
   const { refillId, accountId, at, code } = entry.event;
   if (code === null || entry.ordinal === null) return null;

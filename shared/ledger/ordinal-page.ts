@@ -1,4 +1,4 @@
-/** A range of rows numbered without gaps, by its first and last numbers. */
+/** A range of rows numbered without gaps, given by its first and last numbers. */
 export interface OrdinalSpan {
   readonly oldest: number;
   readonly newest: number;

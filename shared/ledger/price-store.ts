@@ -19,14 +19,14 @@ export type PricedModel = Pick<CatalogModel, 'id' | 'priceVersion' | 'pricing'>;
 
 const retryMs = 5_000;
 
-/** Returns the day since which a model's price is known, if it is known. */
+/** Returns the day since which a model's price has been known, if it is known. */
 export type PriceDays = (model: string, version: string) => string | undefined;
 
-/** Every price there ever was. Rows of the ledger are recomputed from it. */
+/** Every price ever in effect. Ledger rows are recomputed from these. */
 export class PriceStore {
   readonly #prices: Collection<PriceDocument>;
   readonly #found = new Map<string, Pricing>();
-  readonly #remembered = new Set<string>();
+  readonly #saved = new Set<string>();
   /** Noted but not saved yet. */
   readonly #pending = new Map<string, PricedModel>();
   #isFlushing = false;
@@ -35,7 +35,7 @@ export class PriceStore {
     this.#prices = db.collection('prices');
   }
 
-  /** Saves the prices of these models. Prices that this process has already saved cost nothing. */
+  /** Saves the prices of these models. Prices that this process has already saved are skipped. */
   async remember(models: readonly PricedModel[]): Promise<void> {
     const firstSeenAt = new Date();
     const documents = models.map(({ id, priceVersion, pricing }) => ({
@@ -45,19 +45,19 @@ export class PriceStore {
       pricing,
       firstSeenAt,
     }));
-    const fresh = documents.filter(({ _id }) => !this.#remembered.has(_id));
-    await insertMissing(this.#prices, fresh);
-    for (const { _id } of fresh) this.#remembered.add(_id);
+    const unsaved = documents.filter(({ _id }) => !this.#saved.has(_id));
+    await insertMissing(this.#prices, unsaved);
+    for (const { _id } of unsaved) this.#saved.add(_id);
   }
 
   /**
-   * Saves the price that a request was settled with, whichever catalog it came from. A price that was in force for a
-   * moment may have been seen only by the process that admitted the request. Returns at once and retries while MongoDB
-   * is away.
+   * Saves the price that a request was settled with, whichever catalog it came from. A price that was in effect only
+   * briefly may be known only to the process that admitted the request. Returns immediately and retries while MongoDB
+   * is unavailable.
    */
   note(model: PricedModel): void {
     const id = `${model.id}:${model.priceVersion}`;
-    if (this.#remembered.has(id) || this.#pending.has(id)) return;
+    if (this.#saved.has(id) || this.#pending.has(id)) return;
     this.#pending.set(id, model);
     this.#flushSoon(0);
   }
@@ -83,15 +83,15 @@ export class PriceStore {
   }
 
   /**
-   * Returns since which day (UTC) each price has been known here. Used for prices whose catalog does not give a date.
-   * Empty while MongoDB is away.
-   * @throws ConfigError if MongoDB refuses the gateway; this is the first query of a process
+   * Returns the day (UTC) since which each price has been known. Used for prices whose catalog does not specify a date.
+   * Empty while MongoDB is unavailable.
+   * @throws ConfigError if MongoDB refuses access; this is a process's first query
    */
   async readDays(): Promise<PriceDays> {
     const days = new Map<string, string>();
     try {
-      const kept = this.#prices.find({}, { projection: { firstSeenAt: 1 } });
-      for await (const { _id, firstSeenAt } of kept) days.set(_id, firstSeenAt.toISOString().slice(0, 10));
+      const stored = this.#prices.find({}, { projection: { firstSeenAt: 1 } });
+      for await (const { _id, firstSeenAt } of stored) days.set(_id, firstSeenAt.toISOString().slice(0, 10));
     } catch (error) {
       if (isMongoAway(error)) return () => undefined;
       const refusal = explainMongoRefusal(error);
@@ -100,7 +100,7 @@ export class PriceStore {
     return (model, version) => days.get(`${model}:${version}`);
   }
 
-  /** Null if it is not stored. */
+  /** Returns null if the price is not stored. */
   async find(model: string, version: string): Promise<Pricing | null> {
     const _id = `${model}:${version}`;
     const known = this.#found.get(_id);

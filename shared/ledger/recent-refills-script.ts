@@ -17,12 +17,15 @@ return {isAll and '' or entries[#entries][1], found}
 `);
 
 const entriesPerRun = 500;
-/** More than readers ever leave in the stream for a moment. While all readers are away, older entries are left out. */
+/**
+ * Covers more entries than running readers ever leave in the stream. While all readers are down, older entries are
+ * omitted.
+ */
 const maxRuns = 10;
 
 export type Refill = LedgerEntry & { readonly kind: 'refill' };
 
-/** An account's codes redeemed after the one with this ordinal that are still on their way to MongoDB. */
+/** An account's codes redeemed after the one with this ordinal that have not reached MongoDB yet. */
 export async function findRecentRefills(
   redis: RedisClient,
   accountId: string,

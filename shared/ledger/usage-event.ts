@@ -3,8 +3,8 @@ import { isRecord, type JsonRecord } from '../encoding/json-record.ts';
 import { shorten } from '../runtime/shorten.ts';
 
 /**
- * What settlement writes about a request, besides the amounts that the script itself adds. It becomes one ledger entry
- * and one row of the request log. Version 1; readers reject versions they do not know.
+ * The record that settlement writes for a request, without the amounts, which the script adds. It becomes one ledger
+ * entry and one row of the request log. Version 1; readers reject unknown versions.
  */
 export interface UsageEvent {
   readonly v: 1;
@@ -30,7 +30,7 @@ export interface UsageEvent {
   readonly imageQuality: string | null;
   readonly imageSize: string | null;
   readonly characters: number;
-  /** Time at the vendor that a price by time is charged for; milliseconds. */
+  /** Time at the vendor that is billed if the price is per second; milliseconds. */
   readonly billedMs: number;
   readonly priceVersion: string;
   /** The end user named by the caller, if any. */
@@ -44,7 +44,7 @@ export interface RefillEvent {
   readonly at: number;
   /** Where the money came from. */
   readonly source: 'code' | 'admin' | 'demo' | 'signup' | 'test';
-  /** The redeemed code as it was issued, now worthless. Null for money that came without one. */
+  /** The redeemed code as it was issued, now worthless. Null for a refill without one. */
   readonly code: string | null;
 }
 
@@ -80,7 +80,7 @@ export type LedgerEntry =
       readonly streamId: StreamId;
       readonly amountNano: bigint;
       readonly freeRequests: number;
-      /** Numbers the account's redeemed codes from 1, without gaps; null for money that came without one. */
+      /** Numbers the account's redeemed codes from 1, without gaps; null for a refill without one. */
       readonly ordinal: number | null;
       readonly event: RefillEvent;
       readonly damage: Damage;
@@ -112,7 +112,7 @@ export class UnreadableEntry extends Error {
   override readonly name = 'UnreadableEntry';
 }
 
-/** The model and the price version in the event that replaces one that cannot be read. */
+/** Model and price version of the event that replaces an unreadable one. */
 export const unknownModel = 'unknown';
 const unknownCode = 'unknown';
 
@@ -120,9 +120,9 @@ const unknownCode = 'unknown';
 export const maxDigits = 17;
 
 /**
- * Reads an entry. Its money is in fields of its own, so it counts even if its event cannot be read. Such an event is
- * replaced by one with the ids alone, and `damage` says why.
- * @throws UnreadableEntry if the money cannot be read: unknown kind, no account, or a number that is none
+ * Reads an entry. Its amounts are in separate fields, so they count even if its event cannot be read. Such an event is
+ * replaced by one with only the ids, and `damage` has the reason.
+ * @throws UnreadableEntry if the money cannot be read: unknown kind, no account, or an invalid number
  */
 export function parseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry {
   const values = new Map<string, string>();
@@ -137,7 +137,7 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
   const [first, kind, second, accountId = ''] = fields;
   if (first !== 'kind' || second !== 'account' || accountId === '')
     throw new UnreadableEntry('it does not begin with its kind and its account');
-  const given = parseEvent(values.get('event'));
+  const parsed = parseEvent(values.get('event'));
   const common = { streamId, damage: null };
   switch (kind) {
     case 'charge': {
@@ -147,10 +147,10 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
         free: readNumber('free', /^[01]$/) === '1',
         ordinal: Number(readNumber('ordinal', /^\d+$/)),
       };
-      const requestId = values.get('id') ?? toId(given?.['requestId'], accountId, streamIdText);
-      const damage = findDamage(given, { requestId, accountId }, ['promptTokens', 'completionTokens']);
+      const requestId = values.get('id') ?? toId(parsed?.['requestId'], accountId, streamIdText);
+      const damage = findDamage(parsed, { requestId, accountId }, ['promptTokens', 'completionTokens']);
       const event =
-        damage === null ? (given as unknown as UsageEvent) : replaceUsage(requestId, accountId, streamId.ms);
+        damage === null ? (parsed as unknown as UsageEvent) : replaceUsage(requestId, accountId, streamId.ms);
       return { ...common, kind, ...money, event, damage };
     }
     case 'refill': {
@@ -160,12 +160,12 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
         freeRequests: Number(readNumber('free', /^-?\d+$/)),
         ordinal,
       };
-      const refillId = values.get('id') ?? toId(given?.['refillId'], accountId, streamIdText);
-      const damage = findDamage(given, { refillId, accountId });
+      const refillId = values.get('id') ?? toId(parsed?.['refillId'], accountId, streamIdText);
+      const damage = findDamage(parsed, { refillId, accountId });
       const code = ordinal === null ? null : unknownCode;
       const event: RefillEvent =
         damage === null
-          ? (given as unknown as RefillEvent)
+          ? (parsed as unknown as RefillEvent)
           : { v: 1, refillId, accountId, at: streamId.ms, source: ordinal === null ? 'admin' : 'code', code };
       return { ...common, kind, ...money, event, damage };
     }
@@ -184,7 +184,7 @@ export function tryParseLedgerEntry(streamIdText: string, fields: readonly strin
   }
 }
 
-/** Entries of earlier releases have their id in the event alone. */
+/** Entries of earlier releases have their id only in the event. */
 const toId = (id: unknown, accountId: string, streamIdText: string): string =>
   typeof id === 'string' && id !== '' ? id : `${accountId}:${streamIdText}`;
 

@@ -15,9 +15,10 @@ local function isLaterId(one, other)
 end`;
 
 /**
- * Lua: wakes a stream that ends before what MongoDB has applied, which means that its Redis has lost entries. Continues
- * the stream after that position, so that no new entry is taken for one already applied. Blocks account restores for a
- * moment, so that a reader's last batch from before reaches MongoDB first. Returns whether that moment has begun.
+ * Lua: advances a stream that ends before the last entry that MongoDB has applied, which means that Redis has lost
+ * entries. The stream continues after that position, so that no new entry is mistaken for one already applied. Blocks
+ * account restores for two seconds, so that a reader's last batch from before the loss reaches MongoDB first. Returns
+ * whether the stream was advanced.
  */
 export const wakeStream = `
 local function wakeStream(stream, recovering, checkpoint)
@@ -29,15 +30,15 @@ local function wakeStream(stream, recovering, checkpoint)
   return true
 end`;
 
-const wakeScript = new RedisScript(`${wakeStream}
+const advanceScript = new RedisScript(`${wakeStream}
 return wakeStream(KEYS[1], KEYS[2], ARGV[1]) and 1 or 0
 `);
 
 /**
  * Sets Redis's trim position of a shard's ledger to MongoDB's checkpoint, after lost entries have been restored.
- * Another reader may have advanced further meanwhile, so nothing is moved back.
+ * Another reader may have advanced further in the meantime, so the position is never moved back.
  */
-const rememberScript = new RedisScript(`${isLaterId}${wakeStream}
+const advanceTrimScript = new RedisScript(`${isLaterId}${wakeStream}
 wakeStream(KEYS[1], KEYS[2], ARGV[1])
 if isLaterId(ARGV[1], redis.call('GET', KEYS[3]) or '0-0') then redis.call('SET', KEYS[3], ARGV[1]) end
 return 1
@@ -45,8 +46,8 @@ return 1
 
 /**
  * Whether Redis has lost entries that MongoDB has applied. Called when Redis's trim position is older than the
- * checkpoint: what is not trimmed must still be in the stream. A reader that died between writing its checkpoint and
- * trimming leaves the entry there.
+ * checkpoint: an entry that has not been trimmed must still be in the stream. A reader that died between writing its
+ * checkpoint and trimming left the entry there.
  */
 export async function hasForgotten(
   redis: RedisClient,
@@ -58,12 +59,12 @@ export async function hasForgotten(
 }
 
 /**
- * Call before the first of several accounts is restored. Otherwise each account whose sums end later than those before
- * it would wait again.
+ * Advances a shard's stream. Call before several accounts are restored; otherwise each account whose sums end later
+ * than those restored before it would wait again.
  */
 export async function wakeShard(redis: RedisClient, shard: number, end: StreamId): Promise<void> {
   const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerRecovering(shard)];
-  await wakeScript.run(redis, keys, [formatStreamId(end)]);
+  await advanceScript.run(redis, keys, [formatStreamId(end)]);
 }
 
 /** Call once everything that Redis had lost is restored. */
@@ -77,5 +78,5 @@ export async function rememberCheckpoint(
     redisKeys.ledgerRecovering(shard),
     redisKeys.ledgerTrimmed(shard),
   ];
-  await rememberScript.run(redis, keys, [formatStreamId(checkpoint)]);
+  await advanceTrimScript.run(redis, keys, [formatStreamId(checkpoint)]);
 }

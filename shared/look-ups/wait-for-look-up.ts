@@ -2,10 +2,10 @@ import { within } from '../runtime/within.ts';
 import { AppError } from '../contract/errors.ts';
 
 /**
- * Waits a limited time for a look-up in the stores. The look-up continues, and its result is there when the caller
- * retries, so stores that take longer still serve callers that come back.
- * @param what name of the look-up in the log
- * @throws AppError `service_unavailable` when the time is over
+ * Waits a limited time for a lookup in the stores. The lookup continues after that, and its result is there when the
+ * caller retries.
+ * @param what name of the lookup in the log
+ * @throws AppError `service_unavailable` when the time runs out
  */
 export async function waitForLookUp<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
   return await within(ms, work, () => {
@@ -13,6 +13,6 @@ export async function waitForLookUp<T>(ms: number, what: string, work: Promise<T
   });
 }
 
-/** @param what name of the look-up in the log */
+/** @param what name of the lookup in the log */
 export const tookTooLong = (what: string, ms: number): AppError =>
   new AppError('service_unavailable', { message: `${what} took longer than ${ms} ms` });

@@ -1,7 +1,7 @@
 import type { Pricing, PriceOverride } from '../contract/models.ts';
 import { nanoPerRub, parseRub } from './money.ts';
 
-/** What a request used, in every unit that a price may refer to. Units that do not apply are 0. */
+/** The usage of a request, in every unit that a price may refer to. Units that do not apply are 0. */
 export interface Usage {
   /** All prompt tokens, including cached ones. */
   readonly promptTokens: number;
@@ -42,7 +42,7 @@ const perMillion = 1_000_000n;
 function nano(price: number | null | undefined): bigint {
   if (price === null || price === undefined) return 0n;
   const value = parseRub(price);
-  if (value === null || value < 0n) throw new RangeError(`${String(price)} is no price`);
+  if (value === null || value < 0n) throw new RangeError(`${String(price)} is not a price`);
   return value;
 }
 
@@ -52,14 +52,14 @@ function find<T>(table: Readonly<Record<string, T>> | null | undefined, name: st
 }
 
 /** The first price that is set. */
-function firstGiven(...prices: (number | null | undefined)[]): number | null {
+function firstSet(...prices: (number | null | undefined)[]): number | null {
   return prices.find((price) => price !== null && price !== undefined) ?? null;
 }
 
 /**
  * Prices per million tokens for a prompt of this length. The second family of fields takes precedence over the first,
- * and the highest override that the prompt reaches takes precedence over both. A missing cache price is the prompt
- * price in effect there.
+ * and the highest override that the prompt reaches takes precedence over both. A missing cache price defaults to the
+ * prompt price in effect.
  */
 function tokenPrices(pricing: Pricing, promptTokens: number): TokenPrices {
   let reached: PriceOverride | null = null;
@@ -67,13 +67,13 @@ function tokenPrices(pricing: Pricing, promptTokens: number): TokenPrices {
     if (promptTokens < override.min_prompt_tokens) continue;
     if (reached === null || override.min_prompt_tokens > reached.min_prompt_tokens) reached = override;
   }
-  const prompt = firstGiven(
+  const prompt = firstSet(
     reached?.prompt,
     pricing.prompt,
     pricing.in_cost_per_million,
     pricing.cost_per_million,
   );
-  const completion = firstGiven(
+  const completion = firstSet(
     reached?.completion,
     pricing.completion,
     pricing.out_cost_per_million,
@@ -82,8 +82,8 @@ function tokenPrices(pricing: Pricing, promptTokens: number): TokenPrices {
   return {
     prompt: nano(prompt),
     completion: nano(completion),
-    cacheRead: nano(firstGiven(reached?.input_cache_read, pricing.input_cache_read, prompt)),
-    cacheWrite: nano(firstGiven(reached?.input_cache_write, pricing.input_cache_write, prompt)),
+    cacheRead: nano(firstSet(reached?.input_cache_read, pricing.input_cache_read, prompt)),
+    cacheWrite: nano(firstSet(reached?.input_cache_write, pricing.input_cache_write, prompt)),
   };
 }
 
@@ -91,14 +91,14 @@ function imagePrice(pricing: Pricing, quality: string | null, size: string | nul
   const byQuality = find(pricing.cost_per_image_quality, quality ?? 'standard');
   if (typeof byQuality === 'number') return nano(byQuality);
   const bySize = size === null ? undefined : find(byQuality, size);
-  return nano(bySize ?? pricing.cost_per_image ?? dearestImagePrice(pricing));
+  return nano(bySize ?? pricing.cost_per_image ?? highestImagePrice(pricing));
 }
 
 /**
  * If the table has neither this quality nor a default price, use the highest price, so that no image is free by
  * accident.
  */
-function dearestImagePrice(pricing: Pricing): number {
+function highestImagePrice(pricing: Pricing): number {
   const prices = Object.values(pricing.cost_per_image_quality ?? {}).flatMap((price) =>
     typeof price === 'number' ? [price] : Object.values(price),
   );
@@ -141,7 +141,7 @@ export function computeCost(pricing: Pricing, usage: Usage): bigint {
   }
 }
 
-/** What a request reserves: a fixed part, and a price per completion token, whose number is not yet bounded. */
+/** The maximum cost of a request: a fixed part, and a price per completion token, whose number is not yet bounded. */
 export interface WorstCase {
   readonly fixedNano: bigint;
   /** Rounded up, so that a bound on tokens is a bound on money. */
@@ -152,21 +152,21 @@ export interface WorstCase {
  * Up to this multiple of our own count, a vendor's count of a prompt may reach an override whose price the reservation
  * covers.
  */
-const longestVendorCount = 1.25;
+const maxVendorCountRatio = 1.25;
 
 /**
- * The most that a request with this usage can cost, whichever override the vendor's own count of the prompt reaches.
+ * The maximum cost of a request with this usage, whichever override the vendor's own count of the prompt reaches.
  * `usage.completionTokens` is ignored; the reservation bounds it.
  */
 export function computeWorstCase(pricing: Pricing, usage: Usage): WorstCase {
   if (pricing.type !== 'tokens')
     return { fixedNano: computeCost(pricing, usage), nanoPerCompletionToken: 0n };
-  // A vendor may count a prompt as longer than we do, and so reach an override that is just above our count.
-  const promptBound = Math.ceil(usage.promptTokens * longestVendorCount);
-  const ahead = (pricing.overrides ?? []).map((override) => override.min_prompt_tokens);
+  // A vendor may count more tokens than we do, and so reach an override that is just above our count.
+  const promptBound = Math.ceil(usage.promptTokens * maxVendorCountRatio);
+  const thresholds = (pricing.overrides ?? []).map((override) => override.min_prompt_tokens);
   const lengths = [
     usage.promptTokens,
-    ...ahead.filter((min) => min > usage.promptTokens && min <= promptBound),
+    ...thresholds.filter((min) => min > usage.promptTokens && min <= promptBound),
   ];
   const tiers = lengths.map((length) => tokenPrices(pricing, length));
   const max = (values: bigint[]): bigint => values.reduce((a, b) => (a > b ? a : b));

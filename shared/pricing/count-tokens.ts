@@ -8,32 +8,32 @@ import { isFirstHalf } from '../runtime/surrogate-check.ts';
  * reports no usage.
  *
  * Text is counted in blocks that are cut where the encoding cuts anyway, so the sum is exact. Only a run of more than
- * BLOCK_BYTES without such a position (one character a million times, a megabyte of spaces) is cut by force, because
- * merging is quadratic in the bytes of a run. The sum is then off by a token or two per cut.
+ * `blockBytes` without such a position (one character repeated a million times, a megabyte of spaces) is cut anyway,
+ * because merging is quadratic in the bytes of a run. The sum is then off by a token or two per cut.
  */
 
-const BLOCK_BYTES = 2000;
+const blockBytes = 2000;
 /** A UTF-16 code unit takes at most this much UTF-8. */
-const MAX_BYTES_PER_CHAR = 3;
+const maxBytesPerChar = 3;
 /**
  * The longest entry of the vocabulary (a run of spaces). Text longer than `limit` times this cannot fit within `limit`.
  */
-const MAX_TOKEN_CHARS = 128;
-const YIELD_EVERY_CHARS = 32 * 1024;
-/** What a request may count as soon as it arrives. One with more waits for a turn before it begins. */
-const COUNTED_AT_ONCE_CHARS = 8 * 1024;
+const maxTokenChars = 128;
+const yieldEveryChars = 32 * 1024;
+/** A request may count this much as soon as it arrives. If it has more to count, it waits for a turn first. */
+const maxImmediateChars = 8 * 1024;
 /**
  * Text that merges badly (random characters) takes 100 times as long as prose, so length alone does not bound a turn.
  */
-const YIELD_EVERY_MS = 4;
+const yieldEveryMs = 4;
 /**
  * Merged words are cached between calls, which makes prose ten times as fast. The cache is cleared after this many
  * characters.
  */
-const CACHED_WORDS = 20_000;
-const CACHE_CLEARED_EVERY_CHARS = 1_000_000;
+const cachedWords = 20_000;
+const clearCacheEveryChars = 1_000_000;
 /** Special tokens such as <|endoftext|> in a prompt are counted as ordinary text. */
-const AS_TEXT = { disallowedSpecial: new Set<string>() };
+const asText = { disallowedSpecial: new Set<string>() };
 
 type Encoding = typeof o200kBase;
 
@@ -71,8 +71,8 @@ export function countTokens(text: string, name: EncodingName = defaultEncoding):
 }
 
 /**
- * What one request may count before it yields to other work of the process: 32 KB or 4 ms, over all of its texts
- * together. A short text is counted at once. A long one also waits before its first turn; otherwise a thousand
+ * How much one request may count before it yields to other work of the process: 32 KB or 4 ms, over all of its texts
+ * together. A short text is counted immediately. A long one also waits before its first turn; otherwise a thousand
  * simultaneous requests would block the process for as long as all of their first turns take.
  */
 export class CountingTurn {
@@ -90,13 +90,13 @@ export class CountingTurn {
 
   /** Whether a text of this length must wait before any of it is counted. */
   mustWaitFor(chars: number): boolean {
-    return this.#isFirst && this.#chars + chars > COUNTED_AT_ONCE_CHARS;
+    return this.#isFirst && this.#chars + chars > maxImmediateChars;
   }
 
-  /** Records what was counted. @returns whether the turn is over */
+  /** Records that this many characters were counted. @returns whether the turn is used up */
   spend(chars: number): boolean {
     this.#chars += chars;
-    return this.#chars >= YIELD_EVERY_CHARS || performance.now() - this.#startedMs >= YIELD_EVERY_MS;
+    return this.#chars >= yieldEveryChars || performance.now() - this.#startedMs >= yieldEveryMs;
   }
 
   async next(): Promise<void> {
@@ -118,7 +118,7 @@ export async function countTokensAsync(
 ): Promise<number | null> {
   const { limit, signal, turn = new CountingTurn(), encoding = defaultEncoding } = options;
   signal?.throwIfAborted();
-  if (isSurelyOver(text, limit)) return null;
+  if (mustExceed(text, limit)) return null;
   if (turn.mustWaitFor(text.length)) {
     await turn.next();
     signal?.throwIfAborted();
@@ -137,8 +137,8 @@ export async function countTokensAsync(
   return count;
 }
 
-function isSurelyOver(text: string, limit: number): boolean {
-  return text.length > 0 && text.length > limit * MAX_TOKEN_CHARS;
+function mustExceed(text: string, limit: number): boolean {
+  return text.length > 0 && text.length > limit * maxTokenChars;
 }
 
 function getEncoding(name: EncodingName): LoadedEncoding {
@@ -146,7 +146,7 @@ function getEncoding(name: EncodingName): LoadedEncoding {
   if (known === undefined) {
     // Counting is synchronous and few processes need it, hence `require` on first use.
     const encoding = createRequire(import.meta.url)(`gpt-tokenizer/encoding/${name}`) as Encoding;
-    encoding.setMergeCacheSize(CACHED_WORDS);
+    encoding.setMergeCacheSize(cachedWords);
     known = { encoding, charsSinceClear: 0 };
     loaded.set(name, known);
   }
@@ -156,12 +156,12 @@ function getEncoding(name: EncodingName): LoadedEncoding {
 function countBlock(text: string, start: number, end: number, name: EncodingName): number {
   const used = getEncoding(name);
   used.charsSinceClear += end - start;
-  if (used.charsSinceClear > CACHE_CLEARED_EVERY_CHARS) {
+  if (used.charsSinceClear > clearCacheEveryChars) {
     used.encoding.clearMergeCache();
     used.charsSinceClear = 0;
   }
   const isWhole = start === 0 && end === text.length;
-  return used.encoding.countTokens(isWhole ? text : copySlice(text, start, end), AS_TEXT);
+  return used.encoding.countTokens(isWhole ? text : copySlice(text, start, end), asText);
 }
 
 /** A V8 slice keeps the whole text alive, and the encoder's cache would keep the slice. */
@@ -181,16 +181,16 @@ function findBlockEnd(text: string, start: number): number {
   return isFirstHalf(text.charCodeAt(furthest - 1)) ? furthest - 1 : furthest;
 }
 
-/** The end of the longest part that takes at most BLOCK_BYTES. */
+/** The end of the longest part that takes at most `blockBytes`. */
 function findFurthestEnd(text: string, start: number): number {
-  if ((text.length - start) * MAX_BYTES_PER_CHAR <= BLOCK_BYTES) return text.length;
-  const most = Math.min(text.length, start + BLOCK_BYTES);
-  if (Buffer.byteLength(text.slice(start, most)) <= BLOCK_BYTES) return most;
+  if ((text.length - start) * maxBytesPerChar <= blockBytes) return text.length;
+  const maxEnd = Math.min(text.length, start + blockBytes);
+  if (Buffer.byteLength(text.slice(start, maxEnd)) <= blockBytes) return maxEnd;
   let end = start;
-  for (let bytes = 0; end < most; end += 1) {
+  for (let bytes = 0; end < maxEnd; end += 1) {
     const code = text.charCodeAt(end);
-    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : MAX_BYTES_PER_CHAR;
-    if (bytes > BLOCK_BYTES) break;
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : maxBytesPerChar;
+    if (bytes > blockBytes) break;
   }
   return end;
 }
@@ -201,15 +201,15 @@ function isSpaceAfterWord(text: string, index: number): boolean {
   return (code === 0x20 || code === 0x09) && !isWhitespace(text.charCodeAt(index - 1));
 }
 
-const WORD_CHAR = /[\p{L}\p{N}]/u;
-const WORD_GOES_ON = /[\p{L}\p{N}\p{M}\p{Cs}']/u;
+const wordChar = /[\p{L}\p{N}]/u;
+const wordContinuation = /[\p{L}\p{N}\p{M}\p{Cs}']/u;
 
 /**
  * For scripts without spaces: a piece that ends in a letter or digit takes no punctuation after it, except an
  * apostrophe. Halves of a surrogate pair count as letters, so that no pair is split.
  */
 function isPunctuationAfterWord(text: string, index: number): boolean {
-  return !WORD_GOES_ON.test(text.charAt(index)) && WORD_CHAR.test(text.charAt(index - 1));
+  return !wordContinuation.test(text.charAt(index)) && wordChar.test(text.charAt(index - 1));
 }
 
 function isWhitespace(code: number): boolean {

@@ -2,8 +2,8 @@ import { createRequire } from 'node:module';
 import { maxTokenNumber, tokenEncoding } from '../contract/embeddings.ts';
 
 /**
- * Decodes token numbers of `cl100k_base` to text. The package with the vocabulary has a decoder, but it keeps cut
- * characters for its next call, which may be another caller's, and drops a byte order mark.
+ * Decodes token numbers of `cl100k_base` to text. The package with the vocabulary has a decoder, but it keeps
+ * incomplete characters for its next call, which may be another caller's, and drops a byte order mark.
  */
 
 interface Vocabulary {
@@ -35,7 +35,10 @@ export function measureTokens(tokens: readonly number[]): number {
   return sum;
 }
 
-/** Decodes tokens to text in linear time. An incomplete character, as where a long text was split, becomes U+FFFD. */
+/**
+ * Decodes tokens to text in linear time. An incomplete character (for example where a long text was split) becomes
+ * U+FFFD.
+ */
 export function decodeTokens(tokens: readonly number[]): string {
   const { bytes, starts } = (loaded ??= readVocabulary());
   let length = 0;

@@ -5,7 +5,7 @@ export interface ImageWords {
   readonly style: string | null;
 }
 
-/** The characters that a model with a price per character charges for; the same at admission and at settlement. */
+/** The characters that are billed if a model's price is per character; the same at admission and at settlement. */
 export function countImageCharacters({ prompt, negativePrompt, style }: ImageWords): number {
   return prompt.length + (negativePrompt?.length ?? 0) + (style?.length ?? 0);
 }

@@ -1,6 +1,6 @@
 /**
  * Money is an integer of nano-roubles (1e-9 RUB) in a bigint, and becomes a decimal only for display. Redis's Lua
- * computes in doubles, so the largest balance is the largest round sum that a double still represents exactly.
+ * computes in doubles, so the largest balance is the largest round amount that a double still represents exactly.
  */
 export const nanoPerRub = 1_000_000_000n;
 

@@ -3,21 +3,21 @@
  * Vocabularies agree on prose. They differ where ours has long tokens that others lack: runs of one character (up to
  * 128 are one token), scripts that others split into bytes, and texts made of our longest words.
  *
- * Works in one pass, without another vocabulary. A character counts a little more than it does by our own count in
- * prose of its script. If other vocabularies have almost no tokens for its script, or the character is repeated, it
- * counts what it does in `cl100k_base`.
+ * Works in one pass, without another vocabulary. A character counts slightly more than in our own count of prose in its
+ * script. If other vocabularies have almost no tokens for its script, or the character is repeated, it counts as much
+ * as in `cl100k_base`.
  */
 
 /** Hundredths of a token. */
 type Weight = number;
 
-/** Two of three bytes are one token, in scripts that small vocabularies have no tokens for. */
+/** Two of a character's three bytes form one token, in scripts for which small vocabularies have no tokens. */
 const rareLetter: Weight = 200;
 /** Neither letter nor digit and not ASCII: arrows, box drawing, spaces of other widths, each half of an emoji. */
-const sign: Weight = 100;
+const symbol: Weight = 100;
 const latinLetter: Weight = 28;
 const digit: Weight = 50;
-const asciiSign: Weight = 30;
+const asciiSymbol: Weight = 30;
 /** White space belongs to the word after it. */
 const space: Weight = 0;
 
@@ -38,7 +38,7 @@ const scripts: readonly (readonly [number, number, Weight])[] = [
   [0xac00, 0xd7a3, 80], // Hangul
 ];
 
-/** The weight of a character repeated more than this many times in a row. */
+/** The weight of each further character after this many repetitions in a row. */
 const runs = { minLength: 4, weight: 100 };
 /** Indentation is white space as well, and all current vocabularies have tokens for it. */
 const spaceRuns = { minLength: 4, weight: 25, longLength: 16 };
@@ -57,8 +57,8 @@ function getWeights(): Uint8Array {
 function findWeight(character: string): Weight {
   if (/[a-z]/i.test(character)) return latinLetter;
   if (/\d/.test(character)) return digit;
-  if (character < '\u0080') return /\s/.test(character) ? space : asciiSign;
-  return /[\p{L}\p{M}\p{N}]/u.test(character) ? rareLetter : sign;
+  if (character < '\u0080') return /\s/.test(character) ? space : asciiSymbol;
+  return /[\p{L}\p{M}\p{N}]/u.test(character) ? rareLetter : symbol;
 }
 
 /** Estimates the tokens of a text, or of the part between `start` and `end`. */

@@ -7,8 +7,8 @@ const slackMs = 30 * 60_000;
 const lifetimeMs = 25 * 60 * 60_000;
 
 /**
- * Requests whose callers left while their jobs were queued. A job that serves many callers cannot be removed from its
- * queue for one of them, so the worker that takes the job skips that request before any money is spent.
+ * Requests whose callers disconnected while their jobs were queued. A job that serves many callers cannot be removed
+ * from its queue for one of them, so the worker that takes the job skips that request before any money is spent.
  */
 export class CancelledStore {
   readonly #redis: RedisClient;

@@ -4,7 +4,7 @@ import type { AdmittedRequest } from '../billing/admitted-request.ts';
 /** The reply channel of durable jobs, which have no listener. */
 export const noChannel = '';
 
-/** Queue names, as `--queues` takes them. Interactive chats wait on the ready queue of `chat`, the others in BullMQ. */
+/** Queue names, as passed to `--queues`. Interactive chats wait on the ready queue of `chat`, the others in BullMQ. */
 export const queueNames = ['chat', 'image', 'embedding'] as const;
 export type QueueName = (typeof queueNames)[number];
 
@@ -71,7 +71,7 @@ export const wordsAlone = {
 export interface ImageJob {
   readonly v: 1;
   readonly kind: 'image';
-  /** The requested operation, which names the events of a stream. */
+  /** The requested operation, which determines the event names of a stream. */
   readonly operation: 'createImage' | 'editImage';
   readonly request: AdmittedRequest;
   readonly replyChannel: string;
@@ -80,7 +80,7 @@ export interface ImageJob {
   readonly n: number;
   readonly size: string;
   /**
-   * Whether the caller named that size instead of getting the catalog's default; absent in a job of an earlier version.
+   * Whether the caller specified that size, as opposed to the catalog's default; absent in a job of an earlier version.
    */
   readonly isSizeAsked?: boolean;
   readonly quality: string | null;
@@ -118,7 +118,10 @@ export interface EmbeddingJob {
 
 export type Job = ChatJob | ImageJob | EmbeddingJob;
 
-/** Where the JSON of a large job is stored, with what a worker needs to accept or end the job before it has read it. */
+/**
+ * A reference to the stored JSON of a large job, with the data that a worker needs to accept or end the job before it
+ * has read it.
+ */
 export interface StoredJob {
   readonly v: 1;
   readonly stored: string;

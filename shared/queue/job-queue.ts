@@ -13,7 +13,10 @@ import { openBullQueue } from './open-bull-queue.ts';
 import { maxInlineBytes } from './payload-limits.ts';
 import type { PayloadStore } from './payload-store.ts';
 
-/** Maximum number of items waiting in a queue; one more is a 503. An item of `embedding` is a batch of many calls. */
+/**
+ * Maximum number of items waiting in a queue; further ones are refused with a 503. An item of `embedding` is a batch of
+ * many calls.
+ */
 const queueBounds: Record<BullQueueName, number> = {
   image: 100_000,
   'image-bulk': 100_000,
@@ -21,21 +24,21 @@ const queueBounds: Record<BullQueueName, number> = {
   'embedding-bulk': 20_000,
 };
 
-/** How stale the count of waiting items may be. The bound may be exceeded by what arrives in that time. */
+/** How stale the count of waiting items may be. The bound may be exceeded by the items that arrive in that time. */
 const countLifetimeMs = 250;
 
-/** Failed jobs are kept for operators to inspect, up to a number and an age in seconds. */
-const keptFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
+/** Failed jobs are stored for operators to inspect, up to a number and an age in seconds. */
+const storedFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
 type QueuedJob = EmbeddingJob | ImageJob;
 
-/** Encodes in turns of the account. A large batch is mostly from one account, so it uses the turns of the first. */
+/** Encodes in the account's work turns. A large batch is mostly from one account, so it uses the turns of the first. */
 async function encodeJob(job: QueuedJob): Promise<Buffer> {
   if (!isLongJson(job, maxInlineBytes)) return Buffer.from(JSON.stringify(job));
   return await encodeLargeJson(job, listRequests(job)[0].accountId);
 }
 
-/** One BullMQ queue, as the api sees it. */
+/** One BullMQ queue, for the api. */
 export class JobQueue<T extends QueuedJob> {
   readonly #queue: Queue<QueueItem<T>>;
   readonly #name: BullQueueName;
@@ -50,13 +53,13 @@ export class JobQueue<T extends QueuedJob> {
       // Routing retries by itself, so a failed job stays failed. BullMQ still reruns a job whose worker died.
       attempts: 1,
       removeOnComplete: true,
-      removeOnFail: keptFailures,
+      removeOnFail: storedFailures,
     });
   }
 
   /**
    * @param priority the lowest number goes first; equal numbers are FIFO
-   * @throws AppError `queue_full`, or `service_unavailable` while Redis is away
+   * @throws AppError `queue_full`, or `service_unavailable` while Redis is unavailable
    */
   async add(jobId: string, job: T, priority = 0): Promise<void> {
     await this.#refuseWhenFull();
@@ -73,7 +76,7 @@ export class JobQueue<T extends QueuedJob> {
         async () => await this.#queue.add(job.kind as never, item as never, { jobId, priority }),
       );
     } catch (error) {
-      // The job may be on the queue all the same, but no worker can run it without its payload.
+      // The job may be on the queue nevertheless, but no worker can run it without its payload.
       if (item !== job) this.dropPayload(jobId);
       throw error;
     }

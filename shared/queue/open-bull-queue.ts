@@ -3,8 +3,8 @@ import { bullPrefix } from '../redis/redis-keys.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
 
 /**
- * Opens a BullMQ queue for adding and inspecting jobs. By default BullMQ asks Redis for its version first and keeps a
- * failure of that forever. If Redis or this process stalled at that moment, every later call would fail until a
+ * Opens a BullMQ queue for adding and inspecting jobs. By default BullMQ first reads Redis's version, and if that
+ * fails, never tries again. If Redis or this process stalled at that moment, every later call would fail until a
  * restart.
  */
 export function openBullQueue<T>(

@@ -2,7 +2,7 @@ import type { Logger } from '../runtime/logger.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/** How long a payload outlives its reader's start deadline. It must not expire before its reader had a chance. */
+/** How long a payload outlives its reader's start deadline. It must not expire before its reader could read it. */
 const lifetimeSeconds = 30 * 60;
 
 const chunkBytes = 512 * 1024;
@@ -41,10 +41,10 @@ export class PayloadStore {
     }
   }
 
-  /** Deletes a payload in the background. It expires anyway, so nobody waits for this or fails with it. */
+  /** Deletes a payload in the background. It expires anyway, so callers neither wait for this nor fail if it fails. */
   drop(id: string): void {
     callRedis(() => this.#redis.unlink(redisKeys.payload(id))).catch((error: unknown) => {
-      this.#log.debug({ payload: id, err: error }, 'a payload could not be deleted; it expires');
+      this.#log.debug({ payload: id, err: error }, 'payload deletion failed; it expires anyway');
     });
   }
 }

@@ -79,7 +79,7 @@ export class ReadyQueue {
 
 /**
  * Takes at most `count` items of the first lane that has any, oldest first. Waits up to `timeoutSeconds` for them,
- * which needs a separate connection; 0 does not wait.
+ * which needs a separate connection; with 0 it does not wait.
  */
 export async function takeReady(
   blocking: RedisClient,
@@ -92,6 +92,6 @@ export async function takeReady(
     timeoutSeconds === 0
       ? await blocking.lmpop(lists.length, lists, 'LEFT', 'COUNT', count)
       : await blocking.blmpop(timeoutSeconds, lists.length, lists, 'LEFT', 'COUNT', count);
-  // A blank item is a request whose caller left while it waited.
+  // A blank item is a request whose caller disconnected while it waited.
   return taken === null ? [] : taken[1].filter((item) => item !== '');
 }

@@ -5,7 +5,7 @@ import type { QueueName } from './job-kinds.ts';
 
 /**
  * Uses Redis's clock, so that machines need not agree on the time. If that clock stepped back, dead workers would count
- * as alive until it has caught up, so the first heartbeat shortens all entries to the usual lifetime from now.
+ * as alive until it caught up, so the first heartbeat shortens all entries to the usual lifetime from now.
  */
 const heartbeatScript = new RedisScript(`
 local time = redis.call('TIME')
@@ -37,7 +37,7 @@ export interface WorkerLoad {
   readonly inputsInLine: number;
   /** How many runs it has for accounts with much work running. */
   readonly bulkRuns: number;
-  /** How many of its parts fail until somebody mends them. */
+  /** How many of its parts fail until someone fixes them. */
   readonly faults: number;
 }
 
@@ -80,9 +80,9 @@ export class WorkerRegistryStore {
       this.findAlive(queue),
       callRedis(() => this.#redis.hgetall(redisKeys.workerLoads(queue))),
     ]);
-    const ofEach = [...alive].map((id) => (loads[id] ?? '').split(' '));
-    const sum = (place: number): number =>
-      ofEach.reduce((total, numbers) => total + Number(numbers[place] ?? 0), 0);
+    const loadsOfAlive = [...alive].map((id) => (loads[id] ?? '').split(' '));
+    const sum = (index: number): number =>
+      loadsOfAlive.reduce((total, numbers) => total + Number(numbers[index] ?? 0), 0);
     return {
       workers: alive.size,
       active: sum(0),

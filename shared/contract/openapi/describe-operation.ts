@@ -53,7 +53,7 @@ export const securitySchemes = {
   },
 } as const;
 
-/** Lists the security schemes that a call must satisfy, all of them. */
+/** Lists the security schemes that a call must satisfy. All of them are required. */
 export function listSecurity(operation: Operation): (keyof typeof securitySchemes)[] {
   if (operation.auth === 'none') return [];
   return needsCsrfToken(operation) ? [operation.auth, 'csrf'] : [operation.auth];
@@ -87,17 +87,19 @@ export function describeOperation(operation: Operation, components: SchemaCompon
 }
 
 function describeSecurity(operation: Operation): Record<string, string[]>[] {
-  const needed = listSecurity(operation);
-  if (needed.length === 0) return [];
-  const usual = Object.fromEntries(needed.map((one) => [securitySchemes[one].name, []]));
-  return operation.acceptsRefreshCookie === true ? [usual, { [securitySchemes.refresh.name]: [] }] : [usual];
+  const schemeNames = listSecurity(operation);
+  if (schemeNames.length === 0) return [];
+  const schemes = Object.fromEntries(schemeNames.map((one) => [securitySchemes[one].name, []]));
+  return operation.acceptsRefreshCookie === true
+    ? [schemes, { [securitySchemes.refresh.name]: [] }]
+    : [schemes];
 }
 
 function describeParameters(operation: Operation, components: SchemaComponents): ParameterObject[] {
   const { path, pathParameters, query, example } = operation;
   const toParameter = (
     name: string,
-    place: 'path' | 'query',
+    location: 'path' | 'query',
     from: TSchema | undefined,
     value: string | number | undefined,
   ): ParameterObject => {
@@ -105,8 +107,8 @@ function describeParameters(operation: Operation, components: SchemaComponents):
     const { description, ...schema } = components.rewrite(properties[name] ?? { type: 'string' }, 'request');
     return {
       name,
-      in: place,
-      required: place === 'path' || (required.includes(name) && schema.default === undefined),
+      in: location,
+      required: location === 'path' || (required.includes(name) && schema.default === undefined),
       ...(description === undefined ? {} : { description }),
       schema,
       ...(value === undefined ? {} : { example: value }),
@@ -129,7 +131,7 @@ function describeBody(
   const examples = Object.fromEntries(
     [
       ['usual', example] as const,
-      ...furtherAnswers.map((answer) => [nameOf(answer), answer.example] as const),
+      ...furtherAnswers.map((response) => [exampleNameOf(response), response.example] as const),
     ].flatMap(([name, one]) => (one?.body === undefined ? [] : [[name, { value: one.body }]])),
   );
   const content = { schema: components.rewrite(body, 'request'), examples };
@@ -151,25 +153,25 @@ const propertiesOf = (schema: JsonSchema | undefined): object => schema?.propert
 const formatSize = (bytes: number): string =>
   bytes >= 1_000_000 ? `${bytes / 1_000_000} MB` : `${bytes / 1_000} KB`;
 
-/** Names the example of this response among those of the usual one. */
-const nameOf = ({ responseType, status }: FurtherAnswer): string =>
+/** Returns the name of this response's example among the operation's examples. */
+const exampleNameOf = ({ responseType, status }: FurtherAnswer): string =>
   responseType?.split('/')[1] ?? `status-${status}`;
 
-/** Describes the usual response and the further ones, grouped by status. */
+/** Describes the default response and the additional ones, grouped by status. */
 function describeSuccess(operation: Operation, components: SchemaComponents): Record<string, ResponseObject> {
-  const usual: FurtherAnswer = {
+  const defaultResponse: FurtherAnswer = {
     status: operation.status ?? 200,
     response: operation.response,
     description: '',
     example: operation.example ?? {},
     ...(operation.responseType === undefined ? {} : { responseType: operation.responseType }),
   };
-  const answers = [usual, ...(operation.furtherAnswers ?? [])];
-  const statuses = [...new Set(answers.map((answer) => answer.status))];
+  const responses = [defaultResponse, ...(operation.furtherAnswers ?? [])];
+  const statuses = [...new Set(responses.map((response) => response.status))];
   return Object.fromEntries(
     statuses.map((status) => {
-      const ofStatus = answers.filter((answer) => answer.status === status);
-      const texts = ofStatus.map((answer) => answer.description).filter((text) => text !== '');
+      const ofStatus = responses.filter((response) => response.status === status);
+      const texts = ofStatus.map((response) => response.description).filter((text) => text !== '');
       return [
         String(status),
         {
@@ -192,11 +194,11 @@ function describeUnchanged(operation: Operation): Record<string, ResponseObject>
 }
 
 function describeContent(
-  answers: readonly FurtherAnswer[],
+  responses: readonly FurtherAnswer[],
   components: SchemaComponents,
 ): Record<string, MediaType> {
   return Object.fromEntries(
-    answers.map(({ responseType = json, response, example }) => {
+    responses.map(({ responseType = json, response, example }) => {
       const schema = components.rewrite(response, 'response');
       const examples = example.response === undefined ? {} : { usual: { value: example.response } };
       return [responseType, { schema: toMediaSchema(responseType, schema), examples }];

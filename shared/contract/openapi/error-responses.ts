@@ -77,9 +77,10 @@ function describeStatus(
       ...(isValidation ? {} : { detail: { properties: { error: only } } }),
     },
   };
-  // The text of a 404 names what the example asks for, so only the example shows it.
-  const ownTextOf = (code: ErrorCode) => (code === 'not_found' ? undefined : operation.errorTexts?.[code]);
-  const textOf = (code: ErrorCode): string => ownTextOf(code)?.message ?? errorKind(code, status).en;
+  // The text of a 404 names the resource that the example requests, so only the example shows it.
+  const specificTextOf = (code: ErrorCode) =>
+    code === 'not_found' ? undefined : operation.errorTexts?.[code];
+  const textOf = (code: ErrorCode): string => specificTextOf(code)?.message ?? errorKind(code, status).en;
   return {
     description: codes.map((code) => `\`${code}\`: ${textOf(code)}`).join('\n\n'),
     headers: headersOf(operation, status),
@@ -91,7 +92,7 @@ function describeStatus(
             code,
             {
               summary: textOf(code),
-              value: createErrorExample(code, locateFault(operation, code), {
+              value: createErrorExample(code, locateError(operation, code), {
                 status,
                 isTranslated,
                 text: operation.errorTexts?.[code],
@@ -104,13 +105,13 @@ function describeStatus(
   };
 }
 
-/** Returns where a fault with this code is located, for its example. */
-function locateFault({ body, query, pathParameters }: Operation, code: ErrorCode): string[] {
+/** Returns the location of an error with this code, for its example. */
+function locateError({ body, query, pathParameters }: Operation, code: ErrorCode): string[] {
   if (body === undefined && query === undefined) return ['path', ...namesOf(pathParameters).slice(0, 1)];
   if (body === undefined) return ['query', ...namesOf(query).slice(0, 1)];
   const names = namesOf(body);
-  const fitting = code.startsWith('model_') ? names.filter((name) => name === 'model') : names.slice(0, 1);
-  return ['body', ...fitting];
+  const matching = code.startsWith('model_') ? names.filter((name) => name === 'model') : names.slice(0, 1);
+  return ['body', ...matching];
 }
 
 const namesOf = (schema: JsonSchema | undefined): string[] => Object.keys(schema?.properties ?? {});

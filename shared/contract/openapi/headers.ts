@@ -98,8 +98,8 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   const names: HeaderName[] = ['x-request-id'];
   const isCounted = operation.modelTypes !== undefined;
   if (isCounted && (status < 300 || status === 429)) names.push(...rateLimitHeaders);
-  if (takesIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed', 'vary');
-  if (takesIdempotencyKey(operation) && status === 202) names.push('location', 'preference-applied');
+  if (acceptsIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed', 'vary');
+  if (acceptsIdempotencyKey(operation) && status === 202) names.push('location', 'preference-applied');
   if (operation.hasETag === true && (status < 400 || isReport(operation, status))) names.push('etag', 'vary');
   if (operation.servesRanges === true && status < 400) {
     names.push('etag', 'last-modified', 'accept-ranges', 'content-disposition');
@@ -126,7 +126,7 @@ const lastEventId: ParameterObject = {
   schema: { type: 'string' },
 };
 
-/** Headers of requests for a model's work. */
+/** Headers of requests to models. */
 const jobHeaders: readonly ParameterObject[] = [
   {
     name: 'Prefer',
@@ -157,8 +157,8 @@ const jobHeaders: readonly ParameterObject[] = [
   },
 ];
 
-/** An operation takes idempotency keys if it can report a conflict between them. */
-const takesIdempotencyKey = ({ errors }: Operation): boolean => errors.includes('idempotency_conflict');
+/** An operation accepts idempotency keys if it can report a conflict between them. */
+const acceptsIdempotencyKey = ({ errors }: Operation): boolean => errors.includes('idempotency_conflict');
 
 const fileHeader = (name: string, description: string, example: string): ParameterObject => ({
   name,
@@ -169,7 +169,7 @@ const fileHeader = (name: string, description: string, example: string): Paramet
   example,
 });
 
-/** Headers with which a caller states what it already has of a file. */
+/** Headers in which a caller specifies which part or version of a file it already has. */
 const fileHeaders: readonly ParameterObject[] = [
   fileHeader(
     'Range',
@@ -196,7 +196,7 @@ const fileHeaders: readonly ParameterObject[] = [
 export function requestHeaders(operation: Operation): ParameterObject[] {
   if (answersAsStream(operation)) return [lastEventId];
   if (operation.servesRanges === true) return [...fileHeaders];
-  if (!takesIdempotencyKey(operation)) return [];
+  if (!acceptsIdempotencyKey(operation)) return [];
   return [
     {
       name: 'Idempotency-Key',

@@ -25,20 +25,20 @@ export class SchemaComponents {
     const {
       title,
       description,
-      default: byDefault,
+      default: defaultValue,
       [wrongTypeHint]: _hint,
       [lateItems]: items,
       ...others
     } = schema;
-    const rest = items === undefined ? others : { ...others, items };
-    const own = {
+    const keywords = items === undefined ? others : { ...others, items };
+    const specific = {
       ...(description === undefined ? {} : { description }),
-      ...(byDefault === undefined ? {} : { default: byDefault }),
+      ...(defaultValue === undefined ? {} : { default: defaultValue }),
     };
-    if (title === undefined) return { ...own, ...this.#rewriteParts(rest, direction) };
-    const isNullable = Array.isArray(rest.type) && rest.type.includes('null');
-    const reference = this.#refer(title, isNullable ? withoutNull(rest) : rest, direction);
-    return isNullable ? { ...own, anyOf: [reference, { type: 'null' }] } : { ...own, ...reference };
+    if (title === undefined) return { ...specific, ...this.#rewriteParts(keywords, direction) };
+    const isNullable = Array.isArray(keywords.type) && keywords.type.includes('null');
+    const reference = this.#refer(title, isNullable ? withoutNull(keywords) : keywords, direction);
+    return isNullable ? { ...specific, anyOf: [reference, { type: 'null' }] } : { ...specific, ...reference };
   }
 
   #refer(title: string, schema: JsonSchema, direction: Direction): JsonSchema {
@@ -68,12 +68,12 @@ export class SchemaComponents {
     };
     if (properties === undefined) return rewritten;
     const { required: _all, ...others } = rewritten;
-    const isDemanded = (name: string): boolean =>
+    const isRequired = (name: string): boolean =>
       direction === 'response' || properties[name]?.default === undefined;
-    const demanded = (required ?? []).filter(isDemanded);
+    const requiredNames = (required ?? []).filter(isRequired);
     return {
       ...others,
-      ...(demanded.length > 0 ? { required: demanded } : {}),
+      ...(requiredNames.length > 0 ? { required: requiredNames } : {}),
       properties: Object.fromEntries(
         Object.entries(properties).map(([name, one]) => [name, this.rewrite(one, direction)]),
       ),

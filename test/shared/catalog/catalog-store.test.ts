@@ -97,7 +97,7 @@ test('catalog warnings are logged when it is opened', async (t) => {
   const { store, lines } = await openStore(t, fileOf(model('a')).replace(/^.*$/m, upstream));
   t.deepEqual(
     lines.map(({ msg }) => msg),
-    ['catalog: upstream lab is left out: KEY is not set; inactive models: a'],
+    ['catalog: upstream lab is skipped: KEY is not set; inactive models: a'],
   );
   t.false(store.isActive(store.find('a')!));
 });
@@ -143,7 +143,7 @@ test('a bad file keeps the old catalog, logs every problem with its position, an
     reloads += 1;
   });
   await writeFile(path, fileOf(model('a', ', colour: red'), '  - { id: b }'));
-  await waitFor('the old one stays in force');
+  await waitFor('the old one stays in effect');
   t.is(store.current, before);
   t.is(reloads, 0);
   const errors = lines.filter(({ level }) => level === 50);
@@ -155,7 +155,7 @@ test('a bad file keeps the old catalog, logs every problem with its position, an
   );
 
   await writeFile(path, fileOf(model('a')));
-  await waitFor('again as it was read');
+  await waitFor('back to its loaded content');
   t.is(store.current, before);
   t.is(reloads, 0);
 
@@ -235,7 +235,7 @@ test('a failing listener does not withhold the catalog from the others', async (
   const reloaded = nextReload(store);
   await writeFile(path, fileOf(model('b')));
   t.truthy((await reloaded).find('b'));
-  t.is((await waitFor('could not apply')).level, 50);
+  t.is((await waitFor('listener failed')).level, 50);
 });
 
 test.serial(
@@ -272,7 +272,7 @@ test('while Redis is away the last known switches apply, one warning says so, an
   await store.refreshDisabled();
   await store.refreshDisabled();
   t.false(store.isActive(store.find('a')!));
-  t.is(lines.filter(({ msg }) => msg.includes('the last known ones hold')).length, 1);
+  t.is(lines.filter(({ msg }) => msg.includes('the last known ones apply')).length, 1);
 
   // A Redis that comes back empty has no model turned off.
   server = await startTestRedis({ port: server.port });

@@ -244,7 +244,7 @@ test('keys come from the environment or are written in the file', (t) => {
 test('an upstream without its key is left out with one warning; its models stay listed without routes', (t) => {
   for (const env of [{}, { LAB_KEY: '' }]) {
     const catalog = parse(twoRoutes('[env:LAB_KEY]'), { env });
-    t.deepEqual(catalog.warnings, ['upstream lab is left out: LAB_KEY is not set; inactive models: only']);
+    t.deepEqual(catalog.warnings, ['upstream lab is skipped: LAB_KEY is not set; inactive models: only']);
     t.deepEqual(
       catalog.upstreams.map(({ name }) => name),
       ['own'],
@@ -256,7 +256,7 @@ test('an upstream without its key is left out with one warning; its models stay 
 
 test('a variable named like an inherited object property counts as not set', (t) => {
   const catalog = parse(twoRoutes('[env:constructor]'), { env: {} });
-  t.deepEqual(catalog.warnings, ['upstream lab is left out: constructor is not set; inactive models: only']);
+  t.deepEqual(catalog.warnings, ['upstream lab is skipped: constructor is not set; inactive models: only']);
 });
 
 test('an upstream with some of its keys is used, with a warning', (t) => {
@@ -268,7 +268,7 @@ test('an upstream with some of its keys is used, with a warning', (t) => {
 test('a variable whose value cannot be sent in a header counts as missing, and is not shown', (t) => {
   const catalog = parse(twoRoutes('[env:LAB_KEY]'), { env: { LAB_KEY: 'top\nsecret' } });
   t.deepEqual(catalog.warnings, [
-    'upstream lab is left out: LAB_KEY does not hold a usable key; inactive models: only',
+    'upstream lab is skipped: LAB_KEY does not contain a usable key; inactive models: only',
   ]);
 });
 
@@ -278,17 +278,17 @@ test('prices that would silently make requests free get a warning', (t) => {
       fileOf(`type: ${type}\ncontext: 9\nsize: [1x1, 2x2]\npricing: ${pricing}\nroutes: [{ upstream: lab }]`),
     ).warnings;
   t.deepEqual(warningsOf('{ cost_per_image: 1 }'), [
-    'catalog.yaml:8:5 models[0].pricing has no price of type tokens; a price of 0 says that this is meant',
+    'catalog.yaml:8:5 models[0].pricing has no price of type tokens; set it to 0 if that is intended',
     'catalog.yaml:8:32 models[0].pricing.cost_per_image has no effect: the type of these prices is tokens',
   ]);
   t.deepEqual(warningsOf('{ type: image, cost_per_image_quality: { standard: { 1x1: 3 } } }'), [
-    'catalog.yaml:8:5 models[0].pricing lets these images cost nothing: standard 2x2; cost_per_image covers them',
+    'catalog.yaml:8:5 models[0].pricing makes these images free: standard 2x2; set cost_per_image to cover them',
   ]);
   t.deepEqual(warningsOf('{ type: image, cost_per_image: 1, cost_per_image_quality: { hd: 2 } }'), []);
   t.deepEqual(warningsOf('{ prompt: 0 }', 'chat'), []);
   t.deepEqual(warningsOf('{ prompt: 5, completion: 40 }'), [], 'tokens are counted for images, too');
   t.deepEqual(warningsOf('{ type: characters, cost_per_million: 1 }', 'chat'), [
-    'catalog.yaml:8:22 models[0].pricing.type is not measured for models of type chat, so this costs nothing; tokens, time, request are',
+    'catalog.yaml:8:22 models[0].pricing.type is not measured for models of type chat, so requests are free; the measured types are tokens, time, request',
   ]);
 });
 
@@ -405,7 +405,9 @@ const faults: [title: string, text: string, expected: string[]][] = [
         'overrides: [{ min_prompt_tokens: 2, prompt: 1 }, { min_prompt_tokens: 2, prompt: 3 }]',
       ),
     ),
-    ['catalog.yaml:7:86 models[0].pricing.overrides[1].min_prompt_tokens repeats that of an override above'],
+    [
+      'catalog.yaml:7:86 models[0].pricing.overrides[1].min_prompt_tokens is the same as in an override above',
+    ],
   ],
   [
     'an invalid date',
@@ -431,7 +433,7 @@ const faults: [title: string, text: string, expected: string[]][] = [
     'a route to an unknown upstream',
     fileOf(chat.replace('upstream: lab', 'upstream: lob')),
     [
-      'catalog.yaml:8:26 models[0].routes[0].upstream names "lob", which is not in upstreams; did you mean "lab"?',
+      'catalog.yaml:8:26 models[0].routes[0].upstream refers to "lob", which is not in upstreams; did you mean "lab"?',
     ],
   ],
   [
@@ -448,7 +450,7 @@ const faults: [title: string, text: string, expected: string[]][] = [
     'ids that cannot be part of a path',
     fileOf(`${chat}\naliases: ["a b", status]`),
     [
-      'catalog.yaml:9:15 models[0].aliases[0] must be at most 128 letters, digits and the signs . _ : / @ + -',
+      'catalog.yaml:9:15 models[0].aliases[0] must be at most 128 letters, digits and the characters . _ : / @ + -',
       'catalog.yaml:9:22 models[0].aliases[1] must not be "status", which is a path of the API',
     ],
   ],
@@ -502,7 +504,7 @@ const faults: [title: string, text: string, expected: string[]][] = [
     [
       'catalog.yaml:9:28 models[0].dimensions.default must be one of: 1, 2',
       'catalog.yaml:9:31 models[0].dimensions.choices is for adjustable dimensions only',
-      'catalog.yaml:9:48 models[0].dimensions.max must not stand beside choices',
+      'catalog.yaml:9:48 models[0].dimensions.max cannot be combined with choices',
       'catalog.yaml:9:48 models[0].dimensions.max is for adjustable dimensions only',
       'catalog.yaml:9:53 models[0].dimensions.max must not be less than default',
     ],
@@ -539,8 +541,8 @@ const faults: [title: string, text: string, expected: string[]][] = [
     'fields that a builtin upstream does not use',
     fileOf(chat, '  lab: { kind: builtin, baseUrl: "http://x", apiKeys: [] }'),
     [
-      'catalog.yaml:2:25 upstreams.lab.baseUrl is not for kind builtin',
-      'catalog.yaml:2:46 upstreams.lab.apiKeys is not for kind builtin',
+      'catalog.yaml:2:25 upstreams.lab.baseUrl is not allowed for kind builtin',
+      'catalog.yaml:2:46 upstreams.lab.apiKeys is not allowed for kind builtin',
     ],
   ],
   [
@@ -704,11 +706,11 @@ models:
   t.deepEqual(
     lines.map((line) => line.replace(/^\S+ /, '')),
     [
-      'upstreams.claude.baseUrl must end before the version: kind anthropic adds it',
-      'upstreams.claude.apiKeys[0] must be written env:NAME to take the variable NAME',
-      'upstreams.google.baseUrl must end before the version: kind gemini adds it',
-      'upstreams.google.apiKeys[0] must be written env:NAME to take the variable NAME',
-      'models[0].supported_file_types[0] must be an extension in small letters without a dot, such as pdf',
+      'upstreams.claude.baseUrl must not include the version: kind anthropic adds it',
+      'upstreams.claude.apiKeys[0] must be written as env:NAME to use the variable NAME',
+      'upstreams.google.baseUrl must not include the version: kind gemini adds it',
+      'upstreams.google.apiKeys[0] must be written as env:NAME to use the variable NAME',
+      'models[0].supported_file_types[0] must be an extension in lower case without a dot, such as pdf',
       'models[0].routes[2] repeats a route of this model: give one of them more weight',
     ],
   );

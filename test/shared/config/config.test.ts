@@ -28,7 +28,7 @@ test('an invalid origin is named together with everything else that is wrong', (
     { instanceOf: ConfigError },
   );
   t.regex(error.message, /^ {2}PORT /m);
-  t.regex(error.message, /^ {2}CORS_ORIGINS "app\.example\/page" is no origin: /m);
+  t.regex(error.message, /^ {2}CORS_ORIGINS "app\.example\/page" is not an origin: /m);
 });
 
 test('in production all missing services are named together, and no running stack replaces them', (t) => {
