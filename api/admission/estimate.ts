@@ -7,8 +7,8 @@ export interface Estimate {
   readonly promptTokens: number;
   readonly fixedNano: bigint;
   readonly nanoPerUnit: bigint;
-  readonly wantedUnits: number;
-  readonly leastUnits: number;
+  readonly requestedUnits: number;
+  readonly minUnits: number;
   readonly sharePermille: number;
   readonly user: string | null;
 }
@@ -36,8 +36,8 @@ export function estimateWhole(
     ...of,
     fixedNano: worst.fixedNano,
     nanoPerUnit: worst.nanoPerCompletionToken,
-    wantedUnits: units,
-    leastUnits: units,
+    requestedUnits: units,
+    minUnits: units,
     sharePermille: 1_000,
   };
 }

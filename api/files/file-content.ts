@@ -22,7 +22,7 @@ export interface FileRequest {
   /** Tokens left in the model's context. */
   readonly maxTokens: number;
   readonly tokensPerPage: number;
-  readonly tokensPerPicture: number;
+  readonly tokensPerImage: number;
   readonly tokenizer: EncodingName;
 }
 

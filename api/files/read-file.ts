@@ -68,7 +68,7 @@ export function readFile(pdfium: Pdfium, request: FileRequest): FileContent | Fi
       texts.push(text);
     }
   }
-  if (mediaType.startsWith('image/')) tokens += request.tokensPerPicture;
+  if (mediaType.startsWith('image/')) tokens += request.tokensPerImage;
   else if (kinds.length === 0) tokens += Math.ceil(bytes.length / bytesPerUnreadToken);
   return { texts, pages, tokens };
 }

@@ -1,4 +1,4 @@
-import { estimateEta, estimateRest } from '../../shared/jobs/job-outlook.ts';
+import { estimateEta, estimateRemainingSeconds } from '../../shared/jobs/job-outlook.ts';
 import type { JobOutlooks } from '../../shared/jobs/job-outlooks.ts';
 import { estimatePosition } from '../../shared/jobs/job-position.ts';
 import { hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
@@ -7,10 +7,10 @@ import { noStanding, type JobStanding } from '../../shared/jobs/present-job.ts';
 
 /** Estimates the positions of jobs among those of all accounts, and when they will end. */
 export class JobStandings {
-  readonly #store: Pick<JobStore, 'tellPosition'>;
+  readonly #store: Pick<JobStore, 'recordPosition'>;
   readonly #outlooks: Pick<JobOutlooks, 'get'>;
 
-  constructor(store: Pick<JobStore, 'tellPosition'>, outlooks: Pick<JobOutlooks, 'get'>) {
+  constructor(store: Pick<JobStore, 'recordPosition'>, outlooks: Pick<JobOutlooks, 'get'>) {
     this.#store = store;
     this.#outlooks = outlooks;
   }
@@ -21,7 +21,7 @@ export class JobStandings {
     const outlook = await this.#outlooks.get({ queue: job.queue, model: job.model });
     if (job.status === 'active') {
       const sinceMs = job.transitions.at(-1)?.atMs ?? job.createdAtMs;
-      return { position: null, etaSeconds: estimateRest(outlook, Math.max(0, nowMs - sinceMs)) };
+      return { position: null, etaSeconds: estimateRemainingSeconds(outlook, Math.max(0, nowMs - sinceMs)) };
     }
     // A null rank means that a worker has taken the job and waits for a call slot: no waiting job is ahead of it.
     const estimated = rank === null ? 0 : estimatePosition(outlook, job.accountId, rank);
@@ -32,6 +32,6 @@ export class JobStandings {
   /** Asks Redis only if the position is lower than the last one reported. */
   async #neverRise({ accountId, id, position }: JobRecord, estimated: number): Promise<number> {
     if (position !== null && position <= estimated) return position;
-    return await this.#store.tellPosition(accountId, id, estimated);
+    return await this.#store.recordPosition(accountId, id, estimated);
   }
 }

@@ -2,6 +2,6 @@ import type { ApiMiddleware } from '../request/context.ts';
 
 /** Adds Russian texts to the faults of a 422. */
 export const translateFaults = (): ApiMiddleware => async (context, next) => {
-  context.state.translatesFaults = true;
+  context.state.translatesErrors = true;
   await next();
 };

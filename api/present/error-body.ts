@@ -3,11 +3,11 @@ import { servedMethods } from './served-methods.ts';
 
 export interface ErrorForm {
   /** Whether to add Russian texts to the faults of a 422, for people to read. */
-  readonly translatesFaults?: boolean | undefined;
+  readonly translatesErrors?: boolean | undefined;
 }
 
 /** The body of an error, used in responses and in the last event of a stream. */
-export function presentError(error: AppError, { translatesFaults = false }: ErrorForm = {}): object {
+export function presentError(error: AppError, { translatesErrors = false }: ErrorForm = {}): object {
   const { publicMessage, publicMessageRu } = error;
   return {
     error: {
@@ -18,7 +18,7 @@ export function presentError(error: AppError, { translatesFaults = false }: Erro
     },
     detail:
       error.status === 422
-        ? issuesOf(error).map((issue) => presentIssue(error, issue, translatesFaults))
+        ? issuesOf(error).map((issue) => presentIssue(error, issue, translatesErrors))
         : { error: error.code, ...inBothLanguages(error, publicMessage, publicMessageRu) },
   };
 }

@@ -1,4 +1,4 @@
-import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
@@ -59,7 +59,7 @@ export interface ReaderOptions {
  */
 export class StoredResponseReader implements FollowedResponse {
   readonly #dependencies: StoredResponsesDeps;
-  readonly #request: HeldRequest;
+  readonly #request: HeartbeatRequest;
   readonly #receiver: Receiver;
   readonly #options: ReaderOptions;
   readonly #prospect: ResponseAvailability;
@@ -81,7 +81,7 @@ export class StoredResponseReader implements FollowedResponse {
 
   constructor(
     dependencies: StoredResponsesDeps,
-    request: HeldRequest,
+    request: HeartbeatRequest,
     receiver: Receiver,
     options: ReaderOptions,
   ) {

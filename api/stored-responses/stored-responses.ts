@@ -1,4 +1,4 @@
-import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import { encodeLastError } from '../../shared/reply/error-payload.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
@@ -29,7 +29,7 @@ export class StoredResponses {
   }
 
   /** Passes a request's response to the receiver: first what is stored, then the rest as it arrives. */
-  follow(request: HeldRequest, receiver: Receiver, options: ReaderOptions): FollowedResponse {
+  follow(request: HeartbeatRequest, receiver: Receiver, options: ReaderOptions): FollowedResponse {
     const { requestId } = request;
     const reader = new StoredResponseReader(this.#dependencies, request, receiver, options);
     const others = this.#readers.get(requestId) ?? new Set();
@@ -44,7 +44,7 @@ export class StoredResponses {
   }
 
   /** Streams the kept response of an earlier request. */
-  attachStream(request: HeldRequest, receiver: Receiver): StreamedResponse {
+  attachStream(request: HeartbeatRequest, receiver: Receiver): StreamedResponse {
     const reader = this.follow(request, receiver, { hasMemory: false });
     return {
       position: () => null,
@@ -69,13 +69,13 @@ export class StoredResponses {
   }
 
   /** Creates the receiver for the process that owns the request. It only wakes readers; they read the frames from storage. */
-  createOwner(request: HeldRequest): Receiver {
+  createOwner(request: HeartbeatRequest): Receiver {
     const wake = (): void => this.#wake(request);
     return { delta: wake, end: wake, fail: (error) => this.fail(request, error) };
   }
 
   /** Ends a response that will not arrive. If the worker ended it earlier, its readers stopped there. */
-  fail(request: HeldRequest, error: AppError): void {
+  fail(request: HeartbeatRequest, error: AppError): void {
     const { frames, log } = this.#dependencies;
     const { requestId } = request;
     frames.append(request, 'error', encodeLastError(requestId, error)).catch((failure: unknown) => {
@@ -84,7 +84,7 @@ export class StoredResponses {
     this.#wake(request);
   }
 
-  #wake({ requestId }: HeldRequest): void {
+  #wake({ requestId }: HeartbeatRequest): void {
     for (const reader of this.#readers.get(requestId) ?? []) reader.wake();
   }
 }

@@ -3,7 +3,7 @@ import { finalFailures } from '../../shared/jobs/job-lua.ts';
 import type { JobRecord } from '../../shared/jobs/job-record.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { placeJob } from '../../shared/jobs/place-job-script.ts';
-import { noteRetried, reserveRetry, type RetryOutcome } from '../../shared/jobs/retry-job-script.ts';
+import { markRetried, reserveRetry, type RetryOutcome } from '../../shared/jobs/retry-job-script.ts';
 import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import type { Job, QueueName } from '../../shared/queue/job-kinds.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
@@ -88,7 +88,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
     outcome = await reserveRetry(redis, job, id);
   }
   // An interrupted command placed the new job without recording that.
-  if (outcome === 'retried') await noteRetried(redis, job);
+  if (outcome === 'retried') await markRetried(redis, job);
   if (outcome !== 'ok') return explainRefusal(job, outcome);
   const admittedAtMs = Date.now();
   const renew = (request: AdmittedRequest): AdmittedRequest => ({
@@ -118,7 +118,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
       webhookUrl: job.webhook?.url ?? null,
       body: Buffer.from(JSON.stringify({ ...body, job: again })),
     });
-    await noteRetried(redis, job);
+    await markRetried(redis, job);
     await new JobTurns(redis).add({ queue, model }, accountId, weight);
     return null;
   } catch (error) {

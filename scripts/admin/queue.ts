@@ -109,7 +109,7 @@ async function describeQueue(redis: RedisClient, name: keyof typeof bullQueues):
     failed: sum('failed') + durable.failed,
     workers: (await registry.findAlive(name)).size,
     ...(bulk === undefined ? {} : { bulk: { waiting: bulk.waiting, active: bulk.active } }),
-    ...(name === 'embedding' ? { inputs_waiting: (await registry.sumLoads(name)).inputsInLine } : {}),
+    ...(name === 'embedding' ? { inputs_waiting: (await registry.sumLoads(name)).waitingInputs } : {}),
   };
 }
 

@@ -3,7 +3,7 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { claimLifetimeSeconds, type IdempotencyClaim } from './idempotency-claim.ts';
 import { storedBytesFunctions, maxStoredBytesPerAccount } from './stored-bytes.ts';
 import type { AccountRefusal } from './account-refusal.ts';
-import { mostOfReserved } from './reservation-store.ts';
+import { maxReservationMultiple } from './reservation-store.ts';
 import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
@@ -67,8 +67,8 @@ else
   redis.call('HSET', account, 'win', used, 'last', nowMs, 'res', string.format('%.0f', reserved + cost))
   -- Units that are limited by the balance are not an estimate that a vendor may rightly exceed, so they are not
   -- multiplied.
-  maxCharge = cost * ${mostOfReserved}
-  if share < 1000 then maxCharge = maxCharge - unit * units * ${mostOfReserved - 1} end
+  maxCharge = cost * ${maxReservationMultiple}
+  if share < 1000 then maxCharge = maxCharge - unit * units * ${maxReservationMultiple - 1} end
 end
 cost = string.format('%.0f', cost)
 local reservation = accountId .. ' ' .. cost .. ' ' .. isFree .. ' ' .. nowMs .. string.format(' <%.0f', maxCharge)
@@ -97,9 +97,9 @@ export interface AdmissionRequest {
   readonly slotsTaken: number;
   readonly fixedNano: bigint;
   readonly nanoPerUnit: bigint;
-  /** Completion tokens requested. The account may get fewer, but never fewer than `leastUnits`. */
-  readonly wantedUnits: number;
-  readonly leastUnits: number;
+  /** Completion tokens requested. The account may get fewer, but never fewer than `minUnits`. */
+  readonly requestedUnits: number;
+  readonly minUnits: number;
   /** The share of the spendable balance, in thousandths, that this request may reserve before its units are reduced. */
   readonly sharePermille: number;
   readonly freeAllowed: boolean;
@@ -150,8 +150,8 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
       request.slots,
       request.fixedNano.toString(),
       request.nanoPerUnit.toString(),
-      request.wantedUnits,
-      request.leastUnits,
+      request.requestedUnits,
+      request.minUnits,
       request.sharePermille,
       request.freeAllowed ? 1 : 0,
       ledgerStreamBound,

@@ -1,6 +1,10 @@
 import type { Running } from '../runtime/lifecycle.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { holdIntervalMs, type HeldRequest, type ReservationStore } from './reservation-store.ts';
+import {
+  requestHeartbeatIntervalMs,
+  type HeartbeatRequest,
+  type ReservationStore,
+} from './reservation-store.ts';
 
 /**
  * Sends periodic heartbeats for a process's requests. Requests that started after the previous heartbeat are skipped,
@@ -8,7 +12,7 @@ import { holdIntervalMs, type HeldRequest, type ReservationStore } from './reser
  */
 export function startRequestHeartbeat(
   reservations: ReservationStore,
-  list: () => Iterable<HeldRequest>,
+  list: () => Iterable<HeartbeatRequest>,
   log: Logger,
 ): Running {
   let before = new Set<string>();
@@ -20,7 +24,7 @@ export function startRequestHeartbeat(
     reservations.hold(held).catch((error: unknown) => {
       log.debug({ err: error }, 'request heartbeat failed');
     });
-  }, holdIntervalMs);
+  }, requestHeartbeatIntervalMs);
   timer.unref();
   return {
     async stop() {

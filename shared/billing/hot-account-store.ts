@@ -6,7 +6,7 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { AccountChange, AccountDocument, AccountStore } from '../accounts/account-store.ts';
 import { defaultJobSettings, readJobSettings, type JobSettings } from '../accounts/job-settings.ts';
 import { unknownKey } from '../accounts/unknown-key.ts';
-import { sumForgotten } from '../ledger/forgotten-entries-store.ts';
+import { addMissingRows } from '../ledger/missing-entries-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';
 import { callMongo } from '../storage/mongo-client.ts';
 import { runRestore, type RestoreOutcome } from './restore-script.ts';
@@ -201,7 +201,7 @@ export class HotAccountStore {
     const trimmed = (await callRedis(() => this.#redis.get(redisKeys.ledgerTrimmed(shard)))) ?? '';
     const account = await this.#accounts.findById(accountId, true);
     if (account === null) throw unknownKey();
-    if (await callMongo(() => sumForgotten(this.#redis, this.#ledger, account)))
+    if (await callMongo(() => addMissingRows(this.#redis, this.#ledger, account)))
       return { outcome: 'stale', account };
     const checkpoint = await callMongo(() => this.#ledger.readCheckpoint(shard));
     const request = { account, trimmed, checkpoint, overwrites, entriesPerRun: this.#entriesPerRun };

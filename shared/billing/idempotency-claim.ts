@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { takeInTurns } from '../fairness/work-turns.ts';
+import { processInTurns } from '../fairness/work-turns.ts';
 import { writeJson } from '../encoding/json-pieces.ts';
 
 /** How long a response is stored for callers that retry the request with the same Idempotency-Key. */
@@ -30,6 +30,6 @@ export async function createLargeIdempotencyClaim(
   accountId: string,
 ): Promise<IdempotencyClaim> {
   const hash = createHash('sha256').update(`${path}\n`);
-  await takeInTurns(writeJson(body), accountId, (piece) => hash.update(piece));
+  await processInTurns(writeJson(body), accountId, (piece) => hash.update(piece));
   return { keyHash: hashIdempotencyKey(key), bodyHash: hash.digest('base64url') };
 }

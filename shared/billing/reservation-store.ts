@@ -5,7 +5,7 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
  * A request is charged at most this many times its reservation, so that a vendor's mistake cannot empty a customer's
  * balance. The open-ended part of the reservation is not multiplied.
  */
-export const mostOfReserved = 2;
+export const maxReservationMultiple = 2;
 
 /** The part of an account's balance that a request holds from admission to settlement. */
 export interface Reservation {
@@ -16,7 +16,7 @@ export interface Reservation {
   readonly free: boolean;
   readonly admittedAtMs: number;
   /** The maximum that may be charged for the request; null in a reservation of an earlier version. */
-  readonly mostNano: bigint | null;
+  readonly maxChargeNano: bigint | null;
   /** Hash of the request's Idempotency-Key, if it has one. */
   readonly claimHash: string | null;
 }
@@ -30,13 +30,13 @@ export function parseReservation(requestId: string, value: string): Reservation 
     costNano: BigInt(cost),
     free: free === '1',
     admittedAtMs: Number(admittedAt),
-    mostNano: maxCharge === null ? null : BigInt(maxCharge),
+    maxChargeNano: maxCharge === null ? null : BigInt(maxCharge),
     claimHash: optional[0] ?? null,
   };
 }
 
 /** A request for which a process sends heartbeats. */
-export interface HeldRequest {
+export interface HeartbeatRequest {
   readonly requestId: string;
   readonly accountId: string;
 }
@@ -45,7 +45,7 @@ export interface HeldRequest {
  * How often every process sends heartbeats for its requests. Requests shorter than this get none. A request without a
  * heartbeat for `heartbeatTimeoutMs` has lost its process.
  */
-export const holdIntervalMs = 3_000;
+export const requestHeartbeatIntervalMs = 3_000;
 const heartbeatTimeoutMs = 9_000;
 
 /** A request younger than this needs no heartbeat. */
@@ -105,7 +105,7 @@ export interface Orphan extends Reservation {
   readonly lostSinceMs: number;
 }
 
-export interface OrphanLook {
+export interface OrphanScan {
   readonly orphans: readonly Orphan[];
   /** Reservations admitted before Redis's clock stepped back, so their age is unknown. */
   readonly ahead: readonly Reservation[];
@@ -149,7 +149,7 @@ export class ReservationStore {
    * Sends a heartbeat for these requests. The default lifetime is that of this process; `forMs` is for a queue that
    * outlives it.
    */
-  async hold(requests: readonly HeldRequest[], forMs = heartbeatTimeoutMs): Promise<void> {
+  async hold(requests: readonly HeartbeatRequest[], forMs = heartbeatTimeoutMs): Promise<void> {
     const byShard = new Map<number, string[]>();
     for (const { requestId, accountId } of requests) {
       const shard = shardOf(accountId);
@@ -167,7 +167,7 @@ export class ReservationStore {
   }
 
   /** Reservations of one shard that have no heartbeat although they are old enough to need one. */
-  async findOrphans(shard: number): Promise<OrphanLook> {
+  async findOrphans(shard: number): Promise<OrphanScan> {
     const nowMs = await this.#readTime();
     const old: Reservation[] = [];
     const ahead: Reservation[] = [];
@@ -195,7 +195,7 @@ export class ReservationStore {
   }
 
   /** Treats a reservation dated before the clock stepped back as admitted now. */
-  async beginAge(reservation: Reservation): Promise<void> {
+  async resetAge(reservation: Reservation): Promise<void> {
     const keys = [redisKeys.reservations(shardOf(reservation.accountId))];
     const args = [reservation.requestId, formatReservation(reservation)];
     await callRedis(() => resetAgeScript.run(this.#redis, keys, args));
@@ -249,8 +249,8 @@ export class ReservationStore {
 }
 
 function formatReservation(reservation: Reservation): string {
-  const { accountId, costNano, free, admittedAtMs, mostNano, claimHash } = reservation;
+  const { accountId, costNano, free, admittedAtMs, maxChargeNano, claimHash } = reservation;
   const words = [accountId, costNano, free ? 1 : 0, admittedAtMs];
-  const optional = [mostNano === null ? null : `<${mostNano}`, claimHash];
+  const optional = [maxChargeNano === null ? null : `<${maxChargeNano}`, claimHash];
   return [...words, ...optional.filter((word) => word !== null)].join(' ');
 }

@@ -1,7 +1,7 @@
 import type { AccountDocument } from '../accounts/account-store.ts';
 import { readJobSettings } from '../accounts/job-settings.ts';
 import { formatStreamId, isAfter, maxDigits, type StreamId } from '../ledger/usage-event.ts';
-import { wakeStream } from '../ledger/wake-stream.ts';
+import { advanceStream } from '../ledger/advance-stream.ts';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 
@@ -15,14 +15,14 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
  * entry read must still be in the stream or be the last one trimmed. The first run checks the entry that was trimmed
  * last before MongoDB was read, so every entry that MongoDB did not have is in the stream.
  */
-const script = new RedisScript(`${wakeStream}
+const script = new RedisScript(`${advanceStream}
 local account, reservations, stream, window, trimmedKey, recovering, jobsHeld = unpack(KEYS)
 local accountId, overwrites, lastSeen, from, checkpoint, maxEntries = unpack(ARGV, 1, 6)
 if overwrites == '0' and redis.call('EXISTS', account) == 1 then return {'present'} end
 if redis.call('EXISTS', recovering) == 1 then return {'recovering'} end
 if (redis.call('GET', trimmedKey) or '') ~= lastSeen
   and (lastSeen == '' or #redis.call('XRANGE', stream, lastSeen, lastSeen) == 0) then return {'stale'} end
-if wakeStream(stream, recovering, checkpoint) then return {'recovering'} end
+if advanceStream(stream, recovering, checkpoint) then return {'recovering'} end
 
 local fields = {}
 for i = 7, #ARGV, 2 do fields[ARGV[i]] = ARGV[i + 1] end

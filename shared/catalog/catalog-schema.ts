@@ -135,7 +135,7 @@ export interface CatalogModel {
   /** Zero for embedding models. */
   readonly maxOutputTokens: number;
   /** Tokens reserved per image in a message. */
-  readonly tokensPerPicture: number;
+  readonly tokensPerImage: number;
   /** Tokens reserved per PDF page, in addition to its text: vendors process it as an image. */
   readonly tokensPerPage: number;
   /** The encoding used to count tokens here. */
@@ -147,7 +147,7 @@ export interface CatalogModel {
   /** Tokens reserved for the results of a web search. */
   readonly tokensPerSearch: number;
   /** Whether the model searches, or runs tools at its vendor, even if the request does not ask for it. */
-  readonly searchesUnasked: boolean;
+  readonly alwaysMaySearch: boolean;
   /** Set only for embedding models. */
   readonly dimensions: CatalogDimensions | null;
   /** Null if nothing is cached. */

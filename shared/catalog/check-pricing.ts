@@ -1,5 +1,5 @@
 import type { ModelType, PricingType } from '../contract/models.ts';
-import { findBadPrices } from '../pricing/cost.ts';
+import { findInvalidPrices } from '../pricing/cost.ts';
 import type { ModelEntry } from './catalog-schema.ts';
 import { isRecord } from '../encoding/json-record.ts';
 import { type CatalogIssue } from './catalog-issue.ts';
@@ -15,7 +15,7 @@ const measuredBy: Record<ModelType, readonly PricingType[]> = {
 
 /** Finds errors in a price record that matches the schema. */
 export function checkPricing({ pricing }: ModelEntry, at: Location): CatalogIssue[] {
-  const issues: CatalogIssue[] = findBadPrices({ ...pricing, date_of_use: '' }).map((name) => ({
+  const issues: CatalogIssue[] = findInvalidPrices({ ...pricing, date_of_use: '' }).map((name) => ({
     location: [...at, ...splitPath(pricing, name)],
     message: 'must have at most nine decimals and be at most 9000000',
   }));
@@ -51,7 +51,7 @@ const pricesOfType: Record<PricingType, readonly string[]> = {
 const allPrices = new Set(Object.values(pricesOfType).flat());
 
 /** Finds prices that are valid but probably not intended: they make requests free. */
-export function findDoubtfulPrices(model: ModelEntry, at: Location): CatalogIssue[] {
+export function findSuspiciousPrices(model: ModelEntry, at: Location): CatalogIssue[] {
   const { pricing } = model;
   const location = [...at, 'pricing'];
   const used = pricesOfType[pricing.type];

@@ -12,7 +12,7 @@ import {
 } from './catalog-schema.ts';
 import { checkCatalog } from './check-catalog.ts';
 import { readKeyVariable, usableKey } from './check-entries.ts';
-import { findDoubtfulPrices } from './check-pricing.ts';
+import { findSuspiciousPrices } from './check-pricing.ts';
 import { readYaml, type YamlProblem, type YamlSource } from './yaml-source.ts';
 
 export type CatalogProblem = YamlProblem;
@@ -56,7 +56,7 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
     );
   }
 
-  const doubts = [...file.models].flatMap(([index, entry]) => findDoubtfulPrices(entry, ['models', index]));
+  const doubts = [...file.models].flatMap(([index, entry]) => findSuspiciousPrices(entry, ['models', index]));
   const warnings = sortProblems(doubts.map((doubt) => toProblem(source, doubt))).map((problem) =>
     formatProblem(options.fileName, problem),
   );

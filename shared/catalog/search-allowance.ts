@@ -4,21 +4,21 @@ import type { ChatRequest } from '../contract/chat.ts';
 type Body = Pick<ChatRequest, 'web_search' | 'web_search_options'>;
 
 /** How often an Anthropic model may pause during its searches and be resumed. The prompt is counted again each time. */
-export const mostPauses = 2;
+export const maxPauses = 2;
 
-export function asksSearch({ web_search: search, web_search_options: options }: Body): boolean {
+export function requestsSearch({ web_search: search, web_search_options: options }: Body): boolean {
   return Boolean(search) || (search !== false && (options ?? null) !== null);
 }
 
 /** Whether a chat may search: because it requests it, or because its model always may. */
-export function maySearch(body: Body, { searchesUnasked }: Pick<CatalogModel, 'searchesUnasked'>): boolean {
-  return searchesUnasked || asksSearch(body);
+export function maySearch(body: Body, { alwaysMaySearch }: Pick<CatalogModel, 'alwaysMaySearch'>): boolean {
+  return alwaysMaySearch || requestsSearch(body);
 }
 
 /** The maximum number of calls that a chat makes to its vendor. */
 export function countSearchCalls(body: Body, { routes }: Pick<CatalogModel, 'routes'>): number {
-  const mayPause = asksSearch(body) && routes.some(({ upstream }) => upstream.kind === 'anthropic');
-  return mayPause ? 1 + mostPauses : 1;
+  const mayPause = requestsSearch(body) && routes.some(({ upstream }) => upstream.kind === 'anthropic');
+  return mayPause ? 1 + maxPauses : 1;
 }
 
 /**

@@ -11,7 +11,7 @@ const promptSlack = 1.25;
  * Assumed generation speed of one response, in tokens per second, for tokens that were not received. An upper bound:
  * several times the speed of most vendors, and seldom exceeded by the fastest hosts of large models.
  */
-export const mostTokensPerSecond = 1_000;
+export const maxTokensPerSecond = 1_000;
 
 /** Tokens that vendors add to a prompt: their own instructions and the tool formats. Grok 4 counts 680. */
 const addedPromptTokens = 4_096;
@@ -67,12 +67,12 @@ export interface UsageTerms {
   readonly maxTokens: number | null;
   /** Tokens of a prediction. Rejected ones count as completion tokens. */
   readonly predictedTokens: number;
-  readonly mayDraw: boolean;
+  readonly mayGenerateImages: boolean;
 }
 
 export function findUsageBounds(terms: UsageTerms): ChatUsageBounds {
-  const { context, calls, searchTokens, choices, maxTokens, predictedTokens, mayDraw } = terms;
-  const imageTokens = mayDraw ? maxOutputImages * tokensPerOutputImage : 0;
+  const { context, calls, searchTokens, choices, maxTokens, predictedTokens, mayGenerateImages } = terms;
+  const imageTokens = mayGenerateImages ? maxOutputImages * tokensPerOutputImage : 0;
   const bound = (perChoice: number): number =>
     ((perChoice + imageTokens) * choices + predictedTokens) * completionSlack + templateTokens * choices;
   const byContext = (context * calls * choices + searchTokens) * promptSlack + templateTokens;
@@ -99,7 +99,7 @@ export function allowOverrun(
 }
 
 /** The parts of a prompt for which a vendor may count more tokens than we do. */
-export interface PromptMakeup {
+export interface PromptParts {
   /** The whole prompt, by our own count. */
   readonly tokens: number;
   readonly textBytes: number;
@@ -112,7 +112,7 @@ export interface PromptMakeup {
 }
 
 /** The maximum number of tokens of a prompt in any vendor's vocabulary. */
-export function findMostPromptTokens(prompt: PromptMakeup): number {
+export function findMaxPromptTokens(prompt: PromptParts): number {
   const bytes = prompt.textBytes + prompt.fileTextBytes * fileSlack;
   const media =
     prompt.pictures * maxTokensPerImage + prompt.fileTokens * fileSlack + prompt.audioTokens * audioSlack;

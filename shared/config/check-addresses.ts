@@ -1,4 +1,4 @@
-import type { TextFormat, TextFormats } from '../contract/describe-fault.ts';
+import type { TextFormat, TextFormats } from '../contract/describe-issue.ts';
 import { formatRub, maxBalanceNano, parseRub } from '../pricing/money.ts';
 import { findRedisUrlFault } from '../redis/redis-urls.ts';
 import { isDecodable } from '../runtime/is-decodable.ts';

@@ -11,7 +11,7 @@ export interface MailSender {
 export const defaultServiceName = 'Model Gateway';
 
 /** Returns the service name for mails and the pages of the account area. */
-export const nameService = (sender: MailSender): string => sender.name || defaultServiceName;
+export const serviceNameOf = (sender: MailSender): string => sender.name || defaultServiceName;
 
 /** RFC 5321, 4.5.3.1: the longest address that a mail server must accept. */
 const maxAddressLength = 254;

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { chatStreamExample } from './chat-examples.ts';
 import { Nullable } from './fields.ts';
-import type { FurtherAnswer } from './operation.ts';
+import type { AdditionalResponse } from './operation.ts';
 
 /** The data of one event of a streamed chat. */
 export const ChatChunk = Type.Object(
@@ -47,7 +47,7 @@ export const ChatChunk = Type.Object(
   { title: 'ChatChunk' },
 );
 
-export const chatStream: FurtherAnswer = {
+export const chatStream: AdditionalResponse = {
   status: 200,
   responseType: 'text/event-stream',
   response: ChatChunk,

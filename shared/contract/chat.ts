@@ -214,7 +214,7 @@ export const createChatCompletion = defineOperation({
   bodyLimitBytes: 32_000_000,
   body: ChatRequest,
   response: ChatResponse,
-  furtherAnswers: [chatStream],
+  additionalResponses: [chatStream],
   errors: creationErrors,
   example: chatExample,
 });

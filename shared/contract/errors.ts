@@ -1,5 +1,5 @@
 import { errorKinds, type ErrorCode, type ErrorKind } from './error-kinds.ts';
-import { httpFaults } from './http-faults.ts';
+import { httpStatusErrors } from './http-status-errors.ts';
 
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(errorKinds, value);
@@ -14,7 +14,7 @@ export const cancelledJobStatus = 409;
 /** Returns the table's entry for a code. If the status is not the code's own, the text is that of the status. */
 export function errorKind(code: ErrorCode, status: number = errorKinds[code].status): ErrorKind {
   const kind = errorKinds[code];
-  return status === kind.status ? kind : { ...kind, ...httpFaults[status], status };
+  return status === kind.status ? kind : { ...kind, ...httpStatusErrors[status], status };
 }
 
 /** One invalid field of a request. `loc` is the path to it, such as `["body","messages",0,"role"]`. */
@@ -96,16 +96,16 @@ export function toAppError(error: unknown): AppError {
 export function invalidField(
   loc: readonly (string | number)[],
   msg: string,
-  { code = 'validation_failed', type = 'value_error', msgRu }: FieldFault = {},
+  { code = 'validation_failed', type = 'value_error', msgRu }: FieldErrorOptions = {},
 ): AppError {
   return new AppError(code, {
-    message: atPlace(loc, msg),
-    ...(msgRu === undefined ? {} : { messageRu: atPlace(loc, msgRu) }),
+    message: prefixWithField(loc, msg),
+    ...(msgRu === undefined ? {} : { messageRu: prefixWithField(loc, msgRu) }),
     issues: [{ loc, msg, type, ...(msgRu === undefined ? {} : { msgRu }) }],
   });
 }
 
-export interface FieldFault {
+export interface FieldErrorOptions {
   readonly code?: ErrorCode;
   readonly type?: string;
   /** `msg` in Russian. */
@@ -113,7 +113,7 @@ export interface FieldFault {
 }
 
 /** Prefixes an issue's text with its field, if it has one. */
-export function atPlace(loc: readonly (string | number)[], msg: string): string {
+export function prefixWithField(loc: readonly (string | number)[], msg: string): string {
   const path = loc.slice(1).join('.');
   return path === '' ? msg : `${path}: ${msg}`;
 }

@@ -24,7 +24,7 @@ export const getFile = defineOperation({
   response: bytes,
   responseType: 'image/*',
   servesRanges: true,
-  furtherAnswers: [
+  additionalResponses: [
     {
       status: 206,
       responseType: 'image/*',

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { CostRequest, FreeRequest, Nullable, TotalTime } from './fields.ts';
-import type { FurtherAnswer } from './operation.ts';
+import type { AdditionalResponse } from './operation.ts';
 
 /** Prefix of the event names of the two operations, as OpenAI names them. */
 export type ImageEventKind = 'image_generation' | 'image_edit';
@@ -49,7 +49,7 @@ export type ImageEvent = Static<typeof ImageEvent>;
 export const tinyPng =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-export function createImageStream(kind: ImageEventKind, body: object): FurtherAnswer {
+export function createImageStream(kind: ImageEventKind, body: object): AdditionalResponse {
   const event = {
     created_at: 1_763_727_045,
     size: '1024x1024',

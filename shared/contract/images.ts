@@ -61,7 +61,7 @@ export const createImage = defineOperation({
   bodyLimitBytes,
   body: ImageRequest,
   response: ImageResponse,
-  furtherAnswers: [
+  additionalResponses: [
     createImageStream('image_generation', { model: 'demo-svg-image', prompt: 'a lighthouse at dusk' }),
   ],
   errors: [...creationErrors, 'unsafe_url'],
@@ -96,7 +96,7 @@ export const editImage = defineOperation({
   formBody: ImageEditForm,
   formFiles: imageFields,
   response: ImageResponse,
-  furtherAnswers: [createImageStream('image_edit', editExample)],
+  additionalResponses: [createImageStream('image_edit', editExample)],
   errors: [...creationErrors, 'unsafe_url'],
   example: { body: { ...editExample, response_format: 'url' }, response: exampleResponse },
 });

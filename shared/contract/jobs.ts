@@ -12,7 +12,7 @@ import {
   jobListExample,
 } from './jobs-examples.ts';
 import { jobOperations, jobStatuses, type JobOperation } from './job-terms.ts';
-import { defineOperation, type FurtherAnswer, type Operation } from './operation.ts';
+import { defineOperation, type AdditionalResponse, type Operation } from './operation.ts';
 
 export const JobError = Type.Object(
   {
@@ -109,9 +109,9 @@ export const Job = Type.Object(
 export const jobPath = (id: string): string => `/v1/jobs/${id}`;
 
 /** Adds the 202 response for callers that do not want to wait. */
-export function answersAsync<const T extends Operation>(operation: T, jobOperation: JobOperation): T {
+export function supportsAsync<const T extends Operation>(operation: T, jobOperation: JobOperation): T {
   const asked = operation.example?.body as { readonly model: string } | undefined;
-  const jobAccepted: FurtherAnswer = {
+  const jobAccepted: AdditionalResponse = {
     status: 202,
     response: Job,
     description:
@@ -119,7 +119,7 @@ export function answersAsync<const T extends Operation>(operation: T, jobOperati
       'call would have answered.',
     example: createAcceptedExample(jobOperation, asked?.model ?? ''),
   };
-  return { ...operation, furtherAnswers: [...(operation.furtherAnswers ?? []), jobAccepted] };
+  return { ...operation, additionalResponses: [...(operation.additionalResponses ?? []), jobAccepted] };
 }
 
 export const JobPath = Type.Object({
@@ -210,7 +210,7 @@ export const streamJobEvents = defineOperation({
   query: JobEventsQuery,
   response: Job,
   responseType: 'text/event-stream',
-  furtherAnswers: [
+  additionalResponses: [
     {
       status: 204,
       response: Type.Null(),

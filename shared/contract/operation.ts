@@ -30,7 +30,7 @@ export interface OperationExample {
 }
 
 /** A response other than the usual success response and the errors: a stream, or a report with another status. */
-export interface FurtherAnswer {
+export interface AdditionalResponse {
   readonly status: number;
   /** Defaults to JSON. */
   readonly responseType?: string;
@@ -78,7 +78,7 @@ export interface Operation {
   readonly responseType?: string;
   /** Success status. */
   readonly status?: number;
-  readonly furtherAnswers?: readonly FurtherAnswer[];
+  readonly additionalResponses?: readonly AdditionalResponse[];
   /** The response has an `ETag`. A caller that sends it back gets a 304. */
   readonly hasETag?: true;
   /** The response is a file and supports `Range`, `If-Range` and all of HTTP's conditional headers. */
@@ -97,11 +97,12 @@ export interface Operation {
  * Returns whether the operation concerns only its caller's accounts and calls no model. Such calls have no per-minute
  * limit, only a limit of concurrent calls.
  */
-export const asksForOwnAccount = ({ auth, modelTypes }: Operation): boolean =>
+export const isAccountOperation = ({ auth, modelTypes }: Operation): boolean =>
   (auth === 'key' && modelTypes === undefined) || auth === 'web';
 
 /** Returns whether browsers call the operation with session cookies, or to receive them. */
-export const isOfWebArea = ({ tag }: Operation): boolean => tag === 'Web Auth' || tag === 'Web API Accounts';
+export const isWebOperation = ({ tag }: Operation): boolean =>
+  tag === 'Web Auth' || tag === 'Web API Accounts';
 
 /** Returns whether the operation changes something, judged by its HTTP method. */
 export const isUnsafe = ({ method }: Operation): boolean => method !== 'get';
@@ -110,8 +111,8 @@ export const isUnsafe = ({ method }: Operation): boolean => method !== 'get';
  * Returns whether the operation's 422 also describes invalid fields in Russian, because users fill in its input on a
  * page.
  */
-export const translatesFaults = (operation: Operation): boolean =>
-  isOfWebArea(operation) && isUnsafe(operation);
+export const translatesErrors = (operation: Operation): boolean =>
+  isWebOperation(operation) && isUnsafe(operation);
 
 /**
  * Returns whether another site could make a browser call the operation with session cookies, without CSRF protection.
@@ -127,7 +128,8 @@ export const changesUserData = (operation: Operation): boolean =>
   needsCsrfToken(operation) && operation.body !== undefined;
 
 /** Returns whether the response stays open to deliver events. */
-export const answersAsStream = ({ responseType }: Operation): boolean => responseType === 'text/event-stream';
+export const respondsAsStream = ({ responseType }: Operation): boolean =>
+  responseType === 'text/event-stream';
 
 /**
  * Concurrent calls of these operations per account or session. Well-behaved programs do not open this many

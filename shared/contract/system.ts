@@ -40,7 +40,7 @@ export const getHealth = defineOperation({
   auth: 'none',
   hasETag: true,
   response: Health,
-  furtherAnswers: [
+  additionalResponses: [
     {
       status: 503,
       response: Health,

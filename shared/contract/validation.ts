@@ -9,8 +9,8 @@ import {
 import formatsPlugin from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
 import { dropNoise } from './drop-noise.ts';
-import { describeFault, type TextFormats } from './describe-fault.ts';
-import { AppError, atPlace, type ValidationIssue } from './errors.ts';
+import { describeIssue, type TextFormats } from './describe-issue.ts';
+import { AppError, prefixWithField, type ValidationIssue } from './errors.ts';
 import { lateItems, wrongTypeHint } from './fields.ts';
 import { isImageUrl } from './image-url.ts';
 import { isPlainText } from './plain-text.ts';
@@ -142,11 +142,11 @@ export function toValidationError(issues: readonly ValidationIssue[], count = is
   if (first === undefined) return new AppError('validation_failed', { message: 'The request is not valid.' });
   const isOnly = count <= 1;
   return new AppError('validation_failed', {
-    message: `${atPlace(first.loc, first.msg)}${isOnly ? '' : ` (and ${count - 1} more)`}`,
+    message: `${prefixWithField(first.loc, first.msg)}${isOnly ? '' : ` (and ${count - 1} more)`}`,
     ...(first.msgRu === undefined
       ? {}
       : {
-          messageRu: `${atPlace(first.loc, first.msgRu)}${isOnly ? '' : ` (и ещё ${count - 1})`}`,
+          messageRu: `${prefixWithField(first.loc, first.msgRu)}${isOnly ? '' : ` (и ещё ${count - 1})`}`,
         }),
     issues,
   });
@@ -161,7 +161,7 @@ function describeIssues(
     loc: [...(part === null ? [] : [part]), ...toLocation(error)],
     ...(part === 'body' && error.instancePath === '' && error.keyword === 'type'
       ? notAnObject
-      : describeFault(error, formats)),
+      : describeIssue(error, formats)),
     type: error.keyword,
   }));
 }

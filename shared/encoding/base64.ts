@@ -1,4 +1,4 @@
-import { takeInTurns } from '../fairness/work-turns.ts';
+import { processInTurns } from '../fairness/work-turns.ts';
 import { countBase64Bytes } from '../contract/data-uri.ts';
 
 /**
@@ -14,7 +14,7 @@ export async function decodeBase64(text: string, accountId: string): Promise<Buf
   if (text.length % 4 !== 0) return null;
   const bytes = Buffer.allocUnsafe(countBase64Bytes(text));
   let isCanonical = true;
-  await takeInTurns(cut(text.length, pieceChars), accountId, (from) => {
+  await processInTurns(cut(text.length, pieceChars), accountId, (from) => {
     if (!isCanonical) return;
     const piece = text.slice(from, from + pieceChars);
     const start = (from / 4) * 3;
@@ -29,7 +29,7 @@ export async function decodeBase64(text: string, accountId: string): Promise<Buf
 /** Encodes bytes as base64 in the account's work turns. */
 export async function encodeBase64(bytes: Buffer, accountId: string): Promise<string> {
   let text = '';
-  await takeInTurns(cut(bytes.length, pieceBytes), accountId, (from) => {
+  await processInTurns(cut(bytes.length, pieceBytes), accountId, (from) => {
     text += bytes.toString('base64', from, from + pieceBytes);
   });
   return text;

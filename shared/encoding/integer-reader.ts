@@ -45,7 +45,7 @@ export class IntegerReader {
    * Returns how many integers of the array must be counted as ordinary values once this value is added. In an array
    * with any other value, each number may take as much memory as an ordinary value.
    */
-  findUncounted(array: unknown[], added: unknown): number {
+  countReclassified(array: unknown[], added: unknown): number {
     if (array !== this.#array || isSmallInteger(added)) return 0;
     this.#array = null;
     this.#count -= array.length;

@@ -1,4 +1,4 @@
-import { takeInTurns } from '../fairness/work-turns.ts';
+import { processInTurns } from '../fairness/work-turns.ts';
 import { isFirstHalf } from '../runtime/surrogate-check.ts';
 
 /** Characters per piece. A piece takes well under a millisecond to write, hash or encode. */
@@ -105,7 +105,7 @@ export function isLongJson(value: unknown, chars: number): boolean {
 export async function encodeJson(value: object, accountId: string): Promise<readonly Buffer[]> {
   if (!isLongJson(value, pieceChars)) return [Buffer.from(JSON.stringify(value))];
   const pieces: Buffer[] = [];
-  await takeInTurns(writeJson(value), accountId, (piece) => {
+  await processInTurns(writeJson(value), accountId, (piece) => {
     pieces.push(Buffer.from(piece));
   });
   return pieces;
@@ -117,7 +117,7 @@ export async function encodeLargeJson(value: object, accountId: string): Promise
   const whole = Buffer.allocUnsafe(pieces.reduce((sum, piece) => sum + piece.length, 0));
   let at = 0;
   // Copying is slow when memory is touched for the first time, so it is also split into turns.
-  await takeInTurns(pieces, accountId, (bytes) => {
+  await processInTurns(pieces, accountId, (bytes) => {
     at += bytes.copy(whole, at);
   });
   return whole;

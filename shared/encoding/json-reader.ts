@@ -5,7 +5,7 @@ import { SurrogateCheck } from '../runtime/surrogate-check.ts';
 import { findCharacterEnd } from './utf8-check.ts';
 
 /** The limit that a JSON text exceeds, or `invalid` if it is not JSON. */
-export type JsonFault = 'too_deep' | 'too_many_values' | 'lone_surrogate' | 'invalid';
+export type JsonError = 'too_deep' | 'too_many_values' | 'lone_surrogate' | 'invalid';
 
 /** No API request is a tenth as deep, so code that walks a body may recurse. */
 export const maxJsonDepth = 100;
@@ -24,7 +24,7 @@ export interface JsonLimits {
   readonly integers: number;
 }
 
-export const limitsOfRequests: JsonLimits = {
+export const requestJsonLimits: JsonLimits = {
   depth: maxJsonDepth,
   values: maxJsonValues,
   loneSurrogates: false,
@@ -59,7 +59,7 @@ export class JsonReader {
   #values = 1;
   readonly #integers: IntegerReader;
   #result: unknown;
-  #error: JsonFault | null = null;
+  #error: JsonError | null = null;
 
   /** Bytes of a byte order mark skipped so far. Equals its full length if the text has none. */
   #markBytes = 0;
@@ -73,7 +73,7 @@ export class JsonReader {
   #isAscii = true;
   readonly #surrogates = new SurrogateCheck();
 
-  constructor(limits = limitsOfRequests) {
+  constructor(limits = requestJsonLimits) {
     this.#limits = limits;
     this.#integers = new IntegerReader(limits.integers, limits.values);
   }
@@ -97,7 +97,7 @@ export class JsonReader {
   }
 
   /** @returns the first error found so far */
-  push(chunk: Buffer): JsonFault | null {
+  push(chunk: Buffer): JsonError | null {
     let at = this.#markBytes < byteOrderMark.length ? this.#skipMark(chunk) : 0;
     while (at < chunk.length && this.#error === null) {
       if (this.#token === 'string') at = this.#readString(chunk, at);
@@ -279,7 +279,7 @@ export class JsonReader {
     this.#expected = container === undefined ? 'nothing' : 'comma or end';
     if (container === undefined) this.#result = value;
     else if (Array.isArray(container)) {
-      this.#values += this.#integers.findUncounted(container, value);
+      this.#values += this.#integers.countReclassified(container, value);
       container.push(value);
     } else setMember(container, this.#keys.pop()!, value);
   }
@@ -290,7 +290,7 @@ export class JsonReader {
     return this.#parts.take();
   }
 
-  #fail(next: number, error: JsonFault = 'invalid'): number {
+  #fail(next: number, error: JsonError = 'invalid'): number {
     this.#error ??= error;
     return next;
   }

@@ -101,7 +101,7 @@ const turnMs = 4;
  * Yields all items, and waits for the account's next turn between items when needed. The consumer must handle each item
  * quickly.
  */
-export async function* giveInTurns<T>(items: Iterable<T>, accountId: string): AsyncGenerator<T> {
+export async function* yieldInTurns<T>(items: Iterable<T>, accountId: string): AsyncGenerator<T> {
   let startedMs = performance.now();
   for (const item of items) {
     yield item;
@@ -112,7 +112,7 @@ export async function* giveInTurns<T>(items: Iterable<T>, accountId: string): As
 }
 
 /** Passes all items to `take`, in turns of the account. `take` must be quick for each item. */
-export async function takeInTurns<T>(
+export async function processInTurns<T>(
   items: Iterable<T>,
   accountId: string,
   take: (item: T) => void,

@@ -4,7 +4,7 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { jobFunctions } from './job-lua.ts';
 import type { JobStatus } from '../contract/job-terms.ts';
 import { statusOf } from './job-record.ts';
-import { jobLeaseMs, tooLate } from './run-job-scripts.ts';
+import { jobLeaseMs, deadlineMissedMessage } from './run-job-scripts.ts';
 
 /** If this many workers die while running a job, the job is considered the cause. */
 export const maxDeaths = 3;
@@ -159,7 +159,7 @@ export interface LostJob {
  * Requeues or ends jobs whose workers went silent.
  * @returns the jobs that wait again, and how many ended
  */
-export async function loseJobs(
+export async function recoverLostJobs(
   redis: RedisClient,
   shard: number,
 ): Promise<{ readonly again: readonly LostJob[]; readonly ended: number }> {
@@ -178,7 +178,7 @@ export async function loseJobs(
 }
 
 /** The waiting jobs of one account for one model. */
-export interface LeftLine {
+export interface AccountJobLine {
   readonly accountId: string;
   readonly queue: QueueName;
   readonly model: string;
@@ -191,8 +191,8 @@ export interface LeftLine {
 export async function expireJobs(
   redis: RedisClient,
   shard: number,
-): Promise<{ readonly isMore: boolean; readonly left: readonly LeftLine[] }> {
-  const reply = await callRedis(() => expireScript.run(redis, [prefixOf(shard)], [tooLate]));
+): Promise<{ readonly isMore: boolean; readonly left: readonly AccountJobLine[] }> {
+  const reply = await callRedis(() => expireScript.run(redis, [prefixOf(shard)], [deadlineMissedMessage]));
   const [checked, lines] = reply as [number, [string, QueueName, string][]];
   return {
     isMore: checked === maxPerRun,
@@ -209,7 +209,7 @@ export async function forgetJobs(redis: RedisClient, shard: number): Promise<boo
 }
 
 /** A list of waiting jobs with its current length. */
-export interface WaitingLine extends LeftLine {
+export interface WaitingLine extends AccountJobLine {
   readonly waiting: number;
   readonly weight: number;
 }
@@ -251,6 +251,6 @@ export async function findDueHooks(redis: RedisClient, shard: number): Promise<D
 }
 
 /** Records that the job's webhook has been queued. */
-export async function noteHookQueued(redis: RedisClient, { accountId, jobId }: DueHook): Promise<void> {
+export async function markHookQueued(redis: RedisClient, { accountId, jobId }: DueHook): Promise<void> {
   await callRedis(() => redis.zrem(redisKeys.jobHooks(shardOf(accountId)), `${accountId} ${jobId}`));
 }

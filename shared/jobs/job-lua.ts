@@ -103,11 +103,11 @@ end
 
 -- Must be the first write of a script that ends a job, because it needs no memory. When Redis is out of memory, it
 -- refuses scripts whose first write needs some, and jobs that cannot end would never free theirs.
-local function beginToEnd(p, account, id)
+local function dropLease(p, account, id)
   redis.call('ZREM', p .. 'job-leases', account .. ' ' .. id)
 end
 
--- Call after beginToEnd. Removes the job from every list of unfinished jobs and adds it to those of ended jobs.
+-- Call after dropLease. Removes the job from every list of unfinished jobs and adds it to those of ended jobs.
 local function endJob(p, account, id, to, now, code, message, cost, free)
   local record = p .. 'job:' .. account .. ':' .. id
   local r = redis.call('HMGET', record, 'st', 'at', 'q', 'm', 'url', 'bytes', 'hold')
@@ -153,7 +153,7 @@ local function undoDeath(record, attempt)
 end
 
 -- Adds one job's reservation to the total of the account's jobs, or subtracts it.
-local function changeHeld(p, account, cost, isFree, sign)
+local function changeReserved(p, account, cost, isFree, sign)
   local held = p .. 'jobs-held:' .. account
   if isFree == '1' then redis.call('HINCRBY', held, 'free', sign)
   elseif cost ~= '0' then redis.call('HINCRBY', held, 'cost', sign < 0 and '-' .. cost or cost) end
@@ -164,7 +164,7 @@ local function releaseReservation(p, account, id)
   local hold = redis.call('HGET', p .. 'job:' .. account .. ':' .. id, 'hold')
   if not hold then return end
   local cost, isFree = string.match(hold, '^(%d+) (%d)')
-  changeHeld(p, account, cost, isFree, -1)
+  changeReserved(p, account, cost, isFree, -1)
   local hot = p .. 'account:' .. account
   if redis.call('EXISTS', hot) == 1 then
     if isFree == '1' then redis.call('HINCRBY', hot, 'fres', -1)
@@ -175,7 +175,7 @@ local function releaseReservation(p, account, id)
 end
 
 local function endWithoutCharge(p, account, id, to, now, code, message)
-  beginToEnd(p, account, id)
+  dropLease(p, account, id)
   releaseReservation(p, account, id)
   endJob(p, account, id, to, now, code, message, '0', 0)
 end

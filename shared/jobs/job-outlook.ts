@@ -81,6 +81,6 @@ export function estimateEta(outlook: JobOutlook, position: number): number | nul
 }
 
 /** Estimates the seconds until a running job is done, rounded to the millisecond. */
-export function estimateRest(outlook: JobOutlook, elapsedMs: number): number {
+export function estimateRemainingSeconds(outlook: JobOutlook, elapsedMs: number): number {
   return toSeconds(findRemainingMs(findPace(outlook)?.serviceMs ?? 2 * elapsedMs, elapsedMs));
 }

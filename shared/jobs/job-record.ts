@@ -13,7 +13,7 @@ export const jobLifetimeMs = 24 * 60 * 60_000;
  * A started job has met its caller's deadline. If its worker dies or stops, the job must start again within this
  * time.
  */
-export const beginAgainMs = 24 * 60 * 60_000;
+export const restartWindowMs = 24 * 60 * 60_000;
 
 /** A status change and its time. */
 export interface JobTransition {
@@ -138,6 +138,6 @@ export function describeNewJob(newJob: NewJobFields, createdAtMs: number, deadli
 }
 
 /** Parses the reservation of an unfinished job. Null if the job has ended. */
-export function parseJobHold(accountId: string, id: string, hold: string | null): Reservation | null {
+export function parseJobReservation(accountId: string, id: string, hold: string | null): Reservation | null {
   return hold === null ? null : parseReservation(id, `${accountId} ${hold}`);
 }

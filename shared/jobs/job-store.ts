@@ -91,7 +91,7 @@ export class JobStore {
   }
 
   /** Records the state of the job's webhook, as JSON. Does nothing if the job no longer exists. */
-  async noteWebhook(accountId: string, id: string, report: string): Promise<void> {
+  async recordWebhook(accountId: string, id: string, report: string): Promise<void> {
     const keys = [redisKeys.job(accountId, id)];
     await callRedis(() => webhookScript.run(this.#redis, keys, [report]));
   }
@@ -100,7 +100,7 @@ export class JobStore {
    * Records a position that is reported to the caller.
    * @returns the lowest position ever reported for the job, including this one
    */
-  async tellPosition(accountId: string, id: string, position: number): Promise<number> {
+  async recordPosition(accountId: string, id: string, position: number): Promise<number> {
     const keys = [redisKeys.job(accountId, id)];
     return Number(await callRedis(() => positionScript.run(this.#redis, keys, [position])));
   }

@@ -3,7 +3,7 @@ import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { jobFunctions } from './job-lua.ts';
-import { beginAgainMs, describeNewJob, type NewJobFields } from './job-record.ts';
+import { restartWindowMs, describeNewJob, type NewJobFields } from './job-record.ts';
 import type { FoundJob } from './job-store.ts';
 
 /** Limit of waiting and running jobs per account, if its entry does not set one. */
@@ -16,7 +16,7 @@ const maxBytesPerShard = 2_000_000_000;
 const maxWaitingPerShard = 500_000;
 
 /** A body outlives its job's deadline by this much, so that the job can run again. */
-const bodySlackSeconds = beginAgainMs / 1_000;
+const bodySlackSeconds = restartWindowMs / 1_000;
 /** Work that has started may take days if its workers die or are stopped. */
 const claimSlackSeconds = 7 * 24 * 60 * 60;
 /** Until the job is placed, which follows immediately. */
@@ -61,7 +61,7 @@ local bodyKey = p .. 'job-body:' .. account .. ':' .. id
 if body ~= '' then redis.call('SET', bodyKey, body, 'EX', lifetime)
 elseif redis.call('EXPIRE', bodyKey, lifetime) == 0 then return {'gone'} end
 redis.call('HDEL', reservations, id)
-changeHeld(p, account, cost, isFree, 1)
+changeReserved(p, account, cost, isFree, 1)
 changeBytes(p, account, storedBytes)
 -- The claim of an Idempotency-Key lasts as long as the job may take. The end of the job determines what happens to it.
 local claim = claimOf(p, account, id, hold)

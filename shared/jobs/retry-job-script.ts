@@ -52,7 +52,7 @@ export type RetryOutcome =
   | 'insufficient';
 
 /** Removes the failed job from the account's list of failed jobs, once the new request is a job. */
-export async function noteRetried(
+export async function markRetried(
   redis: RedisClient,
   job: { readonly accountId: string; readonly id: string; readonly queue: QueueName },
 ): Promise<void> {

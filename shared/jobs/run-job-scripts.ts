@@ -5,14 +5,14 @@ import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { jobFunctions } from './job-lua.ts';
-import { beginAgainMs } from './job-record.ts';
+import { restartWindowMs } from './job-record.ts';
 
 /** A worker loses its job if it does not renew the lease for this long. */
 export const jobLeaseMs = 10_000;
 export const renewIntervalMs = 2_500;
 
 /** Error message for a job that missed its deadline, shown to its caller. */
-export const tooLate = 'The job could not start before its deadline, and nothing was charged.';
+export const deadlineMissedMessage = 'The job could not start before its deadline, and nothing was charged.';
 
 /**
  * Takes the account's next job of one model. Ends jobs whose deadline has passed or whose account is banned. The job
@@ -64,10 +64,10 @@ if tonumber(r[3]) < now then
   return 'late'
 end
 changeStatus(p, account, id, record, 'q', 'a', r[2], now)
-redis.call('HSET', record, 'dl', whole(now + ${beginAgainMs}))
+redis.call('HSET', record, 'dl', whole(now + ${restartWindowMs}))
 redis.call('ZREM', p .. 'job-deadlines', account .. ' ' .. id)
 -- The body is needed for as long as the job may start again.
-redis.call('EXPIRE', p .. 'job-body:' .. account .. ':' .. id, ${2 * (beginAgainMs / 1_000)}, 'GT')
+redis.call('EXPIRE', p .. 'job-body:' .. account .. ':' .. id, ${2 * (restartWindowMs / 1_000)}, 'GT')
 return 'ok'
 `);
 
@@ -151,7 +151,7 @@ export async function takeJob(
   accountId: string,
   workerId: string,
 ): Promise<Take> {
-  const args = [accountId, line.queue, line.model, workerId, '', tooLate, banned];
+  const args = [accountId, line.queue, line.model, workerId, '', deadlineMissedMessage, banned];
   const reply = await callRedis(() => takeScript.run(redis, [prefixOf(accountId)], args));
   const [left, taken] = reply as [number, [string, number, string, number, string] | []];
   if (taken.length === 0) return { left, job: null };
@@ -175,7 +175,7 @@ export async function startJob(
   redis: RedisClient,
   { accountId, id, attempt }: JobAttempt,
 ): Promise<'ok' | 'gone' | 'late' | 'cancelled'> {
-  const args = [accountId, id, attempt, tooLate];
+  const args = [accountId, id, attempt, deadlineMissedMessage];
   const reply = await callRedis(() => startScript.run(redis, [prefixOf(accountId)], args));
   return reply as 'ok' | 'gone' | 'late' | 'cancelled';
 }
@@ -234,7 +234,7 @@ export async function failJob(
 }
 
 /** @param progress from 0 to 1; never decreases */
-export async function noteProgress(redis: RedisClient, run: JobAttempt, progress: number): Promise<void> {
+export async function recordProgress(redis: RedisClient, run: JobAttempt, progress: number): Promise<void> {
   const key = redisKeys.job(run.accountId, run.id);
   await callRedis(() => progressScript.run(redis, [key], [run.attempt, progress]));
 }

@@ -3,7 +3,7 @@ import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { JobLine, RunningJob } from './job-line.ts';
 import type { JobOutlook, WaitingAccount } from './job-outlook.ts';
-import { averageServiceMs, keptRuns, measuredJobs, type EndedRun } from './service-time.ts';
+import { averageServiceMs, maxStoredRuns, measuredJobs, type EndedRun } from './service-time.ts';
 
 /** Service times of a line that was unused for this long are no longer meaningful. */
 const serviceTimesLifetimeMs = 7 * 24 * 3_600_000;
@@ -45,7 +45,7 @@ redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('HDEL', KEYS[2], ARGV[1])
 if ARGV[2] ~= '' then
   redis.call('LPUSH', KEYS[3], ARGV[2] .. ' ' .. text(now))
-  redis.call('LTRIM', KEYS[3], 0, ${keptRuns - 1})
+  redis.call('LTRIM', KEYS[3], 0, ${maxStoredRuns - 1})
   redis.call('PEXPIRE', KEYS[3], ${serviceTimesLifetimeMs})
 end
 return 1

@@ -1,7 +1,7 @@
 /** Number of a line's latest jobs that service times are averaged over. */
 export const measuredJobs = 20;
 /** Number of ended jobs that are stored to determine how many ran at the same time. */
-export const keptRuns = 100;
+export const maxStoredRuns = 100;
 
 /**
  * Returns the average job duration in milliseconds, or null if none was measured. With five or more values, the

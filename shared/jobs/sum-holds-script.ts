@@ -26,6 +26,6 @@ return { held[1], held[2], string.format('%.0f', cost), string.format('%.0f', fr
  * Adds a query for the reservations of an account's durable jobs to a transaction: the stored counters, and the sum
  * over the jobs unless there are too many. It returns `[cost, free, summed cost, summed free]`.
  */
-export function sumJobHolds(transaction: ChainableCommander, shard: number, accountId: string): void {
+export function sumJobReservations(transaction: ChainableCommander, shard: number, accountId: string): void {
   transaction.eval(text, 1, redisKeys.jobsOf(shard), accountId);
 }

@@ -183,7 +183,7 @@ function divideUp(numerator: bigint, denominator: bigint): bigint {
 }
 
 /** Prices that a catalog must not contain: more than nine decimals, negative, or above the largest balance. */
-export function findBadPrices(pricing: Pricing): string[] {
+export function findInvalidPrices(pricing: Pricing): string[] {
   const bad: string[] = [];
   const check = (name: string, price: unknown): void => {
     if (typeof price === 'number') {

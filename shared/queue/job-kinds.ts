@@ -60,7 +60,7 @@ export const noImageOptions: ImageOptions = {
 };
 
 /** Fields of a request for an image made from text only, without streaming. */
-export const wordsAlone = {
+export const textOnlyFields = {
   inputs: [],
   inputLocs: [],
   mask: null,

@@ -34,7 +34,7 @@ export interface WorkerLoad {
   /** Running requests. */
   readonly active: number;
   /** Embedding inputs waiting in the worker for their turn at a vendor. */
-  readonly inputsInLine: number;
+  readonly waitingInputs: number;
   /** How many runs it has for accounts with much work running. */
   readonly bulkRuns: number;
   /** How many of its parts fail until someone fixes them. */
@@ -57,10 +57,10 @@ export class WorkerRegistryStore {
   async beat(
     queue: QueueName,
     workerId: string,
-    { active, inputsInLine, bulkRuns, faults }: WorkerLoad,
+    { active, waitingInputs, bulkRuns, faults }: WorkerLoad,
   ): Promise<void> {
     const keys = [redisKeys.workers(queue), redisKeys.workerLoads(queue)];
-    const load = `${active} ${inputsInLine} ${bulkRuns} ${faults}`;
+    const load = `${active} ${waitingInputs} ${bulkRuns} ${faults}`;
     await heartbeatScript.run(this.#redis, keys, [workerId, heartbeatLifetimeMs, load]);
   }
 
@@ -86,7 +86,7 @@ export class WorkerRegistryStore {
     return {
       workers: alive.size,
       active: sum(0),
-      inputsInLine: sum(1),
+      waitingInputs: sum(1),
       bulkRuns: sum(2),
       faults: sum(3),
     };

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { HeldRequest } from '../billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../billing/reservation-store.ts';
 import { AppError } from '../contract/errors.ts';
 import { answerPrefix } from '../storage/lifecycle-rules.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
@@ -38,7 +38,7 @@ const copyBytes = 256 * 1024;
  * the attempt, so that the late response of one attempt at a job never replaces another's.
  */
 const objectKey = (
-  { requestId }: HeldRequest,
+  { requestId }: HeartbeatRequest,
   { bytes, attempt }: Pick<StoredResponse, 'bytes' | 'attempt'>,
 ): string => `${answerPrefix}${requestId}/${attempt === undefined ? '' : `${attempt}/`}${bytes}`;
 const contentType = 'application/octet-stream';
@@ -102,7 +102,7 @@ export class ResponseStore {
    * Null if it is gone.
    * @throws AppError `service_unavailable` while its store is away
    */
-  async read(request: HeldRequest, stored: StoredResponse): Promise<Buffer | null> {
+  async read(request: HeartbeatRequest, stored: StoredResponse): Promise<Buffer | null> {
     const inRedis = stored.in === 'redis' ? await this.#kept.readResponse(request) : null;
     // What was put into Redis moves once the object store is back.
     return inRedis ?? (await this.#readObject(objectKey(request, stored), 0, stored.bytes));
@@ -113,7 +113,7 @@ export class ResponseStore {
    * @throws AppError `service_unavailable` if they are gone or their store is away
    */
   async readMovedFrames(
-    request: HeldRequest,
+    request: HeartbeatRequest,
     movedBytes: number,
     from: number,
     byteLength: number,

@@ -5,7 +5,7 @@ import {
   maxStoredBytesPerResponse,
   maxStoredBytesInFlight,
 } from '../billing/stored-bytes.ts';
-import type { HeldRequest } from '../billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../billing/reservation-store.ts';
 import { AppError } from '../contract/errors.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
@@ -111,12 +111,12 @@ export interface StoredSize {
 }
 
 /** A request whose response is kept. */
-export interface StoredRequest extends HeldRequest {
+export interface StoredRequest extends HeartbeatRequest {
   /** The attempt of a durable job; absent for other requests. Bytes kept for jobs are counted separately. */
   readonly jobAttempt?: number | undefined;
 }
 
-const keyOf = (part: StoredPart, { accountId, requestId }: HeldRequest): string =>
+const keyOf = (part: StoredPart, { accountId, requestId }: HeartbeatRequest): string =>
   part === 'frames'
     ? redisKeys.storedFrames(accountId, requestId)
     : redisKeys.storedResponse(accountId, requestId);
@@ -173,7 +173,7 @@ export class StoredFramesStore {
    * returns how many bytes are there. An offset means the same in both places.
    */
   async readFrames(
-    request: HeldRequest,
+    request: HeartbeatRequest,
     from: number,
     maxBytes: number,
   ): Promise<{ readonly bytes: Buffer } | { readonly movedBytes: number }> {
@@ -193,13 +193,18 @@ export class StoredFramesStore {
   }
 
   /** Reads bytes of either part; fewer than requested at its end. */
-  async readPart(part: StoredPart, request: HeldRequest, from: number, maxBytes: number): Promise<Buffer> {
+  async readPart(
+    part: StoredPart,
+    request: HeartbeatRequest,
+    from: number,
+    maxBytes: number,
+  ): Promise<Buffer> {
     const key = keyOf(part, request);
     return await callRedis(() => this.#payloads.getrangeBuffer(key, from, from + maxBytes - 1));
   }
 
   /** Null if there is none. */
-  async readResponse(request: HeldRequest): Promise<Buffer | null> {
+  async readResponse(request: HeartbeatRequest): Promise<Buffer | null> {
     return await callRedis(() => this.#payloads.getBuffer(keyOf('answer', request)));
   }
 

@@ -5,7 +5,7 @@ import type { ErrorCode } from '../contract/error-kinds.ts';
 import type { UsageEvent } from '../ledger/usage-event.ts';
 import { jobFunctions } from '../jobs/job-lua.ts';
 import { claimLifetimeSeconds } from '../billing/idempotency-claim.ts';
-import { mostOfReserved } from '../billing/reservation-store.ts';
+import { maxReservationMultiple } from '../billing/reservation-store.ts';
 
 /**
  * Settles a request: ends its reservation, debits the exact cost and appends the usage event. The reservation makes it
@@ -48,19 +48,19 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
   local accountId, reserved, isFree, rest = string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^|]*)')
   local bound, claims = string.match(rest, '^<(%d+) ?(.*)$')
   -- An earlier version named no bound.
-  if not bound then bound, claims = tonumber(reserved) * ${mostOfReserved}, rest end
+  if not bound then bound, claims = tonumber(reserved) * ${maxReservationMultiple}, rest end
   local claimHash, claimBody = string.match(claims, '^(%S*) ?(.*)$')
   local isClaimedLate = late and claimHash ~= ''
   if isClaimedLate and (not claim or claimBody == '' or redis.call('EXISTS', claim) == 1) then return {'absent'} end
 
   local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges')
   if not a[1] and event ~= '' then return {'unknown'} end
-  if job then beginToEnd(p, job.account, id) else redis.call('HDEL', late and orphans or reservations, id) end
+  if job then dropLease(p, job.account, id) else redis.call('HDEL', late and orphans or reservations, id) end
   if isClaimedLate then redis.call('HSET', claim, 'body', claimBody, 'id', id) end
   if claim and redis.call('HGET', claim, 'id') == id then
     if keepsClaim == '1' then redis.call('EXPIRE', claim, claimSeconds) else redis.call('DEL', claim) end
   end
-  if job then changeHeld(p, job.account, reserved, isFree, -1) end
+  if job then changeReserved(p, job.account, reserved, isFree, -1) end
   if not a[1] then
     if job then endJob(p, job.account, id, job.to, nowMs(), job.code, job.message, '0', 0) end
     return {'settled', '0', '0'}

@@ -14,31 +14,31 @@ import { parseBody } from '../../api/middleware/parse-body.ts';
 import { noteRefusals } from '../../api/middleware/note-refusals.ts';
 import { translateFaults } from '../../api/middleware/translate-faults.ts';
 import {
-  answersAsStream,
-  asksForOwnAccount,
+  respondsAsStream,
+  isAccountOperation,
   changesUserData,
-  isOfWebArea,
+  isWebOperation,
   isUnsafe,
   needsCsrfToken,
-  translatesFaults,
+  translatesErrors,
   type Operation,
 } from '../../shared/contract/operation.ts';
 
 /** The contract of an operation determines its steps and their order. */
 function requiredSteps(operation: Operation): Step[] {
   const { auth } = operation;
-  const isOfWeb = isOfWebArea(operation);
+  const isOfWeb = isWebOperation(operation);
   const isCreation = operation.modelTypes !== undefined;
   const steps: readonly (readonly [boolean, ...Step[]])[] = [
     [auth !== 'key', beginInTurns],
     [isOfWeb, forbidCaching],
-    [translatesFaults(operation), translateFaults],
+    [translatesErrors(operation), translateFaults],
     [isOfWeb && isUnsafe(operation), checkOrigin],
     [auth === 'key', authenticate],
     [operation.acceptsRefreshCookie === true, clearDeadCookies],
     [auth === 'web', authenticateSession],
     [isCreation, noteRefusals, readCreationOptions],
-    [asksForOwnAccount(operation), answersAsStream(operation) ? limitStreams : limitCalls],
+    [isAccountOperation(operation), respondsAsStream(operation) ? limitStreams : limitCalls],
     [needsCsrfToken(operation), checkCsrf],
     [changesUserData(operation), limitChanges],
     [operation.body !== undefined, parseBody],

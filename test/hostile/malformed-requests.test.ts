@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { errorKinds } from '../../shared/contract/error-kinds.ts';
-import { httpFaults } from '../../shared/contract/http-faults.ts';
+import { httpStatusErrors } from '../../shared/contract/http-status-errors.ts';
 import type { RawResponse } from '../support/raw-response.ts';
 import { useStack } from '../support/stack.ts';
 import { sendMalformedRequests } from './attacks/malformed-requests.ts';
@@ -55,7 +55,7 @@ function checkError(
   t.is(detail.error, code, name);
   t.is(detail.message_en, error.message);
   // The text describes the status, unless it is the code's own.
-  t.true(detail.message_ru.startsWith(httpFaults[status]?.ru ?? errorKinds.payload_too_large.ru), name);
+  t.true(detail.message_ru.startsWith(httpStatusErrors[status]?.ru ?? errorKinds.payload_too_large.ru), name);
   t.is(error.type, 'invalid_request_error', name);
   t.is(headers['allow'], status === 501 ? 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT' : undefined, name);
 }

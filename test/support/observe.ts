@@ -102,7 +102,7 @@ export async function waitForQueuedInputs(stack: TestStack, count: number): Prom
       registry.sumLoads('embedding'),
       stack.redis.zcount(redisKeys.workers('embedding'), since, '+inf'),
     ]);
-    seen = load.inputsInLine;
+    seen = load.waitingInputs;
     return newer > 0 && seen === count;
   };
   await waitFor(() => `${count} queued inputs, last seen ${seen}`, isReached);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
-import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { encodeFrame, type FrameKind } from '../../shared/reply/frame.ts';
@@ -14,13 +14,13 @@ import { ObjectStore } from '../../shared/storage/object-store.ts';
 
 /** Stored responses for Idempotency-Keys, written as a worker writes them. */
 
-export const createRequest = (accountId: string = randomUUID()): HeldRequest => ({
+export const createRequest = (accountId: string = randomUUID()): HeartbeatRequest => ({
   requestId: randomUUID(),
   accountId,
 });
 
 export function makeFrame(
-  { requestId }: HeldRequest,
+  { requestId }: HeartbeatRequest,
   kind: FrameKind,
   sequence: number,
   payload: Buffer | string = '',
@@ -32,7 +32,7 @@ export function makeFrame(
 /** A complete stream: `accepted`, a delta per payload, and a result. @returns the number of stored bytes */
 export async function storeStream(
   frames: StoredFramesStore,
-  request: HeldRequest,
+  request: HeartbeatRequest,
   deltas: readonly Buffer[],
   result = 'data: [DONE]\n\n',
 ): Promise<number> {

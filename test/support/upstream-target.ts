@@ -1,4 +1,4 @@
-import { wordsAlone } from '../../shared/queue/job-kinds.ts';
+import { textOnlyFields } from '../../shared/queue/job-kinds.ts';
 import type { CallContext, ImageCall, UpstreamTarget } from '../../workers/upstreams/upstream.ts';
 
 /** A route to one of the vendor's models, with defaults for everything not given. */
@@ -27,7 +27,7 @@ export function createImageCall(more: Partial<ImageCall> = {}): ImageCall {
   return {
     prompt: 'a cat',
     negativePrompt: null,
-    ...wordsAlone,
+    ...textOnlyFields,
     n: 1,
     size: '1024x1024',
     isSizeAsked: false,

@@ -1,6 +1,6 @@
 import type { JobLine } from '../../shared/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
-import { jobLeaseMs, noteProgress, startJob, type TakenJob } from '../../shared/jobs/run-job-scripts.ts';
+import { jobLeaseMs, recordProgress, startJob, type TakenJob } from '../../shared/jobs/run-job-scripts.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { throughOutage } from '../../shared/redis/through-outage.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -57,7 +57,7 @@ export class JobRun {
   #tellProgress(): void {
     const { redis, log } = this.#options;
     this.#telling = null;
-    noteProgress(redis, this.taken, this.#progress).catch((error: unknown) => {
+    recordProgress(redis, this.taken, this.#progress).catch((error: unknown) => {
       log.debug({ requestId: this.taken.id, err: error }, 'the progress of a job could not be saved');
     });
   }

@@ -1,9 +1,9 @@
 import type { AccountStore } from '../../shared/accounts/account-store.ts';
 import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
-import { findMissing, placeOf } from '../../shared/ledger/forgotten-entries-store.ts';
+import { findMissing, positionOf } from '../../shared/ledger/missing-entries-store.ts';
 import type { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { formatStreamId, isAfter, parseStreamId, type StreamId } from '../../shared/ledger/usage-event.ts';
-import { hasForgotten, rememberCheckpoint, wakeShard } from '../../shared/ledger/wake-stream.ts';
+import { hasLostEntries, advanceTrimPosition, advanceShard } from '../../shared/ledger/advance-stream.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -37,24 +37,24 @@ export async function restoreForgotten(
   const { redis, store, accounts, hotAccounts, log } = dependencies;
   const checkpoint = await store.readCheckpoint(shard);
   const isMissing =
-    isAfter(checkpoint, parseStreamId(trimmed)) && (await hasForgotten(redis, shard, checkpoint));
+    isAfter(checkpoint, parseStreamId(trimmed)) && (await hasLostEntries(redis, shard, checkpoint));
   const missing = await findMissing(redis, shard, await store.findAfter([...intent], checkpoint));
   if (!isMissing && missing.length === 0) return false;
   // Read after the stream, because another reader may have finished and trimmed a batch meanwhile.
   const known = parseStreamId((await redis.get(redisKeys.ledgerTrimmed(shard))) ?? '0-0');
   const isBehind = isMissing && isAfter(checkpoint, known);
-  const rows = missing.filter((row) => isAfter(placeOf(row), known));
+  const rows = missing.filter((row) => isAfter(positionOf(row), known));
   if (!isBehind && rows.length === 0) return false;
   const summed = isBehind ? await accounts.findAppliedSince(known.ms) : new Map<string, StreamId>();
   const held = await findHeld(redis, shard, [...summed.keys()]);
   // Entries of a missing account have no balance to move; `ledger verify` reports them.
   const touched = await store.findAccountsApplied(rows.map(({ accountId }) => accountId));
   const ends = new Map([...held.map((id) => [id, summed.get(id)!] as const), ...touched]);
-  const last = findLatest([checkpoint, ...rows.map(placeOf)]);
-  await wakeShard(redis, shard, findLatest([last, ...ends.values()]));
+  const last = findLatest([checkpoint, ...rows.map(positionOf)]);
+  await advanceShard(redis, shard, findLatest([last, ...ends.values()]));
   for (const id of ends.keys()) await hotAccounts.reload(id);
   // Comes last: if a reader takes over before this, it restores all of them again.
-  await rememberCheckpoint(redis, shard, last);
+  await advanceTrimPosition(redis, shard, last);
   log.error(
     { shard, redisHas: formatStreamId(known), mongodbHas: formatStreamId(last), restored: ends.size },
     'Redis has forgotten entries that MongoDB has; accounts are restored from MongoDB',

@@ -7,7 +7,7 @@ import {
   type LedgerEntry,
   type StreamId,
 } from '../../shared/ledger/usage-event.ts';
-import { isLaterId } from '../../shared/ledger/wake-stream.ts';
+import { isLaterId } from '../../shared/ledger/advance-stream.ts';
 import { RedisScript } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { applyEntries } from './apply-entries.ts';

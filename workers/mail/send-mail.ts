@@ -1,6 +1,6 @@
 import { UnrecoverableError, type Job as BullJob } from 'bullmq';
 import { decryptSecret } from '../../shared/accounts/credentials.ts';
-import { nameService, type MailSender } from '../../shared/config/mail-sender.ts';
+import { serviceNameOf, type MailSender } from '../../shared/config/mail-sender.ts';
 import type { Mail } from '../../shared/web/mail.ts';
 import type { SealedMail } from '../../shared/web/mail-queue.ts';
 import { renderMail } from './render-mail.ts';
@@ -31,7 +31,7 @@ export async function sendMail(dependencies: MailDeps, job: BullJob<SealedMail>)
   // This fails under a different MASTER_KEY. A worker with the right key may take the next attempt.
   const mail = JSON.parse(decryptSecret(job.data.sealed, masterKey)) as Mail;
   const rendered = renderMail(mail, {
-    service: nameService(from),
+    service: serviceNameOf(from),
     supportEmail,
     isSignUpOpen,
     isKnown: mail.kind !== 'sign-in-code' || (await isKnown(mail.email)),

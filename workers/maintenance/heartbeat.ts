@@ -35,11 +35,11 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
     try {
       await Promise.all(
         [...runsByQueue].map(([queue, runs]) => {
-          const inputsInLine = queue === 'embedding' ? embeddings.waiting : 0;
+          const waitingInputs = queue === 'embedding' ? embeddings.waiting : 0;
           const bulkRuns = countBulkRuns(queue, concurrency);
           return registry.beat(queue, workerId, {
             active: runs.size,
-            inputsInLine,
+            waitingInputs,
             bulkRuns,
             faults: faults.count,
           });

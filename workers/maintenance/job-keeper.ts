@@ -3,8 +3,8 @@ import {
   findDueHooks,
   forgetJobs,
   listLines,
-  loseJobs,
-  noteHookQueued,
+  recoverLostJobs,
+  markHookQueued,
   type DueHook,
 } from '../../shared/jobs/end-job-scripts.ts';
 import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
@@ -108,7 +108,7 @@ export class JobKeeper {
   async #lose(shard: number): Promise<void> {
     const { redis, turns, log } = this.#options;
     for (let runs = 0; runs < maxRuns; runs++) {
-      const { again, ended } = await loseJobs(redis, shard);
+      const { again, ended } = await recoverLostJobs(redis, shard);
       if (again.length + ended === 0) return;
       log.warn({ shard, again: again.length, ended }, 'jobs of workers that died wait again');
       await Promise.all(
@@ -131,7 +131,7 @@ export class JobKeeper {
       const queued = await Promise.allSettled(
         due.map(async (hook) => {
           await queueHook(hook);
-          await noteHookQueued(redis, hook);
+          await markHookQueued(redis, hook);
         }),
       );
       const failed = queued.find((one) => one.status === 'rejected');

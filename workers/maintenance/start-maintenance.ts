@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { finishClaims } from '../../shared/refills/finish-claims.ts';
 import type { BanWatch } from '../../shared/account-changes/ban-watch.ts';
 import { startRequestHeartbeat } from '../../shared/billing/heartbeat-requests.ts';
-import { holdIntervalMs, ReservationStore } from '../../shared/billing/reservation-store.ts';
+import { requestHeartbeatIntervalMs, ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -109,7 +109,7 @@ function startPeriodicTasks({
       run: () => queuePendingNotices({ ...web, mails }),
     },
     { name: 'looking for dead api processes', intervalMs: 1_000, run: probeReaders },
-    { name: 'sweeping orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() },
+    { name: 'sweeping orphans', intervalMs: requestHeartbeatIntervalMs, run: () => sweeper.sweep() },
   ];
   return [
     startRequestHeartbeat(reservations, listRequests, log),

@@ -34,7 +34,7 @@ export class OrphanSweeper {
       if (!(await this.#leases.take(shard))) continue;
       await this.#reservations.followClock(shard);
       const { orphans, ahead } = await this.#reservations.findOrphans(shard);
-      for (const reservation of ahead) await this.#reservations.beginAge(reservation);
+      for (const reservation of ahead) await this.#reservations.resetAge(reservation);
       for (const orphan of orphans) {
         const { requestId, accountId, costNano } = orphan;
         const looks = (suspects.get(requestId) ?? 0) + 1;

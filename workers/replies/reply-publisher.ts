@@ -1,5 +1,5 @@
 import { noChannel } from '../../shared/queue/job-kinds.ts';
-import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import { publishParts } from '../../shared/redis/publish-parts.ts';
 import { countListeners, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { encodeHeader, encodeMark, type FrameKind } from '../../shared/reply/frame.ts';
@@ -14,7 +14,7 @@ const maxMessageBytes = 1_000_000;
 /** A frame to be sent. Text may be appended to a delta until its tick ends. */
 export interface PendingFrame {
   /** The request whose response is kept after its connection closes; null if it is not kept. */
-  readonly keptAs: HeldRequest | null;
+  readonly keptAs: HeartbeatRequest | null;
   readonly packedId: Uint8Array;
   readonly attempt: number;
   readonly sequence: number;
@@ -34,9 +34,9 @@ export interface ReplyPublisherOptions {
   /** Called when nobody listens to this channel. */
   readonly onDeaf: (channel: string) => void;
   /** All frames of a response have been kept. */
-  readonly onStored?: (request: HeldRequest, size: StoredSize) => void;
+  readonly onStored?: (request: HeartbeatRequest, size: StoredSize) => void;
   /** A frame was not kept because a bound is reached. Later frames have no reader. */
-  readonly onStoredTooMuch?: (request: HeldRequest) => void;
+  readonly onStoredTooMuch?: (request: HeartbeatRequest) => void;
 }
 
 /**
@@ -150,7 +150,7 @@ export class ReplyPublisher {
   }
 
   /** Called before publishing, so that a reader woken by the message finds the frame. */
-  #keep(request: HeldRequest, kind: FrameKind, frame: Buffer): void {
+  #keep(request: HeartbeatRequest, kind: FrameKind, frame: Buffer): void {
     const { storedFrames, onStored, onStoredTooMuch } = this.#options;
     const kept = storedFrames
       .append(request, kind, frame)

@@ -1,5 +1,5 @@
 import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
-import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { ErrorPayload } from '../../shared/reply/error-payload.ts';
 import { encodeHeader, encodeOffer, packRequestId, type FrameKind } from '../../shared/reply/frame.ts';
@@ -15,7 +15,7 @@ export class ReplyWriter {
   readonly #channel: string;
   readonly #packedId: Uint8Array;
   readonly #attempt: number;
-  readonly #keptAs: HeldRequest | null;
+  readonly #keptAs: HeartbeatRequest | null;
   #sequence = 0;
   #lastDelta: PendingFrame | null = null;
 

@@ -4,7 +4,7 @@ import {
   allowOverrun,
   findUsageBounds,
   isBounded,
-  mostTokensPerSecond,
+  maxTokensPerSecond,
   type ChatUsageBounds,
   type UsageBounds,
 } from '../../shared/catalog/usage-bounds.ts';
@@ -36,7 +36,7 @@ export class ChatReportFilter {
   take(usage: UpstreamUsage, seen: { readonly tokens: number; readonly elapsedMs: number }): UpstreamUsage {
     const choices = countChoices(this.#route, this.#job.body);
     const reasons = mayReason(this.#job, this.#model) || (usage.reasoningTokens ?? 0) > 0;
-    const perChoice = (seen.elapsedMs / 1_000) * mostTokensPerSecond;
+    const perChoice = (seen.elapsedMs / 1_000) * maxTokensPerSecond;
     const unseenTokens = reasons ? perChoice * choices : 0;
     const bounds = allowOverrun(this.#bounds, { tokens: seen.tokens, unseenTokens, choices });
     const plausible = leaveOutImplausible(usage, bounds);
@@ -95,6 +95,6 @@ function findChatBounds(job: ChatJob, model: CatalogModel, route: CatalogRoute):
     maxTokens: isBounded(route) ? readMaxTokens(body) : null,
     // A token has at least one character, which is precise enough here.
     predictedTokens: body.prediction ? JSON.stringify(body.prediction).length : 0,
-    mayDraw: (model.published.output_modalities ?? []).includes('image'),
+    mayGenerateImages: (model.published.output_modalities ?? []).includes('image'),
   });
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
-import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import type { AfterSettlement } from '../../shared/settlement/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
@@ -52,7 +52,7 @@ async function keepResponse(
 
 async function storeResponse(
   { answers, mover }: Pick<JobDeps, 'answers' | 'mover'>,
-  request: HeldRequest,
+  request: HeartbeatRequest,
   { reply, log }: RequestRun,
   bytes: Buffer,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { maySearch } from '../../shared/catalog/search-allowance.ts';
-import { mostTokensPerSecond } from '../../shared/catalog/usage-bounds.ts';
+import { maxTokensPerSecond } from '../../shared/catalog/usage-bounds.ts';
 import { countChoices } from '../../shared/routing/chat-needs.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
 import { mayReason } from './chat-report-filter.ts';
@@ -24,7 +24,7 @@ export class UnseenGeneration {
 
   constructor(
     job: AskedChat,
-    model: Pick<CatalogModel, 'published' | 'searchesUnasked'>,
+    model: Pick<CatalogModel, 'published' | 'alwaysMaySearch'>,
     route: CatalogRoute,
     nowMs: () => number,
   ) {
@@ -76,7 +76,7 @@ export class UnseenGeneration {
   countTokens(): number {
     const nowMs = this.#nowMs();
     const unseen = this.#silences.map((silence) =>
-      Math.ceil((silence.countMs(nowMs) / 1_000) * mostTokensPerSecond),
+      Math.ceil((silence.countMs(nowMs) / 1_000) * maxTokensPerSecond),
     );
     return this.#seenTokens + unseen.reduce((sum, tokens) => sum + tokens, 0);
   }
@@ -95,7 +95,7 @@ export class UnseenGeneration {
 /** Whether the model may generate unseen tokens at any time, whatever it sent last. */
 function hidesAnywhere(
   job: AskedChat,
-  model: Pick<CatalogModel, 'published' | 'searchesUnasked'>,
+  model: Pick<CatalogModel, 'published' | 'alwaysMaySearch'>,
   { upstream }: CatalogRoute,
 ): boolean {
   const { body } = job;

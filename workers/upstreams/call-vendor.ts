@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { giveInTurns } from '../../shared/fairness/work-turns.ts';
+import { yieldInTurns } from '../../shared/fairness/work-turns.ts';
 import { readJson } from '../../shared/encoding/read-json.ts';
 import type { HttpResponse, HttpClient } from './http-client.ts';
 import { type HttpHeaders, readHeader } from './http-failure.ts';
@@ -49,7 +49,7 @@ export async function callVendor(
       ...call.headers,
     },
     // Encrypting a large body at once would block the event loop as well.
-    body: pieces.length === 1 ? pieces[0]! : Readable.from(giveInTurns(pieces, context.accountId)),
+    body: pieces.length === 1 ? pieces[0]! : Readable.from(yieldInTurns(pieces, context.accountId)),
     signal: context.signal,
     isStream: call.isStream,
     isSlowStream: call.isSlowStream ?? false,

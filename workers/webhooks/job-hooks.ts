@@ -39,7 +39,7 @@ export class JobHooks implements WebhookReporter {
   }
 
   async report({ accountId, jobId }: WebhookDelivery, state: WebhookState): Promise<void> {
-    await this.#jobs.noteWebhook(accountId, jobId, JSON.stringify(state));
+    await this.#jobs.recordWebhook(accountId, jobId, JSON.stringify(state));
   }
 }
 

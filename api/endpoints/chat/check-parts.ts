@@ -2,7 +2,7 @@ import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { readDataType } from '../../../shared/contract/data-uri.ts';
 import type { Message } from '../../../shared/contract/chat-messages.ts';
 import { invalidField } from '../../../shared/contract/errors.ts';
-import { joinWords } from '../../../shared/contract/describe-fault.ts';
+import { joinWords } from '../../../shared/contract/describe-issue.ts';
 
 /** File extensions by media type, for files sent without a name. */
 const extensionOfType = new Map(

@@ -9,7 +9,7 @@ import {
   ToolCall,
 } from '../../../shared/contract/chat-messages.ts';
 import { invalidField } from '../../../shared/contract/errors.ts';
-import { asksSearch } from '../../../shared/catalog/search-allowance.ts';
+import { requestsSearch } from '../../../shared/catalog/search-allowance.ts';
 import { findUnmetNeed } from '../../../shared/routing/chat-needs.ts';
 import { checkContents, checkParts } from './check-parts.ts';
 
@@ -72,7 +72,7 @@ function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void 
     throw invalidField(['body', name], `is the older form of ${newer}: send that instead`);
   }
   checkToolChoice(body.tool_choice);
-  if (published.web_search === false && asksSearch(body)) {
+  if (published.web_search === false && requestsSearch(body)) {
     const name = body.web_search ? 'web_search' : 'web_search_options';
     throw invalidField(
       ['body', name],

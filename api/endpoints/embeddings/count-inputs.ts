@@ -1,7 +1,7 @@
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { maxTokensPerEmbeddingInput } from '../../../shared/contract/embeddings.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { joinWords } from '../../../shared/contract/describe-fault.ts';
+import { joinWords } from '../../../shared/contract/describe-issue.ts';
 import { maxIssues } from '../../../shared/contract/validation.ts';
 import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 

@@ -66,7 +66,7 @@ async function checkTokens(
     for (let j = 0; j < array.length; j++) {
       if (isTokenNumber(array[j])) continue;
       faults += 1;
-      if (issues.length < maxIssues) issues.push(describeFault(isSingle ? [j] : [i, j], array[j]));
+      if (issues.length < maxIssues) issues.push(describeIssue(isSingle ? [j] : [i, j], array[j]));
     }
     if (faults === faultsBefore) textBytes += measureTokens(array as readonly number[]);
   }
@@ -77,7 +77,7 @@ async function checkTokens(
 /** End of text, the fill-in-the-middle markers and end of prompt. */
 const specialTokens: ReadonlySet<number> = new Set([100_257, 100_258, 100_259, 100_260, 100_276]);
 
-function describeFault(place: readonly number[], value: unknown): ValidationIssue {
+function describeIssue(place: readonly number[], value: unknown): ValidationIssue {
   const loc = ['body', 'input', ...place];
   const known = `token number of ${tokenEncoding} (0 to ${maxTokenNumber})`;
   if (!Number.isInteger(value))

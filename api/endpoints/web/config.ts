@@ -2,7 +2,7 @@ import { operations } from '../../../shared/contract/operations.ts';
 import type { WebConfig } from '../../../shared/contract/system.ts';
 import { defaultAccountLabel } from '../../../shared/contract/web-accounts.ts';
 import { codeLifetimeSeconds } from '../../../shared/contract/web-auth.ts';
-import { nameService } from '../../../shared/config/mail-sender.ts';
+import { serviceNameOf } from '../../../shared/config/mail-sender.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { beginInTurns } from '../../middleware/begin-in-turns.ts';
 import { PreparedBody } from '../../present/prepared-body.ts';
@@ -18,7 +18,7 @@ export const getWebConfig = defineEndpoint(operations.getWebConfig, [beginInTurn
 
 function describe({ config, publicUrl }: Services): WebConfig {
   return {
-    name: nameService(config.mailFrom),
+    name: serviceNameOf(config.mailFrom),
     api_base_url: `${publicUrl}/v1`,
     support_email: config.supportEmail,
     signup_enabled: config.signup.isOpen,

@@ -1,7 +1,7 @@
 import { parseReservation, type Reservation } from '../../../shared/billing/reservation-store.ts';
 import type { AccountDocument, AccountStore } from '../../../shared/accounts/account-store.ts';
 import { isAfter, tryParseLedgerEntry, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
-import { sumJobHolds } from '../../../shared/jobs/sum-holds-script.ts';
+import { sumJobReservations } from '../../../shared/jobs/sum-holds-script.ts';
 import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 
@@ -58,7 +58,7 @@ export async function takeSnapshots(
       .xrange(redisKeys.ledgerStream(shard), '-', '+');
     for (const { _id } of documents) {
       read.hmget(redisKeys.account(_id), ...fields);
-      sumJobHolds(read, shard, _id);
+      sumJobReservations(read, shard, _id);
     }
     const answers = ((await read.exec()) ?? []).map(([error, value]) => {
       if (error !== null) throw error;

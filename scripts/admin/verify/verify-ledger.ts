@@ -53,7 +53,7 @@ export async function verifyLedger(
   const shards = account === null ? Array.from({ length: shardCount }, (_, i) => i) : [shardOf(account)];
   for (const shard of shards) {
     await checkOrphans(dependencies.reservations, shard, account, releaseOrphans, verification);
-    verification.differences.push(...(await findUncounted(dependencies.redis, shard, account)));
+    verification.differences.push(...(await listUncounted(dependencies.redis, shard, account)));
   }
   let checked = 0;
   for await (const [shard, ids] of listByShard(dependencies.accounts, account)) {
@@ -106,7 +106,7 @@ async function checkOrphans(
 }
 
 /** Entries whose money is in no sum of MongoDB, because nobody could read them. */
-async function findUncounted(
+async function listUncounted(
   redis: RedisClient,
   shard: number,
   account: string | null,

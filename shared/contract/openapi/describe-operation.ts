@@ -1,6 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import type { TSchema } from 'typebox';
-import { defaultBodyLimitBytes, needsCsrfToken, type FurtherAnswer, type Operation } from '../operation.ts';
+import {
+  defaultBodyLimitBytes,
+  needsCsrfToken,
+  type AdditionalResponse,
+  type Operation,
+} from '../operation.ts';
 import type {
   JsonSchema,
   MediaType,
@@ -124,14 +129,14 @@ function describeParameters(operation: Operation, components: SchemaComponents):
 }
 
 function describeBody(
-  { body, formBody, bodyLimitBytes = defaultBodyLimitBytes, example, furtherAnswers = [] }: Operation,
+  { body, formBody, bodyLimitBytes = defaultBodyLimitBytes, example, additionalResponses = [] }: Operation,
   components: SchemaComponents,
 ): Pick<OperationObject, 'requestBody'> {
   if (body === undefined) return {};
   const examples = Object.fromEntries(
     [
       ['usual', example] as const,
-      ...furtherAnswers.map((response) => [exampleNameOf(response), response.example] as const),
+      ...additionalResponses.map((response) => [exampleNameOf(response), response.example] as const),
     ].flatMap(([name, one]) => (one?.body === undefined ? [] : [[name, { value: one.body }]])),
   );
   const content = { schema: components.rewrite(body, 'request'), examples };
@@ -154,19 +159,19 @@ const formatSize = (bytes: number): string =>
   bytes >= 1_000_000 ? `${bytes / 1_000_000} MB` : `${bytes / 1_000} KB`;
 
 /** Returns the name of this response's example among the operation's examples. */
-const exampleNameOf = ({ responseType, status }: FurtherAnswer): string =>
+const exampleNameOf = ({ responseType, status }: AdditionalResponse): string =>
   responseType?.split('/')[1] ?? `status-${status}`;
 
 /** Describes the default response and the additional ones, grouped by status. */
 function describeSuccess(operation: Operation, components: SchemaComponents): Record<string, ResponseObject> {
-  const defaultResponse: FurtherAnswer = {
+  const defaultResponse: AdditionalResponse = {
     status: operation.status ?? 200,
     response: operation.response,
     description: '',
     example: operation.example ?? {},
     ...(operation.responseType === undefined ? {} : { responseType: operation.responseType }),
   };
-  const responses = [defaultResponse, ...(operation.furtherAnswers ?? [])];
+  const responses = [defaultResponse, ...(operation.additionalResponses ?? [])];
   const statuses = [...new Set(responses.map((response) => response.status))];
   return Object.fromEntries(
     statuses.map((status) => {
@@ -194,7 +199,7 @@ function describeUnchanged(operation: Operation): Record<string, ResponseObject>
 }
 
 function describeContent(
-  responses: readonly FurtherAnswer[],
+  responses: readonly AdditionalResponse[],
   components: SchemaComponents,
 ): Record<string, MediaType> {
   return Object.fromEntries(

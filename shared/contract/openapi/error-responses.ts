@@ -7,12 +7,12 @@ import {
 import { errorKinds, type ErrorCode } from '../error-kinds.ts';
 import { cancelledJobStatus, errorKind } from '../errors.ts';
 import {
-  asksForOwnAccount,
+  isAccountOperation,
   changesUserData,
-  isOfWebArea,
+  isWebOperation,
   isUnsafe,
   needsCsrfToken,
-  translatesFaults,
+  translatesErrors,
   type Operation,
 } from '../operation.ts';
 import type { JsonSchema, ResponseObject } from './description.ts';
@@ -26,12 +26,12 @@ export function findErrorCodes(operation: Operation): ErrorCode[] {
   add('internal_error');
   // Authentication looks up the key or session in a backing service.
   if (operation.auth === 'key') add('invalid_api_key', 'account_banned', 'service_unavailable');
-  if (asksForOwnAccount(operation)) add('rate_limit_exceeded');
+  if (isAccountOperation(operation)) add('rate_limit_exceeded');
   if (operation.auth === 'web' || operation.auth === 'refresh') add('unauthenticated', 'service_unavailable');
   if (needsCsrfToken(operation)) add('csrf_failed');
   if (changesUserData(operation)) add('too_many_attempts');
-  if (isOfWebArea(operation) && isUnsafe(operation)) add('origin_refused');
-  if (isOfWebArea(operation) && operation.pathParameters !== undefined) add('validation_failed');
+  if (isWebOperation(operation) && isUnsafe(operation)) add('origin_refused');
+  if (isWebOperation(operation) && operation.pathParameters !== undefined) add('validation_failed');
   if (operation.body !== undefined) add('validation_failed', 'payload_too_large', 'unsupported_media_type');
   if (operation.query !== undefined) add('validation_failed');
   return (Object.keys(errorKinds) as ErrorCode[]).filter((code) => codes.has(code));
@@ -67,7 +67,7 @@ function describeStatus(
   components: SchemaComponents,
 ): ResponseObject {
   const isValidation = status === 422;
-  const isTranslated = translatesFaults(operation);
+  const isTranslated = translatesErrors(operation);
   const validationBody = isTranslated ? TranslatedValidationErrorBody : ValidationErrorBody;
   const body = components.rewrite((isValidation ? validationBody : ErrorBody) as JsonSchema, 'response');
   const only = { enum: codes };

@@ -2,7 +2,7 @@ import { errorKinds } from '../error-kinds.ts';
 import { cancelledJobStatus } from '../errors.ts';
 import { maxRequestTimeoutMs, requestTimeoutHeader } from '../prefer.ts';
 import { maxWebhookUrlLength, webhookUrlHeader } from '../webhook-url.ts';
-import { answersAsStream, type Operation } from '../operation.ts';
+import { respondsAsStream, type Operation } from '../operation.ts';
 import type { HeaderObject, ParameterObject, Reference } from './description.ts';
 
 /** Response headers, by name. */
@@ -113,8 +113,8 @@ export function headersOf(operation: Operation, status: number): Record<string, 
 }
 
 /** Returns whether the status belongs to a further response, not to an error. */
-const isReport = ({ furtherAnswers = [] }: Operation, status: number): boolean =>
-  furtherAnswers.some((answer) => answer.status === status);
+const isReport = ({ additionalResponses = [] }: Operation, status: number): boolean =>
+  additionalResponses.some((answer) => answer.status === status);
 
 const lastEventId: ParameterObject = {
   name: 'Last-Event-ID',
@@ -194,7 +194,7 @@ const fileHeaders: readonly ParameterObject[] = [
 ];
 
 export function requestHeaders(operation: Operation): ParameterObject[] {
-  if (answersAsStream(operation)) return [lastEventId];
+  if (respondsAsStream(operation)) return [lastEventId];
   if (operation.servesRanges === true) return [...fileHeaders];
   if (!acceptsIdempotencyKey(operation)) return [];
   return [

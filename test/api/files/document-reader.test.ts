@@ -30,7 +30,7 @@ function useReader(t: ExecutionContext, timeoutMs?: number, logged: [LogFields, 
       dataUri: toDataUri(bytes, mediaType),
       maxTokens: 1_000_000,
       tokensPerPage: 258,
-      tokensPerPicture: 1_445,
+      tokensPerImage: 1_445,
       tokenizer: 'o200k_base',
       ...more,
     };

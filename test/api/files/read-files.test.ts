@@ -15,7 +15,7 @@ const model = {
   id: 'm',
   context: 128_000,
   tokensPerPage: 258,
-  tokensPerPicture: 1_445,
+  tokensPerImage: 1_445,
   tokenizer: 'o200k_base',
 } as CatalogModel;
 const pdfium = await loadPdfium();

@@ -13,7 +13,7 @@ test("the running time of a job is measured by the clock of its own transitions,
     ended: [],
     serviceMs: 10_000,
   };
-  const standings = new JobStandings({ tellPosition: async () => 0 }, { get: async () => outlook });
+  const standings = new JobStandings({ recordPosition: async () => 0 }, { get: async () => outlook });
   const made = describeNewJob(
     {
       id: 'job',

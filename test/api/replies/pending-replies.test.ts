@@ -135,7 +135,7 @@ interface TestWorker {
   readonly die: () => Promise<void>;
 }
 
-const load = { active: 1, inputsInLine: 0, bulkRuns: 1, faults: 0 };
+const load = { active: 1, waitingInputs: 0, bulkRuns: 1, faults: 0 };
 
 async function startWorker(t: ExecutionContext, { redis, waiters, registry }: Setup): Promise<TestWorker> {
   const id = randomUUID();

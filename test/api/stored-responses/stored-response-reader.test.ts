@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { StoredResponses } from '../../../api/stored-responses/stored-responses.ts';
 import type { FollowedResponse } from '../../../api/stored-responses/stored-response-reader.ts';
-import type { HeldRequest } from '../../../shared/billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../../../shared/billing/reservation-store.ts';
 import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { runSettlement } from '../../../shared/settlement/settle-script.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
@@ -64,7 +64,7 @@ interface Reading {
 /** @param onDelta called after each delta with the number received so far */
 function follow(
   { kept }: Pick<Setup, 'kept'>,
-  request: HeldRequest,
+  request: HeartbeatRequest,
   onDelta: (followed: FollowedResponse, count: number) => void = () => undefined,
 ): Reading {
   const deltas: Buffer[] = [];
@@ -228,7 +228,7 @@ test('whole responses are read only as memory allows, and the next one is read w
 const jobQueue = { queue: 'chat', model: 'm' } as const;
 
 /** A queued durable job. */
-async function createJob(): Promise<HeldRequest> {
+async function createJob(): Promise<HeartbeatRequest> {
   const accountId = await createHotAccount(redis(), 1_000_000_000n);
   const admitted = admission(accountId, { fixedNano: 1_000n });
   await runAdmission(redis(), admitted);
@@ -241,7 +241,7 @@ async function createJob(): Promise<HeldRequest> {
 /** A worker takes the job and stores this response. @returns the attempt */
 async function runJob(
   { responses }: Setup,
-  request: HeldRequest,
+  request: HeartbeatRequest,
   worker: string,
   response: string,
 ): Promise<number> {

@@ -2,7 +2,12 @@ import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type { Description } from '../../../shared/contract/openapi/description.ts';
 import { fullPathOf } from '../../../shared/contract/openapi/describe-operation.ts';
-import { isOfWebArea, isUnsafe, needsCsrfToken, type Operation } from '../../../shared/contract/operation.ts';
+import {
+  isWebOperation,
+  isUnsafe,
+  needsCsrfToken,
+  type Operation,
+} from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { AccountPath } from '../../../shared/contract/web-accounts.ts';
 import { DescriptionChecker } from '../../support/description-checker.ts';
@@ -12,7 +17,7 @@ import { createEmail } from '../../support/web-sign-in.ts';
 
 /** Rules for every operation of the account area, read from the contract, so that new operations are tested too. */
 
-const webArea = Object.values<Operation>(operations).filter(isOfWebArea);
+const webArea = Object.values<Operation>(operations).filter(isWebOperation);
 const withSession = webArea.filter(({ auth }) => auth === 'web');
 const accountOperations = withSession.filter(({ pathParameters }) => pathParameters === AccountPath);
 

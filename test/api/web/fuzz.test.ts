@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
-import { isOfWebArea, type Operation } from '../../../shared/contract/operation.ts';
+import { isWebOperation, type Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import type { BoundedField } from '../../support/bounded-values.ts';
 import type { TestStack } from '../../support/stack.ts';
@@ -29,7 +29,7 @@ test.after.always(() => stack?.close());
 const runs = { numRuns: 20 };
 
 const webOperations = Object.entries(operations).filter(
-  ([id, operation]) => isOfWebArea(operation) || id === 'getWebConfig',
+  ([id, operation]) => isWebOperation(operation) || id === 'getWebConfig',
 ) as [keyof typeof bounds, Operation][];
 
 const namesOf = (schema: { readonly properties?: object } | undefined): string[] =>

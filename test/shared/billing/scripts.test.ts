@@ -111,14 +111,14 @@ test('tokens are cut to what the balance affords: a share of it if no maximum wa
   const open = admission(id, {
     fixedNano: 100_000n,
     nanoPerUnit: 100n,
-    wantedUnits: 50_000,
-    leastUnits: 16,
+    requestedUnits: 50_000,
+    minUnits: 16,
     sharePermille: 500,
   });
   t.like(await runAdmission(redis, open), { outcome: 'ok', units: 4_000, reservedNano: 500_000n });
-  const withMaximum = admission(id, { nanoPerUnit: 100n, wantedUnits: 50_000, leastUnits: 16 });
+  const withMaximum = admission(id, { nanoPerUnit: 100n, requestedUnits: 50_000, minUnits: 16 });
   t.like(await runAdmission(redis, withMaximum), { outcome: 'ok', units: 5_000, reservedNano: 500_000n });
-  const late = admission(id, { nanoPerUnit: 100n, wantedUnits: 50_000, leastUnits: 16 });
+  const late = admission(id, { nanoPerUnit: 100n, requestedUnits: 50_000, minUnits: 16 });
   t.like(await runAdmission(redis, late), { outcome: 'insufficient', neededNano: 1_600n, spendableNano: 0n });
 });
 
@@ -190,7 +190,7 @@ test('an open-ended request costs at most its reserved output tokens once, and t
   const request = admission(id, {
     fixedNano: 1_000n,
     nanoPerUnit: 10n,
-    wantedUnits: 100_000,
+    requestedUnits: 100_000,
     sharePermille: 500,
   });
   t.like(await runAdmission(redis, request), { reservedNano: 500_000n, units: 49_900 });

@@ -122,8 +122,8 @@ object: proxy`);
 
 test('a model that always searches is published as supporting search', (t) => {
   const read = (more: string): (boolean | null)[] => {
-    const { published, searchesUnasked } = parse(fileOf(`${chat}${more}`)).find('first')!;
-    return [published.web_search, searchesUnasked];
+    const { published, alwaysMaySearch } = parse(fileOf(`${chat}${more}`)).find('first')!;
+    return [published.web_search, alwaysMaySearch];
   };
   t.deepEqual(read('\nweb_search: always'), [true, true]);
   t.deepEqual(read('\nweb_search: true'), [true, false]);

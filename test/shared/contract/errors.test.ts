@@ -1,5 +1,5 @@
 import test from 'ava';
-import { httpFaults } from '../../../shared/contract/http-faults.ts';
+import { httpStatusErrors } from '../../../shared/contract/http-status-errors.ts';
 import { errorKinds, type ErrorCode } from '../../../shared/contract/error-kinds.ts';
 import { AppError, cancelledJobStatus } from '../../../shared/contract/errors.ts';
 
@@ -10,7 +10,7 @@ const instructions = {
 };
 
 test('every text of the table says what to do', (t) => {
-  for (const [code, { en, ru }] of Object.entries({ ...errorKinds, ...httpFaults })) {
+  for (const [code, { en, ru }] of Object.entries({ ...errorKinds, ...httpStatusErrors })) {
     t.regex(en, instructions.en, code);
     t.regex(ru, instructions.ru, code);
   }
@@ -25,11 +25,11 @@ test('an error has the status of its code, unless HTTP specifies another', (t) =
 
 test('an error whose status differs from that of its code has the text of that status', (t) => {
   const late = new AppError('deadline_exceeded', { status: 408 });
-  t.is(late.message, httpFaults[408]!.en);
-  t.like(late.kind, { type: 'invalid_request_error', ru: httpFaults[408]!.ru, status: 408 });
+  t.is(late.message, httpStatusErrors[408]!.en);
+  t.like(late.kind, { type: 'invalid_request_error', ru: httpStatusErrors[408]!.ru, status: 408 });
   t.like(new AppError('deadline_exceeded').kind, errorKinds.deadline_exceeded);
   const cancelled = new AppError('job_cancelled', { status: cancelledJobStatus });
-  t.like(cancelled.kind, { status: 409, en: httpFaults[409]!.en });
+  t.like(cancelled.kind, { status: 409, en: httpStatusErrors[409]!.en });
   t.is(new AppError('idempotency_conflict').message, errorKinds.idempotency_conflict.en);
 });
 

@@ -35,7 +35,7 @@ function checkAnswer(
 }
 
 for (const operation of all) {
-  const { operationId, example, furtherAnswers = [] } = operation;
+  const { operationId, example, additionalResponses = [] } = operation;
 
   test(`${operationId} has an example, valid by its own schemas`, (t) => {
     t.truthy(example, 'Give the operation an `example`, beside its schemas.');
@@ -51,7 +51,7 @@ for (const operation of all) {
     if (hasBody) t.deepEqual(checkAnswer(operation.response, operation.responseType, example), []);
   });
 
-  for (const answer of furtherAnswers) {
+  for (const answer of additionalResponses) {
     test(`${operationId} has a valid example of its ${answer.status} ${answer.responseType ?? 'json'}`, (t) => {
       if (answer.example.body !== undefined)
         t.deepEqual(findFaults(operation.body!, answer.example.body), []);
@@ -63,8 +63,8 @@ for (const operation of all) {
 }
 
 test("the example of a job has its operation's own name and model", (t) => {
-  const jobs = all.flatMap(({ example, furtherAnswers = [] }) =>
-    furtherAnswers
+  const jobs = all.flatMap(({ example, additionalResponses = [] }) =>
+    additionalResponses
       .filter(({ status }) => status === 202)
       .map((answer) => ({
         requestedModel: (example?.body as { model: string } | undefined)?.model,

@@ -25,9 +25,9 @@ test('the check itself detects a keyword whose value JSON Schema does not allow'
 });
 
 for (const operation of Object.values(operations) as Operation[]) {
-  const { operationId, query, body, response, furtherAnswers = [] } = operation;
+  const { operationId, query, body, response, additionalResponses = [] } = operation;
   test(`the schemas of ${operationId} are JSON Schema`, (t) => {
-    for (const schema of [query, body, response, ...furtherAnswers.map((answer) => answer.response)])
+    for (const schema of [query, body, response, ...additionalResponses.map((answer) => answer.response)])
       if (schema !== undefined) t.deepEqual(findFaults(schema), []);
     t.pass();
   });

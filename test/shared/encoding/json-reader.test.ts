@@ -3,7 +3,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import {
   JsonReader,
-  limitsOfRequests,
+  requestJsonLimits,
   maxJsonDepth,
   maxJsonValues,
 } from '../../../shared/encoding/json-reader.ts';
@@ -158,7 +158,7 @@ test('a number with thousands of digits is refused', (t) => {
   t.deepEqual(read(Buffer.from('1'.repeat(300))), { value: Number('1'.repeat(300)) });
 });
 
-const takesIntegers = { ...limitsOfRequests, integers: 1_000_000 };
+const takesIntegers = { ...requestJsonLimits, integers: 1_000_000 };
 
 test('arrays of integers that need not count as values are parsed like JSON.parse', (t) => {
   const item = fc.oneof(
@@ -194,7 +194,7 @@ test('arrays of integers that need not count as values are parsed like JSON.pars
 
 test('integers in arrays of only integers are counted separately, up to the limit', (t) => {
   const count = (text: string, integers: number): [number, number] => {
-    const reader = new JsonReader({ ...limitsOfRequests, integers });
+    const reader = new JsonReader({ ...requestJsonLimits, integers });
     t.is(reader.push(Buffer.from(text)), null);
     t.not(reader.end(), null);
     return [reader.values, reader.integers];
@@ -208,7 +208,7 @@ test('integers in arrays of only integers are counted separately, up to the limi
   for (const other of ['0.5', '"a"', '2000000000']) t.deepEqual(count(`[1,2,3,${other},4]`, 10), [6, 0]);
 
   const maxValues = Array.from({ length: maxJsonValues }, () => 1).join(',');
-  const reader = new JsonReader({ ...limitsOfRequests, integers: Infinity });
+  const reader = new JsonReader({ ...requestJsonLimits, integers: Infinity });
   t.is(
     reader.push(Buffer.from(`[[${maxValues}],[${maxValues},1],[${maxValues},${maxValues},1`)),
     'too_many_values',

@@ -3,7 +3,7 @@ import {
   nextFileTurn,
   nextTurnWithoutKey,
   nextWorkTurn,
-  takeInTurns,
+  processInTurns,
 } from '../../../shared/fairness/work-turns.ts';
 
 test.serial(
@@ -91,7 +91,7 @@ test.serial('work in turns is completed in order, and lets other work run in bet
   const taken: number[] = [];
   let others = 0;
   const timer = setInterval(() => (others += 1), 1);
-  await takeInTurns(
+  await processInTurns(
     Array.from({ length: 30 }, (_, i) => i),
     'account',
     (item) => {

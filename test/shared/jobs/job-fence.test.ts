@@ -6,10 +6,10 @@ import {
   cancelJob,
   expireJobs,
   forgetJobs,
-  loseJobs,
+  recoverLostJobs,
   maxDeaths,
 } from '../../../shared/jobs/end-job-scripts.ts';
-import { beginAgainMs } from '../../../shared/jobs/job-record.ts';
+import { restartWindowMs } from '../../../shared/jobs/job-record.ts';
 import { JobStore } from '../../../shared/jobs/job-store.ts';
 import {
   handBackJob,
@@ -67,7 +67,7 @@ async function take({ accountId }: Placed, worker = 'worker'): Promise<TakenJob>
 async function expireLease({ accountId, id }: Placed): Promise<void> {
   const shard = shardOf(accountId);
   await books.redis.zadd(redisKeys.jobLeases(shard), 1, `${accountId} ${id}`);
-  await loseJobs(books.redis, shard);
+  await recoverLostJobs(books.redis, shard);
 }
 
 const countWaiting = async ({ accountId }: Placed): Promise<number> =>
@@ -220,7 +220,7 @@ test('a job that was begun and waits for another worker ends free of charge if n
   const begunAtMs = Date.now();
   await handBackJob(books.redis, taken);
   const remainingMs = Number(await books.redis.zscore(deadlines, member)) - begunAtMs;
-  t.true(Math.abs(remainingMs - beginAgainMs) < 60_000, String(remainingMs));
+  t.true(Math.abs(remainingMs - restartWindowMs) < 60_000, String(remainingMs));
   await books.redis.zadd(deadlines, 1, member);
   await expireJobs(books.redis, shardOf(job.accountId));
   const { job: ended } = (await new JobStore(books.redis).find(job.accountId, job.id))!;
@@ -266,7 +266,7 @@ test('a lease from before the clock stepped back expires in the usual time', asy
   const shard = shardOf(job.accountId);
   const member = `${job.accountId} ${job.id}`;
   await books.redis.zadd(redisKeys.jobLeases(shard), Date.now() + 3_600_000, member);
-  await loseJobs(books.redis, shard);
+  await recoverLostJobs(books.redis, shard);
   t.true(Number(await books.redis.zscore(redisKeys.jobLeases(shard), member)) <= Date.now() + jobLeaseMs);
 });
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { estimateEta, estimateRest, type JobOutlook } from '../../../shared/jobs/job-outlook.ts';
+import { estimateEta, estimateRemainingSeconds, type JobOutlook } from '../../../shared/jobs/job-outlook.ts';
 import {
   averageRunning,
   averageServiceMs,
@@ -70,9 +70,9 @@ test('jobs that run longer than usual raise the estimate, and one that hangs doe
 });
 
 test('a running job is never reported as about to finish, and its estimate grows if it takes long', (t) => {
-  t.is(estimateRest(running([500], 2_000), 500), 1.5);
-  t.is(estimateRest(running([8_000, 0, 0], 2_000), 8_000), 2);
-  t.is(estimateRest(running([3_000], null), 3_000), 3);
+  t.is(estimateRemainingSeconds(running([500], 2_000), 500), 1.5);
+  t.is(estimateRemainingSeconds(running([8_000, 0, 0], 2_000), 8_000), 2);
+  t.is(estimateRemainingSeconds(running([3_000], null), 3_000), 3);
 });
 
 test('a job that hung does not change the average service time', (t) => {

@@ -5,7 +5,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
-const idle = { active: 0, inputsInLine: 0, bulkRuns: 0, faults: 0 };
+const idle = { active: 0, waitingInputs: 0, bulkRuns: 0, faults: 0 };
 
 test('if the clock of Redis stepped back, a dead worker counts as alive no longer than usual', async (t) => {
   const registry = new WorkerRegistryStore(redis());

@@ -3,7 +3,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { claimLifetimeSeconds } from '../../../shared/billing/idempotency-claim.ts';
 import { maxStoredBytesPerResponse, maxStoredBytesInFlight } from '../../../shared/billing/stored-bytes.ts';
-import type { HeldRequest } from '../../../shared/billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../../../shared/billing/reservation-store.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { decodeFrames } from '../../../shared/reply/frame.ts';
 import { StoredFramesStore } from '../../../shared/reply/stored-frames-store.ts';
@@ -19,7 +19,7 @@ import { useRedis } from '../../support/use-redis.ts';
 const redis = useRedis(test);
 const createStore = (): StoredFramesStore => new StoredFramesStore(redis(), redis());
 
-async function readAll(store: StoredFramesStore, request: HeldRequest): Promise<Buffer> {
+async function readAll(store: StoredFramesStore, request: HeartbeatRequest): Promise<Buffer> {
   return await store.readPart('frames', request, 0, 2 ** 30);
 }
 
@@ -96,7 +96,7 @@ test('a failure is stored for minutes, since it is never replayed; a response is
   }
   await store.append(failed, 'error', makeFrame(failed, 'error', 2, '{}'));
   await store.append(answered, 'result', makeFrame(answered, 'result', 2, 'end'));
-  const ttlOf = ({ accountId, requestId }: HeldRequest): Promise<number> =>
+  const ttlOf = ({ accountId, requestId }: HeartbeatRequest): Promise<number> =>
     redis().ttl(redisKeys.storedFrames(accountId, requestId));
   const short = await ttlOf(failed);
   t.true(short >= 5 * 60 - 2 && short <= 15 * 60, String(short));
@@ -119,7 +119,7 @@ test('whatever is stored, moved or replaced, the bytes counted for an account ar
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       const accountId = randomUUID();
       const requests = Array.from({ length: 4 }, () => createRequest(accountId));
-      const lengthOf = async (request: HeldRequest): Promise<{ frames: number; answer: number }> => ({
+      const lengthOf = async (request: HeartbeatRequest): Promise<{ frames: number; answer: number }> => ({
         frames: await redis().strlen(redisKeys.storedFrames(accountId, request.requestId)),
         answer: await redis().strlen(redisKeys.storedResponse(accountId, request.requestId)),
       });

@@ -67,7 +67,7 @@ test('a late settlement takes at most twice what had been reserved', async (t) =
 });
 
 test('a late settlement of an open-ended request takes no more than one in time, even if an earlier version reserved it', async (t) => {
-  const openEnded = { fixedNano: 100n, nanoPerUnit: 1n, wantedUnits: 400, sharePermille: 500 };
+  const openEnded = { fixedNano: 100n, nanoPerUnit: 1n, requestedUnits: 400, sharePermille: 500 };
   const id = await createHotAccount(redis(), 1_000n);
   const requestId = await orphan(id, openEnded);
   t.is((await runSettlement(redis(), usageEvent(id, requestId), 900n)).costNano, 600n);

@@ -221,10 +221,10 @@ test('three hundred numbers of dimensions of one account keep another waiting fo
     t.is(new Set(call.map(({ dimensions }) => dimensions)).size, 1);
     calls.push(call);
   }
-  const placeOf = (number: number): number =>
+  const positionOf = (number: number): number =>
     calls.findIndex((call) => call.some((item) => item.number === number));
-  t.true(placeOf(1_000) <= 2 && placeOf(1_001) <= 2, `${placeOf(1_000)}, ${placeOf(1_001)}`);
-  t.is(calls[placeOf(1_001)]!.length, 2, 'merged with the input of the other account');
+  t.true(positionOf(1_000) <= 2 && positionOf(1_001) <= 2, `${positionOf(1_000)}, ${positionOf(1_001)}`);
+  t.is(calls[positionOf(1_001)]!.length, 2, 'merged with the input of the other account');
   t.is(calls.flat().length, 301);
 });
 

@@ -3,7 +3,7 @@ import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { Receipt } from '../../../shared/settlement/finish-request.ts';
 import { maxInlineBytes } from '../../../shared/queue/payload-limits.ts';
-import { wordsAlone, type ImageJob } from '../../../shared/queue/job-kinds.ts';
+import { textOnlyFields, type ImageJob } from '../../../shared/queue/job-kinds.ts';
 import { ImageStream } from '../../../workers/runs/image-stream.ts';
 import { CallerGone, type RequestRun } from '../../../workers/runs/job-context.ts';
 import { parseSse } from '../../support/sse-events.ts';
@@ -15,7 +15,7 @@ const job = {
   operation: 'createImage',
   size: '1024x1024',
   quality: null,
-  ...wordsAlone,
+  ...textOnlyFields,
 } as unknown as ImageJob;
 
 function createRun() {

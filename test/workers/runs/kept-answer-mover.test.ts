@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { HeldRequest } from '../../../shared/billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../../../shared/billing/reservation-store.ts';
 import type { StoredPart } from '../../../shared/reply/stored-frames-store.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { StoredResponseMover } from '../../../workers/runs/stored-response-mover.ts';
@@ -8,7 +8,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 interface Copy {
   readonly part: StoredPart;
-  readonly request: HeldRequest;
+  readonly request: HeartbeatRequest;
   readonly bytes: number;
   readonly succeed: () => void;
   readonly fail: () => void;
@@ -17,7 +17,7 @@ interface Copy {
 /** A mover whose copies end when the test says so. */
 function setUp(): { readonly mover: StoredResponseMover; readonly copies: Copy[] } {
   const copies: Copy[] = [];
-  const move = (part: StoredPart, request: HeldRequest, bytes: number): Promise<boolean> =>
+  const move = (part: StoredPart, request: HeartbeatRequest, bytes: number): Promise<boolean> =>
     new Promise((resolve, reject) => {
       const copy = {
         part,

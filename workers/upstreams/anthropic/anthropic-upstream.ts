@@ -1,4 +1,4 @@
-import { mostPauses } from '../../../shared/catalog/search-allowance.ts';
+import { maxPauses } from '../../../shared/catalog/search-allowance.ts';
 import { callVendor, isJson, readText } from '../call-vendor.ts';
 import { readChatStream } from '../chat-stream.ts';
 import { collectImages } from '../collect-media.ts';
@@ -22,7 +22,7 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
  * Each pause is a turn of searches and counts the whole prompt again. The limit is the number of pauses that
  * money is reserved for.
  */
-const MAX_CONTINUATIONS = mostPauses;
+const MAX_CONTINUATIONS = maxPauses;
 
 /**
  * Creates an upstream for any server that speaks Anthropic's Messages API. The base URL excludes the version,

@@ -86,7 +86,7 @@ async function count(id: string, body: object, reasoning: ChatContents['reasonin
   const prepared = prepareChat(validate(structuredClone({ ...body, model: id })), model);
   const files = await readFiles(documents, 'account', prepared, model, signal);
   const counted = await estimateChat(prepared, model, { files, reasoning }, new CountingTurn());
-  const { promptTokens: tokens, fixedNano, wantedUnits: wanted } = counted.estimate;
+  const { promptTokens: tokens, fixedNano, requestedUnits: wanted } = counted.estimate;
   return {
     body: prepared,
     tokens,

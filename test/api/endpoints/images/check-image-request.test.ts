@@ -176,8 +176,8 @@ test('tokens are reserved for each input image, output image, preview and call',
   const masked = await estimate('editor', { image_url: link, mask: uri });
   t.is(masked.promptTokens, words + 3 * 700);
   t.is((await estimate('plain-editor', {})).promptTokens, words + 1_445);
-  t.is((await estimate('editor', { n: 2 })).leastUnits, 1_000);
-  t.is((await estimate('editor', { stream: true, partial_images: 2 })).leastUnits, 700);
+  t.is((await estimate('editor', { n: 2 })).minUnits, 1_000);
+  t.is((await estimate('editor', { stream: true, partial_images: 2 })).minUnits, 700);
   const [one, three] = [await estimate('gemini', {}), await estimate('gemini', { n: 3 })];
   t.is(three.fixedNano, one.fixedNano * 3n, 'Gemini reads the prompt and its images for each output');
 });

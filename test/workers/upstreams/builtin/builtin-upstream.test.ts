@@ -1,4 +1,4 @@
-import { wordsAlone } from '../../../../shared/queue/job-kinds.ts';
+import { textOnlyFields } from '../../../../shared/queue/job-kinds.ts';
 import test from 'ava';
 import { countTokens } from '../../../../shared/pricing/count-tokens.ts';
 import { createContext, createTarget } from '../../../support/upstream-target.ts';
@@ -10,7 +10,7 @@ const upstream = createBuiltinUpstream({ encoderThreads: 1, wordPauseMs: 0 });
 const image = {
   prompt: 'A cat',
   negativePrompt: null,
-  ...wordsAlone,
+  ...textOnlyFields,
   n: 2,
   size: '256x256',
   isSizeAsked: true,

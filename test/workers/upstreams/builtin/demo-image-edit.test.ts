@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { createImageEditor } from '../../../../workers/upstreams/builtin/demo-image-edit.ts';
 import { drawDemoImages } from '../../../../workers/upstreams/builtin/demo-svg-image.ts';
-import { wordsAlone } from '../../../../shared/queue/job-kinds.ts';
+import { textOnlyFields } from '../../../../shared/queue/job-kinds.ts';
 import {
   type ImageCall,
   type InputImage,
@@ -165,7 +165,7 @@ test('n variants are n different images, the same for the same call', async (t) 
 
 test('the answer has the format that was asked for', async (t) => {
   for (const outputFormat of ['png', 'jpeg', 'webp'] as const) {
-    const options = { ...wordsAlone.options, outputFormat, outputCompression: 50 };
+    const options = { ...textOnlyFields.options, outputFormat, outputCompression: 50 };
     const call = createImageCall({ prompt: 'blur', size: '256x256', inputs: [picture], options });
     const [image] = (await editDemoImages(call, createContext())).images;
     t.is(image?.contentType, `image/${outputFormat}`);

@@ -1,4 +1,4 @@
-import { wordsAlone } from '../../../../shared/queue/job-kinds.ts';
+import { textOnlyFields } from '../../../../shared/queue/job-kinds.ts';
 import sharp from 'sharp';
 import test from 'ava';
 import { createContext } from '../../../support/upstream-target.ts';
@@ -15,7 +15,7 @@ function makeCall(overrides: Partial<ImageCall> = {}): ImageCall {
   return {
     prompt: 'A lighthouse on a cliff at dusk',
     negativePrompt: null,
-    ...wordsAlone,
+    ...textOnlyFields,
     n: 1,
     size: '256x256',
     isSizeAsked: true,

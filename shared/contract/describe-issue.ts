@@ -31,7 +31,7 @@ const formatTexts: Readonly<Record<string, IssueText>> = {
 };
 
 /** Describes an Ajv error in readable English and Russian. */
-export function describeFault(error: ErrorObject, formats: TextFormats = {}): IssueText {
+export function describeIssue(error: ErrorObject, formats: TextFormats = {}): IssueText {
   const params = error.params as Record<string, unknown>;
   switch (error.keyword) {
     case 'required':

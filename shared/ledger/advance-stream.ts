@@ -20,8 +20,8 @@ end`;
  * account restores for two seconds, so that a reader's last batch from before the loss reaches MongoDB first. Returns
  * whether the stream was advanced.
  */
-export const wakeStream = `
-local function wakeStream(stream, recovering, checkpoint)
+export const advanceStream = `
+local function advanceStream(stream, recovering, checkpoint)
   if checkpoint == '0-0' then return false end
   local mark = redis.pcall('XADD', stream, checkpoint, 'kind', 'mark')
   if type(mark) ~= 'string' then return false end
@@ -30,16 +30,16 @@ local function wakeStream(stream, recovering, checkpoint)
   return true
 end`;
 
-const advanceScript = new RedisScript(`${wakeStream}
-return wakeStream(KEYS[1], KEYS[2], ARGV[1]) and 1 or 0
+const advanceScript = new RedisScript(`${advanceStream}
+return advanceStream(KEYS[1], KEYS[2], ARGV[1]) and 1 or 0
 `);
 
 /**
  * Sets Redis's trim position of a shard's ledger to MongoDB's checkpoint, after lost entries have been restored.
  * Another reader may have advanced further in the meantime, so the position is never moved back.
  */
-const advanceTrimScript = new RedisScript(`${isLaterId}${wakeStream}
-wakeStream(KEYS[1], KEYS[2], ARGV[1])
+const advanceTrimScript = new RedisScript(`${isLaterId}${advanceStream}
+advanceStream(KEYS[1], KEYS[2], ARGV[1])
 if isLaterId(ARGV[1], redis.call('GET', KEYS[3]) or '0-0') then redis.call('SET', KEYS[3], ARGV[1]) end
 return 1
 `);
@@ -49,7 +49,7 @@ return 1
  * checkpoint: an entry that has not been trimmed must still be in the stream. A reader that died between writing its
  * checkpoint and trimming left the entry there.
  */
-export async function hasForgotten(
+export async function hasLostEntries(
   redis: RedisClient,
   shard: number,
   checkpoint: StreamId,
@@ -62,13 +62,13 @@ export async function hasForgotten(
  * Advances a shard's stream. Call before several accounts are restored; otherwise each account whose sums end later
  * than those restored before it would wait again.
  */
-export async function wakeShard(redis: RedisClient, shard: number, end: StreamId): Promise<void> {
+export async function advanceShard(redis: RedisClient, shard: number, end: StreamId): Promise<void> {
   const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerRecovering(shard)];
   await advanceScript.run(redis, keys, [formatStreamId(end)]);
 }
 
 /** Call once everything that Redis had lost is restored. */
-export async function rememberCheckpoint(
+export async function advanceTrimPosition(
   redis: RedisClient,
   shard: number,
   checkpoint: StreamId,

@@ -1,5 +1,5 @@
 /** Text and type shown to callers instead of those in the error table. */
-interface HttpFault {
+interface HttpStatusError {
   readonly type: 'invalid_request_error';
   readonly en: string;
   readonly ru: string;
@@ -11,7 +11,7 @@ const type = 'invalid_request_error';
  * HTTP statuses that have no code of their own in the closed set of codes. Such an error gets the nearest code and
  * the text of its status. A code whose own status is listed here keeps its own text.
  */
-export const httpFaults: Readonly<Record<number, HttpFault>> = {
+export const httpStatusErrors: Readonly<Record<number, HttpStatusError>> = {
   400: {
     type,
     en: 'This is not a valid HTTP request. Check the client or proxy.',

@@ -12,7 +12,7 @@ import {
 /** How many stream entries are read per command. */
 const entriesPerRead = 500;
 
-export const placeOf = ({ streamMs, streamSeq }: LedgerDocument): StreamId => ({
+export const positionOf = ({ streamMs, streamSeq }: LedgerDocument): StreamId => ({
   ms: streamMs,
   seq: streamSeq,
 });
@@ -27,7 +27,7 @@ export async function findMissing(
   const found = await callRedis(() =>
     Promise.all(
       rows.map((row) => {
-        const id = formatStreamId(placeOf(row));
+        const id = formatStreamId(positionOf(row));
         return redis.xrange(stream, id, id);
       }),
     ),
@@ -48,7 +48,7 @@ export interface SummedAccount {
  * entries still in the stream, because sums cover all entries up to a position and never move back.
  * @returns whether there was anything to add, in which case the account has changed
  */
-export async function sumForgotten(
+export async function addMissingRows(
   redis: RedisClient,
   ledger: LedgerStore,
   account: SummedAccount,
@@ -58,7 +58,7 @@ export async function sumForgotten(
   const missing = await findMissing(redis, shardOf(id), await ledger.findAfter([id], from));
   const last = missing.at(-1);
   if (last === undefined) return false;
-  const to = placeOf(last);
+  const to = positionOf(last);
   const streamed = await findEntries(redis, id, from, to);
   try {
     // The reader writes their other documents later and finds these already inserted.
@@ -67,7 +67,7 @@ export async function sumForgotten(
     await ledger.addRows(
       id,
       from,
-      rows.filter((row) => !isAfter(placeOf(row), to)),
+      rows.filter((row) => !isAfter(positionOf(row), to)),
     );
   } catch (error) {
     // They were applied and trimmed after the account was read, or a new primary does not show them yet. The caller

@@ -51,7 +51,7 @@ test('a 422 reports in both languages where its first error is and how many more
 
 test('each error of an account area 422 has its message in Russian and in English', (t) => {
   t.deepEqual(
-    (presentError(refusalOf({ name: 'a' }), { translatesFaults: true }) as { detail: unknown }).detail,
+    (presentError(refusalOf({ name: 'a' }), { translatesErrors: true }) as { detail: unknown }).detail,
     [
       {
         loc: ['body', 'name'],
@@ -69,6 +69,6 @@ test('an error without its own Russian text uses the Russian text of its code', 
     message: 'x: is odd',
     issues: [{ loc: ['body', 'x'], msg: 'is odd', type: 'value_error' }],
   });
-  const { detail } = presentError(error, { translatesFaults: true }) as { detail: { message_ru: string }[] };
+  const { detail } = presentError(error, { translatesErrors: true }) as { detail: { message_ru: string }[] };
   t.regex(detail[0]!.message_ru, /^Запрос не прошёл проверку\..*is odd$/);
 });

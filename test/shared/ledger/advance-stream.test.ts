@@ -1,5 +1,5 @@
 import test from 'ava';
-import { rememberCheckpoint } from '../../../shared/ledger/wake-stream.ts';
+import { advanceTrimPosition } from '../../../shared/ledger/advance-stream.ts';
 import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
@@ -20,7 +20,7 @@ test('the trim position stored in Redis never moves back', async (t) => {
     [100, 9, '100-10'],
     [99, 11, '100-10'],
   ] as const) {
-    await rememberCheckpoint(redis, 0, { ms, seq });
+    await advanceTrimPosition(redis, 0, { ms, seq });
     t.is(await redis.get(redisKeys.ledgerTrimmed(0)), remembered);
   }
 });
