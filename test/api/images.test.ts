@@ -316,7 +316,9 @@ test('forty images whose callers disconnect just before the end are made and cha
   );
   const calls = (): readonly LoggedRequest[] => sentTo('gpt-image-slow');
   await waitFor('all vendor calls to be made', () => vendorHold.waiting === 10);
-  await waitUntilCancelled(t, stack, account, () => Promise.all(callers.map((caller) => caller.disconnect())));
+  await waitUntilCancelled(t, stack, account, () =>
+    Promise.all(callers.map((caller) => caller.disconnect())),
+  );
   vendorHold.end();
   await waitForNoReservation(stack, account.id);
   t.false(calls().some(({ isAborted }) => isAborted));

@@ -196,5 +196,6 @@ test('a job whose reader has disconnected is no longer polled', async (t) => {
   // The polls of the other job serve as a clock.
   await waitFor('the other job to be polled again', () => countPolls(readJob, from) >= 4);
   t.true(countPolls(unreadJob, from) <= 1, `${countPolls(unreadJob, from)} polls`);
-  for (const { id } of [unreadJob, readJob]) await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
+  for (const { id } of [unreadJob, readJob])
+    await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
 });

@@ -45,7 +45,9 @@ export interface LedgerServices {
 }
 
 /** @param mongoUrl a MongoDB that is already running; the embedded one by default */
-export async function openLedgerServices({ mongoUrl }: { readonly mongoUrl?: string } = {}): Promise<LedgerServices> {
+export async function openLedgerServices({
+  mongoUrl,
+}: { readonly mongoUrl?: string } = {}): Promise<LedgerServices> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   const [redisServer, mongoServer] = await Promise.all([
     openTestRedis(),

@@ -17,7 +17,11 @@ export async function exhaustNetworkLimits(stack: TestStack): Promise<string> {
 }
 
 /** Uses up one limit. */
-export async function exhaustLimit({ redis, config }: TestStack, name: WebLimitName, who: string): Promise<void> {
+export async function exhaustLimit(
+  { redis, config }: TestStack,
+  name: WebLimitName,
+  who: string,
+): Promise<void> {
   const limits = new Limits(redis, config.masterKey);
   await Promise.all(Array.from({ length: webLimits[name].limit }, () => limits.count([{ name, who }])));
 }

@@ -49,121 +49,126 @@ const PNG = makePng(2, 2, [1, 2, 3]).toString('base64');
 const RESULT = '{ "sky": "sunny all day", "wind": 3 }';
 
 /** The same conversation in each dialect, up to a tool call or including its result. */
-const conversations: Readonly<Record<string, (rig: DialectClients, hasResult: boolean) => Promise<Counted>>> = {
-  async openai({ askOpenAi }, hasResult) {
-    const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":"x"}' } };
-    const answer = await readJson(
-      await askOpenAi({
-        reasoning_effort: 'low',
-        tools: [{ type: 'function', function: { name: 'look', parameters: TOOL } }],
-        messages: [
-          { role: 'system', content: SYSTEM },
-          {
-            role: 'user',
-            content: [
-              { type: 'text', text: HELLO },
-              { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } },
-            ],
-          },
-          ...(hasResult
-            ? [
-                { role: 'assistant', content: 'let me see', tool_calls: [call] },
-                { role: 'tool', tool_call_id: 'call_1', content: RESULT },
-              ]
-            : []),
-        ],
-      }),
-    );
-    const message = dig(answer, 'choices', 0, 'message') as Json;
-    return {
-      text: message['content'] ?? '',
-      calls: ((message['tool_calls'] ?? []) as Json[]).map((item) =>
-        JSON.parse(digText(item, 'function', 'arguments')),
-      ),
-      prompt: Number(dig(answer, 'usage', 'prompt_tokens')),
-      completion: Number(dig(answer, 'usage', 'completion_tokens')),
-      reasoning: Number(dig(answer, 'usage', 'completion_tokens_details', 'reasoning_tokens')),
-    };
-  },
+const conversations: Readonly<Record<string, (rig: DialectClients, hasResult: boolean) => Promise<Counted>>> =
+  {
+    async openai({ askOpenAi }, hasResult) {
+      const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":"x"}' } };
+      const answer = await readJson(
+        await askOpenAi({
+          reasoning_effort: 'low',
+          tools: [{ type: 'function', function: { name: 'look', parameters: TOOL } }],
+          messages: [
+            { role: 'system', content: SYSTEM },
+            {
+              role: 'user',
+              content: [
+                { type: 'text', text: HELLO },
+                { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } },
+              ],
+            },
+            ...(hasResult
+              ? [
+                  { role: 'assistant', content: 'let me see', tool_calls: [call] },
+                  { role: 'tool', tool_call_id: 'call_1', content: RESULT },
+                ]
+              : []),
+          ],
+        }),
+      );
+      const message = dig(answer, 'choices', 0, 'message') as Json;
+      return {
+        text: message['content'] ?? '',
+        calls: ((message['tool_calls'] ?? []) as Json[]).map((item) =>
+          JSON.parse(digText(item, 'function', 'arguments')),
+        ),
+        prompt: Number(dig(answer, 'usage', 'prompt_tokens')),
+        completion: Number(dig(answer, 'usage', 'completion_tokens')),
+        reasoning: Number(dig(answer, 'usage', 'completion_tokens_details', 'reasoning_tokens')),
+      };
+    },
 
-  async anthropic({ askAnthropic }, hasResult) {
-    const answer = await readJson(
-      await askAnthropic({
-        thinking: { type: 'adaptive' },
-        system: SYSTEM,
-        tools: [{ name: 'look', input_schema: TOOL }],
-        messages: [
-          {
-            role: 'user',
-            content: [
-              { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } },
-              { type: 'text', text: HELLO },
-            ],
-          },
-          ...(hasResult
-            ? [
-                {
-                  role: 'assistant',
-                  content: [
-                    { type: 'text', text: 'let me see' },
-                    { type: 'tool_use', id: 'call_1', name: 'look', input: { at: 'x' } },
-                  ],
-                },
-                {
-                  role: 'user',
-                  content: [
-                    { type: 'tool_result', tool_use_id: 'call_1', content: [{ type: 'text', text: RESULT }] },
-                  ],
-                },
-              ]
-            : []),
-        ],
-      }),
-    );
-    const content = answer['content'] as Json[];
-    return {
-      text: content.map((block) => digText(block, 'text')).join(''),
-      calls: content.filter((block) => block['type'] === 'tool_use').map((block) => block['input']),
-      prompt: Number(dig(answer, 'usage', 'input_tokens')),
-      completion: Number(dig(answer, 'usage', 'output_tokens')),
-      reasoning: Number(dig(answer, 'usage', 'output_tokens_details', 'thinking_tokens')),
-    };
-  },
+    async anthropic({ askAnthropic }, hasResult) {
+      const answer = await readJson(
+        await askAnthropic({
+          thinking: { type: 'adaptive' },
+          system: SYSTEM,
+          tools: [{ name: 'look', input_schema: TOOL }],
+          messages: [
+            {
+              role: 'user',
+              content: [
+                { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } },
+                { type: 'text', text: HELLO },
+              ],
+            },
+            ...(hasResult
+              ? [
+                  {
+                    role: 'assistant',
+                    content: [
+                      { type: 'text', text: 'let me see' },
+                      { type: 'tool_use', id: 'call_1', name: 'look', input: { at: 'x' } },
+                    ],
+                  },
+                  {
+                    role: 'user',
+                    content: [
+                      {
+                        type: 'tool_result',
+                        tool_use_id: 'call_1',
+                        content: [{ type: 'text', text: RESULT }],
+                      },
+                    ],
+                  },
+                ]
+              : []),
+          ],
+        }),
+      );
+      const content = answer['content'] as Json[];
+      return {
+        text: content.map((block) => digText(block, 'text')).join(''),
+        calls: content.filter((block) => block['type'] === 'tool_use').map((block) => block['input']),
+        prompt: Number(dig(answer, 'usage', 'input_tokens')),
+        completion: Number(dig(answer, 'usage', 'output_tokens')),
+        reasoning: Number(dig(answer, 'usage', 'output_tokens_details', 'thinking_tokens')),
+      };
+    },
 
-  async gemini({ askGemini }, hasResult) {
-    const answer = await readJson(
-      await askGemini('gemini-sim', {
-        systemInstruction: { parts: [{ text: SYSTEM }] },
-        generationConfig: { thinkingConfig: { thinkingBudget: 1024 } },
-        tools: [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: TOOL }] }],
-        contents: [
-          { role: 'user', parts: [{ text: HELLO }, { inlineData: { mimeType: 'image/png', data: PNG } }] },
-          ...(hasResult
-            ? [
-                {
-                  role: 'model',
-                  parts: [{ text: 'let me see' }, { functionCall: { name: 'look', args: { at: 'x' } } }],
-                },
-                {
-                  role: 'user',
-                  parts: [{ functionResponse: { name: 'look', response: JSON.parse(RESULT) as Json } }],
-                },
-              ]
-            : []),
-        ],
-      }),
-    );
-    const parts = dig(answer, 'candidates', 0, 'content', 'parts') as Json[];
-    const usage = answer['usageMetadata'] as Json;
-    return {
-      text: parts.map((part) => digText(part, 'text')).join(''),
-      calls: parts.flatMap((part) => dig(part, 'functionCall', 'args') ?? []),
-      prompt: Number(usage['promptTokenCount']),
-      completion: Number(usage['candidatesTokenCount']) + Number(usage['thoughtsTokenCount']),
-      reasoning: Number(usage['thoughtsTokenCount']),
-    };
-  },
-};
+    async gemini({ askGemini }, hasResult) {
+      const answer = await readJson(
+        await askGemini('gemini-sim', {
+          systemInstruction: { parts: [{ text: SYSTEM }] },
+          generationConfig: { thinkingConfig: { thinkingBudget: 1024 } },
+          tools: [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: TOOL }] }],
+          contents: [
+            { role: 'user', parts: [{ text: HELLO }, { inlineData: { mimeType: 'image/png', data: PNG } }] },
+            ...(hasResult
+              ? [
+                  {
+                    role: 'model',
+                    parts: [{ text: 'let me see' }, { functionCall: { name: 'look', args: { at: 'x' } } }],
+                  },
+                  {
+                    role: 'user',
+                    parts: [{ functionResponse: { name: 'look', response: JSON.parse(RESULT) as Json } }],
+                  },
+                ]
+              : []),
+          ],
+        }),
+      );
+      const parts = dig(answer, 'candidates', 0, 'content', 'parts') as Json[];
+      const usage = answer['usageMetadata'] as Json;
+      return {
+        text: parts.map((part) => digText(part, 'text')).join(''),
+        calls: parts.flatMap((part) => dig(part, 'functionCall', 'args') ?? []),
+        prompt: Number(usage['promptTokenCount']),
+        completion: Number(usage['candidatesTokenCount']) + Number(usage['thoughtsTokenCount']),
+        reasoning: Number(usage['thoughtsTokenCount']),
+      };
+    },
+  };
 
 test('the same conversation gets the same answer and the same token counts in all dialects', async (t) => {
   const rig = await startDialectClients(t);

@@ -1,7 +1,13 @@
 import test from 'ava';
 
 import { makePng } from '../../../scripts/vendor-simulator/tiny-png.ts';
-import { digText, digList, type Json, readJson, startDialectClients } from '../../support/simulated-dialects.ts';
+import {
+  digText,
+  digList,
+  type Json,
+  readJson,
+  startDialectClients,
+} from '../../support/simulated-dialects.ts';
 
 const HELLO = { role: 'user', parts: [{ text: 'hello there' }] };
 const SCHEMA = { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] };

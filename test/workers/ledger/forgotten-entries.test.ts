@@ -37,7 +37,11 @@ async function createAtRest(books: LedgerServices): Promise<TestAccount> {
   return account;
 }
 
-async function admit({ redis }: LedgerServices, { id, keyHash }: TestAccount, fixedNano: bigint): Promise<string> {
+async function admit(
+  { redis }: LedgerServices,
+  { id, keyHash }: TestAccount,
+  fixedNano: bigint,
+): Promise<string> {
   const request = admission(id, { keyHash, fixedNano });
   const { outcome } = await runAdmission(redis, request);
   if (outcome !== 'ok') throw new Error(`the request was not admitted: ${outcome}`);
