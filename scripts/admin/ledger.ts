@@ -1,7 +1,6 @@
 import { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { DeadLetters } from '../../shared/ledger/dead-letters.ts';
-import { tryParseLedgerEntry } from '../../shared/ledger/usage-event.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { FoundDifferences, RefusedError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { findAccountId } from './find-account.ts';
@@ -22,22 +21,15 @@ export const ledgerVerbs: Record<string, AdminVerb> = {
   },
   dead: {
     usage: '',
-    help: 'lists the entries of the ledger that no worker could read completely, and whether their money is counted',
+    help: 'lists the ledger entries that could not be read completely, and whether their amounts are counted',
     positionals: 0,
     options: [],
     columns: ['entry', 'account', 'counted', 'reason'],
     run: async ({ redis }) => listDead(redis),
   },
-  retry: {
-    usage: '',
-    help: 'returns the entries that are not counted to the ledger, if this release can read them; each counts once',
-    positionals: 0,
-    options: [],
-    run: retryDead,
-  },
   discard: {
     usage: '<entry>',
-    help: 'deletes an entry that "ledger dead" lists, for good, or with "counted" all whose money is counted',
+    help: 'deletes an entry that "ledger dead" lists, the last record of it; "counted" deletes all that are counted',
     positionals: 1,
     options: [],
     run: discardDead,
@@ -45,29 +37,10 @@ export const ledgerVerbs: Record<string, AdminVerb> = {
 };
 
 async function* listDead(redis: RedisClient): AsyncGenerator {
-  for await (const { shard, streamId, accountId, isCounted, reason, fields } of new DeadLetters(
-    redis,
-  ).list()) {
-    yield { entry: `${shard}:${streamId}`, account: accountId, counted: isCounted, reason, fields };
+  for await (const letter of new DeadLetters(redis).list()) {
+    const { id, shard, streamId, accountId: account, isCounted: counted, reason, fields } = letter;
+    yield { entry: `${shard}:${id}`, stream_id: streamId, account, counted, reason, fields };
   }
-}
-
-async function retryDead({ redis, hotAccounts }: AdminContext): Promise<unknown> {
-  const letters = new DeadLetters(redis);
-  const counts = { returned: 0, unreadable: 0 };
-  for await (const letter of letters.list()) {
-    if (letter.isCounted) continue;
-    if (tryParseLedgerEntry(letter.streamId, letter.fields) === null) {
-      counts.unreadable += 1;
-      continue;
-    }
-    // In this order a crash at any point leaves the letter to the next run, and what it repeats counts once.
-    await letters.returnToLedger(letter);
-    if (letter.accountId !== null) await hotAccounts.reload(letter.accountId);
-    await letters.delete(letter);
-    counts.returned += 1;
-  }
-  return counts;
 }
 
 async function discardDead({ redis, positionals: [given = ''] }: AdminContext): Promise<unknown> {
@@ -78,12 +51,12 @@ async function discardDead({ redis, positionals: [given = ''] }: AdminContext): 
       if (letter.isCounted && (await letters.delete(letter))) discarded += 1;
     return { discarded };
   }
-  const [, shard, streamId] = /^(\d{1,9}):(\d{1,20}-\d{1,20})$/.exec(given) ?? [];
-  if (streamId === undefined)
+  const [, shard, id] = /^(\d{1,9}):(\d{1,20}-\d{1,20})$/.exec(given) ?? [];
+  if (id === undefined)
     throw new UsageError(
       `The entry must look like 12:1764115200000-0, or be the word counted; it is ${quote(given)}.`,
     );
-  if (!(await letters.delete({ shard: Number(shard), streamId })))
+  if (!(await letters.delete({ shard: Number(shard), id })))
     throw new RefusedError(`There is no entry ${given} among those that "admin ledger dead" lists.`);
   return { discarded: 1 };
 }

@@ -1,6 +1,6 @@
 import type { AccountDocument } from '../accounts/account-store.ts';
 import { readJobSettings } from '../accounts/job-settings.ts';
-import { formatStreamId, isAfter, maxDigits, type StreamId } from '../ledger/usage-event.ts';
+import { formatStreamId, isAfter, type StreamId } from '../ledger/usage-event.ts';
 import { advanceStream } from '../ledger/advance-stream.ts';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
@@ -26,16 +26,18 @@ if advanceStream(stream, recovering, checkpoint) then return {'recovering'} end
 
 local fields = {}
 for i = 7, #ARGV, 2 do fields[ARGV[i]] = ARGV[i + 1] end
--- Entries that parseLedgerEntry cannot read do not count in MongoDB, so they do not count here either.
-local function isCount(text) return text and #text <= ${maxDigits} and string.find(text, '^%d+$') end
-local function isInteger(text) return text and #text <= ${maxDigits} and string.find(text, '^%-?%d+$') end
+-- The same conditions as in parseLedgerEntry: what does not count in MongoDB does not count here.
+local function isInteger(text, pattern)
+  return text and string.find(text, pattern) and math.abs(tonumber(text)) <= ${Number.MAX_SAFE_INTEGER}
+end
+local function isCount(text) return isInteger(text, '^%d+$') end
 local sums = {bal = 0, added = 0, free = 0}
 local highest = {charges = tonumber(fields.charges), codes = tonumber(fields.codes)}
 local entries = redis.call('XRANGE', stream, '(' .. from, '+', 'COUNT', maxEntries)
 for _, entry in ipairs(entries) do
   local pairsOf = entry[2]
-  -- Most entries belong to other accounts, and the account is always the second field.
-  if pairsOf[4] == accountId then
+  -- Most entries belong to other accounts.
+  if pairsOf[4] == accountId and pairsOf[3] == 'account' and pairsOf[1] == 'kind' then
     local e = {}
     for i = 1, #pairsOf, 2 do e[pairsOf[i]] = pairsOf[i + 1] end
     local kind = pairsOf[2]
@@ -44,7 +46,7 @@ for _, entry in ipairs(entries) do
       sums.bal = sums.bal - tonumber(e.cost)
       sums.free = sums.free - tonumber(e.free)
       highest.charges = math.max(highest.charges, tonumber(e.ordinal))
-    elseif kind == 'refill' and isInteger(e.amount) and isInteger(e.free)
+    elseif kind == 'refill' and isInteger(e.amount, '^%-?%d+$') and isInteger(e.free, '^%-?%d+$')
       and (not e.ordinal or isCount(e.ordinal)) then
       local amount = tonumber(e.amount)
       sums.bal = sums.bal + amount

@@ -1,50 +1,49 @@
-import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardCount } from '../redis/redis-keys.ts';
 
-/**
- * Per shard. More unreadable entries than this mean that the wrong release is running, not that entries are damaged.
- * The shard then waits for the right release.
- */
+/** Per shard. More unreadable entries than this are not damage but the wrong release, so the shard waits for the right one. */
 export const maxDeadLetters = 1_000;
 
-/**
- * Copies an entry under its own id. Ids only increase, so an id below the last one was already copied, by a reader that
- * died before it trimmed the entry.
- */
-const addScript = new RedisScript(`
-if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) > 0 then return 0 end
-if redis.call('XLEN', KEYS[1]) >= ${maxDeadLetters} then return -1 end
-return type(redis.pcall('XADD', KEYS[1], unpack(ARGV))) == 'string' and 1 or 0
-`);
-
-const pageSize = 100;
-
 /** An entry of a shard's ledger stream that could not be read completely. */
-export interface DeadLetter {
-  readonly shard: number;
+export interface UnreadEntry {
   /** Its id in the ledger stream. */
   readonly streamId: string;
   readonly reason: string;
-  /**
-   * Whether its money is counted in MongoDB and only its event could not be read. Otherwise the entry had no effect
-   * there.
-   */
+  /** Whether its amounts count, and only its event could not be read. Otherwise the entry counts nowhere. */
   readonly isCounted: boolean;
-  /** Null if the entry does not contain it. */
+}
+
+/** Its copy in the dead-letter stream. */
+export interface DeadLetter extends UnreadEntry {
+  /** Its id in the dead-letter stream. */
+  readonly id: string;
+  readonly shard: number;
+  /** Null if the entry does not name one. */
   readonly accountId: string | null;
-  /** The entry's fields and values, alternating and unchanged. */
+  /** The fields and values of the entry in turn, unchanged. */
   readonly fields: readonly string[];
 }
 
-/** The shard has the maximum number of dead letters. */
-export class TooManyDeadLetters extends Error {
-  override readonly name = 'TooManyDeadLetters';
-}
-
 /**
- * The dead-letter streams, one per shard. They store entries that the ledger's readers could not read, for operators to
- * resolve.
+ * Lua: copies entries from the ledger stream to the dead-letter stream, if they are still there. The script that trims
+ * them calls this first, so an entry is always in exactly one of the two. `letters` has three values per entry: stream
+ * id, reason, and 1 if it is counted.
  */
+export const copyDeadLetters = `
+local function copyDeadLetters(stream, dead, letters)
+  for i = 1, #letters, 3 do
+    for _, entry in ipairs(redis.call('XRANGE', stream, letters[i], letters[i])) do
+      redis.call('XADD', dead, '*', 'entry', entry[1], 'reason', letters[i + 1], 'counted', letters[i + 2], unpack(entry[2]))
+    end
+  end
+end`;
+
+export const toScriptArguments = (letters: readonly UnreadEntry[]): string[] =>
+  letters.flatMap(({ streamId, reason, isCounted }) => [streamId, reason, isCounted ? '1' : '0']);
+
+const pageSize = 100;
+
+/** The dead-letter streams, one per shard. They keep what ledger readers could not read, for people to look at. */
 export class DeadLetters {
   readonly #redis: RedisClient;
 
@@ -52,18 +51,11 @@ export class DeadLetters {
     this.#redis = redis;
   }
 
-  /**
-   * @returns false if it was added before
-   * @throws TooManyDeadLetters
-   */
-  async add({ shard, streamId, reason, isCounted, fields }: DeadLetter): Promise<boolean> {
-    const args = [streamId, 'reason', reason, 'counted', isCounted ? '1' : '0', ...fields];
-    const added = await callRedis(() => addScript.run(this.#redis, [redisKeys.ledgerDead(shard)], args));
-    if (added === -1) throw new TooManyDeadLetters(`shard ${shard} has ${maxDeadLetters} dead letters`);
-    return added === 1;
+  async count(shard: number): Promise<number> {
+    return await callRedis(() => this.#redis.xlen(redisKeys.ledgerDead(shard)));
   }
 
-  /** Yields all dead letters by shard, the oldest first. */
+  /** Yields all dead letters by shard, oldest first. */
   async *list(): AsyncGenerator<DeadLetter> {
     for (let shard = 0; shard < shardCount; shard++) yield* this.listShard(shard);
   }
@@ -74,29 +66,23 @@ export class DeadLetters {
     for (;;) {
       const from = after;
       const page = await callRedis(() => this.#redis.xrange(key, from, '+', 'COUNT', pageSize));
-      for (const [streamId, values] of page) yield toDeadLetter(shard, streamId, values);
+      for (const [id, values] of page) yield toDeadLetter(shard, id, values);
       if (page.length < pageSize) return;
       after = `(${page.at(-1)![0]}`;
     }
   }
 
-  /** @returns whether it existed */
-  async delete({ shard, streamId }: Pick<DeadLetter, 'shard' | 'streamId'>): Promise<boolean> {
-    return (await callRedis(() => this.#redis.xdel(redisKeys.ledgerDead(shard), streamId))) === 1;
-  }
-
-  /**
-   * Appends a dead letter's entry to the ledger stream again. The entry keeps its request or refill id, so that its
-   * money counts once however often it is returned.
-   */
-  async returnToLedger({ shard, streamId, accountId, fields }: DeadLetter): Promise<void> {
-    const id = fields.includes('id') ? [] : ['id', `${accountId}:${streamId}`];
-    await callRedis(() => this.#redis.xadd(redisKeys.ledgerStream(shard), '*', ...fields, ...id));
+  /** @returns whether it was there */
+  async delete({ shard, id }: Pick<DeadLetter, 'shard' | 'id'>): Promise<boolean> {
+    return (await callRedis(() => this.#redis.xdel(redisKeys.ledgerDead(shard), id))) === 1;
   }
 }
 
-function toDeadLetter(shard: number, streamId: string, values: readonly string[]): DeadLetter {
-  const [, reason = '', , counted = '0', ...fields] = values;
-  const accountId = fields[2] === 'account' ? (fields[3] ?? null) : null;
-  return { shard, streamId, reason, isCounted: counted === '1', accountId, fields };
+function toDeadLetter(shard: number, id: string, values: readonly string[]): DeadLetter {
+  const [, streamId = '', , reason = '', , counted = '0', ...fields] = values;
+  return { id, shard, streamId, reason, isCounted: counted === '1', accountId: readAccount(fields), fields };
 }
+
+/** @returns the account that an entry names; null if it does not name one where entries do */
+export const readAccount = (fields: readonly string[]): string | null =>
+  fields[2] === 'account' && fields[3] !== undefined && fields[3] !== '' ? fields[3] : null;

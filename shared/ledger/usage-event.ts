@@ -107,7 +107,7 @@ export function isAfter(a: StreamId, b: StreamId): boolean {
   return a.ms > b.ms || (a.ms === b.ms && a.seq > b.seq);
 }
 
-/** An entry whose money cannot be read: it was changed by hand, or a later release wrote it. */
+/** An entry whose amounts cannot be read: it was damaged, or a later release wrote it. It counts nowhere. */
 export class UnreadableEntry extends Error {
   override readonly name = 'UnreadableEntry';
 }
@@ -116,65 +116,68 @@ export class UnreadableEntry extends Error {
 export const unknownModel = 'unknown';
 const unknownCode = 'unknown';
 
-/** Longer numbers are not exact in Lua. restore-script.ts reads the same numbers and must agree on which are valid. */
-export const maxDigits = 17;
-
 /**
  * Reads an entry. Its amounts are in separate fields, so they count even if its event cannot be read. Such an event is
- * replaced by one with only the ids, and `damage` has the reason.
- * @throws UnreadableEntry if the money cannot be read: unknown kind, no account, or an invalid number
+ * replaced by one with only the ids, and `damage` has the reason. A restored account must count the same entries, so
+ * restore-script.ts has the same conditions.
+ * @throws UnreadableEntry if it does not begin with its kind and its account, or an amount or its ordinal is invalid
  */
 export function parseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry {
   const values = new Map<string, string>();
   for (let i = 0; i + 1 < fields.length; i += 2) values.set(fields[i]!, fields[i + 1]!);
-  const readNumber = (name: string, pattern: RegExp): string => {
+  const readText = (name: string, pattern: RegExp): string => {
     const text = values.get(name) ?? '';
-    if (text.length <= maxDigits && pattern.test(text)) return text;
+    // Lua has no larger integers either.
+    if (pattern.test(text) && Number.isSafeInteger(Number(text))) return text;
     throw new UnreadableEntry(`${name} is ${JSON.stringify(shorten(text, 40))}`);
   };
   const streamId = parseStreamId(streamIdText);
-  // Scripts find the entries of an account by this position.
+  // Scripts find the entries of an account by these positions.
   const [first, kind, second, accountId = ''] = fields;
   if (first !== 'kind' || second !== 'account' || accountId === '')
     throw new UnreadableEntry('it does not begin with its kind and its account');
   const parsed = parseEvent(values.get('event'));
-  const common = { streamId, damage: null };
   switch (kind) {
     case 'charge': {
-      const money = {
-        costNano: BigInt(readNumber('cost', /^\d+$/)),
-        shortfallNano: BigInt(readNumber('shortfall', /^\d+$/)),
-        free: readNumber('free', /^[01]$/) === '1',
-        ordinal: Number(readNumber('ordinal', /^\d+$/)),
+      const amounts = {
+        costNano: BigInt(readText('cost', /^\d+$/)),
+        shortfallNano: BigInt(readText('shortfall', /^\d+$/)),
+        free: readText('free', /^[01]$/) === '1',
+        ordinal: Number(readText('ordinal', /^\d+$/)),
       };
       const requestId = values.get('id') ?? toId(parsed?.['requestId'], accountId, streamIdText);
-      const damage = findDamage(parsed, { requestId, accountId }, ['promptTokens', 'completionTokens']);
+      const ids = { requestId, accountId };
+      const damage = findDamage(parsed, ids, usageChecks);
       const event =
-        damage === null ? (parsed as unknown as UsageEvent) : replaceUsage(requestId, accountId, streamId.ms);
-      return { ...common, kind, ...money, event, damage };
+        damage === null
+          ? { v: 1, ...ids, ...pickChecked<UsageDetails>(parsed!, usageChecks) }
+          : replaceUsage(ids, streamId.ms);
+      return { kind, streamId, ...amounts, event: event as UsageEvent, damage };
     }
     case 'refill': {
-      const ordinal = values.has('ordinal') ? Number(readNumber('ordinal', /^\d+$/)) : null;
-      const money = {
-        amountNano: BigInt(readNumber('amount', /^-?\d+$/)),
-        freeRequests: Number(readNumber('free', /^-?\d+$/)),
+      const ordinal = values.has('ordinal') ? Number(readText('ordinal', /^\d+$/)) : null;
+      const amounts = {
+        amountNano: BigInt(readText('amount', /^-?\d+$/)),
+        freeRequests: Number(readText('free', /^-?\d+$/)),
         ordinal,
       };
       const refillId = values.get('id') ?? toId(parsed?.['refillId'], accountId, streamIdText);
-      const damage = findDamage(parsed, { refillId, accountId });
-      const code = ordinal === null ? null : unknownCode;
-      const event: RefillEvent =
+      const ids = { refillId, accountId };
+      const damage = findDamage(parsed, ids, refillChecks);
+      const details: RefillDetails =
         damage === null
-          ? (parsed as unknown as RefillEvent)
-          : { v: 1, refillId, accountId, at: streamId.ms, source: ordinal === null ? 'admin' : 'code', code };
-      return { ...common, kind, ...money, event, damage };
+          ? pickChecked<RefillDetails>(parsed!, refillChecks)
+          : ordinal === null
+            ? { at: streamId.ms, source: 'admin', code: null }
+            : { at: streamId.ms, source: 'code', code: unknownCode };
+      return { kind, streamId, ...amounts, event: { v: 1, ...ids, ...details }, damage };
     }
     default:
       throw new UnreadableEntry(`kind is ${JSON.stringify(shorten(kind ?? '', 40))}`);
   }
 }
 
-/** Like `parseLedgerEntry`, but returns null for an entry whose money cannot be read. */
+/** Like `parseLedgerEntry`, but returns null for an entry that counts nowhere. */
 export function tryParseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry | null {
   try {
     return parseLedgerEntry(streamIdText, fields);
@@ -197,25 +200,72 @@ function parseEvent(text = ''): JsonRecord | null {
   }
 }
 
+type UsageDetails = Omit<UsageEvent, 'v' | 'requestId' | 'accountId'>;
+type RefillDetails = Omit<RefillEvent, 'v' | 'refillId' | 'accountId'>;
+type Check = (value: unknown) => boolean;
+type Checks<T> = Readonly<Record<keyof T, Check>>;
+
+/** Unix milliseconds that a Date can hold. */
+const isTime: Check = (value) => Number.isInteger(value) && Math.abs(value as number) <= 8.64e15;
+const isText: Check = (value) => typeof value === 'string';
+const isFlag: Check = (value) => typeof value === 'boolean';
+const isCount: Check = (value) => Number.isSafeInteger(value);
+const isNumber: Check = (value) => Number.isFinite(value);
+/** Earlier releases had fewer fields. */
+const optional =
+  (check: Check): Check =>
+  (value) =>
+    value === null || value === undefined || check(value);
+
+const usageChecks: Checks<UsageDetails> = {
+  model: isText,
+  at: isTime,
+  durationMs: isNumber,
+  success: isFlag,
+  responseCode: isCount,
+  errorCode: optional(isText),
+  details: optional(isText),
+  userIp: isText,
+  promptTokens: isCount,
+  cacheReadTokens: optional(isCount),
+  cacheWriteTokens: optional(isCount),
+  completionTokens: isCount,
+  counted: optional(isFlag),
+  images: optional(isCount),
+  imageQuality: optional(isText),
+  imageSize: optional(isText),
+  characters: optional(isCount),
+  billedMs: optional(isNumber),
+  priceVersion: isText,
+  user: optional(isText),
+};
+
+const refillChecks: Checks<RefillDetails> = { at: isTime, source: isText, code: optional(isText) };
+
 /** @returns why the event cannot be used; null if it can */
-function findDamage(
+function findDamage<T>(
   event: JsonRecord | null,
   ids: Readonly<Record<string, string>>,
-  counts: readonly string[] = [],
+  checks: Checks<T>,
 ): string | null {
   if (event === null) return 'its event is not a JSON object';
   if (event['v'] !== 1) return `its event has version ${shorten(JSON.stringify(event['v']) ?? 'none', 40)}`;
   for (const [name, id] of Object.entries(ids))
     if (event[name] !== id) return `its event has another ${name}`;
-  for (const name of ['at', ...counts])
-    if (!Number.isSafeInteger(event[name])) return `its event has no integer ${name}`;
+  for (const [name, check] of Object.entries<Check>(checks))
+    if (!check(event[name])) return `its event has an invalid ${name}`;
   return null;
 }
 
-const replaceUsage = (requestId: string, accountId: string, at: number): UsageEvent => ({
+/** Leaves out fields that this release does not know. */
+const pickChecked = <T>(event: JsonRecord, checks: Checks<T>): T =>
+  Object.fromEntries(
+    Object.keys(checks).flatMap((name) => (name in event ? [[name, event[name]]] : [])),
+  ) as T;
+
+const replaceUsage = (ids: Pick<UsageEvent, 'requestId' | 'accountId'>, at: number): UsageEvent => ({
   v: 1,
-  requestId,
-  accountId,
+  ...ids,
   model: unknownModel,
   at,
   durationMs: 0,

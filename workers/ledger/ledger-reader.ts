@@ -3,11 +3,11 @@ import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { passesByItself, type Faults } from '../../shared/storage/faults.ts';
-import { TooManyDeadLetters } from '../../shared/ledger/dead-letters.ts';
+import { maxDeadLetters } from '../../shared/ledger/dead-letters.ts';
 import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
 import { shardCount } from '../../shared/redis/redis-keys.ts';
 import type { RestoreForgottenDeps } from './restore-forgotten.ts';
-import { batchSize, ShardLedger } from './shard-ledger.ts';
+import { batchSize, ShardLedger, TooManyDeadLetters } from './shard-ledger.ts';
 import type { ShardLeases } from '../leases/shard-leases.ts';
 
 /** How soon a settled request is in MongoDB under low load. After a full batch the next one follows at once. */
@@ -60,8 +60,8 @@ class Stops {
     if (error instanceof TooManyDeadLetters) {
       this.#faults.fail(
         readingOf(shard),
-        `${error.message}, so the next entry that cannot be read stays in the ledger. If a later release writes them, run ` +
-          'workers of that release. Otherwise see "admin ledger dead", and delete them with "admin ledger discard"',
+        `${error.message} than the ${maxDeadLetters} that are kept. If a later release writes such entries, run workers of ` +
+          'that release. Otherwise read them with "admin ledger dead", and delete them with "admin ledger discard"',
       );
       return;
     }

@@ -1,4 +1,11 @@
-import { DeadLetters, type DeadLetter } from '../../shared/ledger/dead-letters.ts';
+import {
+  copyDeadLetters,
+  DeadLetters,
+  maxDeadLetters,
+  readAccount,
+  toScriptArguments,
+  type UnreadEntry,
+} from '../../shared/ledger/dead-letters.ts';
 import {
   formatStreamId,
   parseLedgerEntry,
@@ -9,7 +16,7 @@ import {
 } from '../../shared/ledger/usage-event.ts';
 import { isLaterId } from '../../shared/ledger/advance-stream.ts';
 import { RedisScript } from '../../shared/redis/redis-client.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { applyEntries } from './apply-entries.ts';
 import { restoreForgotten, type RestoreForgottenDeps } from './restore-forgotten.ts';
 
@@ -18,6 +25,22 @@ export const batchSize = 1_000;
 /** A stream id, and the fields and values in turn. */
 type RawEntry = readonly [string, readonly string[]];
 
+/** What was read of a batch of the stream. */
+interface Batch {
+  /** Those that count. */
+  readonly entries: readonly LedgerEntry[];
+  /** Those that could not be read, or not completely. */
+  readonly unread: readonly UnreadEntry[];
+  /** The accounts of entries that do not count. */
+  readonly uncountedAccounts: ReadonlySet<string>;
+  readonly last: StreamId;
+}
+
+/** The shard has no space for more dead letters. */
+export class TooManyDeadLetters extends Error {
+  override readonly name = 'TooManyDeadLetters';
+}
+
 /** The most accounts that an intent names, unless a single batch has more. */
 const maxIntent = batchSize;
 
@@ -25,14 +48,16 @@ const maxIntent = batchSize;
  * Trims entries that are safely in MongoDB, and records up to where, because restoring an account from MongoDB
  * needs that. A reader that was paused and resumes after another one went further moves nothing back, and must
  * check what the other left. If the stream lacks the last entry that was read from it, Redis lost data. Then
- * nothing is trimmed, so that the recorded position shows the loss.
+ * nothing is trimmed, so that the recorded position shows the loss. Entries that could not be read completely are copied
+ * to the dead-letter stream in the same step.
  */
-const trimScript = new RedisScript(`${isLaterId}
+const trimScript = new RedisScript(`${isLaterId}${copyDeadLetters}
 local isFurther = isLaterId(ARGV[1], redis.call('GET', KEYS[2]) or '0-0')
 if isFurther then
   if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return false end
   redis.call('SET', KEYS[2], ARGV[1])
 end
+copyDeadLetters(KEYS[1], KEYS[3], {unpack(ARGV, 3)})
 redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2])
 return isFurther and ARGV[1]
 `);
@@ -48,7 +73,6 @@ return isFurther and ARGV[1]
 export class ShardLedger {
   readonly #dependencies: RestoreForgottenDeps;
   readonly #shard: number;
-  readonly #deadLetters: DeadLetters;
   /** Up to where Redis is known to have what MongoDB has; null if that must be checked. */
   #remembered: string | null = null;
   /** Accounts announced to MongoDB. A batch with other accounts is announced first. */
@@ -57,7 +81,6 @@ export class ShardLedger {
   constructor(dependencies: RestoreForgottenDeps, shard: number) {
     this.#dependencies = dependencies;
     this.#shard = shard;
-    this.#deadLetters = new DeadLetters(dependencies.redis);
   }
 
   /**
@@ -75,11 +98,12 @@ export class ShardLedger {
       if (await restoreForgotten(this.#dependencies, this.#shard, trimmed, this.#intent)) return 0;
       this.#remembered = trimmed;
     }
-    const last = raw.at(-1);
-    if (last === undefined) return 0;
-    const entries = await this.#parse(raw);
-    await this.#announce(entries);
-    await this.#move(entries, parseStreamId(last[0]));
+    if (raw.length === 0) return 0;
+    const batch = parseBatch(this.#shard, raw);
+    await this.#checkSpace(batch.unread);
+    await this.#announce(batch.entries);
+    await this.#move(batch);
+    this.#logUnread(batch.unread, new Map(raw));
     return raw.length;
   }
 
@@ -100,38 +124,24 @@ export class ShardLedger {
     return { trimmed: trimmed ?? '0-0', raw };
   }
 
-  /**
-   * Copies what cannot be read completely to the dead-letter stream, before the batch is moved and trimmed.
-   * @returns the entries whose money can be read
-   */
-  async #parse(raw: readonly RawEntry[]): Promise<LedgerEntry[]> {
-    const entries: LedgerEntry[] = [];
-    for (const [streamId, fields] of raw) {
-      try {
-        const entry = parseLedgerEntry(streamId, fields);
-        entries.push(entry);
-        if (entry.damage === null) continue;
-        await this.#bury({ streamId, reason: entry.damage, isCounted: true, fields });
-      } catch (error) {
-        if (!(error instanceof UnreadableEntry)) throw error;
-        await this.#bury({ streamId, reason: error.message, isCounted: false, fields });
-      }
-    }
-    return entries;
+  /** @throws TooManyDeadLetters */
+  async #checkSpace(unread: readonly UnreadEntry[]): Promise<void> {
+    if (unread.length === 0) return;
+    const count = await new DeadLetters(this.#dependencies.redis).count(this.#shard);
+    if (count + unread.length > maxDeadLetters)
+      throw new TooManyDeadLetters(
+        `shard ${this.#shard} has ${count} dead letters, and ${unread.length} more`,
+      );
   }
 
-  async #bury(letter: Pick<DeadLetter, 'streamId' | 'reason' | 'isCounted' | 'fields'>): Promise<void> {
-    const { log } = this.#dependencies;
-    const { streamId, reason, isCounted, fields } = letter;
-    const shard = this.#shard;
-    const accountId = fields[2] === 'account' ? (fields[3] ?? null) : null;
-    if (!(await this.#deadLetters.add({ ...letter, shard, accountId }))) return;
-    log.error(
-      { shard, streamId, accountId, reason },
-      isCounted
-        ? 'the event of a ledger entry cannot be read: its money is counted, the entry is in "admin ledger dead"'
-        : 'a ledger entry cannot be read: its money is not counted in MongoDB until it is returned, see "admin ledger dead"',
-    );
+  #logUnread(unread: readonly UnreadEntry[], raw: ReadonlyMap<string, readonly string[]>): void {
+    for (const { streamId, reason, isCounted } of unread)
+      this.#dependencies.log.error(
+        { shard: this.#shard, streamId, accountId: readAccount(raw.get(streamId) ?? []), reason },
+        isCounted
+          ? 'ledger entry moved to the dead letters: its amounts are counted, but its event cannot be read'
+          : 'ledger entry moved to the dead letters and not counted: see "admin ledger dead"',
+      );
   }
 
   /** Most batches hold only accounts that were already announced, and cost no write. */
@@ -149,31 +159,51 @@ export class ShardLedger {
     }
   }
 
-  /** @param last the end of the batch */
-  async #move(entries: readonly LedgerEntry[], last: StreamId): Promise<void> {
+  async #move({ entries, unread, uncountedAccounts, last }: Batch): Promise<void> {
     const { redis, store } = this.#dependencies;
     const shard = this.#shard;
     const repeated = await applyEntries(store, entries);
-    // Comes before trimming: if it fails, the batch is read again and its repeated entries are found again.
-    await this.#restoreRepeated(repeated);
+    // Comes before trimming: if it fails, the batch is read again and the same accounts are found again.
+    await this.#reload(repeated, 'Redis moved money again that it had forgotten; the account is restored');
+    await this.#reload(uncountedAccounts, 'an entry of the account does not count; the account is restored');
     await store.writeCheckpoint(shard, last);
-    const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerTrimmed(shard)];
-    const args = [formatStreamId(last), formatStreamId(next(last))];
+    const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerTrimmed(shard), redisKeys.ledgerDead(shard)];
+    const args = [formatStreamId(last), formatStreamId(next(last)), ...toScriptArguments(unread)];
     this.#remembered = (await trimScript.run(redis, keys, args)) as string | null;
   }
 
-  async #restoreRepeated(accountIds: ReadonlySet<string>): Promise<void> {
+  /** Restores accounts from MongoDB, so that Redis counts the same entries. */
+  async #reload(accountIds: ReadonlySet<string>, message: string): Promise<void> {
     if (accountIds.size === 0) return;
     const { store, hotAccounts, log } = this.#dependencies;
     // Entries of a missing account have no balance to move; `ledger verify` reports them.
     for (const accountId of (await store.findAccountsApplied([...accountIds])).keys()) {
       await hotAccounts.reload(accountId);
-      log.error(
-        { shard: this.#shard, accountId },
-        'Redis moved money again that it had forgotten; the account is restored',
-      );
+      log.error({ shard: this.#shard, accountId }, message);
     }
   }
 }
 
 const next = (id: StreamId): StreamId => ({ ms: id.ms, seq: id.seq + 1 });
+
+/** Sorts out what cannot be read. Pure. */
+function parseBatch(shard: number, raw: readonly RawEntry[]): Batch {
+  const entries: LedgerEntry[] = [];
+  const unread: UnreadEntry[] = [];
+  const uncountedAccounts = new Set<string>();
+  for (const [streamId, fields] of raw) {
+    try {
+      const entry = parseLedgerEntry(streamId, fields);
+      if (shardOf(entry.event.accountId) !== shard)
+        throw new UnreadableEntry('its account is of another shard');
+      entries.push(entry);
+      if (entry.damage !== null) unread.push({ streamId, reason: entry.damage, isCounted: true });
+    } catch (error) {
+      if (!(error instanceof UnreadableEntry)) throw error;
+      unread.push({ streamId, reason: error.message, isCounted: false });
+      const accountId = readAccount(fields);
+      if (accountId !== null && shardOf(accountId) === shard) uncountedAccounts.add(accountId);
+    }
+  }
+  return { entries, unread, uncountedAccounts, last: parseStreamId(raw.at(-1)![0]) };
+}

@@ -105,16 +105,16 @@ async function checkOrphans(
   }
 }
 
-/** Entries whose money is in no sum of MongoDB, because nobody could read them. */
+/** Entries that count nowhere, because no worker could read them. */
 async function listUncounted(
   redis: RedisClient,
   shard: number,
   account: string | null,
 ): Promise<Difference[]> {
   const differences: Difference[] = [];
-  for await (const { accountId, isCounted, streamId, reason } of new DeadLetters(redis).listShard(shard)) {
+  for await (const { id, accountId, isCounted, reason } of new DeadLetters(redis).listShard(shard)) {
     if (isCounted || (account !== null && accountId !== account)) continue;
-    const check = `the ledger entry ${shard}:${streamId} can be read`;
+    const check = `the ledger entry ${shard}:${id} can be read`;
     differences.push({
       account: accountId ?? 'unknown',
       check,
