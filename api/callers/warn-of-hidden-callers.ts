@@ -2,8 +2,8 @@ import type { Config } from '../../shared/config/config.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 
 /**
- * Warns if the api cannot tell its clients apart. It does not speak TLS itself, so if it is reached by https there is a
- * proxy in front of it, and every connection has the proxy's address.
+ * Warns if the api cannot distinguish its clients. It does not speak TLS itself, so if its public URL is https, there
+ * is a proxy in front of it, and every connection has the proxy's address.
  */
 export function warnOfHiddenCallers(
   { publicUrl, trustProxy }: Pick<Config, 'publicUrl' | 'trustProxy'>,

@@ -13,10 +13,10 @@ const reset = (): void => {
 };
 
 /**
- * Lets a few calls without a key start in each iteration of the event loop; the rest wait for turns. Each call is cheap,
- * but hundreds at once would delay everything else, and a client that floods the process calls again as soon as it has its
- * response. All of them together count as one among the accounts. Within that, networks take turns, and within a network
- * the operations: a health check does not wait behind a flood that comes from the same proxy.
+ * Lets a few calls without a key start in each iteration of the event loop; the rest wait for turns. Each call is
+ * cheap, but hundreds at once would delay everything else, and a client that floods the process calls again as soon as
+ * it has its response. All of them together count as one among the accounts. Within that, networks take turns, and
+ * within a network the operations: a health check does not wait behind a flood that comes from the same proxy.
  */
 export function beginInTurns(_: unknown, { operationId }: Pick<Operation, 'operationId'>): ApiMiddleware {
   return async (context, next) => {

@@ -33,8 +33,8 @@ function isOwn(
 }
 
 /**
- * Whether nobody can point the origin's host elsewhere. The owner of any other name can point it at this service after a
- * page of theirs has loaded (DNS rebinding), so that the page's requests reach the service under their name.
+ * Whether nobody can point the origin's host elsewhere. The owner of any other name can point it at this service after
+ * a page of theirs has loaded (DNS rebinding), so that the page's requests reach the service under their name.
  */
 function isUnownedHost(origin: string): boolean {
   if (!URL.canParse(origin)) return false;

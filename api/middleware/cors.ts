@@ -31,9 +31,9 @@ export function corsHeaders(origins: CorsOrigins | null, origin: string): Record
 }
 
 /**
- * Lets pages of these origins call the API, and answers preflights. All request headers are allowed: official clients send
- * many, and add new ones with each version. Node limits their length. Browser credentials such as cookies are never
- * allowed: pages of other origins use an API key or nothing.
+ * Lets pages of these origins call the API, and answers preflights. All request headers are allowed: official clients
+ * send many, and add new ones with each version. Node limits their length. Browser credentials such as cookies are
+ * never allowed: pages of other origins use an API key or nothing.
  */
 export function cors(origins: CorsOrigins): ApiMiddleware {
   return createCors({
@@ -42,7 +42,8 @@ export function cors(origins: CorsOrigins): ApiMiddleware {
     allowMethods: [...servedMethods],
     maxAge: maxAgeSeconds,
     credentials: false,
-    // The headers are set before anything can fail, and errors are rendered downstream, so none reaches this middleware.
+    // The headers are set before anything can fail, and errors are rendered downstream, so none reaches this
+    // middleware.
     keepHeadersOnError: false,
   });
 }

@@ -17,9 +17,9 @@ export interface CallLimits {
 
 /**
  * Limits the concurrent calls of an account, or of a session of the account area, that ask no model. Calls count while
- * they wait, run, or have an unread response. They cost nothing and have no limit per minute. A call over the limit causes
- * no look-ups except that of its session. It is refused after a second: a client that is refused immediately retries
- * immediately, and thousands of refusals delay the process too.
+ * they wait, run, or have an unread response. They cost nothing and have no limit per minute. A call over the limit
+ * causes no look-ups except that of its session. It is refused after a second: a client that is refused immediately
+ * retries immediately, and thousands of refusals delay the process too.
  * @param inFlight concurrent calls by account or session; shared by operations that count together
  */
 export function limitAccountCalls(

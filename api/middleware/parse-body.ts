@@ -20,8 +20,8 @@ import type { Services } from '../services.ts';
 
 /**
  * Reads a JSON body, or a form if the operation takes one, within the operation's limit. A large body is read only once
- * the account may send it, counts towards the memory budget for all bodies of the process until its request is answered,
- * and is parsed as it arrives.
+ * the account may send it, counts towards the memory budget for all bodies of the process until its request is
+ * answered, and is parsed as it arrives.
  */
 export function parseBody(services: Services, operation: Operation): ApiMiddleware {
   const limitBytes = operation.bodyLimitBytes ?? defaultBodyLimitBytes;
@@ -190,7 +190,10 @@ class IncomingBody {
     return undefined;
   }
 
-  /** A connection can deliver up to two megabytes before the event loop does anything else, so reading pauses in between. */
+  /**
+   * A connection can deliver up to two megabytes before the event loop does anything else, so reading pauses in
+   * between.
+   */
   #takeLarge(chunk: Buffer, reader: BodyReader): void | Promise<void> {
     const startedMs = performance.now();
     const read = reader.push(chunk);

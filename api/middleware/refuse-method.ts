@@ -20,8 +20,8 @@ for (const operation of Object.values<Operation>(operations)) {
 const methodsOfPatterns = new Set(['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
 /**
- * To the router, `GET /web/api-accounts/link` matches `/web/api-accounts/{account_id}`. A path without parameters must not
- * take the methods of such patterns.
+ * To the router, `GET /web/api-accounts/link` matches `/web/api-accounts/{account_id}`. A path without parameters must
+ * not take the methods of such patterns.
  */
 export const refuseMethodOfFixedPath: ApiMiddleware = async (context, next) => {
   const methods = methodsOfPath.get(context.path);

@@ -58,15 +58,15 @@ async function answerThenDrain(context: ApiContext): Promise<void> {
   context.length = bytes.length;
   context.respond = false;
   res.write(bytes, (error) => {
-    context.state.isAnswered = !error;
+    context.state.isResponseSent = !error;
   });
   await drainBody(req);
   res.end();
 }
 
 function logFailure(log: Logger, { req, state: { requestId } }: ApiContext, error: AppError): void {
-  // A flood of connections would cause a flood of warnings. Access lines report each one, and a single warning covers them
-  // all.
+  // A flood of connections would cause a flood of warnings. Access lines report each one, and a single warning covers
+  // them all.
   if (isRefused(req)) return;
   if (error.code === 'internal_error') log.error({ requestId, err: error.cause ?? error }, 'request failed');
   else if (error.status >= 500)

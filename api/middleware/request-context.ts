@@ -12,8 +12,8 @@ import { normalizeTarget } from '../request/normalize-target.ts';
 const callerLeft = new AppError('job_cancelled');
 
 /**
- * Assigns the request id, the abort signal and the caller's address, normalizes the target, and writes the access line when the response is
- * done.
+ * Assigns the request id, the abort signal and the caller's address, normalizes the target, and writes the access line
+ * when the response is done.
  * @param trustsProxy whether to take the caller's address from the proxy in front of this server
  */
 export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware {
@@ -31,7 +31,7 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
     context.res.once('close', () => {
       closed.abort(callerLeft);
       const { method, path, status, state } = context;
-      const isWhole = context.res.writableFinished || state.isAnswered === true;
+      const isWhole = context.res.writableFinished || state.isResponseSent === true;
       logAccess(log, {
         requestId,
         method,

@@ -21,7 +21,7 @@ export function receiveWhole(response?: ServerResponse): WholeReceiver {
     ...(response === undefined ? {} : { response }),
     delta: () => undefined,
     end(whole) {
-      // Its caller has left, or has been told of a failure.
+      // Its caller has disconnected or has already received an error.
       if (isSettled) whole.release();
       isSettled = true;
       settle.resolve(whole);
