@@ -5,7 +5,7 @@ import { callerNetwork } from '../callers/caller-network.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import type { Services } from '../services.ts';
 
-/** `\S+` prevents slow backtracking on a long header of blanks. */
+/** `\S+`, not `\S*`: otherwise a long run of blanks would cause slow backtracking. */
 const bearer = /^Bearer(?: +(\S+))? *$/i;
 
 const howToSend = 'Send it as "Authorization: Bearer <API_KEY>".';

@@ -191,7 +191,8 @@ class IncomingBody {
   }
 
   /**
-   * One connection can deliver two megabytes before the event loop does anything else, so reading pauses in between.
+   * One connection can deliver up to two megabytes before the event loop does anything else, so reading pauses in
+   * between.
    */
   #takeLarge(chunk: Buffer, reader: BodyReader): void | Promise<void> {
     const startedMs = performance.now();

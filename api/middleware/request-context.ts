@@ -39,8 +39,7 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
         status: isWhole ? status : 499,
         startedAtMs,
         error: state.error,
-        reason:
-          !isWhole && wasCutUnread(context.req.socket) ? 'the caller did not read the answer' : undefined,
+        reason: !isWhole && wasCutUnread(context.req.socket) ? 'client did not read the response' : undefined,
       });
     });
     await next();

@@ -10,7 +10,7 @@ type LinkDeps = Pick<Services, 'accounts'> & { readonly web: Pick<WebStores, 'li
 
 /**
  * Links the account. The key may have been replaced since it was looked up, perhaps to lock out this very caller. So it
- * is looked up again afterwards, and if it is no longer valid, the link is removed.
+ * is looked up again afterwards, and the link is removed unless the key is still valid.
  */
 export async function linkByKey(
   dependencies: LinkDeps,
