@@ -4,7 +4,7 @@ import { type AppError, invalidField } from '../../shared/contract/errors.ts';
 import type { DocumentReader } from './document-reader.ts';
 import type { CountedFile, FileFault } from './file-content.ts';
 
-type ErrorPlace = readonly (string | number)[];
+type Location = readonly (string | number)[];
 
 /**
  * Counts the files of a chat in order. A few kilobytes of PDF can unpack to a million tokens, so the reservation for a
@@ -39,30 +39,27 @@ export async function readFiles(
   return files;
 }
 
-function refuse({ fault, kind }: FileFault, model: CatalogModel, place: ErrorPlace): AppError {
+function refuse({ fault, kind }: FileFault, model: CatalogModel, loc: Location): AppError {
   const name = kind === 'pdf' ? 'PDF' : 'document';
   switch (fault) {
     case 'no_data_uri':
       return invalidField(
-        place,
+        loc,
         'must be a data URI of canonical base64, such as data:application/pdf;base64,…',
       );
     case 'too_long':
       return invalidField(
-        place,
+        loc,
         `The ${name} is longer than the model's context of ${model.context} tokens. Send fewer pages of it.`,
         { code: 'content_too_long' },
       );
     case 'protected':
-      return invalidField(place, `The ${name} needs a password. Send it without protection.`);
+      return invalidField(loc, `The ${name} needs a password. Send it without protection.`);
     case 'unreadable':
-      return invalidField(
-        place,
-        `The ${name} cannot be read: it is damaged or of another type. Save it anew.`,
-      );
+      return invalidField(loc, `The ${name} cannot be read: it is damaged or of another type. Save it anew.`);
     case 'too_large':
       return invalidField(
-        place,
+        loc,
         `Reading the ${name} takes too much time or memory. Send fewer pages of it, or its text.`,
       );
     default:
