@@ -49,7 +49,7 @@ interface Fault {
 
 /**
  * Reads all text of a PDF, including text that is invisible or outside the page, because vendors read it too. Throws if
- * PDFium runs out of memory, and cannot be used again after that.
+ * PDFium runs out of memory; PDFium cannot be used after that.
  *
  * PDFium trusts the number of pages that a document states. Other readers follow the page tree. If the tree has a
  * different number of pages, the pages of the tree are read.
