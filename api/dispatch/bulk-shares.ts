@@ -43,10 +43,10 @@ export interface BulkEntry {
 }
 
 /**
- * Limits how much work this process has dispatched to the workers for accounts with a lot of work in flight. The api
- * processes split the number of bulk jobs that the workers can run evenly, and each splits its part among accounts: no
- * account gets more than half of the capacity that the others leave free, whatever its requests wait for. Further
- * requests wait here, and accounts take turns.
+ * Limits how much work this process has dispatched to the workers for accounts with a lot of work in flight. The
+ * workers' bulk capacity, the number of bulk jobs that they can run, is split evenly among the api processes. Each
+ * splits its part among accounts: no account gets more than half of the capacity that the others leave free, whatever
+ * its requests wait for. Further requests wait here, and accounts take turns.
  */
 export class BulkShares {
   readonly #redis: RedisClient;
