@@ -23,7 +23,7 @@ const maxDownloadReads = 24;
 /** Each runs at most two queries concurrently, so that some of the pool's 20 connections always stay free. */
 const maxDatabaseTurns = 8;
 
-/** A stopping process takes this long to record actions. Workers record the remaining ones. */
+/** Time that a stopping process has to record actions. Workers record the remaining ones. */
 const recordingTimeoutMs = 5_000;
 
 export interface ServicesParts {

@@ -7,7 +7,7 @@ import { maxBytesPerFloat, writeFloats } from './write-floats.ts';
  * A response with fewer bytes of vectors than this is a single buffer; a larger one is generated as its client reads
  * it.
  */
-const chunkFromBytes = 256_000;
+const minChunkedBytes = 256_000;
 /** Bytes generated at a time, which takes a few tenths of a millisecond. A single vector may need more. */
 const bytesPerChunk = 256 * 1024;
 
@@ -22,7 +22,7 @@ export interface EmbeddingAnswer {
 
 /** Serializes an embedding response to JSON bytes, ready for the socket. */
 export function presentEmbeddings(response: EmbeddingAnswer): Buffer | ChunkedBody {
-  if (response.vectors.length >= chunkFromBytes) {
+  if (response.vectors.length >= minChunkedBytes) {
     return chunkResponse(response);
   }
   const head = writeHead(response);
