@@ -101,7 +101,7 @@ export async function admit(
   };
 }
 
-/** Null if the caller sent no Idempotency-Key. */
+/** Returns null if the caller sent no Idempotency-Key. */
 async function readClaim(context: ApiContext, accountId: string): Promise<IdempotencyClaim | null> {
   const key = readIdempotencyKey(context);
   const { preAdmission, body } = context.state;

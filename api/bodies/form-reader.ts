@@ -61,7 +61,7 @@ export class FormReader implements BodyReader {
         'The Content-Type names no boundary of the form. Leave the header to your HTTP library, which knows the boundary.';
       throw invalidForm(msg, error);
     }
-    // The types omit that a part may lack a name or a file name.
+    // A part may have no name or file name, which the package's types do not show.
     this.#busboy.on(
       'file',
       (name: string | undefined, stream, fileName: string | undefined, encoding, type) =>

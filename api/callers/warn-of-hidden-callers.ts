@@ -12,6 +12,6 @@ export function warnOfHiddenCallers(
   if (publicUrl === null || trustProxy || new URL(publicUrl).protocol !== 'https:') return;
   log.warn(
     { publicUrl },
-    'all callers behind the proxy count as one address for the limits of the account area; set TRUST_PROXY=on',
+    'all callers share the address of the proxy in the limits of the account area; set TRUST_PROXY=on',
   );
 }

@@ -2,7 +2,10 @@ import type { RequestListener, Server } from 'node:http';
 import { answerClientErrors, type ClientErrorOptions } from './client-error.ts';
 import { allowHalfOpen } from './node-internals.ts';
 
-/** Prevents Node from responding to, dropping or aborting requests by itself. They are refused in our error format. */
+/**
+ * Prevents Node from responding to, dropping or aborting requests by itself. Requests that it would refuse are refused
+ * in our error format.
+ */
 export function answerAllRequests(
   server: Server,
   handle: RequestListener,

@@ -39,9 +39,9 @@ interface Refusal {
 }
 
 /**
- * Handles what Node would respond to with an empty body or not at all: parser errors, requests that arrive too slowly,
- * and CONNECT. The error goes to the request that caused it: earlier requests of the connection get their responses
- * first, and if that request's response has started, it is cut off.
+ * Handles errors for which Node would send an empty body or nothing at all: parser errors, requests that arrive too
+ * slowly, and CONNECT. The error goes to the request that caused it: earlier requests of the connection get their
+ * responses first, and if that request's response has started, it is cut off.
  */
 export function answerClientErrors(server: Server, options: ClientErrorOptions): void {
   const refused = new WeakSet<Socket>();
@@ -108,7 +108,7 @@ async function refuse(connection: Connection, refusal: Refusal, options: ClientE
   else sendOnConnection(socket, refusal, startedAtMs, options);
 }
 
-/** The request reached its handler, which has assigned its id and logs it. */
+/** Sends the error as the response of a request that reached its handler, which has assigned its id and logs it. */
 function sendOnResponse(socket: Socket, response: ServerResponse, error: AppError): void {
   if (response.headersSent) {
     socket.destroy();

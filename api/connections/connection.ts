@@ -11,7 +11,7 @@ export interface Connection {
   /** The current response; null before the first request and between two requests. */
   response: ServerResponse | null;
   /**
-   * When reading resumed after a pause since the last head. If the next head is late then, that is not the client's
+   * When reading resumed, if it was paused after the last head. If that makes the next head late, the client is not at
    * fault. Infinity while reading is paused; null if it was not paused.
    */
   readAgainAtMs: number | null;

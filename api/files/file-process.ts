@@ -18,7 +18,7 @@ const watchMs = 1_000;
 
 if (process.send === undefined) throw new Error('file-process is started by an api process');
 
-/** Ends this process when its parent has ended in any way, even while a document is being read. */
+/** Ends this process once its parent has ended for any reason, even while a document is being read. */
 function endWithParent(): void {
   const watch = `
     const { workerData } = require('node:worker_threads');
@@ -32,8 +32,8 @@ function endWithParent(): void {
 exitOnUncaught(
   (error, what) =>
     new Promise((resolve) => {
-      const fault: FileProcessFault = { what, error };
-      process.send!(fault, resolve);
+      const crash: FileProcessFault = { what, error };
+      process.send!(crash, resolve);
     }),
 );
 setPriority(niceness);

@@ -49,8 +49,8 @@ export class FileProcesses {
     if (child.pid === undefined) return createFailedRun();
     this.#working.add(child);
     const { reply, giveUp } = sendRequest(child, request, this.#timeoutMs, signal);
-    const ended = reply.then(async (answer) => {
-      if (answer !== null && answer.memoryBytes <= maxReusableBytes) this.#keepIdle(child);
+    const ended = reply.then(async (settledReply) => {
+      if (settledReply !== null && settledReply.memoryBytes <= maxReusableBytes) this.#keepIdle(child);
       else await end(child);
       this.#working.delete(child);
     });
@@ -110,7 +110,7 @@ function startProcess(): ChildProcess {
     // PDFium writes complaints about bad documents there, and V8 about its memory.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
-  // The exit is handled by its awaiters. Without a listener, an 'error' event would crash this process.
+  // The exit is handled where it is awaited. Without a listener, an 'error' event would crash this process.
   child.on('error', () => undefined);
   return child;
 }
@@ -153,11 +153,11 @@ function sendRequest(
 ): SentRequest {
   let giveUp = (): void => undefined;
   const reply = new Promise<FileReply | null>((resolve) => {
-    const settle = (answer: FileReply | null): void => {
+    const settle = (result: FileReply | null): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', giveUp);
       child.off('message', onMessage).off('exit', giveUp).off('error', giveUp);
-      resolve(answer);
+      resolve(result);
     };
     giveUp = () => settle(null);
     const onMessage = (message: FileMessage): void => settle('error' in message ? null : message);

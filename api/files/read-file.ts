@@ -23,7 +23,7 @@ const maxCharactersPerToken = 16;
 /** Maximum UTF-8 bytes per UTF-16 code unit, in which texts are measured. */
 const maxBytesPerCharacter = 3;
 
-/** Reads and counts a file. Its unpacked content is held only for that time. */
+/** Reads and counts a file. Its unpacked content is in memory only during that time. */
 export async function countFile(pdfium: Pdfium, request: FileRequest): Promise<FileAnswer> {
   const content = readFile(pdfium, request);
   if ('fault' in content) return content;

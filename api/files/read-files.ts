@@ -28,12 +28,12 @@ export async function readFiles(
       const { filename, file_data: dataUri } = file;
       const sent = { filename: filename ?? '', dataUri: dataUri ?? '' };
       const request = { ...sent, maxTokens, tokensPerPage, tokensPerPicture, tokenizer };
-      const answer = await documents.read(accountId, request, signal);
-      if ('fault' in answer) {
-        throw refuse(answer, model, ['body', 'messages', i, 'content', j, 'file', 'file_data']);
+      const result = await documents.read(accountId, request, signal);
+      if ('fault' in result) {
+        throw refuse(result, model, ['body', 'messages', i, 'content', j, 'file', 'file_data']);
       }
-      files.push(answer);
-      maxTokens = Math.max(0, maxTokens - answer.textTokens - answer.pages * tokensPerPage - answer.tokens);
+      files.push(result);
+      maxTokens = Math.max(0, maxTokens - result.textTokens - result.pages * tokensPerPage - result.tokens);
     }
   }
   return files;

@@ -29,7 +29,10 @@ function measureUnknown(bytes: Buffer, maxSeconds: number): number {
   return Math.max(bytes.length / unknownBytesPerSecond, sumFrames(bytes, maxSeconds));
 }
 
-/** Uncompressed samples; samples of one byte, regardless of the header; a codec that may have its own rates. */
+/**
+ * `linear`: uncompressed. `logarithmic`: one byte per sample, regardless of the header. `packed`: a codec that may have
+ * its own rates.
+ */
 type SampleForm = 'linear' | 'logarithmic' | 'packed';
 const wavForms = new Map<number, SampleForm>([
   [1, 'linear'],

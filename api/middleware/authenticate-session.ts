@@ -23,7 +23,7 @@ export function authenticateSession(
   { acceptsRefreshCookie }: Pick<Operation, 'acceptsRefreshCookie'>,
 ): ApiMiddleware {
   const { web, log } = services;
-  // The first cookie that opens a session counts.
+  // The first cookie with a session counts.
   const cookies: readonly SessionCookie[] =
     acceptsRefreshCookie === true ? ['session', 'refresh'] : ['session'];
   return async (context, next) => {

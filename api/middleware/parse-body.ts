@@ -75,7 +75,9 @@ function checkType(context: ApiContext, operation: Operation): void {
   }
 }
 
-/** Reading 64 KB of many small values takes this long; of long texts, a megabyte or two are read in this time. */
+/**
+ * Time spent reading a body per turn: enough for 64 KB of many small values, or for a megabyte or two of long texts.
+ */
 const readingTurnMs = 4;
 
 /** A body that is being read. It counts as small until its header or its received length shows that it is large. */

@@ -9,7 +9,7 @@ import { errorHeaders, presentError } from '../present/error-body.ts';
 import { suggestPath } from '../present/unserved-paths.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 
-/** Converts everything thrown to an error response. Nothing else does that. */
+/** Converts every thrown error into an error response. No other code does that. */
 export function renderError(log: Logger): ApiMiddleware {
   return async (context, next) => {
     try {

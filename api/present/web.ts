@@ -81,7 +81,7 @@ export function presentRedeemedCode(account: HotAccount, claim: RedemptionClaim)
   };
 }
 
-/** Presents a new account without reading it. Its signup credit may not be booked yet. */
+/** Presents a new account without reading it. Its signup grant may not have been credited yet. */
 export function presentNewAccount(link: WebLink, apiKey: string): ApiAccount {
   return {
     id: link._id,

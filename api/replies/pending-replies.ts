@@ -149,7 +149,7 @@ export class PendingReplies {
     this.#inFlight.endLeft(requestId);
   }
 
-  /** Fails a request from this side: cancels it at its worker and reports the error to the receiver. */
+  /** Fails a request: cancels it at its worker and reports the error to the receiver. */
   fail(waiter: PendingReply, error: AppError): void {
     if (!this.remove(waiter.request.requestId)) return;
     this.#controls.control(waiter, 'cancel', { isOurFault: true });

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Receiver } from './pending-reply.ts';
 
-/** A receiver that gives the complete response as a promise. */
+/** A receiver that provides the complete response as a promise. */
 export interface WholeReceiver {
   readonly receiver: Receiver;
   readonly answer: Promise<PooledBuffer>;

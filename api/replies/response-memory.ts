@@ -6,7 +6,7 @@ import type { AcquireMemory } from './incoming-results.ts';
 import type { PendingReply } from './pending-reply.ts';
 
 /** Smaller responses are not counted. */
-const countedFromBytes = 256 * 1024;
+const minCountedBytes = 256 * 1024;
 /** Callers that wait longer get an error and may retry. */
 const maxWaitMs = 60_000;
 /** For responses that are already charged. Their worker keeps them for five minutes. */
@@ -37,7 +37,7 @@ export async function acquireResponseMemory(
   accountId: string,
   { bytes, response, isPaid = false, ...options }: ResponseMemoryOptions,
 ): Promise<BudgetShare | null> {
-  if (bytes < countedFromBytes) return null;
+  if (bytes < minCountedBytes) return null;
   const limits = isPaid ? paidLimits : { waitMs: maxWaitMs, refuse: refuseResponse };
   const share = await budget.acquire(accountId, bytes, { ...options, ...limits });
   if (response !== null) noteShare(response, budget, share);

@@ -19,7 +19,7 @@ export const eventStreamHeaders = {
 /**
  * How often to remind a worker that a client is slow. A worker that gets no reminder for longer gives up on the client.
  */
-const pauseAgainMs = 5_000;
+const pauseReminderMs = 5_000;
 /** Maximum bytes buffered for a slow client beyond the socket's buffer. They come from frames already in transit. */
 const maxPendingBytes = 8_000_000;
 
@@ -75,7 +75,7 @@ export class SseStream implements Receiver {
     this.finished.catch(() => undefined);
     this.#timer = setInterval(() => {
       if (this.#pausedAtMs === null) this.#keepAlive();
-      else if (performance.now() - this.#pausedAtMs >= pauseAgainMs) this.#pause();
+      else if (performance.now() - this.#pausedAtMs >= pauseReminderMs) this.#pause();
     }, 1_000);
     const onClose = (): void => {
       if (this.#ended) return;

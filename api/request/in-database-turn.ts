@@ -36,7 +36,7 @@ export async function inDatabaseTurn<T>(
   return await within(remainingMs, working, () => {
     const error = tookTooLong('work in MongoDB', databaseWaitMs);
     late.abort(error);
-    // No caller sees the outcome any more.
+    // No caller will see the outcome.
     runInBackground(working.catch(ignoreExpected), 'work that its caller no longer waits for', log);
     throw error;
   });

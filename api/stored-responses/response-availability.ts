@@ -74,7 +74,7 @@ export class ResponseAvailability {
     const { requestId, accountId } = this.#request;
     const reservations = redisKeys.reservations(shardOf(accountId));
     if ((await callRedis(() => this.#redis.hexists(reservations, requestId))) === 1) return true;
-    // A durable job's reservation is in its own record.
+    // A durable job has its reservation in its own record.
     return !(await this.maySend());
   }
 }

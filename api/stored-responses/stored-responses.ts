@@ -74,7 +74,9 @@ export class StoredResponses {
     return { delta: wake, end: wake, fail: (error) => this.fail(request, error) };
   }
 
-  /** Ends a response that will not arrive. If the worker ended it earlier, its readers stopped there. */
+  /**
+   * Stores an error as the end of a response that will not arrive. If its worker ended it earlier, readers stop there.
+   */
   fail(request: HeldRequest, error: AppError): void {
     const { frames, log } = this.#deps;
     const { requestId } = request;

@@ -15,7 +15,7 @@ export interface CodeRequest {
   readonly purpose: CodePurpose;
   /** A normalized address. */
   readonly email: string;
-  /** What the code is bound to: the user, the link and, if it is about the key, the key's hash. Empty for sign-in. */
+  /** The code is bound to this: the user, the link and, for actions on the key, the key's hash. Empty for sign-in. */
   readonly subject: string;
 }
 

@@ -11,7 +11,7 @@ interface WebLimit {
   readonly windowSeconds: keyof typeof periodNames;
   /** The kind of party that the limit is counted for. The limit's name ends with it. */
   readonly party: 'mailbox' | 'user' | 'network';
-  /** What the limit counts, as worded in its error message. */
+  /** The things that the limit counts, as worded in its error message. */
   readonly counted: string;
   /** How many times a network limit an IPv6 site may use. */
   readonly siteFactor?: number;
@@ -29,7 +29,7 @@ const defaultSiteFactor = 10;
 const guessingSiteFactor = 2;
 
 /**
- * All limits of the web account area. A network is what `callerNetwork` returns for an address. For IPv6, its site
+ * All limits of the web account area. A network is the result of `callerNetwork` for an address. For IPv6, its site
  * (`callerSite`) is counted as well, with a multiple of the limit, because one customer can have 65 536 networks. The
  * limits of codes without a captcha apply in addition to those of mailed codes.
  */

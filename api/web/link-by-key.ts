@@ -29,7 +29,7 @@ export async function linkByKey(
 }
 
 /**
- * Finds the account of a key in MongoDB, in which a replaced key is no longer found.
+ * Finds the account of a key in MongoDB. A replaced key is not found there.
  * @param pasted may have surrounding spaces
  */
 export async function findByKey(

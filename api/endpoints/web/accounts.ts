@@ -66,7 +66,7 @@ export const renameApiAccount = defineEndpoint(
   },
 );
 
-/** Links an account to the user, whose knowledge of its API key is sufficient proof. */
+/** Links an account to the user. The user proves ownership by its API key. */
 export const linkApiAccount = defineEndpoint(
   operations.linkApiAccount,
   [...changeAsUser, limitChanges, parseBody],

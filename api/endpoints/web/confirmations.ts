@@ -34,7 +34,7 @@ const auditActionOf = {
   regenerate: 'key-regenerated',
 } as const;
 
-/** What an action applies to. */
+/** The account that an action applies to. */
 interface Target {
   readonly link: WebLink;
   /** Hash of the account's key; null if the action is not about the key. */
