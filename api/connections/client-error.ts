@@ -93,18 +93,18 @@ async function refuse(connection: Connection, refusal: Refusal, options: ClientE
   const startedAtMs = performance.now();
   const { socket, request } = connection;
   // If a body was being received, the error is in it. Otherwise it is in the data after the last complete request.
-  const faulty = request === null || request.complete ? null : request;
+  const failed = request === null || request.complete ? null : request;
   while (socket.writable) {
     const { response } = connection;
     if (response === null) break;
-    if (response.req === faulty) {
+    if (response.req === failed) {
       sendOnResponse(socket, response, refusal.error);
       return;
     }
     await new Promise((resolve) => response.once('close', resolve));
   }
-  // Either the faulty request already has its response, or its client has disconnected.
-  if (faulty !== null || !socket.writable) socket.destroy();
+  // Either the failed request already has its response, or its client has disconnected.
+  if (failed !== null || !socket.writable) socket.destroy();
   else sendOnConnection(socket, refusal, startedAtMs, options);
 }
 

@@ -1,7 +1,7 @@
 /** The container of older office documents: a file system in a file ([MS-CFB]). */
 
 const magic = Buffer.from('d0cf11e0a1b11ae1', 'hex');
-const headBytes = 512;
+const headerBytes = 512;
 const entryBytes = 128;
 const miniSectorBytes = 64;
 /** Number of FAT sectors listed in the header. Further ones are listed in separate sectors. */
@@ -56,7 +56,7 @@ function listTableSectors(bytes: Buffer, readSector: (sector: number) => Buffer)
       if (sector <= lastSector) sectors.push(sector);
     }
   };
-  add(bytes.subarray(76, headBytes), headerFatSectors);
+  add(bytes.subarray(76, headerBytes), headerFatSectors);
   const seen = new Set<number>();
   for (let list = bytes.readUInt32LE(68); list <= lastSector;) {
     if (seen.has(list)) throw new RangeError('the table of sectors leads back to itself');

@@ -3,7 +3,7 @@ import type { Pdfium } from './pdf-text.ts';
 /** Maximum size of a copy. It is written without compressed objects and may be larger than the original. */
 const maxCopyBytes = 256 * 1024 * 1024;
 /** FPDF_REMOVE_SECURITY of fpdf_save.h: rewrites everything unencrypted. */
-const withoutSecurity = 3;
+const removeSecurityFlag = 3;
 /** Index of C's null pointer in the function table. */
 const nullFunction = 0;
 
@@ -59,7 +59,7 @@ export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
   pdfium.HEAP32.set([1, nullFunction], writer / 4);
   table.set(nullFunction, toWasmFunction(write));
   try {
-    return saveAsCopy(document, writer, withoutSecurity) === 0 ? null : Buffer.concat(parts);
+    return saveAsCopy(document, writer, removeSecurityFlag) === 0 ? null : Buffer.concat(parts);
   } finally {
     table.set(nullFunction, null);
     pdfium.wasmExports.free(writer);

@@ -4,7 +4,7 @@ import { listAttributes, readAttribute, walkXml } from './walk-xml.ts';
  * Elements that show another part of the document, and their reference attribute: sheets, slides, chapters, inserted
  * documents.
  */
-const showing: Readonly<Record<string, string>> = {
+const referenceAttributes: Readonly<Record<string, string>> = {
   sheet: 'id',
   sldId: 'id',
   itemref: 'idref',
@@ -34,7 +34,7 @@ export class ShownParts {
       open: (element, attributes) => {
         if (element === 'Relationship') this.#addTarget(user, attributes, { id: 'Id', target: 'Target' });
         else if (element === 'item') this.#addTarget(user, attributes, { id: 'id', target: 'href' });
-        const referenceName = showing[element];
+        const referenceName = referenceAttributes[element];
         if (referenceName === undefined) return;
         for (const [attribute, value] of listAttributes(attributes))
           if (attribute === referenceName) shown.push(value);

@@ -10,13 +10,13 @@ const unknownBytesPerSecond = 4_000;
  * @param maxSeconds limit beyond which measuring may stop
  */
 export function measureSound(bytes: Buffer, maxSeconds: number): number {
-  const heads = readHeads(bytes);
-  if (heads === null) return Number.POSITIVE_INFINITY;
-  const rates = heads.flatMap(({ bytesPerSecond }) => bytesPerSecond).filter((rate) => rate > 0);
+  const headers = readHeaders(bytes);
+  if (headers === null) return Number.POSITIVE_INFINITY;
+  const rates = headers.flatMap(({ bytesPerSecond }) => bytesPerSecond).filter((rate) => rate > 0);
   if (rates.length > 0) {
-    const byHead = bytes.length / Math.min(...rates);
-    const isPacked = heads.some(({ form }) => form === 'packed');
-    return isPacked ? Math.max(byHead, measureUnknown(bytes, maxSeconds)) : byHead;
+    const byHeader = bytes.length / Math.min(...rates);
+    const isPacked = headers.some(({ form }) => form === 'packed');
+    return isPacked ? Math.max(byHeader, measureUnknown(bytes, maxSeconds)) : byHeader;
   }
   const audio = skipTag(bytes);
   if (audio.toString('latin1', 0, 4) === 'fLaC') {
@@ -57,7 +57,7 @@ function countSampleBytes(form: SampleForm, bits: number): number {
 }
 
 /** The playback rates that one chunk states. */
-interface SoundHead {
+interface SoundHeader {
   readonly form: SampleForm;
   /** One value for each field that states it; zero means not stated. */
   readonly bytesPerSecond: readonly number[];
@@ -67,7 +67,7 @@ interface SoundHead {
  * Reads all headers of a WAV or AIFF, because readers differ in which they use.
  * @returns null if there are too many chunks
  */
-function readHeads(bytes: Buffer): SoundHead[] | null {
+function readHeaders(bytes: Buffer): SoundHeader[] | null {
   const start = bytes.toString('latin1', 0, 12);
   if (/^FORM[^]{4}AIF[FC]/.test(start)) {
     const isPlain = start.endsWith('AIFF');
@@ -95,7 +95,7 @@ function findChunks(bytes: Buffer, name: string, isBig: boolean): number[] | nul
   return found;
 }
 
-function readFormat(bytes: Buffer, at: number, isBig: boolean): SoundHead {
+function readFormat(bytes: Buffer, at: number, isBig: boolean): SoundHeader {
   const number = (offset: number, size: 2 | 4): number =>
     isBig ? bytes.readUIntBE(at + offset, size) : bytes.readUIntLE(at + offset, size);
   const isExtensible =
@@ -112,7 +112,7 @@ function readFormat(bytes: Buffer, at: number, isBig: boolean): SoundHead {
 const readExtended = (bytes: Buffer, at: number): number =>
   bytes.readUInt32BE(at + 2) * 2 ** ((bytes.readUInt16BE(at) & 0x7fff) - 16_383 - 31);
 
-function readCommon(bytes: Buffer, at: number, isPlain: boolean): SoundHead {
+function readCommon(bytes: Buffer, at: number, isPlain: boolean): SoundHeader {
   const name = isPlain ? 'none' : bytes.toString('latin1', at + 26, at + 30).toLowerCase();
   const form = aiffForms.get(name) ?? 'packed';
   const sampleBytes = countSampleBytes(form, bytes.readUInt16BE(at + 14));

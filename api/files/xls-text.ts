@@ -20,13 +20,13 @@ const records = {
   stringCell: 0xfd,
   number: 0x203,
   text: 0x204,
-  truth: 0x205,
+  boolErr: 0x205,
   shortNumber: 0x27e,
 };
 /** BOF record types of all versions. */
-const beginnings = new Set([0x09, 0x209, 0x409, 0x809]);
+const bofTypes = new Set([0x09, 0x209, 0x409, 0x809]);
 /** BOF of the last version, which stores texts in a table. */
-const bareBeginning = 0x809;
+const latestBofType = 0x809;
 /** Cell records start with the row and the column. */
 const cells = new Set([
   records.formula,
@@ -35,7 +35,7 @@ const cells = new Set([
   records.stringCell,
   records.number,
   records.text,
-  records.truth,
+  records.boolErr,
   records.shortNumber,
 ]);
 const streamNames = new Set(['workbook', 'book']);
@@ -44,7 +44,7 @@ const bytesPerToken = 2;
 /** Also accepts bare records without a container, as some readers do. */
 export const isXls = (bytes: Buffer): boolean =>
   isCompoundFile(bytes) ||
-  (bytes.length > 4 && bytes.readUInt16LE(0) === bareBeginning && bytes.readUInt16LE(2) <= 32);
+  (bytes.length > 4 && bytes.readUInt16LE(0) === latestBofType && bytes.readUInt16LE(2) <= 32);
 
 export function readXls(bytes: Buffer, maxCharacters: number): DocumentAnswer {
   const texts = new RepeatedTexts();
@@ -97,7 +97,7 @@ class WorkbookReader {
         for (const text of readStrings(table)) this.strings.push(text);
         table = null;
       }
-      if (beginnings.has(type)) {
+      if (bofTypes.has(type)) {
         if (depth === 0) sheetOffsets.add(at);
         depth += 1;
       } else if (type === records.end) {

@@ -6,8 +6,8 @@ const headBytes = 1024;
 const endSignature = Buffer.from('PK\u0005\u0006', 'latin1');
 const entrySignature = 0x02014b50;
 const endBytes = 22;
-const entryHeadBytes = 46;
-const localHeadBytes = 30;
+const entryHeaderBytes = 46;
+const localHeaderBytes = 30;
 const methods = { stored: 0, deflated: 8 };
 
 export interface ZipEntry {
@@ -37,13 +37,13 @@ export function* listEntries(archive: Buffer): Generator<ZipEntry> {
     const nameBytes = archive.readUInt16LE(at + 28);
     const local = archive.readUInt32LE(at + 42);
     const start =
-      local + localHeadBytes + archive.readUInt16LE(local + 26) + archive.readUInt16LE(local + 28);
+      local + localHeaderBytes + archive.readUInt16LE(local + 26) + archive.readUInt16LE(local + 28);
     yield {
-      name: archive.toString('utf8', at + entryHeadBytes, at + entryHeadBytes + nameBytes),
+      name: archive.toString('utf8', at + entryHeaderBytes, at + entryHeaderBytes + nameBytes),
       method: archive.readUInt16LE(at + 10),
       packed: archive.subarray(start, start + archive.readUInt32LE(at + 20)),
     };
-    at += entryHeadBytes + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
+    at += entryHeaderBytes + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
   }
   if (found !== count) throw new RangeError('the directory has the wrong number of entries');
 }

@@ -47,9 +47,9 @@ export const createChatCompletion = defineEndpoint(
     const contents = { files, reasoning };
     const estimated = await estimateChat(body, model, contents, createCountingTurn(services, context, model));
     const admitted = await admit(services, context, estimated.estimate);
-    const createWork = (first: Admitted) => ({
+    const createWork = (admission: Admitted) => ({
       operation: 'chat.completions' as const,
-      job: { ...toJob(body, estimated, first), replyChannel: noChannel, attempt: 1 },
+      job: { ...toJob(body, estimated, admission), replyChannel: noChannel, attempt: 1 },
       format: null,
     });
     if (await respondAsync(services, context, admitted, createWork)) return;

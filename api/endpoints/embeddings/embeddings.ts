@@ -52,7 +52,7 @@ export const createEmbedding = defineEndpoint(
     const isAsync = creationOptionsOf(context).respondsAsync;
     // A durable job needs no response memory here.
     const asyncAdmission = isAsync ? await admit(services, context, estimate) : null;
-    const createWork = (first: Admitted) => createDurableWork(body, counted, first);
+    const createWork = (admission: Admitted) => createDurableWork(body, counted, admission);
     if (asyncAdmission !== null && (await respondAsync(services, context, asyncAdmission, createWork)))
       return;
     const memory = await acquireMemory(services, context, counted, estimate);

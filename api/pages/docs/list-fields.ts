@@ -27,9 +27,9 @@ const maxDepth = 20;
 /** Lists the fields of an object, or of the objects in a list or map. */
 export function listFields(schema: JsonSchema, schemas: Schemas, path = '', depth = 0): Field[] {
   const { properties = {}, required = [] } = findObject(schema, schemas, path)?.schema ?? {};
-  return Object.entries(properties).map(([name, one]) => {
-    const field = describeField(name, one, schemas, required.includes(name));
-    const inner = findObject(one, schemas, path === '' ? name : `${path}.${name}`);
+  return Object.entries(properties).map(([name, fieldSchema]) => {
+    const field = describeField(name, fieldSchema, schemas, required.includes(name));
+    const inner = findObject(fieldSchema, schemas, path === '' ? name : `${path}.${name}`);
     if (inner === null || depth >= maxDepth) return field;
     return { ...field, path: inner.path, fields: listFields(inner.schema, schemas, inner.path, depth + 1) };
   });
