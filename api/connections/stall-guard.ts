@@ -21,7 +21,7 @@ const maxQueryFraction = 1 / 10;
  * A client that reads less than this on average, over twice the stall limit, is treated like one that reads nothing.
  */
 const minBytesPerSecond = 32 * 1024;
-const paceStalls = 2;
+const paceWindowStalls = 2;
 
 /** Picks, among connections whose clients read little or nothing, those that hold resources others wait for. */
 export type FindContested = (slow: readonly Socket[]) => Iterable<Socket>;
@@ -135,7 +135,7 @@ export class StallGuard {
   #cutContested(waiting: readonly Waiting[], nowMs: number): void {
     const slow = new Set([
       ...findStalled(waiting, nowMs - this.#maxStallMs * contestedFraction),
-      ...findSlow(waiting, nowMs, this.#maxStallMs * paceStalls),
+      ...findSlow(waiting, nowMs, this.#maxStallMs * paceWindowStalls),
     ]);
     if (slow.size === 0) return;
     const contested = this.#findContested(Array.from(slow, ([socket]) => socket));

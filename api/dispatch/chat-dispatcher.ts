@@ -150,7 +150,8 @@ export class ChatDispatcher implements ReplyOwner {
 
   abandon(waiter: PendingChat): void {
     if (waiter.workerId === null) this.#payloads.drop(payloadId(waiter.request, waiter.order.attempt));
-    if (waiter.hasOutput) settleBroken(this.#deps, waiter.request, waiter.tokens, brokenOff(), this.#log);
+    if (waiter.hasOutput)
+      settleBroken(this.#deps, waiter.request, waiter.tokens, streamInterrupted(), this.#log);
     else release(this.#deps, waiter.request, this.#log);
   }
 
@@ -184,7 +185,7 @@ export class ChatDispatcher implements ReplyOwner {
     if (waiter.hasOutput || attempt >= maxDispatches) {
       this.#log.warn({ requestId, workerId, attempt }, 'worker of a chat died');
       this.abandon(waiter);
-      this.#replies.fail(waiter, brokenOff());
+      this.#replies.fail(waiter, streamInterrupted());
       return;
     }
     this.#log.warn({ requestId, workerId, attempt }, 'chat dispatched again');
@@ -271,7 +272,7 @@ function reportPosition(waiter: PendingChat, position: number): void {
   waiter.position = Math.min(position, waiter.position ?? position);
 }
 
-const brokenOff = (): AppError =>
+const streamInterrupted = (): AppError =>
   new AppError('upstream_error', {
     message:
       'The answer broke off on our side. What came of it is charged, and no more. Send the request again.',

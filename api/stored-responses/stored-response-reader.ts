@@ -27,7 +27,7 @@ const firstWindowBytes = maxInlineBytes + 1_024;
 const backlogWindowBytes = 256 * 1024;
 const backlogMemoryBytes = 2 * backlogWindowBytes;
 
-const nothing = Buffer.alloc(0);
+const emptyBuffer = Buffer.alloc(0);
 
 export interface StoredResponsesDeps {
   readonly redis: RedisClient;
@@ -69,7 +69,7 @@ export class StoredResponseReader implements FollowedResponse {
   /** Bytes of frames read so far, including those in `#unread`. */
   #offset = 0;
   /** Bytes read but not passed on yet. */
-  #unread: Buffer = nothing;
+  #unread: Buffer = emptyBuffer;
   /** Bytes of frames in the object store; null while they are in Redis. */
   #movedBytes: number | null = null;
   /** Held from the first full window until all bytes read have been passed on. */
@@ -186,7 +186,7 @@ export class StoredResponseReader implements FollowedResponse {
       const first = decodeFirstFrame(this.#unread);
       if (first === null) return;
       const isLast = first.byteLength === this.#unread.length;
-      this.#unread = isLast ? nothing : this.#unread.subarray(first.byteLength);
+      this.#unread = isLast ? emptyBuffer : this.#unread.subarray(first.byteLength);
       await this.#take(first.frame);
     }
   }

@@ -72,11 +72,11 @@ export class PromptCounter {
     const { tokenizer, hasTokenizer } = this.#model;
     const tokens = await countTokensAsync(text, { limit, turn: this.#turn, encoding: tokenizer });
     if (tokens === null) return null;
-    const tokensElsewhere = hasTokenizer ? tokens : await this.#estimateElsewhere(text);
+    const tokensElsewhere = hasTokenizer ? tokens : await this.#estimateInOthers(text);
     return { tokens, textBytes: Buffer.byteLength(text), tokensElsewhere };
   }
 
-  async #estimateElsewhere(text: string): Promise<number> {
+  async #estimateInOthers(text: string): Promise<number> {
     let tokens = 0;
     for (let start = 0; start < text.length; start += charactersPerTurn) {
       const end = Math.min(text.length, start + charactersPerTurn);
