@@ -61,7 +61,7 @@ import { refuseDoubledSlash, requestContext } from './middleware/request-context
 import type { RequestState } from './request/context.ts';
 import type { Services } from './services.ts';
 
-/** The endpoint of each operation. A missing one, or one of another operation, fails to compile. */
+/** The endpoint of each operation. If one is missing or belongs to another operation, this does not compile. */
 export const endpoints: { readonly [Id in OperationId]: Endpoint<(typeof operations)[Id]> } = {
   createChatCompletion,
   createEmbedding,
@@ -139,7 +139,7 @@ export function createApp(services: Services): Koa<RequestState> {
   const { corsOrigins, trustProxy } = services.config;
 
   app.use(requestContext(services.log, trustProxy));
-  // Comes before errors are rendered, so that pages can read errors too.
+  // Comes before the error middleware, so that pages can read errors too.
   if (corsOrigins !== null) app.use(cors(corsOrigins));
   app.use(renderError(services.log));
   app.use(checkHead);
@@ -148,14 +148,14 @@ export function createApp(services: Services): Koa<RequestState> {
   app.use(router.routes());
   app.use(refuseMethod);
   app.use(router.allowedMethods());
-  // renderError handles errors; Koa only sees broken sockets.
+  // `renderError` handles errors; only those of broken sockets reach Koa.
   app.on('error', (error: unknown) => services.log.debug({ err: error }, 'connection error'));
   return app;
 }
 
 const parametersOf = (operation: Operation): number => operation.path.split('{').length - 1;
 
-/** Writes `/models/{model_id}` in the router's syntax; a model's id may contain slashes. */
+/** Converts a path such as `/models/{model_id}` to the router's syntax. A model's id may contain slashes. */
 function toRouterPath(operation: Operation): string {
   return fullPathOf(operation)
     .replace('{model_id}', '*model_id')

@@ -18,13 +18,13 @@ import type { Services } from './services.ts';
 import { EmailCodeStore } from './web/email-code-store.ts';
 import { Limits } from './web/limits.ts';
 
-/** Half of the object store client's connections, so that health checks and kept responses find one free. */
+/** Half of the object store client's connections, so that some stay free for health checks and stored responses. */
 const maxDownloadReads = 24;
-/** Each makes at most two queries at once, so that some of the pool's 20 connections always stay free. */
+/** Each runs at most two queries concurrently, so that some of the pool's 20 connections always stay free. */
 const maxDatabaseTurns = 8;
 
-/** Actions that a stopping process does not record within this time are recorded by workers. */
-const maxFinishingMs = 5_000;
+/** Time that a stopping process has to record actions. Workers record the remaining ones. */
+const recordingTimeoutMs = 5_000;
 
 export interface ServicesParts {
   readonly config: Config;
@@ -38,11 +38,11 @@ export interface ServicesParts {
 
 export interface RunningServices {
   readonly services: Services;
-  /** Call this when no request is served any more, and before the stores are closed. */
+  /** Call this when no more requests are served, and before the stores are closed. */
   readonly close: () => Promise<void>;
 }
 
-/** Creates what middleware and endpoints use. */
+/** Creates the dependencies of middleware and endpoints. */
 export function createServices(parts: ServicesParts): RunningServices {
   const { config, stores, dispatch, responseMemory, trafficStore, options, log } = parts;
   const { redis, mongo, objects, catalog, accounts, hotAccounts, ledger, codes, mails } = stores;
@@ -90,7 +90,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     services,
     async close() {
       await documents.close();
-      await within(maxFinishingMs, Promise.allSettled(unfinished), () => undefined);
+      await within(recordingTimeoutMs, Promise.allSettled(unfinished), () => undefined);
       await captcha.close();
     },
   };

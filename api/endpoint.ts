@@ -14,13 +14,13 @@ interface Validated<O extends Operation> {
   readonly path: ValueOf<O['pathParameters']>;
 }
 
-/** The context of a handler: `state` has the request's body, query and path parameters, typed by the contract. */
+/** The context of a handler: `state` contains the request's body, query and path parameters, typed by the contract. */
 export type ContextOf<O extends Operation> = ApiContext & { readonly state: Validated<O> };
 
 /** Creates middleware that runs before an operation's handler. */
 export type Step = (services: Services, operation: Operation) => ApiMiddleware;
 
-/** An operation of the contract with everything that answers it. */
+/** An operation of the contract with the middleware that serves it. */
 export interface Endpoint<O extends Operation = Operation> {
   readonly operation: O;
   readonly steps: readonly Step[];
@@ -28,7 +28,7 @@ export interface Endpoint<O extends Operation = Operation> {
 }
 
 /**
- * Defines how an operation is answered: its steps in order, then validation by its schemas, then its handler.
+ * Defines how an operation is served: by its steps in order, then validation by its schemas, then its handler.
  * @param createHandler called once per app
  */
 export function defineEndpoint<const O extends Operation>(
@@ -36,11 +36,11 @@ export function defineEndpoint<const O extends Operation>(
   steps: readonly Step[],
   createHandler: (services: Services) => (context: ContextOf<O>) => Promise<void>,
 ): Endpoint<O> {
-  // Validation comes right before it and checks what its type promises.
+  // Validation runs right before the handler and ensures what its type requires.
   return { operation, steps, createHandler: createHandler as Endpoint['createHandler'] };
 }
 
-/** Creates everything that answers an operation, in order. */
+/** Creates the middleware that serves an operation, in order. */
 export const createStack = (
   { operation, steps, createHandler }: Endpoint,
   services: Services,

@@ -7,8 +7,8 @@ await runProcess('api', async () => {
   refuseArguments(process.argv.slice(2), 'npm run api');
   const config = loadConfig(process.env);
   const log = createLogger('api', config.logLevel);
-  // Node opens all modules of one import at the same time. Loaded in two stages, the process can start with a limit of 256
-  // open files.
+  // Node opens all modules of one import at the same time. Importing them in two stages lets the process start with a
+  // limit of 256 open files.
   const { startApi } = await import('./server.ts');
   return { running: await startApi(config, process.env, log), log };
 });

@@ -2,7 +2,7 @@ import { statsStepMs } from '../shared/traffic/traffic-store.ts';
 import { defaultBodyTimes, type BodyTimes } from './bodies/body-pace.ts';
 import { defaultMaxStallMs } from './connections/stall-guard.ts';
 
-/** What tests change of an api process. */
+/** Settings of an api process that tests change. */
 export interface ApiOptions {
   /** How often the public stats change (ms). */
   readonly statsStepMs: number;
@@ -11,11 +11,11 @@ export interface ApiOptions {
   /** Memory budget in bytes for all large responses in progress. */
   readonly responseMemoryBytes: number;
   readonly maxDownloads: number;
-  /** How long bytes may wait for a client that reads none of them. */
+  /** How long bytes may wait for a client that reads nothing. */
   readonly maxStallMs: number;
   /** Time limits for receiving bodies. */
   readonly bodyTimes: BodyTimes;
-  /** How long a caller waits for its key to be looked up; the look-up's own limit if undefined. */
+  /** How long a caller waits for the look-up of its key. Defaults to the look-up's own limit. */
   readonly keyWaitMs?: number;
   /** How long a caller waits for its account to be loaded from MongoDB. */
   readonly accountWaitMs: number;
@@ -29,15 +29,15 @@ export const defaultApiOptions: ApiOptions = {
   statsStepMs,
   // A parsed body takes two to three times its length, which is well within Node's heap.
   requestMemoryBytes: 512_000_000,
-  // Twenty of the largest.
+  // Twenty of the largest responses.
   responseMemoryBytes: 512_000_000,
-  // Each holds half a megabyte of its file.
+  // Each has half a megabyte of its file in memory.
   maxDownloads: 256,
   maxStallMs: defaultMaxStallMs,
   bodyTimes: defaultBodyTimes,
-  // Includes the 2 s that a Redis which lost its memory waits for data in transit to MongoDB.
+  // Includes the 2 s of waiting for data in transit to MongoDB after Redis has lost its memory.
   accountWaitMs: 3_000,
-  // The time that MongoDB itself may take for a page of logs.
+  // The time that MongoDB may take for a page of logs.
   databaseWaitMs: 5_000,
   preloadsVocabularies: true,
 };

@@ -32,11 +32,11 @@ export interface RunningApi extends Running {
   readonly url: string;
 }
 
-const largestBodyBytes = Math.max(
+const maxBodyLimitBytes = Math.max(
   ...Object.values<Operation>(operations).map((operation) => operation.bodyLimitBytes ?? 0),
 );
 
-/** Builds everything an api process needs, and listens. */
+/** Starts an api process: opens its stores, creates its services and listens. */
 export async function startApi(
   config: Config,
   env: NodeJS.ProcessEnv,
@@ -75,13 +75,13 @@ export async function startApi(
   });
   const connections = createConnections(services, options);
   warnOfHiddenCallers(config, log);
-  // So that each api process can count the others.
+  // Lets api processes count each other.
   subscriber.listen(redisChannels.apis, { onMessage: () => undefined });
   await subscriber.start();
   const url = await connections.listen(config.host, config.port);
   services.publicUrl = config.publicUrl ?? url;
   if (options.preloadsVocabularies) {
-    // So that the first request does not pay for it. Nothing waits for it.
+    // Otherwise the first request would wait for it. Loads in the background.
     setImmediate(loadTokenizer);
     setImmediate(loadTokenDecoder);
   }
@@ -107,14 +107,15 @@ function createConnections(services: Services, { maxStallMs }: ApiOptions): Http
   const handle = createApp(services).callback();
   return new HttpConnections({
     keepAliveTimeoutMs: config.keepAliveTimeoutMs,
-    // Each body is timed by its length; Node would abort a large one after five minutes, however fast it arrives.
-    requestTimeoutMs: longestBodyMs(largestBodyBytes),
+    // The time limit of a body depends on its length. Node would abort a large one after five minutes, however fast it
+    // is.
+    requestTimeoutMs: longestBodyMs(maxBodyLimitBytes),
     limit: limitConnections(config, log),
     isProxied: config.trustProxy,
     maxStallMs,
     findContested,
     corsHeaders: (origin) => corsHeaders(config.corsOrigins, origin),
-    handle: (request, response) => runInBackground(handle(request, response), 'answering a request', log),
+    handle: (request, response) => runInBackground(handle(request, response), 'handling a request', log),
     log,
   });
 }

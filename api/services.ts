@@ -24,13 +24,13 @@ import type { DocumentReader } from './files/document-reader.ts';
 import type { EmailCodeStore } from './web/email-code-store.ts';
 import type { Limits } from './web/limits.ts';
 
-/** Services of the account area, besides the accounts that users link. */
+/** Services that only the account area uses. */
 export interface WebServices extends WebStores {
   readonly captcha: Captcha;
   readonly emailCodes: EmailCodeStore;
   readonly limits: Limits;
   readonly mails: MailQueue;
-  /** Ends of actions still being recorded and their notices queued. A stopping process waits for them. */
+  /** Actions whose ends are still being recorded and their notices queued. A stopping process waits for them. */
   readonly unfinished: Set<Promise<void>>;
 }
 
@@ -49,13 +49,16 @@ export interface Services extends Dispatch {
   readonly accountWaitMs: number;
   /** How long a caller waits for MongoDB, including its turn. */
   readonly databaseWaitMs: number;
-  /** Concurrent calls that ask no model, by account or session: short ones, and event streams. */
+  /** Concurrent calls that do not call a model, by account or session: short ones, and event streams. */
   readonly calls: { readonly short: Holdings; readonly streams: Holdings };
   readonly refusals: RecentRefusals;
   readonly codes: RefillCodeStore;
   readonly web: WebServices;
   readonly history: HistoryStore;
-  /** Memory for request bodies by account: large ones until they are answered, others until they have arrived. */
+  /**
+   * Memory for request bodies by account: of large ones until their responses are sent, of others until they have
+   * arrived.
+   */
   readonly requestMemory: FairBudget;
   readonly bodyTimes: BodyTimes;
   readonly reasoning: ReasoningStore;
@@ -66,11 +69,11 @@ export interface Services extends Dispatch {
   readonly downloads: FairBudget;
   /** Concurrent reads of the object store for downloads. */
   readonly downloadReads: FairBudget;
-  /** Turns at MongoDB for what callers read or change in their accounts. */
+  /** Turns at MongoDB for callers that read or change their accounts. */
   readonly databaseTurns: FairBudget;
-  /** Of the last half hour, by model id. */
+  /** Traffic of the last half hour, by model id. */
   readonly modelTraffic: StatsCache<ReadonlyMap<string, ModelSums>>;
-  /** Of the last day. */
+  /** Traffic of the last day. */
   readonly totalTraffic: StatsCache<TotalSums>;
   /** Public URL of this server; known once it listens. */
   publicUrl: string;

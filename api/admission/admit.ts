@@ -22,10 +22,10 @@ import type { Services } from '../services.ts';
 import { askAccount, describeRateLimit, toAccountError } from './ask-account.ts';
 import type { Estimate } from './estimate.ts';
 
-/** Responses leave Redis within seconds of their end, unless the object store is down. */
-const keptRetryAfterSeconds = 10;
+/** Stored responses are moved out of Redis within seconds of their end, unless the object store is down. */
+const storedBytesRetryAfterSeconds = 10;
 
-/** How long a request may wait before its work starts if its caller sets no limit. */
+/** Default time that a request may wait before its work starts. */
 const queueDeadlineMs = 10 * 60_000;
 const jobDeadlineMs = 24 * 60 * 60_000;
 
@@ -35,7 +35,7 @@ export interface Admitted extends Admission {
   readonly request: AdmittedRequest;
 }
 
-/** The request was sent before under the same Idempotency-Key; its response is sent again. */
+/** A request that was sent before under the same Idempotency-Key. Its response is sent again. */
 export interface Attached {
   readonly outcome: 'attached';
   readonly requestId: string;
@@ -57,7 +57,7 @@ export async function admit(
   const { accountId, keyHash } = holder;
   const { model, promptTokens, user } = estimate;
   const claim = await readClaim(context, accountId);
-  // The client may have disconnected while the request was read, counted and hashed.
+  // The client may have disconnected while the request was being read, counted and hashed.
   context.state.signal.throwIfAborted();
   const request: AdmissionRequest = {
     requestId,
@@ -73,17 +73,17 @@ export async function admit(
     freeAllowed: model.pricing.free_requests,
     claim,
   };
-  const answer = await askAccount(services, holder, () => runAdmission(services.redis, request));
-  if ('rateLimit' in answer) context.set(describeRateLimit(answer.rateLimit));
-  if (answer.outcome === 'attached') {
-    context.set({ 'x-request-id': answer.requestId, 'idempotent-replayed': 'true' });
-    return { ...answer, accountId };
+  const result = await askAccount(services, holder, () => runAdmission(services.redis, request));
+  if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
+  if (result.outcome === 'attached') {
+    context.set({ 'x-request-id': result.requestId, 'idempotent-replayed': 'true' });
+    return { ...result, accountId };
   }
-  if (answer.outcome !== 'ok') throw await toRefusal(services, holder, answer);
+  if (result.outcome !== 'ok') throw await toRefusal(services, holder, result);
   const { respondsAsync, timeoutMs } = creationOptionsOf(context);
   const admittedAtMs = Date.now();
   return {
-    ...answer,
+    ...result,
     requestId,
     request: {
       requestId,
@@ -101,7 +101,7 @@ export async function admit(
   };
 }
 
-/** Null if the caller sent no Idempotency-Key. */
+/** Returns null if the caller sent no Idempotency-Key. */
 async function readClaim(context: ApiContext, accountId: string): Promise<IdempotencyClaim | null> {
   const key = readIdempotencyKey(context);
   const { preAdmission, body } = context.state;
@@ -114,8 +114,8 @@ async function readClaim(context: ApiContext, accountId: string): Promise<Idempo
 
 type Refusal = Exclude<AdmissionResult, { outcome: 'ok' | 'attached' }>;
 
-async function toRefusal(services: Services, holder: KeyHolder, answer: Refusal): Promise<AppError> {
-  switch (answer.outcome) {
+async function toRefusal(services: Services, holder: KeyHolder, result: Refusal): Promise<AppError> {
+  switch (result.outcome) {
     case 'conflict':
       return new AppError('idempotency_conflict');
     case 'ledger_full':
@@ -126,15 +126,15 @@ async function toRefusal(services: Services, holder: KeyHolder, answer: Refusal)
           `Answers of this account that are kept under Idempotency-Keys take ${maxStoredBytesPerAccount / 1_000_000} MB, as ` +
           'much as they may. Send this request without the header, or later: requests under way make room once their ' +
           'answers have moved to the object store, and answers that stay, very short ones above all, within a day.',
-        headers: { 'retry-after': String(keptRetryAfterSeconds) },
+        headers: { 'retry-after': String(storedBytesRetryAfterSeconds) },
       });
     case 'insufficient':
       return new AppError('insufficient_balance', {
         message:
-          `This request may cost up to ${formatRub(answer.neededNano)} RUB; ` +
-          `${formatRub(answer.spendableNano)} RUB of the balance can be spent. Refill it, or ask for less.`,
+          `This request may cost up to ${formatRub(result.neededNano)} RUB; ` +
+          `${formatRub(result.spendableNano)} RUB of the balance can be spent. Refill it, or ask for less.`,
       });
     default:
-      return await toAccountError(services, holder, answer);
+      return await toAccountError(services, holder, result);
   }
 }

@@ -9,16 +9,16 @@ import { callRedis } from '../../shared/redis/redis-client.ts';
 import type { Services } from '../services.ts';
 
 /**
- * Runs a script that needs the account and its key in Redis. If Redis lacks the account, it is loaded from MongoDB; if
- * Redis does not recognize the key, it is looked up there. Then the script runs once more.
+ * Runs a script that needs the account and its key in Redis. If the account is not in Redis, loads it from MongoDB; if
+ * the key is not the one in Redis, looks the key up in MongoDB. Then runs the script once more.
  */
 export async function askAccount<T extends { readonly outcome: string }>(
   services: Services,
   holder: KeyHolder,
   runScript: () => Promise<T>,
 ): Promise<T> {
-  const answer = await callRedis(runScript);
-  switch (answer.outcome) {
+  const result = await callRedis(runScript);
+  switch (result.outcome) {
     case 'unknown':
       await waitForLookUp(
         services.accountWaitMs,
@@ -29,13 +29,13 @@ export async function askAccount<T extends { readonly outcome: string }>(
     case 'revoked':
       return (await waitForLookUp(
         services.accountWaitMs,
-        'the look-up of a replaced key',
+        'looking up a replaced key',
         healKey(services, holder),
       ))
         ? await callRedis(runScript)
-        : answer;
+        : result;
     default:
-      return answer;
+      return result;
   }
 }
 

@@ -1,7 +1,7 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { computeWorstCase, noUsage, type Usage, type WorstCase } from '../../shared/pricing/cost.ts';
 
-/** The most that a request can use, in the units of its price. */
+/** The maximum that a request can use, in the units of its price. */
 export interface Estimate {
   readonly model: CatalogModel;
   readonly promptTokens: number;
@@ -14,8 +14,8 @@ export interface Estimate {
 }
 
 /**
- * The most that this usage can cost, on whichever route of the model.
- * @param countCalls how many calls a request makes one after the other on a route; one unless given
+ * Computes the maximum that this usage can cost, on any route of the model.
+ * @param countCalls how many calls a request makes one after the other on a route; one by default
  */
 export function findWorstCase(
   model: CatalogModel,
@@ -26,14 +26,14 @@ export function findWorstCase(
   return computeWorstCase(model.pricing, { ...noUsage, durationMs: Math.max(0, ...durations), ...usage });
 }
 
-/** An estimate of a request that cannot do with less than all of it. */
+/** Creates the estimate of a request that needs all of its units. */
 export function estimateWhole(
-  of: Pick<Estimate, 'model' | 'promptTokens' | 'user'>,
+  base: Pick<Estimate, 'model' | 'promptTokens' | 'user'>,
   worst: WorstCase,
   units: number,
 ): Estimate {
   return {
-    ...of,
+    ...base,
     fixedNano: worst.fixedNano,
     nanoPerUnit: worst.nanoPerCompletionToken,
     requestedUnits: units,

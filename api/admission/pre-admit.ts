@@ -12,24 +12,24 @@ import type { Services } from '../services.ts';
 import { askAccount, describeRateLimit, toAccountError } from './ask-account.ts';
 
 /**
- * Checks what is known before a large body is read: reading, counting and holding one costs the process more than a round
- * trip to Redis. Takes one slot of the account's minute, which the admission counts as taken.
+ * Checks the account before a large body is read: reading, counting and holding the body costs the process more than a
+ * round trip to Redis. Takes one of the account's slots for this minute, which the admission counts as taken.
  * @param types model types of the operation
- * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` for an account that
- * can pay for none of these models
+ * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` for an account
+ * that can pay for none of these models
  */
 export async function preAdmitBody(
   services: Services,
   context: ApiContext,
   types: readonly ModelType[],
 ): Promise<void> {
-  const preAdmission = await askPreAdmission(services, context, 1);
+  const preAdmission = await requestPreAdmission(services, context, 1);
   context.state.preAdmission = preAdmission;
   checkSpendable(services, preAdmission, types);
 }
 
 /**
- * Makes the same checks before a small body, for a caller that waits for `100 Continue`. Takes no slot: its admission
+ * Makes the same checks before a small body, for a caller that waits for `100 Continue`. Takes no slot: the admission
  * takes either all slots that the model requires or none, so that an account at its limit can accumulate them.
  */
 export async function checkBeforeBody(
@@ -37,33 +37,33 @@ export async function checkBeforeBody(
   context: ApiContext,
   types: readonly ModelType[],
 ): Promise<void> {
-  checkSpendable(services, await askPreAdmission(services, context, 0), types);
+  checkSpendable(services, await requestPreAdmission(services, context, 0), types);
 }
 
-function checkSpendable(services: Services, answer: PreAdmission, types: readonly ModelType[]): void {
-  if (!canSpend(answer) && !hasFreeModel(services, types)) throw new AppError('insufficient_balance');
+function checkSpendable(services: Services, result: PreAdmission, types: readonly ModelType[]): void {
+  if (!canSpend(result) && !hasFreeModel(services, types)) throw new AppError('insufficient_balance');
 }
 
 /**
- * Checks the account before costly work for a request, unless that was done before. The model is known by now, so all of
- * its slots are taken: taking them one at a time would never let an account at its limit accumulate enough.
- * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` for an account that
- * can spend nothing
+ * Checks the account before costly work for a request, unless it was checked already. The model is known by now, so all
+ * of its slots are taken: if they were taken one at a time, an account at its limit could never accumulate enough.
+ * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` for an account
+ * that can spend nothing
  */
 export async function preAdmit(services: Services, context: ApiContext, model: CatalogModel): Promise<void> {
   if (context.state.preAdmission !== undefined) return;
-  context.state.preAdmission = await askPreAdmission(services, context, model.rpmCoefficient);
+  context.state.preAdmission = await requestPreAdmission(services, context, model.rpmCoefficient);
   precheckBalance(context, model);
 }
 
-/** With more of an account's requests waiting to be counted than this, further ones are checked first. */
-const maxWaitingUnasked = 8;
+/** If more requests of an account than this wait to be counted, further ones are checked first. */
+const maxWaitingUnchecked = 8;
 
 /**
  * Checks accounts that are likely to be refused before their requests are counted, which takes milliseconds: accounts
- * refused a moment ago, and accounts with many requests waiting to be counted. All others are checked once, by their
+ * refused a moment ago, and accounts with many requests waiting to be counted. All others are checked only at
  * admission.
- * @throws AppError as preAdmit
+ * @throws AppError like preAdmit
  */
 export async function preAdmitDoubtful(
   services: Services,
@@ -71,11 +71,11 @@ export async function preAdmitDoubtful(
   model: CatalogModel,
 ): Promise<void> {
   const { accountId } = holderOf(context);
-  if (services.refusals.has(accountId) || countWaitingForTurns(accountId) > maxWaitingUnasked)
+  if (services.refusals.has(accountId) || countWaitingForTurns(accountId) > maxWaitingUnchecked)
     await preAdmit(services, context, model);
 }
 
-async function askPreAdmission(
+async function requestPreAdmission(
   services: Services,
   context: ApiContext,
   slots: number,
@@ -83,15 +83,15 @@ async function askPreAdmission(
   const holder = holderOf(context);
   const key = readIdempotencyKey(context);
   const request = { ...holder, slots, claimHash: key === null ? null : hashIdempotencyKey(key) };
-  const answer = await askAccount(services, holder, () => runPreAdmission(services.redis, request));
-  if ('rateLimit' in answer) context.set(describeRateLimit(answer.rateLimit));
-  if (answer.outcome !== 'ok') throw await toAccountError(services, holder, answer);
-  return answer;
+  const result = await askAccount(services, holder, () => runPreAdmission(services.redis, request));
+  if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
+  if (result.outcome !== 'ok') throw await toAccountError(services, holder, result);
+  return result;
 }
 
 /**
- * Refuses a pre-admitted request that its account certainly cannot pay for, before its text is counted. Only the admission
- * knows whether the balance is sufficient.
+ * Refuses a pre-admitted request that its account certainly cannot pay for, before its text is counted. Whether the
+ * balance is sufficient is determined only at admission.
  * @param costNano minimum cost known so far
  * @throws AppError `insufficient_balance`
  */
@@ -102,7 +102,7 @@ export function precheckBalance(context: ApiContext, { pricing }: CatalogModel, 
   if (!canSpend({ ...preAdmission, freeRequests }, costNano)) throw new AppError('insufficient_balance');
 }
 
-/** A kept response was paid for by its original request. */
+/** Whether the account can pay. A replayed response was charged to its original request. */
 function canSpend(
   { spendableNano, freeRequests, isReplay }: Omit<PreAdmission, 'rateLimit' | 'slotsTaken'>,
   costNano = 1n,
@@ -110,7 +110,7 @@ function canSpend(
   return spendableNano >= costNano || freeRequests > 0 || isReplay;
 }
 
-/** Accounts without money may use free models. */
+/** Whether there is a free model, which accounts without money may use. */
 function hasFreeModel({ catalog }: Services, types: readonly ModelType[]): boolean {
   return catalog.current.models.some(
     (model) => types.includes(model.type) && catalog.isActive(model) && isFree(model.pricing),
@@ -118,7 +118,7 @@ function hasFreeModel({ catalog }: Services, types: readonly ModelType[]): boole
 }
 
 function isFree(pricing: CatalogModel['pricing']): boolean {
-  // Prices of characters and seconds are rounded to the nearest nano-rouble; use amounts that do not round to zero.
+  // Prices of characters and seconds are rounded to the nearest nano-rouble, so use amounts that do not round to zero.
   const usage = { ...noUsage, promptTokens: 1, images: 1, characters: 1_000_000, durationMs: 1_000_000 };
   const worst = computeWorstCase(pricing, usage);
   return worst.fixedNano === 0n && worst.nanoPerCompletionToken === 0n;

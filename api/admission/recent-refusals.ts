@@ -3,10 +3,10 @@ import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 
 /** Long enough to catch a client that keeps retrying, short enough to forget one that has refilled its balance. */
-const rememberedMs = 10_000;
+const refusalTtlMs = 10_000;
 const maxAccounts = 50_000;
 
-/** Errors that only admission or counting detects. */
+/** Errors that are detected only at admission or by counting. */
 const codes: ReadonlySet<ErrorCode> = new Set([
   'account_banned',
   'rate_limit_exceeded',
@@ -14,9 +14,9 @@ const codes: ReadonlySet<ErrorCode> = new Set([
   'content_too_long',
 ]);
 
-/** Accounts that this process refused a moment ago after wasted work, and will likely refuse again. */
+/** Tracks accounts that this process refused a moment ago after wasted work, and will likely refuse again. */
 export class RecentRefusals {
-  readonly #accounts = new LRUCache<string, true>({ max: maxAccounts, ttl: rememberedMs });
+  readonly #accounts = new LRUCache<string, true>({ max: maxAccounts, ttl: refusalTtlMs });
 
   /** @param error the error of a request of the account */
   note(accountId: string, error: unknown): void {

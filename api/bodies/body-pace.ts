@@ -1,31 +1,31 @@
 import { AppError } from '../../shared/contract/errors.ts';
 
-/** Larger bodies are announced, paid for and bounded in total before they are read. */
+/** Larger bodies are read only after a check of their account, and count towards the memory budget for bodies. */
 export const smallBodyBytes = 64 * 1024;
 
-/** Status for a body that arrives too slowly or not at all. No more of it is awaited. */
+/** Status for a body that arrives too slowly or not at all. The rest of such a body is not drained. */
 export const lateStatus = 408;
 
-/** A large body holds memory that others wait for, so an occasional byte must not keep it. */
-const leastBytesPerSecond = 32 * 1024;
+/** Minimum rate of a large body. It holds memory that others need, so an occasional byte must not keep it alive. */
+const minBytesPerSecond = 32 * 1024;
 
 export interface BodyTimes {
-  /** Total time for a small body, which arrives in one or two chunks. */
+  /** Time limit for a small body, which arrives in one or two chunks. */
   readonly smallMs: number;
-  /** Maximum time between two chunks of a large body. A silently broken connection looks like this. */
+  /** Maximum time between two chunks of a large body. Longer pauses are typical of silently broken connections. */
   readonly stallMs: number;
-  /** Connections need a moment to reach their speed. */
+  /** Time that a connection gets to reach its speed. */
   readonly graceMs: number;
 }
 
 export const defaultBodyTimes: BodyTimes = { smallMs: 30_000, stallMs: 30_000, graceMs: 5_000 };
 
-/** The maximum time for a body of this length (ms). */
+/** Returns the maximum time for a body of this length (ms). */
 export function longestBodyMs(length: number, { smallMs, graceMs } = defaultBodyTimes): number {
-  return Math.ceil(Math.max(smallMs, graceMs + (length / leastBytesPerSecond) * 1_000));
+  return Math.ceil(Math.max(smallMs, graceMs + (length / minBytesPerSecond) * 1_000));
 }
 
-/** Fails a body that arrives too slowly. The time runs from construction, so a body that never starts is late too. */
+/** Fails a body that arrives too slowly. Time counts from construction, so a body that never starts fails too. */
 export class BodyPace {
   readonly #isLarge: () => boolean;
   readonly #fail: (error: AppError) => void;
@@ -40,7 +40,7 @@ export class BodyPace {
     this.#isLarge = isLarge;
     this.#times = times;
     this.#fail = fail;
-    // A small body may turn out to be large, and then has less time.
+    // A small body may turn out to be large and then has less time, so check early.
     this.#timer = setTimeout(() => this.#check(), times.graceMs);
   }
 
@@ -50,9 +50,9 @@ export class BodyPace {
   }
 
   /** Excludes time during which this process did not read. */
-  exclude(heldMs: number): void {
-    this.#startedAtMs += heldMs;
-    this.#lastAtMs += heldMs;
+  exclude(pausedMs: number): void {
+    this.#startedAtMs += pausedMs;
+    this.#lastAtMs += pausedMs;
   }
 
   stop(): void {
@@ -77,7 +77,7 @@ export class BodyPace {
 
   #slowAtMs(): number {
     const { smallMs, graceMs } = this.#times;
-    const allowedMs = this.#isLarge() ? graceMs + (this.#length / leastBytesPerSecond) * 1_000 : smallMs;
+    const allowedMs = this.#isLarge() ? graceMs + (this.#length / minBytesPerSecond) * 1_000 : smallMs;
     return this.#startedAtMs + allowedMs;
   }
 
@@ -87,7 +87,7 @@ export class BodyPace {
       return late(`The body has not come within ${smallMs / 1_000} s. Send it again, whole.`);
     if (this.#stallsAtMs() < this.#slowAtMs())
       return late(`Nothing more of the body has come for ${stallMs / 1_000} s. Send it again, whole.`);
-    const rate = leastBytesPerSecond / 1024;
+    const rate = minBytesPerSecond / 1024;
     return late(
       `The body comes at less than ${rate} KB a second. Send it by a faster connection, or less at once.`,
     );

@@ -4,7 +4,7 @@ export interface BodyReader {
   readonly extraBytes: number;
   /**
    * If it returns a promise, nothing more is read until that resolves.
-   * @throws AppError what is wrong with the body
+   * @throws AppError if the body is invalid
    */
   push(chunk: Buffer): void | Promise<void>;
   /** @returns the body, for validation */

@@ -1,23 +1,23 @@
 import type { IncomingMessage } from 'node:http';
 
-/** How much of an unwanted body is read, and for how long, so that its sender gets to read the response. */
-const drainBytes = 128_000_000;
-const drainMs = 10_000;
+/** Limits for reading an unwanted body, which is read so that its sender can read the response. */
+const maxDrainBytes = 128_000_000;
+const maxDrainMs = 10_000;
 
 /**
- * Reads the rest of a body, within limits. A client that is still writing when its response arrives sees a broken
- * connection instead.
+ * Reads the rest of a body, within limits. Otherwise, a client that is still writing when the response is sent would
+ * see a broken connection.
  * @returns whether the body reached its end
  */
 export async function drainBody(request: IncomingMessage): Promise<boolean> {
   if (request.readableEnded || request.destroyed) return true;
   await new Promise<void>((resolve) => {
-    let left = drainBytes;
+    let remaining = maxDrainBytes;
     const onData = (chunk: Buffer): void => {
-      left -= chunk.length;
-      if (left < 0) done();
+      remaining -= chunk.length;
+      if (remaining < 0) done();
     };
-    const timer = setTimeout(done, drainMs);
+    const timer = setTimeout(done, maxDrainMs);
     function done(): void {
       clearTimeout(timer);
       request.off('data', onData).off('end', done).off('close', done);

@@ -8,15 +8,15 @@ const fieldName = /^([^[\]]{1,64})(?:\[([^[\]]{0,64})\](?:\[([^[\]]{1,64})\])?)?
 const listIndex = /^\d{0,4}$/;
 const wholeNumber = /^-?\d{1,15}$/;
 
-/** What is needed to build the body from a form. */
+/** How to build the body from a form. */
 export interface FormContract {
-  /** Schema of the body. Texts are converted to numbers and booleans where it requires them. */
+  /** Schema of the body. Texts are converted to the numbers and booleans that it requires. */
   readonly schema: TSchema;
   /** Fields whose parts may be files. */
   readonly files: readonly string[];
 }
 
-/** One field, by the form of its part names. Values are in order of arrival. */
+/** The parts of one field, by the pattern of their names. Values are in order of arrival. */
 interface Field {
   /** `name` and `name[]`. */
   readonly values: string[];
@@ -27,14 +27,14 @@ interface Field {
 }
 
 /**
- * Builds the body that the same request would have as JSON from the parts of a form. Neither the order of the parts,
- * except within a list, nor any other detail of the encoding matters: the hash of an Idempotency-Key is computed from this
- * body.
+ * Builds, from the parts of a form, the body that the same request would have as JSON. The hash of an Idempotency-Key
+ * is computed from this body, so it must not depend on the order of the parts, except within a list, or on any other
+ * detail of the encoding.
  */
 export class FormFields {
   readonly #fields = new Map<string, Field>();
 
-  /** @throws AppError if the name has none of the forms above */
+  /** @throws AppError if the name does not match `fieldName` */
   add(name: string | undefined, value: string, { isFile = false } = {}): void {
     const match = name === undefined ? null : fieldName.exec(name);
     if (match === null) {
@@ -53,7 +53,7 @@ export class FormFields {
     }
   }
 
-  /** @throws AppError if a field that takes no files was sent as one; it would be read as base64 */
+  /** @throws AppError if a field that takes no files was sent as a file, which would be base64 in the body */
   toBody({ schema, files }: FormContract): Record<string, unknown> {
     const properties = (schema as JsonSchema).properties ?? {};
     const read = (name: string): [string, unknown] => {

@@ -10,15 +10,15 @@ import { FormFields, type FormContract } from './form-fields.ts';
 
 /** An edit has 17 images and some twenty other fields. */
 const maxParts = 64;
-/** For all header lines of a part: a name, a file name and a type. */
+/** Limit for all header lines of a part: a name, a file name and a type. */
 const maxHeaderBytes = 8_192;
 const maxHeaderPairs = 16;
 /**
- * Each piece of a file is kept as a string until the form ends, and a string of a few bytes takes far more memory than
- * they do.
+ * Minimum bytes parsed at a time. Each piece of a file is a string until the form ends, and a string of a few bytes
+ * takes far more memory than these bytes.
  */
-const leastPieceBytes = 16 * 1024;
-/** Overhead of a part's own objects, besides its bytes. */
+const minPieceBytes = 16 * 1024;
+/** Memory of a part in addition to its bytes. */
 const bytesPerPart = 4_096;
 const mediaType = /^[a-z0-9!#$&^_.+-]{1,60}\/[a-z0-9!#$&^_.+-]{1,60}$/;
 
@@ -47,13 +47,13 @@ export class FormReader implements BodyReader {
     this.#failed = new Promise<never>((_, reject) => {
       this.#fail = reject;
     });
-    // The next step awaits it. Between two steps nothing does, and an unhandled rejection would crash the process.
+    // Awaited by the next step. Between two steps, an unhandled rejection would crash the process.
     this.#failed.catch(() => undefined);
     try {
       this.#busboy = new Busboy({
         headers: { 'content-type': contentType },
         limits: { parts: maxParts, headerPairs: maxHeaderPairs, headerSize: maxHeaderBytes },
-        // Receive texts as bytes too; as strings, invalid UTF-8 would already be replaced.
+        // Receive texts as bytes too. In strings, invalid UTF-8 would already be replaced.
         isPartAFile: () => true,
       });
     } catch (error) {
@@ -61,7 +61,7 @@ export class FormReader implements BodyReader {
         'The Content-Type names no boundary of the form. Leave the header to your HTTP library, which knows the boundary.';
       throw invalidForm(msg, error);
     }
-    // The types omit that a part may lack a name or a file name.
+    // A part may have no name or file name, which the package's types do not show.
     this.#busboy.on(
       'file',
       (name: string | undefined, stream, fileName: string | undefined, encoding, type) =>
@@ -80,7 +80,7 @@ export class FormReader implements BodyReader {
   push(chunk: Buffer): void | Promise<void> {
     this.#receivedBytes += chunk.length;
     this.#short.add(chunk);
-    return this.#short.length < leastPieceBytes ? undefined : this.#parse(this.#short.take());
+    return this.#short.length < minPieceBytes ? undefined : this.#parse(this.#short.take());
   }
 
   async #parse(chunk: Buffer): Promise<void> {
@@ -122,8 +122,8 @@ class FileText {
   readonly #declared: string;
   #head = Buffer.alloc(0);
   #base64 = '';
-  /** Up to two bytes left over, to be encoded together with the next ones. */
-  #rest = Buffer.alloc(0);
+  /** Up to two bytes that remain to be encoded together with the next ones. */
+  #remainder = Buffer.alloc(0);
 
   constructor(declared: string) {
     this.#declared = declared;
@@ -132,18 +132,18 @@ class FileText {
   push(chunk: Buffer): void {
     if (this.#head.length < sniffedImageBytes)
       this.#head = Buffer.concat([this.#head, chunk.subarray(0, sniffedImageBytes)]);
-    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    const bytes = this.#remainder.length === 0 ? chunk : Buffer.concat([this.#remainder, chunk]);
     const whole = bytes.length - (bytes.length % 3);
     this.#base64 += bytes.toString('base64', 0, whole);
     // Copy, so that the chunk is not retained.
-    this.#rest = Buffer.from(bytes.subarray(whole));
+    this.#remainder = Buffer.from(bytes.subarray(whole));
   }
 
-  /** Detects the type from the bytes: many programs send files without a type, or with one guessed from the name. */
+  /** Detects the type by the bytes: many programs send files without a type, or with one guessed from the name. */
   end(): string {
     const declared = mediaType.test(this.#declared) ? this.#declared : 'application/octet-stream';
     const type = sniffImageType(this.#head) ?? declared;
-    return `data:${type};base64,${this.#base64}${this.#rest.toString('base64')}`;
+    return `data:${type};base64,${this.#base64}${this.#remainder.toString('base64')}`;
   }
 }
 

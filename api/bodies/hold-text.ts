@@ -5,8 +5,8 @@ import { smallBodyBytes } from './body-pace.ts';
 import { noMemory, tooLarge } from './refuse-body.ts';
 
 /**
- * Holds memory for text decoded from a body until the request is answered, as much as if the text itself had been sent.
- * Memory that a large body already holds for its texts counts towards it.
+ * Holds memory for text decoded from a body until the response is sent, as much as if the text itself had been sent.
+ * Memory that a large body already holds for its texts counts towards that.
  * @param textBytes size of the text in a JSON body
  * @param limitBytes body limit of the operation
  * @throws AppError `payload_too_large` if the text exceeds the limit, `queue_full` if there is not enough memory now
@@ -20,8 +20,8 @@ export function holdText(
   if (textBytes > limitBytes) throw tooLarge(limitBytes, 'The text of the tokens in the body');
   const { bodyMemory } = context.state;
   if (bodyMemory !== undefined) {
-    const further = Math.max(0, textBytes - bodyMemory.textBytes);
-    if (!bodyMemory.share.tryGrow(bodyMemory.share.amount + further)) throw noMemory();
+    const additional = Math.max(0, textBytes - bodyMemory.textBytes);
+    if (!bodyMemory.share.tryGrow(bodyMemory.share.amount + additional)) throw noMemory();
     return;
   }
   if (textBytes <= smallBodyBytes) return;

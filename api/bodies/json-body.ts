@@ -1,27 +1,32 @@
 import { invalidField, type AppError } from '../../shared/contract/errors.ts';
 import {
   JsonReader,
-  requestJsonLimits,
+  limitsOfRequests,
   maxJsonDepth,
   maxJsonValues,
-  type JsonError,
+  type JsonFault,
 } from '../../shared/encoding/json-reader.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import { isWellFormed } from '../../shared/runtime/surrogate-check.ts';
 import type { BodyReader } from './body-reader.ts';
 
-/** Memory of a value besides its text. An empty object with its comma is three bytes in a body and sixty in memory. */
+/**
+ * Memory of a value in addition to its text. An empty object with its comma takes three bytes in a body and sixty in
+ * memory.
+ */
 const bytesPerValue = 32;
-/** Memory of a small integer in an array of only small integers. */
+/** Memory of an element in an array of only small integers. */
 const bytesPerInteger = 8;
 
 /** Parses a large JSON body as it arrives. */
 export class JsonBodyReader implements BodyReader {
   readonly #reader: JsonReader;
 
-  /** @param integers how many small integers the body may have in integer-only arrays, in addition to its other values */
+  /**
+   * @param integers how many small integers the body may have in integer-only arrays, in addition to its other values
+   */
   constructor(integers: number) {
-    this.#reader = new JsonReader({ ...requestJsonLimits, integers });
+    this.#reader = new JsonReader({ ...limitsOfRequests, integers });
   }
 
   get extraBytes(): number {
@@ -29,7 +34,7 @@ export class JsonBodyReader implements BodyReader {
   }
 
   push(chunk: Buffer): void {
-    readOn(this.#reader, chunk);
+    readChunk(this.#reader, chunk);
   }
 
   end(): unknown {
@@ -42,12 +47,12 @@ export class JsonBodyReader implements BodyReader {
 const byteOrderMark = '\ufeff';
 const surrogateEscape = /\\u[dD][89a-fA-F]/;
 
-/** Parses a small JSON body at once. @throws AppError */
+/** Parses a small JSON body in one go. @throws AppError `validation_failed` */
 export function parseSmallJson(bytes: Buffer): unknown {
   const text = bytes.toString('utf8');
   const value = parseJson(text.startsWith(byteOrderMark) ? text.slice(1) : text);
-  // If an escape is a lone surrogate, the reader determines its path.
-  if (surrogateEscape.test(text) && !isWellFormed(value)) readOn(new JsonReader(), bytes);
+  // If an escape is a lone surrogate, the reader finds its path for the error.
+  if (surrogateEscape.test(text) && !isWellFormed(value)) readChunk(new JsonReader(), bytes);
   return value;
 }
 
@@ -59,12 +64,12 @@ function parseJson(text: string): unknown {
   }
 }
 
-function readOn(reader: JsonReader, chunk: Buffer): void {
-  const fault = reader.push(chunk);
-  if (fault !== null) throw toJsonError(fault, reader.path);
+function readChunk(reader: JsonReader, chunk: Buffer): void {
+  const problem = reader.push(chunk);
+  if (problem !== null) throw toJsonError(problem, reader.path);
 }
 
-/** Limit per name in the path to a fault; a name can be as long as the body. */
+/** Limit per name in the path to an error; a name can be as long as the body. */
 const maxNameChars = 100;
 
 function loneSurrogate(path: readonly (string | number)[]): AppError {
@@ -75,8 +80,8 @@ function loneSurrogate(path: readonly (string | number)[]): AppError {
   return invalidField(['body', ...names], msg, { type: 'unicode_invalid' });
 }
 
-export function toJsonError(fault: JsonError, path: readonly (string | number)[] = []): AppError {
-  switch (fault) {
+export function toJsonError(problem: JsonFault, path: readonly (string | number)[] = []): AppError {
+  switch (problem) {
     case 'too_deep':
       return invalidField(
         ['body'],
@@ -89,7 +94,7 @@ export function toJsonError(fault: JsonError, path: readonly (string | number)[]
     case 'invalid':
       return invalidJson();
     default:
-      return fault satisfies never;
+      return problem satisfies never;
   }
 }
 

@@ -1,13 +1,13 @@
-import { maxJsonDepth, maxJsonValues, type JsonError } from '../../shared/encoding/json-reader.ts';
+import { maxJsonDepth, maxJsonValues, type JsonFault } from '../../shared/encoding/json-reader.ts';
 
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const [openObject, closeObject, openArray, closeArray] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 /**
  * Measures the nesting depth and the number of values of a JSON text as it arrives. Parsing a body of millions of empty
- * objects costs seconds and gigabytes; scanning its bytes costs almost nothing. Does not validate the text, which the
- * parser does. Only for small bodies, which JSON.parse reads faster than any code of ours; JsonReader measures large ones
- * itself.
+ * objects takes seconds and gigabytes; scanning its bytes takes almost nothing. Does not validate the text; the parser
+ * does that. Only for small bodies, which JSON.parse reads fastest; for large ones, JsonReader measures while it
+ * parses.
  */
 export class JsonStructure {
   #depth = 0;
@@ -15,8 +15,8 @@ export class JsonStructure {
   #inString = false;
   #isEscaped = false;
 
-  /** The first fault found so far. */
-  push(chunk: Uint8Array): JsonError | null {
+  /** @returns the limit exceeded so far; null if none is */
+  push(chunk: Uint8Array): JsonFault | null {
     for (const byte of chunk) {
       if (this.#inString) {
         if (this.#isEscaped) this.#isEscaped = false;

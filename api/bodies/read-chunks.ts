@@ -5,14 +5,14 @@ import { BodyPace, type BodyTimes } from './body-pace.ts';
 export interface ChunkReader {
   /** Takes a chunk. If it returns a promise, nothing more is read until that resolves. */
   take(chunk: Buffer): void | Promise<void>;
-  /** Whether the body is known to be large by now. */
+  /** Whether the body is already known to be large. */
   isLarge(): boolean;
 }
 
 /**
- * Reads a body chunk by chunk. Resolves at its end. Rejects with what `take` throws, or if the body arrives too slowly;
- * the rest is left unread, for the error response to drain. Uses events, because an iterator would double the cost of a
- * short body.
+ * Reads a body chunk by chunk. Resolves at its end. Rejects with errors that `take` throws, or if the body arrives too
+ * slowly; the rest is then drained when the error response is sent. Uses events, because an iterator would double the
+ * cost of a short body.
  */
 export async function readChunks(
   request: IncomingMessage,

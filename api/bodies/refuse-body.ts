@@ -6,7 +6,7 @@ export function noMemory(): AppError {
   });
 }
 
-/** @param what exceeds the limit */
+/** @param what name of the oversized part, for the message */
 export function tooLarge(limitBytes: number, what = 'The body'): AppError {
   const size = limitBytes >= 1_000_000 ? `${limitBytes / 1_000_000} MB` : `${limitBytes / 1_000} KB`;
   return new AppError('payload_too_large', {

@@ -1,15 +1,15 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** An IPv6 address with a zone and port is shorter. */
-const longestAddress = 100;
+/** More than an IPv6 address with a zone and port takes. */
+const maxAddressLength = 100;
 
 /** Some proxies add the port, and put IPv6 in brackets. */
 const withPort = /^(?:\[([^\]]*:[^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/;
 
 /**
- * Finds the address that a request came from. The last address in `X-Forwarded-For` counts: the proxy in front of us added
- * it, and the client may have invented those before it. If it is not an address, the connection's address counts.
+ * Finds the address that a request came from. The last address in `X-Forwarded-For` counts: the proxy in front of us
+ * added it, and the client may have invented those before it. If it is not an address, the connection's address counts.
  * @param socketAddress undefined if the connection is already closed
  * @param forwardedFor the header, if the proxy is trusted to set it
  */
@@ -20,7 +20,7 @@ export function findCallerAddress(socketAddress: string | undefined, forwardedFo
 
 /** Normalizes an address: IPv4 mapped into IPv6 becomes IPv4; port and zone are removed. */
 function readAddress(text: string): string | null {
-  if (text === '' || text.length > longestAddress) return null;
+  if (text === '' || text.length > maxAddressLength) return null;
   const match = withPort.exec(text);
   const address = match === null ? text : (match[1] ?? match[2]!);
   if (isIP(address) === 0) return null;

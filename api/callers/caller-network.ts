@@ -4,8 +4,8 @@ const ipv6NetworkParts = 4;
 const ipv6SiteParts = 3;
 
 /**
- * The unit that shares limits without an account: an IPv4 address or an IPv6 /64, because any customer has a whole /64 to
- * take addresses from. Text that is not an address, as of a closed connection, is returned unchanged.
+ * The unit that shares limits without an account: an IPv4 address or an IPv6 /64, because any customer has a whole /64
+ * to take addresses from. Text that is not an address, such as that of a closed connection, is returned unchanged.
  */
 export function callerNetwork(address: string): string {
   if (!ipaddr.isValid(address)) return address;
@@ -24,6 +24,6 @@ export function callerSite(network: string): string {
 }
 
 function nameNetwork({ parts }: ipaddr.IPv6, count: number): string {
-  const kept = parts.slice(0, count).map((part) => part.toString(16));
-  return `${kept.join(':')}::/${count * 16}`;
+  const groups = parts.slice(0, count).map((part) => part.toString(16));
+  return `${groups.join(':')}::/${count * 16}`;
 }

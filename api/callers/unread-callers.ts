@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 const cut = new WeakSet<Socket>();
 
 /**
- * Resets a connection whose client does not read, which also discards what the system still holds for it. A normal close
- * would leave that waiting for the client.
+ * Resets a connection whose client does not read. The operating system then discards the bytes it still holds for that
+ * client; after a normal close it would keep them.
  */
 export function cutUnread(socket: Socket): void {
   cut.add(socket);

@@ -2,8 +2,8 @@ import type { Config } from '../../shared/config/config.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 
 /**
- * Warns if the api cannot tell its clients apart. It does not speak TLS itself, so if it is reached by https there is a
- * proxy in front of it, and every connection has the proxy's address.
+ * Warns if the api cannot distinguish its clients. It does not speak TLS itself, so if its public URL is https, there
+ * is a proxy in front of it, and every connection has the proxy's address.
  */
 export function warnOfHiddenCallers(
   { publicUrl, trustProxy }: Pick<Config, 'publicUrl' | 'trustProxy'>,
@@ -12,6 +12,6 @@ export function warnOfHiddenCallers(
   if (publicUrl === null || trustProxy || new URL(publicUrl).protocol !== 'https:') return;
   log.warn(
     { publicUrl },
-    'all callers behind the proxy count as one address for the limits of the account area; set TRUST_PROXY=on',
+    'all callers share the address of the proxy in the limits of the account area; set TRUST_PROXY=on',
   );
 }

@@ -5,9 +5,9 @@ import { parseOutline, type Outline } from './outline.ts';
 const { resolve } = createRequire(import.meta.url);
 
 /**
- * Icons of `@phosphor-icons/core` that people can tell apart at a glance, even rotated and distorted: no arrows, no plain
- * circles or squares, and no two that look similar then (headphones, so no magnet; lightning, so no hourglass; a ghost, so
- * no bell). A rotated and filled sailboat looks like a paper plane, so it is left out in favour of the airplane.
+ * Icons of `@phosphor-icons/core` that people can distinguish at a glance, even rotated and distorted. So there are no
+ * arrows, no plain circles or squares, and no two similar icons: headphones but no magnet, lightning but no hourglass,
+ * a ghost but no bell. A rotated and filled sailboat looks like a paper plane, so there is only the airplane.
  */
 export const iconNames = [
   'airplane',
@@ -57,8 +57,8 @@ export const iconUnits = 256;
 export type IconShapes = ReadonlyMap<IconName, Readonly<Record<IconWeight, Outline>>>;
 
 /**
- * Reads the icons from the installed package: some 70 files of at most a kilobyte, one after the other, so that the
- * process can serve requests meanwhile.
+ * Reads the icons from the installed package: some 70 files of at most a kilobyte. Reads them one after the other, so
+ * that the process serves requests in between.
  */
 export async function readIconShapes(): Promise<IconShapes> {
   const shapes = new Map<IconName, Readonly<Record<IconWeight, Outline>>>();

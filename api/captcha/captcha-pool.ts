@@ -6,7 +6,7 @@ import type { DrawnCaptcha } from './draw-captcha.ts';
 export interface CaptchaPoolOptions {
   readonly draw: () => Promise<DrawnCaptcha>;
   readonly log: Logger;
-  /** Number of captchas kept ready; each takes some 25 KB. */
+  /** Number of captchas drawn in advance; each takes some 25 KB. */
   readonly size?: number;
   /** Maximum waiting callers. The last of a hundred waits for about four seconds. */
   readonly maxWaiting?: number;
@@ -21,8 +21,8 @@ interface WaitingCaller {
 }
 
 /**
- * Draws captchas ahead of time, starting with the first request. They are drawn one at a time, so that file access and DNS
- * look-ups do not wait for Node's four threads. Each is handed out once.
+ * Draws captchas in advance, starting with the first request. They are drawn one at a time, so that file access and DNS
+ * look-ups do not wait for Node's four threads. Each is used once.
  */
 export class CaptchaPool {
   readonly #draw: () => Promise<DrawnCaptcha>;
@@ -45,7 +45,7 @@ export class CaptchaPool {
    * Takes a captcha. Sites take turns; callers of one site are served in FIFO order. If too many callers wait, a site
    * without any waiting replaces the newest caller of the site with the most.
    * @param site the caller's site, as returned by `callerSite`
-   * @param signal aborted when the client disconnects, which gives up its place
+   * @param signal aborted when the client disconnects, which stops waiting
    * @throws AppError `queue_full` when too many wait, or too many of this site; `service_unavailable` once the pool is
    * closed; what `draw` throws; the signal's reason
    */
@@ -57,7 +57,7 @@ export class CaptchaPool {
     return await taken;
   }
 
-  /** Refuses waiting callers, and resolves when drawing has stopped. */
+  /** Fails waiting callers, and resolves when drawing has stopped. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#failAll(new AppError('service_unavailable'));
@@ -66,34 +66,34 @@ export class CaptchaPool {
   }
 
   async #wait(site: string, signal: AbortSignal | undefined): Promise<DrawnCaptcha> {
-    this.#makeRoom(site);
+    this.#ensureCapacity(site);
     return await new Promise<DrawnCaptcha>((resolve, reject) => {
       const entry = this.#waiting.add(site, { resolve, reject });
-      const leave = (): void => {
+      const onAbort = (): void => {
         if (this.#waiting.remove(entry)) reject(signal!.reason as Error);
       };
-      signal?.addEventListener('abort', leave, { once: true });
+      signal?.addEventListener('abort', onAbort, { once: true });
     });
   }
 
-  #makeRoom(site: string): void {
-    const own = this.#waiting.countOf(site);
-    if (own >= maxWaitingPerSite) throw new AppError('queue_full');
+  #ensureCapacity(site: string): void {
+    const ownCount = this.#waiting.countOf(site);
+    if (ownCount >= maxWaitingPerSite) throw new AppError('queue_full');
     if (this.#waiting.size < this.#maxWaiting) return;
-    const newest = own === 0 ? this.#findNewestOfMost() : undefined;
+    const newest = ownCount === 0 ? this.#findNewestOfLargestSite() : undefined;
     if (newest === undefined) throw new AppError('queue_full');
     this.#waiting.remove(newest);
     newest.item.reject(new AppError('queue_full'));
   }
 
-  /** The newest entry of the site with the most; undefined if no site has more than one. */
-  #findNewestOfMost(): QueueEntry<WaitingCaller> | undefined {
-    let [crowded, most] = ['', 1];
+  /** The newest entry of the site with the most waiting callers; undefined if no site has more than one. */
+  #findNewestOfLargestSite(): QueueEntry<WaitingCaller> | undefined {
+    let [largestSite, maxCount] = ['', 1];
     for (const site of this.#waiting.holders()) {
       const count = this.#waiting.countOf(site);
-      if (count > most) [crowded, most] = [site, count];
+      if (count > maxCount) [largestSite, maxCount] = [site, count];
     }
-    return this.#waiting.tailOf(crowded);
+    return this.#waiting.tailOf(largestSite);
   }
 
   #startDrawing(): void {
@@ -112,7 +112,7 @@ export class CaptchaPool {
         else if (!this.#closed) this.#ready.push(captcha);
       } catch (error) {
         // The next caller restarts drawing. Retrying here would fill the log with the same error.
-        this.#log.error({ err: error }, 'drawing a captcha failed');
+        this.#log.error({ err: error }, 'captcha drawing failed');
         this.#failAll(error);
         return;
       }

@@ -3,14 +3,14 @@ import { randomFillSync } from 'node:crypto';
 /** Returns numbers in [0, 1). */
 export type Random = () => number;
 
-const wordsAtOnce = 256;
+const batchWords = 256;
 
 /** Uses the system's cryptographic generator, so that nothing can be predicted from what a caller sees. */
 export function createSecureRandom(): Random {
-  const words = new Uint32Array(wordsAtOnce);
-  let next = wordsAtOnce;
+  const words = new Uint32Array(batchWords);
+  let next = batchWords;
   return () => {
-    if (next === wordsAtOnce) {
+    if (next === batchWords) {
       randomFillSync(words);
       next = 0;
     }
@@ -18,8 +18,8 @@ export function createSecureRandom(): Random {
   };
 }
 
-export function between(random: Random, least: number, most: number): number {
-  return least + random() * (most - least);
+export function between(random: Random, min: number, max: number): number {
+  return min + random() * (max - min);
 }
 
 export function oneOf<T>(random: Random, values: readonly T[]): T {

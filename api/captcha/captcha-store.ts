@@ -5,10 +5,10 @@ import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts'
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import type { Place } from './place-icons.ts';
 
-/** How long a challenge can be solved and a token redeemed. */
+/** Lifetime of challenges and tokens. */
 export const captchaSeconds = 300;
 
-/** What a captcha is solved for. A token for one purpose is invalid for another. */
+/** The purpose that a captcha is solved for. A token for one purpose is invalid for another. */
 export type CaptchaPurpose = SignInPurpose;
 
 interface Binding {
@@ -24,7 +24,7 @@ export interface StoredChallenge extends Binding {
 
 /**
  * Stores challenges and tokens in Redis. Reading one deletes it: of two concurrent callers only one gets it, and nobody
- * gets it twice. Redis expires old ones.
+ * gets it twice.
  */
 export class CaptchaStore {
   readonly #redis: RedisClient;
@@ -36,8 +36,8 @@ export class CaptchaStore {
   /** @returns the challenge's id: 32 unguessable characters */
   async addChallenge({ purpose, network, solution }: StoredChallenge): Promise<string> {
     const id = randomBytes(24).toString('base64url');
-    const places = solution.map(({ x, y }) => ({ x, y }));
-    await this.#set(redisKeys.captcha(id), { purpose, network, solution: places });
+    const points = solution.map(({ x, y }) => ({ x, y }));
+    await this.#set(redisKeys.captcha(id), { purpose, network, solution: points });
     return id;
   }
 

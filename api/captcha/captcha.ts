@@ -29,8 +29,8 @@ export class Captcha {
   }
 
   /**
-   * @throws AppError `queue_full` when too many wait for one, or too many of this network's site; `service_unavailable`
-   * while Redis is down
+   * @throws AppError `queue_full` when too many callers wait for one, or too many of this network's site;
+   * `service_unavailable` while Redis is down
    */
   async challenge(purpose: CaptchaPurpose, network: string, signal?: AbortSignal): Promise<CaptchaChallenge> {
     const { image, promptImage, icons } = await this.#pool.take(callerSite(network), signal);
@@ -46,8 +46,9 @@ export class Captcha {
   }
 
   /**
-   * Checks the only attempt at a challenge, which consumes it even if the clicks are wrong or come from another network.
-   * @param points 0 to 10000 of the image's width and height
+   * Checks the only attempt at a challenge, which consumes it even if the clicks are wrong or come from another
+   * network.
+   * @param points in units of 1/10000 of the image's width and height
    * @returns a token for the challenge's purpose and network; null if it is not solved
    */
   async verify(challengeId: string, points: readonly Place[], network: string): Promise<string | null> {

@@ -1,13 +1,13 @@
 import { imageHeight, imageWidth, leastDistance, type Place } from './place-icons.ts';
 
-/** Points range from 0 to this, across and down, whatever the displayed size. */
+/** Points range from 0 to this in both directions, whatever the displayed size. */
 export const pointUnits = 10_000;
 
-/** In pixels. Covers an icon entirely and a little more; no point is within that of two icons. */
+/** In pixels. Covers an icon entirely and a little more; no point is within this distance of two icons. */
 export const hitRadius = leastDistance / 2;
 
 /**
- * @param points 0 to 10000 from the image's left and top
+ * @param points 0 to 10000, from the image's left and top
  * @param solution centres of icons, in pixels
  * @returns whether there is exactly one click on each icon, in order
  */

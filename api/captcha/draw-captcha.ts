@@ -31,8 +31,8 @@ let shapes: IconShapes | undefined;
 const secureRandom = createSecureRandom();
 
 /**
- * Draws a captcha. @param random the only source of the icons' places and order; defaults to the system's cryptographic
- * generator
+ * Draws a captcha.
+ * @param random the only source of the icons' positions and order; defaults to the system's cryptographic generator
  */
 export async function drawCaptcha(random: Random = secureRandom): Promise<DrawnCaptcha> {
   shapes ??= await readIconShapes();
@@ -40,7 +40,7 @@ export async function drawCaptcha(random: Random = secureRandom): Promise<DrawnC
   return { image: await renderWebp(imageSvg), promptImage: await renderWebp(promptSvg), icons };
 }
 
-/** The part that runs on the thread that serves requests. sharp's threads do the rest. */
+/** The part of drawing that runs on the thread that serves requests. Rendering runs on sharp's threads. */
 export function composeCaptcha(random: Random, shapes: IconShapes) {
   const names = someOf(random, iconNames, iconCount);
   const icons = placeIcons(random).map((place, i) => ({ ...place, name: names[i]! }));
@@ -72,7 +72,7 @@ function drawImage(
   return { svg: wrap(imageSize, content), weights };
 }
 
-/** Draws each icon in its other weight and almost upright. */
+/** Draws the icons to click almost upright, and in the other weight than in the image. */
 function drawPrompt(
   random: Random,
   shapes: IconShapes,

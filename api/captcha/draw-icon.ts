@@ -15,8 +15,8 @@ export interface IconDrawing {
 }
 
 /**
- * Draws one icon as SVG: stretched, sheared, rotated and distorted. It is light with a dark outline or the other way
- * round, so that people see it on any background, and its tint changes from one side to the other.
+ * Draws one icon as SVG: stretched, sheared, rotated and distorted. It is light with a dark outline or vice versa, so
+ * that people see it on any background, and its tint changes from one side to the other.
  * @param id of its gradient, unique in the image
  */
 export function drawIcon(
@@ -40,8 +40,8 @@ export function drawIcon(
   const strokeWidth = between(random, 3.5, 6);
   const bent = bendOutline(random, outline, degrees, bend);
   const path = formatOutline(bent, (10 * (reach - strokeWidth / 2)) / reachOf(bent));
-  const turned = Math.round(between(random, 0, 360));
-  return `<linearGradient id="${id}" gradientTransform="rotate(${turned} .5 .5)"><stop stop-color="${drawTint()}"/><stop offset="1" stop-color="${drawTint()}"/></linearGradient><path transform="translate(${centre.x.toFixed(1)} ${centre.y.toFixed(1)}) scale(.1)" d="${path}" fill="url(#${id})" stroke="${edge}" stroke-width="${Math.round(strokeWidth * 10)}" stroke-linejoin="round" paint-order="stroke"/>`;
+  const rotation = Math.round(between(random, 0, 360));
+  return `<linearGradient id="${id}" gradientTransform="rotate(${rotation} .5 .5)"><stop stop-color="${drawTint()}"/><stop offset="1" stop-color="${drawTint()}"/></linearGradient><path transform="translate(${centre.x.toFixed(1)} ${centre.y.toFixed(1)}) scale(.1)" d="${path}" fill="url(#${id})" stroke="${edge}" stroke-width="${Math.round(strokeWidth * 10)}" stroke-linejoin="round" paint-order="stroke"/>`;
 }
 
 /** Side of the icon's square while it is distorted; it is scaled to its reach afterwards. */

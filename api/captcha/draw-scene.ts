@@ -20,8 +20,8 @@ export function drawGround(random: Random, { width, height }: Size): string {
       between(random, 25, 60),
       between(random, 38, 68),
     );
-    const turned = Math.round(between(random, -20, 20));
-    patches += `<ellipse cx="${Math.round(random() * width)}" cy="${Math.round(random() * height)}" rx="${Math.round(between(random, 30, 110))}" ry="${Math.round(between(random, 20, 80))}" transform="rotate(${turned})" fill="${fill}" opacity=".7"/>`;
+    const rotation = Math.round(between(random, -20, 20));
+    patches += `<ellipse cx="${Math.round(random() * width)}" cy="${Math.round(random() * height)}" rx="${Math.round(between(random, 30, 110))}" ry="${Math.round(between(random, 20, 80))}" transform="rotate(${rotation})" fill="${fill}" opacity=".7"/>`;
   }
   return `<rect width="100%" height="100%" fill="${formatColour(hue, 35, 55)}"/>${patches}`;
 }
@@ -47,7 +47,7 @@ export function drawScribbles(random: Random, { width, height }: Size, count: nu
   return shapes;
 }
 
-/** Fine lines over everything. They split icons for a program and hide nothing from a person. */
+/** Fine lines over everything. They divide icons for programs, but do not hide anything from people. */
 export function drawScratches(random: Random, { width, height }: Size, count: number): string {
   let lines = '';
   for (let i = 0; i < count; i++) {

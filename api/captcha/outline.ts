@@ -2,18 +2,18 @@ import svgPath from 'svgpath';
 import type { Place } from './place-icons.ts';
 
 /**
- * A filled SVG shape made only of closed cubic curves, so that moving its points distorts it. Stored as flat numbers,
- * because captchas are drawn on the thread that serves requests.
+ * A filled SVG shape made only of closed cubic curves, so that moving its points distorts it. Stored as flat numbers
+ * for speed, because captchas are drawn on the thread that serves requests.
  */
 export interface Outline {
   /** x and y of each point: the start of a contour, then two handles and an end for each of its curves. */
   readonly coordinates: Float64Array;
-  /** How many numbers of `coordinates` each contour has. */
+  /** For each contour, how many numbers of `coordinates` it has. */
   readonly contours: readonly number[];
 }
 
 /** Longer lines are split into several curves, because one curve of four points can follow only part of a wave. */
-const longestLine = 60;
+const maxLineLength = 60;
 
 /** @param data the `d` attribute of a path */
 export function parseOutline(data: string): Outline {
@@ -25,8 +25,8 @@ export function parseOutline(data: string): Outline {
   };
   const drawLine = (to: Place): void => {
     const start = from;
-    const parts = Math.ceil(Math.hypot(to.x - start.x, to.y - start.y) / longestLine);
-    const at = (third: number): Place => divide(start, to, third / (3 * parts));
+    const parts = Math.ceil(Math.hypot(to.x - start.x, to.y - start.y) / maxLineLength);
+    const at = (third: number): Place => interpolate(start, to, third / (3 * parts));
     for (let part = 0; part < parts; part++) draw(at(3 * part + 1), at(3 * part + 2), at(3 * part + 3));
   };
   svgPath(data)
@@ -53,7 +53,7 @@ export function parseOutline(data: string): Outline {
           draw(point(0), point(1), point(2));
           break;
         case 'Q':
-          draw(divide(from, point(0), 2 / 3), divide(point(1), point(0), 2 / 3), point(1));
+          draw(interpolate(from, point(0), 2 / 3), interpolate(point(1), point(0), 2 / 3), point(1));
           break;
         case 'Z':
           drawLine(contours.at(-1)![0]!);
@@ -70,11 +70,13 @@ export function parseOutline(data: string): Outline {
   };
 }
 
-function divide(a: Place, b: Place, share: number): Place {
-  return { x: a.x + (b.x - a.x) * share, y: a.y + (b.y - a.y) * share };
+function interpolate(a: Place, b: Place, fraction: number): Place {
+  return { x: a.x + (b.x - a.x) * fraction, y: a.y + (b.y - a.y) * fraction };
 }
 
-/** Distance from (0, 0) to the farthest point. Bounds the whole shape, because no curve leaves the hull of its points. */
+/**
+ * Distance from (0, 0) to the farthest point. Bounds the whole shape, because no curve leaves the hull of its points.
+ */
 export function reachOf({ coordinates }: Outline): number {
   let farthest = 0;
   for (let i = 0; i < coordinates.length; i += 2) {

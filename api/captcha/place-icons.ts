@@ -17,28 +17,28 @@ export interface Place {
   readonly y: number;
 }
 
-/** Attempts before starting over: the first icons can leave no space for the last. */
-const triesTogether = 400;
+/** Attempts before starting over: the first icons may leave no space for the last. */
+const maxAttempts = 400;
 
 /** Picks random centres for an image's icons, in whole pixels, that keep the minimum distances. */
 export function placeIcons(random: Random): Place[] {
   for (;;) {
-    const places = tryToPlace(random);
+    const points = tryToPlace(random);
     // Shuffle, because icons placed last are more often at the border than those placed first.
-    if (places !== null) return someOf(random, places, iconCount);
+    if (points !== null) return someOf(random, points, iconCount);
   }
 }
 
 function tryToPlace(random: Random): Place[] | null {
-  const places: Place[] = [];
-  for (let tries = 0; tries < triesTogether; tries++) {
-    const place = {
+  const points: Place[] = [];
+  for (let attempts = 0; attempts < maxAttempts; attempts++) {
+    const point = {
       x: Math.round(between(random, leastMargin, imageWidth - leastMargin)),
       y: Math.round(between(random, leastMargin, imageHeight - leastMargin)),
     };
-    if (places.some(({ x, y }) => Math.hypot(x - place.x, y - place.y) < leastDistance)) continue;
-    places.push(place);
-    if (places.length === iconCount) return places;
+    if (points.some(({ x, y }) => Math.hypot(x - point.x, y - point.y) < leastDistance)) continue;
+    points.push(point);
+    if (points.length === iconCount) return points;
   }
   return null;
 }

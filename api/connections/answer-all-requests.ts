@@ -2,7 +2,10 @@ import type { RequestListener, Server } from 'node:http';
 import { answerClientErrors, type ClientErrorOptions } from './client-error.ts';
 import { allowHalfOpen } from './node-internals.ts';
 
-/** Leaves no request for Node to answer, drop or abort by itself. What Node would refuse is refused in our error format. */
+/**
+ * Prevents Node from responding to, dropping or aborting requests by itself. Requests that it would refuse are refused
+ * in our error format.
+ */
 export function answerAllRequests(
   server: Server,
   handle: RequestListener,
@@ -10,7 +13,7 @@ export function answerAllRequests(
 ): void {
   // `checkHead` checks the Host header and counts headers. Node would silently drop headers beyond its limit.
   Object.assign(server, { requireHostHeader: false, maxHeadersCount: 0 });
-  // The middleware that reads the body sends `100 Continue` when it wants the body.
+  // The middleware that reads the body sends `100 Continue` when it is ready for the body.
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
   answerClientErrors(server, options);

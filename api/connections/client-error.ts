@@ -17,7 +17,7 @@ import {
   type RequestLine,
 } from './parser-errors.ts';
 
-/** How long a refused connection is still read. Closing it while the client is sending would lose the response. */
+/** How long to keep reading a refused connection. Closing it while the client is sending would lose the response. */
 const lingerMs = 1_000;
 
 export interface ClientErrorOptions {
@@ -26,11 +26,11 @@ export interface ClientErrorOptions {
   readonly findConnection: (socket: Socket) => Connection | undefined;
   /** CORS headers for an origin, which is empty if unknown. */
   readonly corsHeaders: (origin: string) => Readonly<Record<string, string>>;
-  /** Time for a head that is late because its connection was not read, counted from when reading resumes. */
+  /** Time limit for a head that is late because its connection was not read, counted from when reading resumes. */
   readonly headersTimeoutMs: number;
 }
 
-/** What is sent, and what the access line says. */
+/** The error to send, and the details for the access log. */
 interface Refusal {
   readonly error: AppError;
   readonly line: RequestLine | null;
@@ -39,49 +39,49 @@ interface Refusal {
 }
 
 /**
- * Handles what Node would answer with an empty body or not at all: parser errors, requests that arrive too slowly, and
- * CONNECT. The error goes to the request that caused it: earlier requests of the connection are answered first, and a
- * response that has started is cut off.
+ * Handles errors for which Node would send an empty body or nothing at all: parser errors, requests that arrive too
+ * slowly, and CONNECT. The error goes to the request that caused it: earlier requests of the connection get their
+ * responses first, and if that request's response has started, it is cut off.
  */
 export function answerClientErrors(server: Server, options: ClientErrorOptions): void {
   const refused = new WeakSet<Socket>();
-  const answer = (socket: Socket, refusal: Refusal): void => {
+  const respond = (socket: Socket, refusal: Refusal): void => {
     const connection = options.findConnection(socket);
     if (connection === undefined) socket.destroy();
     else refuse(connection, refusal, options).catch((failure: unknown) => socket.destroy(failure as Error));
   };
-  const onClientError = (fault: ParserError, socket: Socket): void => {
-    // The parser reports every further chunk of a connection that it has given up on.
+  const onClientError = (parserError: ParserError, socket: Socket): void => {
+    // After an error, the parser reports every further chunk of the connection as another error.
     if (refused.has(socket)) return;
     const connection = options.findConnection(socket);
-    if (fault.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection !== undefined) {
-      const retry = (): void => onClientError(fault, socket);
+    if (parserError.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection !== undefined) {
+      const retry = (): void => onClientError(parserError, socket);
       if (waitForLate(connection, options.headersTimeoutMs, retry)) return;
     }
     refused.add(socket);
-    const line = findRequestLine(fault);
-    const error = describeParserError(fault, line);
-    answer(socket, { error, line, reason: fault.message, origin: findOrigin(fault) });
+    const line = findRequestLine(parserError);
+    const error = describeParserError(parserError, line);
+    respond(socket, { error, line, reason: parserError.message, origin: findOrigin(parserError) });
   };
   server.on('clientError', onClientError);
   server.on('connect', ({ method = '', url = '', headers }: IncomingMessage, socket: Socket) => {
     socket.on('error', () => undefined);
-    // Node has released the connection. Nothing else reads incoming data, and the connection's end comes after it.
+    // Node no longer reads the connection. Unless its data is read, its end is not noticed.
     socket.resume();
     const line = { method, path: withoutQuery(url) };
-    answer(socket, { error: unknownMethod(method), line, reason: method, origin: headers.origin ?? '' });
+    respond(socket, { error: unknownMethod(method), line, reason: method, origin: headers.origin ?? '' });
   });
 }
 
 /**
- * Extends the time if the connection was not read meanwhile: Node stops timing it after the first report.
+ * Extends the time if reading of the connection was paused. Node stops timing it after the first report.
  * @param retry checks again, unless the head arrives first
  * @returns false if the time is up
  */
 function waitForLate(connection: Connection, headersTimeoutMs: number, retry: () => void): boolean {
   const { request, readAgainAtMs } = connection;
   if (readAgainAtMs === null) return false;
-  // While a body is being read, `BodyPace` times it.
+  // A body that is being read is timed by `BodyPace`.
   if (request !== null && !request.complete) return true;
   const readMs = Math.max(0, performance.now() - readAgainAtMs);
   if (readMs >= headersTimeoutMs) return false;
@@ -92,29 +92,29 @@ function waitForLate(connection: Connection, headersTimeoutMs: number, retry: ()
 async function refuse(connection: Connection, refusal: Refusal, options: ClientErrorOptions): Promise<void> {
   const startedAtMs = performance.now();
   const { socket, request } = connection;
-  // If a body was being received, the fault is in it. Otherwise it is in what follows the last complete request.
-  const faulty = request === null || request.complete ? null : request;
+  // If a body was being received, the error is in it. Otherwise it is in the data after the last complete request.
+  const failed = request === null || request.complete ? null : request;
   while (socket.writable) {
     const { response } = connection;
     if (response === null) break;
-    if (response.req === faulty) {
-      answerResponse(socket, response, refusal.error);
+    if (response.req === failed) {
+      sendOnResponse(socket, response, refusal.error);
       return;
     }
     await new Promise((resolve) => response.once('close', resolve));
   }
-  // Either the faulty request has been answered already, or its client has disconnected.
-  if (faulty !== null || !socket.writable) socket.destroy();
-  else answerConnection(socket, refusal, startedAtMs, options);
+  // Either the failed request already has its response, or its client has disconnected.
+  if (failed !== null || !socket.writable) socket.destroy();
+  else sendOnConnection(socket, refusal, startedAtMs, options);
 }
 
-/** The request reached its handler, which has assigned its id and logs it. */
-function answerResponse(socket: Socket, response: ServerResponse, error: AppError): void {
+/** Sends the error as the response of a request that reached its handler, which has assigned its id and logs it. */
+function sendOnResponse(socket: Socket, response: ServerResponse, error: AppError): void {
   if (response.headersSent) {
     socket.destroy();
     return;
   }
-  const { headers, body } = formatAnswer(
+  const { headers, body } = formatError(
     error,
     String(response.getHeader('x-request-id') ?? createTimeOrderedId()),
   );
@@ -129,8 +129,8 @@ function answerResponse(socket: Socket, response: ServerResponse, error: AppErro
   });
 }
 
-/** Answers a connection without a parsed request. */
-function answerConnection(
+/** Responds on a connection without a parsed request. */
+function sendOnConnection(
   socket: Socket,
   { error, line, reason, origin }: Refusal,
   startedAtMs: number,
@@ -138,7 +138,7 @@ function answerConnection(
 ): void {
   const { status } = error;
   const requestId = createTimeOrderedId();
-  const { headers, body } = formatAnswer(error, requestId);
+  const { headers, body } = formatError(error, requestId);
   const head = Object.entries({ date: new Date().toUTCString(), ...headers, ...corsHeaders(origin) })
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('');
@@ -149,7 +149,7 @@ function answerConnection(
   logAccess(log, { requestId, method, path, status, startedAtMs, error, reason });
 }
 
-function formatAnswer(error: AppError, requestId: string): { headers: Record<string, string>; body: string } {
+function formatError(error: AppError, requestId: string): { headers: Record<string, string>; body: string } {
   const body = JSON.stringify(presentError(error));
   const headers = {
     ...errorHeaders(error),

@@ -5,24 +5,24 @@ import { isSilent } from './silent-body.ts';
 export interface ConnectionLimitOptions {
   /** Maximum open connections. */
   readonly max: number;
-  /** Maximum per network; null for at most half of what the others leave. */
+  /** Maximum per network; null for at most half of the connections that the other networks leave free. */
   readonly maxPerNetwork: number | null;
 }
 
-/** Maximum connections checked for each new one that exceeds the limit. */
-const mostLooks = 64;
+/** Maximum busy connections checked for each new one that exceeds the limit. */
+const maxChecks = 64;
 
 /**
  * Limits open connections, in total and per network. If a network may not open another one, an idle connection (one
- * without a request in progress) is closed for it: the longest idle one of the network with the most connections, if that
- * has more than the new connection's network, otherwise of the new connection's own network. A connection with a request
- * is closed only if every connection of that network has one, and only if its body does not arrive.
+ * without a request in progress) is closed for it. It is the longest idle one of the network with the most connections,
+ * if that has more than the new connection's network, otherwise of the new connection's own network. A connection with
+ * a request is closed only if all connections of that network have one, and only if its body does not arrive.
  */
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
   readonly #held = new Holdings();
   readonly #open = new Set<Connection>();
-  /** Idle connections of each network that has any, longest idle first. */
+  /** Idle connections by network, longest idle first. */
   readonly #idle = new Map<string, Set<Connection>>();
   /** Connections with a request in progress, by network, in the order in which to check them. */
   readonly #busy = new Map<string, Set<Connection>>();
@@ -40,7 +40,7 @@ export class ConnectionLimit {
   /** Counts a new, idle connection. @returns false if the limit does not allow it */
   open(connection: Connection): boolean {
     const { network } = connection;
-    if (!this.#mayOpen(network) && !this.#makeRoom(network)) return false;
+    if (!this.#mayOpen(network) && !this.#closeOneFor(network)) return false;
     this.#open.add(connection);
     this.#resize(network, 1);
     this.markIdle(connection);
@@ -49,15 +49,15 @@ export class ConnectionLimit {
 
   close(connection: Connection): void {
     if (!this.#open.delete(connection)) return;
-    this.#leaveIdle(connection);
-    this.#leaveBusy(connection);
+    this.#removeIdle(connection);
+    this.#removeBusy(connection);
     this.#resize(connection.network, -1);
   }
 
   markIdle(connection: Connection): void {
     if (!this.#open.has(connection)) return;
     const { network } = connection;
-    this.#leaveBusy(connection);
+    this.#removeBusy(connection);
     const idle = this.#idle.get(network);
     if (idle !== undefined) {
       idle.add(connection);
@@ -68,20 +68,20 @@ export class ConnectionLimit {
   }
 
   markBusy(connection: Connection): void {
-    this.#leaveIdle(connection);
+    this.#removeIdle(connection);
     if (!this.#open.has(connection)) return;
     const busy = this.#busy.get(connection.network);
     if (busy === undefined) this.#busy.set(connection.network, new Set([connection]));
     else busy.add(connection);
   }
 
-  #leaveBusy(connection: Connection): void {
+  #removeBusy(connection: Connection): void {
     const { network } = connection;
     const busy = this.#busy.get(network);
     if (busy?.delete(connection) === true && busy.size === 0) this.#busy.delete(network);
   }
 
-  #leaveIdle(connection: Connection): void {
+  #removeIdle(connection: Connection): void {
     const { network } = connection;
     const idle = this.#idle.get(network);
     if (idle?.delete(connection) !== true || idle.size > 0) return;
@@ -117,27 +117,27 @@ export class ConnectionLimit {
   }
 
   /** Closes a connection if that allows a new one of this network. @returns whether it did */
-  #makeRoom(network: string): boolean {
-    const [longest] = this.#idle.get(this.#chooseLoser(network)) ?? [];
-    const loser = longest ?? this.#findSilent(network);
-    if (loser === undefined) return false;
-    this.close(loser);
-    loser.socket.destroy();
+  #closeOneFor(network: string): boolean {
+    const [longest] = this.#idle.get(this.#chooseNetworkToShrink(network)) ?? [];
+    const victim = longest ?? this.#findSilent(network);
+    if (victim === undefined) return false;
+    this.close(victim);
+    victim.socket.destroy();
     return true;
   }
 
-  /** Checked connections that are not silent move to the end. */
+  /** Finds a busy connection whose body does not arrive. Checked connections that are not silent move to the end. */
   #findSilent(network: string): Connection | undefined {
     const busy = this.#busy.get(network);
     if (busy === undefined) return undefined;
-    const looked: Connection[] = [];
+    const checked: Connection[] = [];
     const nowMs = performance.now();
     for (const connection of busy) {
-      if (looked.length === mostLooks) break;
+      if (checked.length === maxChecks) break;
       if (isSilent(connection, nowMs)) return connection;
-      looked.push(connection);
+      checked.push(connection);
     }
-    for (const connection of looked) {
+    for (const connection of checked) {
       busy.delete(connection);
       busy.add(connection);
     }
@@ -145,13 +145,13 @@ export class ConnectionLimit {
   }
 
   /**
-   * Chooses the network that loses a connection: the largest, if it keeps at least as many as the new connection's network
-   * gets; otherwise that network itself.
+   * Chooses the network that loses a connection: the largest, if it keeps at least as many as the new connection's
+   * network then has; otherwise the new connection's network itself.
    */
-  #chooseLoser(network: string): string {
-    const own = this.#held.of(network);
-    if (own >= (this.#options.maxPerNetwork ?? Infinity)) return network;
-    return this.#findLarger(own + 1) ?? network;
+  #chooseNetworkToShrink(network: string): string {
+    const count = this.#held.of(network);
+    if (count >= (this.#options.maxPerNetwork ?? Infinity)) return network;
+    return this.#findLarger(count + 1) ?? network;
   }
 
   /**

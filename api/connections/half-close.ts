@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { Connection } from './connection.ts';
 
-/** By the last of these times, a client that has disconnected has rejected something. */
+/** When to probe a client. By the last time, a disconnected client has rejected a write. */
 const probesAfterMs = [0, 5, 50, 300, 1_500];
 
 /**
- * Serves clients that close their side after the request, and detects which have disconnected: both send a FIN, but only a
- * disconnected client rejects further data. So a few small writes are made that a listening client ignores: an interim
- * response, or a comment in an event stream. A rejection shows at the next write. HTTP/1.0 has no interim responses, so
- * there a client counts as disconnected if the response has not started by the last time.
+ * Serves clients that close their side after the request, and detects which of them have disconnected. Both send a FIN,
+ * but only a disconnected client rejects further data. So this makes a few small writes that a listening client
+ * ignores: an interim response, or a comment in an event stream. A rejection shows at the next write. HTTP/1.0 has no
+ * interim responses, so an HTTP/1.0 client counts as disconnected if the response has not started by the last probe.
  */
 export function answerHalfClosed(connection: Connection): void {
   connection.socket.once('end', () => probe(connection));
@@ -40,7 +40,8 @@ function write(response: ServerResponse): boolean {
     return true;
   }
   const type = String(response.getHeader('content-type') ?? '');
-  // Events are written whole, so the comment falls between two of them. Other responses are being written anyway.
+  // Events are written whole, so the comment falls between two of them. Other responses are being written anyway, so
+  // they need no probe.
   if (type.startsWith('text/event-stream') && !response.writableEnded) response.write(':\n\n');
   return true;
 }

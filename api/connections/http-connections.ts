@@ -21,12 +21,12 @@ import { PipelinedRequests } from './pipelined-requests.ts';
 import { refuseRequest } from './refused-requests.ts';
 import { StallGuard, type FindContested } from './stall-guard.ts';
 
-/** From the opening of a connection, or the first byte of a request, to the end of its headers. */
+/** Time limit from the opening of a connection, or the first byte of a request, to the end of the headers. */
 const defaultHeadersTimeoutMs = 20_000;
 const maxCheckIntervalMs = 1_000;
-/** Number of connections over the limit whose first request gets an error response. Others are closed. */
+/** Maximum connections over the limit whose first request gets an error response. Further ones are closed. */
 const maxRefused = 64;
-/** They are closed if no request arrives within this time. */
+/** Connections over the limit are closed if no request arrives within this time. */
 const refusedMs = 1_000;
 /** How long an unwanted body may continue after the response before the connection is closed. */
 const defaultUnwantedBodyMs = 10_000;
@@ -38,7 +38,9 @@ export interface HttpConnectionsOptions {
   /** For a whole request. Bodies are timed by their own length, so this must cover the longest one. */
   readonly requestTimeoutMs: number;
   readonly limit: ConnectionLimitOptions;
-  /** Whether connections come from a proxy. Their addresses then say nothing about clients, and all count as one network. */
+  /**
+   * Whether connections come from a proxy. Their addresses are then not those of clients, and all count as one network.
+   */
   readonly isProxied: boolean;
   readonly maxStallMs: number;
   readonly findContested: FindContested;
@@ -47,7 +49,7 @@ export interface HttpConnectionsOptions {
   /** CORS headers for responses that are sent without the handler. */
   readonly corsHeaders: ClientErrorOptions['corsHeaders'];
   readonly log: Logger;
-  /** For tests, like the rest. */
+  /** For tests, like `unwantedBodyMs`. */
   readonly headersTimeoutMs?: number;
   readonly unwantedBodyMs?: number;
 }
@@ -62,7 +64,7 @@ export class HttpConnections {
   readonly #stallGuard: StallGuard;
   readonly #refused = new Set<Connection>();
   readonly #onResponseError: (error: Error) => void;
-  // Throttled, because what happens to one connection happens to thousands.
+  // Throttled, because a flood of connections would cause a flood of warnings.
   readonly #warnFull: (message: string, fields: object) => void;
   readonly #warnNotAccepted: (message: string, fields: object) => void;
   #isStopping = false;
@@ -72,7 +74,7 @@ export class HttpConnections {
     const warn = (message: string, fields: object): void => options.log.warn(fields, message);
     this.#warnFull = createThrottledWarning(warn);
     this.#warnNotAccepted = createThrottledWarning(warn);
-    this.#onResponseError = (error) => options.log.warn({ err: error }, 'a response could not be written');
+    this.#onResponseError = (error) => options.log.warn({ err: error }, 'response write failed');
     // Behind a proxy, all connections may belong to one network.
     const { max } = options.limit;
     this.#limit = new ConnectionLimit(options.isProxied ? { max, maxPerNetwork: max } : options.limit);
@@ -102,15 +104,15 @@ export class HttpConnections {
         resolve();
       });
     });
-    // Failing to accept a connection, for instance without a free file descriptor, must not end anything else.
-    this.#server.on('error', (err) => this.#warnNotAccepted('a connection could not be accepted', { err }));
+    // A failure to accept a connection, such as for lack of a file descriptor, must not affect anything else.
+    this.#server.on('error', (err) => this.#warnNotAccepted('connection not accepted', { err }));
     const { port: actual } = this.#server.address() as AddressInfo;
     return formatHttpOrigin(host, actual);
   }
 
   /**
-   * Stops accepting connections, closes idle ones immediately and the others after their responses. Resolves when none is
-   * left.
+   * Stops accepting connections, closes idle ones immediately and the others after their responses. Resolves when all
+   * are closed.
    */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -160,7 +162,7 @@ export class HttpConnections {
     if (connection === undefined) return;
     connection.request = request;
     connection.readAgainAtMs = null;
-    connection.heard = null;
+    connection.lastReceived = null;
     clearTimeout(connection.headTimer);
     const begin = (): void => this.#begin(connection, request, response);
     // Only the current response has the socket.
@@ -172,7 +174,7 @@ export class HttpConnections {
     // While stopping, a connection closes after its current response.
     if (response.destroyed || this.#isStopping) return;
     connection.response = response;
-    // For example a write after the end, which would otherwise crash the process.
+    // For example, a write after the end would otherwise crash the process.
     response.on('error', this.#onResponseError);
     this.#limit.markBusy(connection);
     response.once('close', () => {
@@ -188,7 +190,7 @@ export class HttpConnections {
   }
 
   #logFull(): void {
-    this.#warnFull('connections are at their limit', { open: this.#limit.size, ...this.#options.limit });
+    this.#warnFull('connection limit reached', { open: this.#limit.size, ...this.#options.limit });
   }
 }
 
@@ -208,7 +210,7 @@ function endWithResponse({ socket, response }: Connection): void {
   else response.shouldKeepAlive = false;
 }
 
-/** The response is complete, but the client is still sending its body. */
+/** Closes the connection if its client keeps sending the body long after the complete response. */
 function endUnlessComplete(
   { socket }: Connection,
   request: IncomingMessage,

@@ -1,10 +1,13 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 
-/** Client and server may disagree where such a request ends. */
+/** Closes the connection after an invalid request, because client and server may disagree about where it ends. */
 export const closing = { connection: 'close' };
 
-/** Creates the error for an invalid request. The status is HTTP's; the code is the nearest of the closed set. */
+/**
+ * Creates the error for an invalid request. The status is the one HTTP defines; the code is the closest of our error
+ * codes.
+ */
 export const malformed = (message: string, status = 400): AppError =>
   new AppError('validation_failed', { status, message, headers: closing });
 

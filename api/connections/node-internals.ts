@@ -3,20 +3,20 @@ import type { Socket } from 'node:net';
 
 /** Undocumented internals of Node's HTTP server. Nothing else in this folder depends on them. */
 
-/** Without it, a client that ends its side also ends its response. */
+/** Allows half-open connections. Otherwise, a client that closes its side would not get its response. */
 export function allowHalfOpen(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true });
 }
 
 /**
- * Keeps the connection open after a response with `connection: close`. A client that is still sending would lose the
- * response.
+ * Keeps the connection open after a response with `connection: close`. Otherwise, a client that is still sending would
+ * lose the response.
  */
 export function keepOpenAfter(response: ServerResponse): void {
   Object.assign(response, { _last: false });
 }
 
-/** Lets this much of a body be buffered before it is consumed, where Node would pause the connection sooner. */
+/** Allows this much of a body to be buffered before it is consumed. Node would pause the connection sooner. */
 export function readAhead(request: IncomingMessage, bytes: number): void {
   const { _readableState: state } = request as unknown as { _readableState?: { highWaterMark: number } };
   // Node pauses at the mark itself.
@@ -24,8 +24,9 @@ export function readAhead(request: IncomingMessage, bytes: number): void {
 }
 
 /**
- * Reads how many written bytes the operating system has taken. Node counts a whole write as pending until its last byte is
- * sent. Its own idle timeout uses this number for the same reason, but counts incoming bytes as progress.
+ * Reads how many of the written bytes the operating system has taken. Node itself reports a whole write as pending
+ * until its last byte is sent. Node's idle timeout uses this number for the same reason, but also counts incoming bytes
+ * as progress.
  */
 export function readWritten(socket: Socket): { taken: number; isWaiting: boolean } {
   const { _handle: handle } = socket as unknown as {

@@ -12,11 +12,11 @@ export interface ParserError extends Error {
 
 export interface RequestLine {
   readonly method: string;
-  /** Without its query, which may hold a key. */
+  /** Without its query, which may contain a key. */
   readonly path: string;
 }
 
-/** Describes a parser error. The status is HTTP's; the code is the nearest of the closed set. */
+/** Converts a parser error. The status is the one HTTP defines; the code is the closest of our error codes. */
 export function describeParserError({ code, reason }: ParserError, line: RequestLine | null): AppError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':

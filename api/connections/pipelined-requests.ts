@@ -3,14 +3,16 @@ import { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { Connection } from './connection.ts';
 import { readAhead } from './node-internals.ts';
 
-/** What a waiting request holds besides its head and body. */
+/** Memory of a waiting request in addition to its head and body. */
 const requestBytes = 2 * 1024;
-/** How much of its body is buffered while it waits. */
+/** Maximum bytes of its body that are buffered while it waits. */
 const maxBodyBytes = 64 * 1024;
-/** For all connections, shared by network: some 16 000 requests with short heads and no body. */
+/** Limit for all connections, which networks share: some 16 000 requests with short heads and no body. */
 const maxWaitingBytes = 16_384 * requestBytes;
 
-/** A connection with more waiting is not read. With less it is, so that a disconnect is noticed immediately. */
+/**
+ * A connection with this much waiting is not read. With less it is read, so that a disconnect is noticed immediately.
+ */
 const maxReadAheadBytes = 64 * requestBytes;
 
 /** The waiting requests of one connection. */
@@ -23,10 +25,10 @@ interface Waiting {
 }
 
 /**
- * Handles the requests of a connection one after the other. HTTP/1.1 lets a client send more before the first is answered.
- * Responses keep the order of the requests in any case, so handling them concurrently would only let one connection have
- * any number in progress. While many or large ones wait, nothing more is read, so at most that and the result of one read,
- * 64 KB, is buffered. A request whose connection closes while it waits is never started.
+ * Handles the requests of a connection one after the other. HTTP/1.1 lets a client send more requests before the first
+ * response. Responses keep the order of the requests in any case, so handling them concurrently would only let one
+ * connection have any number in progress. While many or large requests wait, nothing more is read, so at most these and
+ * the result of one read, 64 KB, are buffered. A request whose connection closes while it waits is never started.
  */
 export class PipelinedRequests {
   readonly #budget: FairBudget;
@@ -64,7 +66,7 @@ export class PipelinedRequests {
     const { socket, network } = connection;
     const share = this.#budget.tryAcquire(network, 0);
     if (share === null) return null;
-    // Node resumes reading after each message and while a body is read, and emits this event.
+    // Node resumes reading after each message and while a body is read, and emits `resume` then.
     const pause = (): void => {
       if (waiting.bytes < maxReadAheadBytes) return;
       connection.readAgainAtMs = Infinity;
@@ -84,11 +86,11 @@ export class PipelinedRequests {
         return true;
       },
       remove(bytes) {
-        const wasHeldBack = this.bytes >= maxReadAheadBytes;
+        const wasPaused = this.bytes >= maxReadAheadBytes;
         this.bytes -= bytes;
         share.shrink(this.bytes);
         if (this.bytes === 0) close();
-        if (!wasHeldBack || this.bytes >= maxReadAheadBytes) return;
+        if (!wasPaused || this.bytes >= maxReadAheadBytes) return;
         connection.readAgainAtMs = performance.now();
         socket.resume();
       },
@@ -99,7 +101,7 @@ export class PipelinedRequests {
   }
 }
 
-/** Size of a waiting request, from its head. A chunked body may have any length. */
+/** Estimates the size of a waiting request from its head. A chunked body may have any length. */
 function countBytes({ url, headers, rawHeaders }: IncomingMessage): number {
   const length =
     headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity;

@@ -6,20 +6,24 @@ import type { Connection } from './connection.ts';
 import { readWritten } from './node-internals.ts';
 import { readUnacknowledgedBytes } from './unacknowledged-bytes.ts';
 
-/** A client that reads nothing for this long is disconnected: it holds a response and a connection for nothing. */
+/** A client that reads nothing for this long is disconnected: it occupies memory and a connection for nothing. */
 export const defaultMaxStallMs = 30_000;
-/** The fraction of it that suffices while others wait for what the client holds: three seconds. */
-const contestedPart = 1 / 10;
-/** The fraction of it after which the operating system is asked what it still holds for the client. */
-const suspectPart = 1 / 3;
+/** Fraction of the stall limit that applies while others wait for resources that the client holds: three seconds. */
+const contestedFraction = 1 / 10;
+/**
+ * Fraction of the stall limit after which the operating system is queried for the bytes it still holds for the client.
+ */
+const suspectFraction = 1 / 3;
 const maxCheckIntervalMs = 1_000;
-/** The maximum fraction of time spent asking. A system with a hundred thousand connections takes a second to reply. */
-const mostAskingPart = 1 / 10;
-/** A client that reads less than this on average, over twice the longest stall, is treated like one that reads nothing. */
-const leastBytesPerSecond = 32 * 1024;
-const paceStalls = 2;
+/** Maximum fraction of time spent on these queries. With a hundred thousand connections, one takes a second. */
+const maxQueryFraction = 1 / 10;
+/**
+ * A client that reads less than this on average, over twice the stall limit, is treated like one that reads nothing.
+ */
+const minBytesPerSecond = 32 * 1024;
+const paceWindowStalls = 2;
 
-/** Picks, among connections whose clients read little or nothing, those that hold what others wait for. */
+/** Picks, among connections whose clients read little or nothing, those that hold resources others wait for. */
 export type FindContested = (slow: readonly Socket[]) => Iterable<Socket>;
 
 export interface StallGuardOptions {
@@ -31,11 +35,11 @@ export interface StallGuardOptions {
 }
 
 interface Progress {
-  /** Bytes of all responses that the system has taken. */
+  /** Bytes of all responses that the operating system has taken. */
   taken: number;
-  /** Bytes the system held when last asked; null if unknown. */
+  /** Bytes that the operating system held at the last query; null if unknown. */
   unacknowledged: number | null;
-  /** When the last byte known to have been sent left. */
+  /** When progress was last noticed. */
   sinceMs: number;
   /** Since when bytes have been waiting continuously, and how many had been taken by then. */
   busySinceMs: number;
@@ -45,9 +49,10 @@ interface Progress {
 type Waiting = readonly [Socket, Progress];
 
 /**
- * Disconnects clients that do not read: bytes wait for them, and none has left for the longest stall. A client that reads
- * slowly is not disconnected, however long its response takes. If others wait for what is held for it, a tenth of the
- * longest stall or too slow a pace suffices. The code that produces the response learns of it from the closed connection.
+ * Disconnects clients that do not read: bytes wait for them, and none has been sent for the stall limit. A client that
+ * reads slowly is not disconnected, however long its response takes. But if others wait for resources that it holds, it
+ * is disconnected after a tenth of the stall limit, or if it reads too slowly. The code that produces the response
+ * notices the closed connection.
  */
 export class StallGuard {
   readonly #maxStallMs: number;
@@ -55,14 +60,14 @@ export class StallGuard {
   readonly #sockets = new Map<Socket, Progress>();
   readonly #timer: NodeJS.Timeout;
   readonly #readHeld: typeof readUnacknowledgedBytes;
-  #isAsking = false;
-  #askAtMs = 0;
+  #isQuerying = false;
+  #nextQueryAtMs = 0;
 
   constructor({ maxStallMs, findContested, log, readHeld = readUnacknowledgedBytes }: StallGuardOptions) {
     this.#maxStallMs = maxStallMs;
     this.#findContested = findContested;
     this.#readHeld = readHeld;
-    const check = (): void => runInBackground(this.#check(), 'looking for callers that do not read', log);
+    const check = (): void => runInBackground(this.#check(), 'check for unread responses', log);
     this.#timer = setInterval(check, Math.min(maxCheckIntervalMs, maxStallMs / 4));
     this.#timer.unref();
   }
@@ -81,39 +86,42 @@ export class StallGuard {
 
   async #check(): Promise<void> {
     const nowMs = performance.now();
-    const waiting = [...this.#sockets].filter(([socket, progress]) => notice(socket, progress, nowMs));
+    const waiting = [...this.#sockets].filter(([socket, progress]) =>
+      updateProgress(socket, progress, nowMs),
+    );
     this.#cutContested(waiting, nowMs);
-    // On a system with many connections, asking takes seconds. The other checks continue meanwhile.
-    if (this.#isAsking || nowMs < this.#askAtMs) return;
-    this.#isAsking = true;
+    // On a system with many connections, a query takes seconds. The other checks continue in the meantime.
+    if (this.#isQuerying || nowMs < this.#nextQueryAtMs) return;
+    this.#isQuerying = true;
     try {
       await this.#cutUnread(waiting, nowMs);
     } finally {
-      this.#isAsking = false;
+      this.#isQuerying = false;
     }
   }
 
   async #cutUnread(waiting: readonly Waiting[], nowMs: number): Promise<void> {
-    const suspects = findStalled(waiting, nowMs - this.#maxStallMs * suspectPart);
-    const isNew = await this.#askSystem(suspects);
-    // Time spent asking the system does not count as a stall.
+    const suspects = findStalled(waiting, nowMs - this.#maxStallMs * suspectFraction);
+    const isNew = await this.#querySystem(suspects);
+    // The time that the query took does not count as a stall.
     for (const [socket] of findStalled(suspects, nowMs - this.#maxStallMs))
       if (!isNew.has(socket)) cutUnread(socket);
     const endMs = performance.now();
-    this.#askAtMs = endMs + Math.min((endMs - nowMs) / mostAskingPart, this.#maxStallMs * suspectPart);
+    this.#nextQueryAtMs =
+      endMs + Math.min((endMs - nowMs) / maxQueryFraction, this.#maxStallMs * suspectFraction);
   }
 
   /**
-   * Records whether clients that seem to read nothing do take what the system holds for them, or have started to.
-   * @returns those checked for the first time; nothing is known about them yet
+   * Records whether clients that seem to read nothing are receiving the bytes that the operating system holds for them.
+   * @returns those queried for the first time, whose progress is still unknown
    */
-  async #askSystem(suspects: readonly Waiting[]): Promise<ReadonlySet<Socket>> {
+  async #querySystem(suspects: readonly Waiting[]): Promise<ReadonlySet<Socket>> {
     const isNew = new Set<Socket>();
     if (suspects.length === 0) return isNew;
     const held = await this.#readHeld(suspects.map(([socket]) => socket));
     const nowMs = performance.now();
     for (const [socket, progress] of suspects) {
-      notice(socket, progress, nowMs);
+      updateProgress(socket, progress, nowMs);
       const before = progress.unacknowledged;
       const bytes = held.get(socket) ?? null;
       progress.unacknowledged = bytes;
@@ -126,8 +134,8 @@ export class StallGuard {
 
   #cutContested(waiting: readonly Waiting[], nowMs: number): void {
     const slow = new Set([
-      ...findStalled(waiting, nowMs - this.#maxStallMs * contestedPart),
-      ...findSlow(waiting, nowMs, this.#maxStallMs * paceStalls),
+      ...findStalled(waiting, nowMs - this.#maxStallMs * contestedFraction),
+      ...findSlow(waiting, nowMs, this.#maxStallMs * paceWindowStalls),
     ]);
     if (slow.size === 0) return;
     const contested = this.#findContested(Array.from(slow, ([socket]) => socket));
@@ -138,20 +146,20 @@ export class StallGuard {
 const findStalled = (waiting: readonly Waiting[], beforeMs: number): Waiting[] =>
   waiting.filter(([socket, { sinceMs }]) => sinceMs < beforeMs && !socket.destroyed);
 
-function findSlow(waiting: readonly Waiting[], nowMs: number, overMs: number): Waiting[] {
+function findSlow(waiting: readonly Waiting[], nowMs: number, minBusyMs: number): Waiting[] {
   return waiting.filter(([socket, { taken, busyFrom, busySinceMs }]) => {
     const busyMs = nowMs - busySinceMs;
     const bytesPerSecond = ((taken - busyFrom) / busyMs) * 1_000;
-    return busyMs > overMs && bytesPerSecond < leastBytesPerSecond && !socket.destroyed;
+    return busyMs > minBusyMs && bytesPerSecond < minBytesPerSecond && !socket.destroyed;
   });
 }
 
 /**
  * Records what has been sent. More waiting bytes are not progress: they may be the next part of a response that nobody
  * reads.
- * @returns whether anything waits
+ * @returns whether bytes wait to be sent
  */
-function notice(socket: Socket, progress: Progress, nowMs: number): boolean {
+function updateProgress(socket: Socket, progress: Progress, nowMs: number): boolean {
   const { taken, isWaiting } = readWritten(socket);
   if (!isWaiting) {
     progress.busySinceMs = nowMs;

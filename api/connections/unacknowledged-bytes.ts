@@ -5,13 +5,13 @@ import ipaddr from 'ipaddr.js';
 
 /** The system's TCP connection tables: IPv4, and IPv6, which includes IPv4 if a socket serves both. */
 const systemTables = { 4: '/proc/net/tcp', 16: '/proc/net/tcp6' };
-/** The most of a table parsed at once. Linux returns a page at a time. */
+/** Maximum bytes of a table parsed at a time. Linux returns a page at a time. */
 const chunkBytes = 64 * 1024;
 
 /**
- * Reads how many bytes the system holds for each of these clients until they acknowledge them, if the system says so, as
- * Linux does. It takes more from a process only once a third of what it holds has been sent. That can be a megabyte, which
- * takes a slow client a minute to read.
+ * Reads how many bytes the operating system holds for each of these clients until they acknowledge them. Only Linux
+ * reports that. A system takes more bytes from a process only once a third of the bytes it holds has been sent. That
+ * can be a megabyte, which takes a slow client a minute to read.
  * @param tables keyed by the length of their addresses in bytes
  */
 export async function readUnacknowledgedBytes(
@@ -20,44 +20,44 @@ export async function readUnacknowledgedBytes(
 ): Promise<ReadonlyMap<Socket, number>> {
   const found = new Map<Socket, number>();
   for (const bytes of [4, 16] as const) {
-    const wanted = new Map<string, Socket>();
+    const socketsByRow = new Map<string, Socket>();
     for (const socket of sockets) {
       const peer = describePeer(socket);
-      if (peer?.addressBytes === bytes) wanted.set(peer.row, socket);
+      if (peer?.addressBytes === bytes) socketsByRow.set(peer.row, socket);
     }
-    if (wanted.size > 0) await searchTable(tables[bytes], wanted, found);
+    if (socketsByRow.size > 0) await searchTable(tables[bytes], socketsByRow, found);
   }
   return found;
 }
 
 /**
- * Finds the rows of these clients. Most rows belong to others: ended connections stay in the table for a minute. So the
- * table is read in pieces, with other work in between, and a row is parsed only if its port is ours.
+ * Finds the rows of these clients. Most rows belong to other connections: closed ones stay in the table for a minute.
+ * So the table is read in pieces, with other work in between, and a row is parsed only if its port is ours.
  */
 async function searchTable(
   path: string,
-  wanted: ReadonlyMap<string, Socket>,
+  socketsByRow: ReadonlyMap<string, Socket>,
   found: Map<Socket, number>,
 ): Promise<void> {
-  const ports = new Set(Array.from(wanted.keys(), (row) => row.slice(0, 4)));
+  const ports = new Set(Array.from(socketsByRow.keys(), (row) => row.slice(0, 4)));
   /** Local port, peer, state (those in which bytes may wait), and the bytes not acknowledged by the peer. */
   const row = new RegExp(
     `:(${[...ports].join('|')}) ([\\dA-F]+:[\\dA-F]{4}) (?:01|04|05|08|09|0B) ([\\dA-F]{8}):`,
     'g',
   );
-  let rest = '';
+  let remainder = '';
   try {
     for await (const chunk of createReadStream(path, { encoding: 'latin1', highWaterMark: chunkBytes })) {
-      const text = rest + String(chunk);
+      const text = remainder + String(chunk);
       const end = text.lastIndexOf('\n') + 1;
       for (const [, port, peer, bytes] of text.slice(0, end).matchAll(row)) {
-        const socket = wanted.get(`${port} ${peer}`);
+        const socket = socketsByRow.get(`${port} ${peer}`);
         if (socket !== undefined) found.set(socket, Number.parseInt(bytes!, 16));
       }
-      rest = text.slice(end);
+      remainder = text.slice(end);
     }
   } catch {
-    // Not on Linux, or without IPv6: nothing is known then.
+    // Not on Linux, or without IPv6, so nothing is known.
   }
 }
 
@@ -68,7 +68,7 @@ function describePeer({
   remotePort,
 }: Socket): { row: string; addressBytes: number } | null {
   if (localPort === undefined || remoteAddress === undefined || remotePort === undefined) return null;
-  // Exclude the zone.
+  // Without the zone.
   const address = ipaddr.parse(remoteAddress.replace(/%.*$/, '')).toByteArray();
   const row = `${toHex(localPort)} ${toTableAddress(address)}:${toHex(remotePort)}`;
   return { row, addressBytes: address.length };

@@ -8,7 +8,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 /** Releases the reservation of a request that never reached a model. */
 export function release(dependencies: FinishDeps, request: AdmittedRequest, log: Logger): void {
   releaseReservation(dependencies.redis, request).catch((error: unknown) => {
-    log.warn({ requestId: request.requestId, err: error }, 'a reservation could not be released yet');
+    log.warn({ requestId: request.requestId, err: error }, 'reservation not released yet');
   });
 }
 
@@ -27,6 +27,6 @@ export function settleBroken(
     charged: tokens > 0,
     reachedModel: true,
   }).catch((failure: unknown) => {
-    log.error({ requestId: request.requestId, err: failure }, 'a broken stream could not be settled');
+    log.error({ requestId: request.requestId, err: failure }, 'settlement of a broken stream failed');
   });
 }

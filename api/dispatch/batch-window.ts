@@ -1,4 +1,4 @@
-/** Limits that decide when a micro-batch is closed. Pure: the caller supplies the time. */
+/** Limits that determine when a micro-batch is closed. */
 export interface BatchLimits {
   /** How long the first call of a batch waits for others, per batch already running. */
   readonly windowMs: number;
@@ -21,9 +21,9 @@ export function exceedsBatch(batch: BatchSize, call: BatchSize, limits: BatchLim
 }
 
 /**
- * How long a batch that just got its first call stays open. With no batch running, a call gains nothing by waiting. The
+ * Returns how long a batch that just got its first call stays open. With no batch running, waiting gains nothing. The
  * more are running, the longer a batch would wait for its turn at the vendor anyway.
  */
-export function chooseWindowMs(batchesUnderWay: number, limits: BatchLimits): number {
-  return Math.min(limits.maxWindowMs, limits.windowMs * batchesUnderWay);
+export function chooseWindowMs(runningBatches: number, limits: BatchLimits): number {
+  return Math.min(limits.maxWindowMs, limits.windowMs * runningBatches);
 }

@@ -9,9 +9,9 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
 /** Used until the workers have been looked up, and while there are none. */
-const firstCapacity = 64;
-const lookMs = 1_000;
-/** Per account and queue. Waiting requests are kept in this process's memory, large ones as their stored bodies. */
+const initialCapacity = 64;
+const refreshIntervalMs = 1_000;
+/** Limit per account and queue. Waiting requests are in this process's memory, large ones as their stored bodies. */
 const maxWaitingPerAccount = 10_000;
 
 /** Timers can fire slightly early. */
@@ -21,28 +21,32 @@ interface BulkQueue {
   readonly budget: FairBudget;
   /** The first look-up of the workers. New entries wait for it. */
   readonly known: Promise<void>;
-  /** Keyed by account; only accounts that have requests waiting. */
-  readonly lines: Map<string, AccountLine>;
+  /** Accounts that have requests waiting, by id. */
+  readonly accounts: Map<string, AccountQueue>;
 }
 
-interface AccountLine {
+interface AccountQueue {
   entered: number;
-  /** How many have stopped waiting, because they were let in or because they left. */
+  /** How many have stopped waiting, because they were granted a share or cancelled. */
   passed: number;
 }
 
-/** A request or batch that waits for a bulk run of the workers. */
+/** A request or batch that waits for a share of the workers' bulk capacity. */
 export interface BulkEntry {
   /** Position among the requests waiting here; 1 is next. */
   place(): number;
-  /** Resolves when the request may be dispatched. @throws AppError `queue_full`, `deadline_exceeded`; the signal's reason */
+  /**
+   * Resolves when the request may be dispatched.
+   * @throws AppError `queue_full`, `deadline_exceeded`; the signal's reason
+   */
   readonly granted: Promise<void>;
 }
 
 /**
- * Limits how much work this process has with the workers at once for accounts that have a lot under way. The api processes
- * split the workers' bulk runs evenly, and each splits its part among accounts: no account gets more than half of what the
- * others leave, whatever its requests wait for. The rest waits here, and accounts take turns.
+ * Limits how much work this process has dispatched to the workers for accounts with a lot of work in flight. The
+ * workers' bulk capacity, the number of bulk jobs that they can run, is split evenly among the api processes. Each
+ * splits its part among accounts: no account gets more than half of the capacity that the others leave free, whatever
+ * its requests wait for. Further requests wait here, and accounts take turns.
  */
 export class BulkShares {
   readonly #redis: RedisClient;
@@ -55,27 +59,27 @@ export class BulkShares {
     this.#redis = redis;
     this.#registry = registry;
     this.#log = log;
-    this.#timer = setInterval(() => this.#lookAgain(), lookMs);
+    this.#timer = setInterval(() => this.#refreshAll(), refreshIntervalMs);
     this.#timer.unref();
   }
 
-  /** @param ended aborted once the request has ended, for any reason; its share is freed then */
+  /** @param ended aborted once the request has ended, for any reason; its share is released then */
   enter(
     name: QueueName,
     { accountId, deadlineAtMs }: Pick<AdmittedRequest, 'accountId' | 'deadlineAtMs'>,
     ended: AbortSignal,
   ): BulkEntry {
     const queue = this.#queueOf(name);
-    const line = queue.lines.get(accountId) ?? { entered: 0, passed: 0 };
-    queue.lines.set(accountId, line);
-    line.entered += 1;
-    const ticket = line.entered;
+    const account = queue.accounts.get(accountId) ?? { entered: 0, passed: 0 };
+    queue.accounts.set(accountId, account);
+    account.entered += 1;
+    const ticket = account.entered;
     return {
-      // Accounts take turns: each of the others gets one before this account gets its second.
-      place: () => Math.max(1, ticket - line.passed) * Math.max(1, queue.budget.waitingHolders),
+      // Accounts take turns: each of the others gets one share before this account gets its second.
+      place: () => Math.max(1, ticket - account.passed) * Math.max(1, queue.budget.waitingHolders),
       granted: this.#acquire(queue, accountId, deadlineAtMs, ended).finally(() => {
-        line.passed += 1;
-        if (line.passed === line.entered) queue.lines.delete(accountId);
+        account.passed += 1;
+        if (account.passed === account.entered) queue.accounts.delete(accountId);
       }),
     };
   }
@@ -105,21 +109,21 @@ export class BulkShares {
   #queueOf(name: QueueName): BulkQueue {
     const known = this.#queues.get(name);
     if (known !== undefined) return known;
-    const budget = new FairBudget({ capacity: firstCapacity, maxWaitingPerHolder: maxWaitingPerAccount });
-    const queue = { budget, known: this.#look(name, budget), lines: new Map<string, AccountLine>() };
+    const budget = new FairBudget({ capacity: initialCapacity, maxWaitingPerHolder: maxWaitingPerAccount });
+    const queue = { budget, known: this.#refresh(name, budget), accounts: new Map<string, AccountQueue>() };
     this.#queues.set(name, queue);
     return queue;
   }
 
-  #lookAgain(): void {
+  #refreshAll(): void {
     for (const [name, { budget }] of this.#queues) {
       if (budget.held === 0 && budget.waiting === 0) continue;
-      runInBackground(this.#look(name, budget), 'looking up the workers', this.#log);
+      runInBackground(this.#refresh(name, budget), 'worker look-up', this.#log);
     }
   }
 
   /** Never rejects. If the look-up fails, the capacity stays as it is. */
-  async #look(name: QueueName, budget: FairBudget): Promise<void> {
+  async #refresh(name: QueueName, budget: FairBudget): Promise<void> {
     try {
       const [{ bulkRuns }, apis] = await Promise.all([
         this.#registry.sumLoads(name),
@@ -127,7 +131,7 @@ export class BulkShares {
       ]);
       if (bulkRuns > 0) budget.resize(Math.max(1, Math.floor(bulkRuns / Math.max(1, apis as number))));
     } catch (error) {
-      this.#log.debug({ queue: name, err: error }, 'the runs of the workers could not be looked up');
+      this.#log.debug({ queue: name, err: error }, 'bulk capacity look-up failed');
     }
   }
 }

@@ -19,7 +19,7 @@ import type { Receiver, PendingReply, ReplyOwner } from '../replies/pending-repl
 
 /** Maximum dispatches of one chat. A chat is dispatched again when its worker died before any output. */
 const maxDispatches = 3;
-/** Maximum time between leaving the queue and the `accepted` frame. After that the worker is taken for dead. */
+/** Maximum time from a chat's removal from the queue to its `accepted` frame. After that, the worker counts as dead. */
 const acceptTimeoutMs = 3_000;
 const takenCacheMs = 500;
 
@@ -28,9 +28,9 @@ interface PendingChat extends PendingReply {
   readonly lane: Lane;
   ticket: number;
   takenSinceMs: number | null;
-  /** Being pushed to its queue. */
+  /** Whether it is being pushed to its queue. */
   dispatching: boolean;
-  /** Waits for a share of the workers' runs; null if it has gone to the workers or goes to them directly. */
+  /** Its wait for a share of the workers' bulk capacity; null if it does not wait or no longer waits. */
   entry: BulkEntry | null;
   position: number | null;
 }
@@ -52,12 +52,12 @@ const payloadId = ({ requestId }: AdmittedRequest, attempt: number): string => `
 
 /** Sends interactive chats through the ready queue and owns them: dispatches a chat again when its worker dies. */
 export class ChatDispatcher implements ReplyOwner {
-  readonly #dependencies: FinishDeps;
+  readonly #deps: FinishDeps;
   readonly #queues: Readonly<Record<Lane, ReadyQueue>>;
   readonly #shares: BulkShares;
   readonly #payloads: PayloadStore;
-  readonly #waiters: PendingReplies;
-  readonly #kept: StoredResponses;
+  readonly #replies: PendingReplies;
+  readonly #storedResponses: StoredResponses;
   readonly #log: Logger;
   readonly #taken: Record<Lane, { count: number; atMs: number }> = {
     quick: { count: 0, atMs: 0 },
@@ -65,33 +65,33 @@ export class ChatDispatcher implements ReplyOwner {
   };
 
   constructor(
-    dependencies: FinishDeps,
+    deps: FinishDeps,
     queues: Readonly<Record<Lane, ReadyQueue>>,
     shares: BulkShares,
     payloads: PayloadStore,
-    waiters: PendingReplies,
-    kept: StoredResponses,
+    replies: PendingReplies,
+    storedResponses: StoredResponses,
     log: Logger,
   ) {
-    this.#dependencies = dependencies;
+    this.#deps = deps;
     this.#queues = queues;
     this.#shares = shares;
     this.#payloads = payloads;
-    this.#waiters = waiters;
-    this.#kept = kept;
+    this.#replies = replies;
+    this.#storedResponses = storedResponses;
     this.#log = log;
   }
 
   /** Follows the response of an earlier chat with the same Idempotency-Key. */
   attach(request: Pick<AdmittedRequest, 'requestId' | 'accountId'>, receiver: Receiver): DispatchedChat {
-    return this.#kept.attachStream(request, receiver);
+    return this.#storedResponses.attachStream(request, receiver);
   }
 
   /** @throws AppError `queue_full` or `service_unavailable`, after releasing the reservation */
   async dispatch(job: NewChatJob, receiver: Receiver): Promise<DispatchedChat> {
     const { request } = job;
     if (!isResponseStored(request)) return await this.#dispatch(job, receiver);
-    const owner = this.#kept.createOwner(request);
+    const owner = this.#storedResponses.createOwner(request);
     const owned = await this.#dispatch(job, owner).catch((error: unknown) => {
       // Other callers may have attached since the request was admitted.
       owner.fail(toAppError(error));
@@ -106,8 +106,8 @@ export class ChatDispatcher implements ReplyOwner {
       request,
       queue: 'chat',
       receiver,
-      job: { ...job, replyChannel: this.#waiters.channel, attempt: 1 },
-      lane: chooseLane(this.#waiters.countOf('chat', request.accountId) + 1),
+      job: { ...job, replyChannel: this.#replies.channel, attempt: 1 },
+      lane: chooseLane(this.#replies.countOf('chat', request.accountId) + 1),
       order: new FrameOrder(1),
       workerId: null,
       hasOutput: false,
@@ -119,40 +119,40 @@ export class ChatDispatcher implements ReplyOwner {
       position: null,
     };
     try {
-      this.#waiters.add(waiter, this);
+      this.#replies.add(waiter, this);
       if (waiter.lane === 'quick') waiter.ticket = await this.#push(waiter.job, waiter.lane);
     } catch (error) {
-      this.#waiters.remove(request.requestId);
-      release(this.#dependencies, request, this.#log);
+      this.#replies.remove(request.requestId);
+      release(this.#deps, request, this.#log);
       throw error;
     }
     if (waiter.lane === 'bulk') runInBackground(this.#pushInTurn(waiter), 'dispatching a chat', this.#log);
     else waiter.dispatching = false;
     return {
       position: () => (waiter.workerId === null ? waiter.position : null),
-      pause: () => this.#waiters.control(waiter, 'pause'),
-      resume: () => this.#waiters.control(waiter, 'resume'),
+      pause: () => this.#replies.control(waiter, 'pause'),
+      resume: () => this.#replies.control(waiter, 'resume'),
       cancel: (cause) => this.#cancel(waiter, cause),
     };
   }
 
   check(waiter: PendingChat, alive: ReadonlySet<string>): void {
-    if (waiter.entry !== null) toldAs(waiter, waiter.entry.place());
+    if (waiter.entry !== null) reportPosition(waiter, waiter.entry.place());
     if (waiter.dispatching) return;
     if (waiter.workerId !== null) {
       if (!alive.has(waiter.workerId)) this.#recover(waiter);
       return;
     }
     this.#checkQueued(waiter).catch((error: unknown) =>
-      this.#log.debug({ err: error }, 'the ready queue could not be read'),
+      this.#log.debug({ err: error }, 'ready queue read failed'),
     );
   }
 
   abandon(waiter: PendingChat): void {
     if (waiter.workerId === null) this.#payloads.drop(payloadId(waiter.request, waiter.order.attempt));
     if (waiter.hasOutput)
-      settleBroken(this.#dependencies, waiter.request, waiter.tokens, brokenOff(), this.#log);
-    else release(this.#dependencies, waiter.request, this.#log);
+      settleBroken(this.#deps, waiter.request, waiter.tokens, streamInterrupted(), this.#log);
+    else release(this.#deps, waiter.request, this.#log);
   }
 
   withdraw(waiter: PendingChat): boolean {
@@ -170,7 +170,7 @@ export class ChatDispatcher implements ReplyOwner {
     }
     const position = waiter.ticket - taken.count;
     if (position > 0) {
-      toldAs(waiter, position);
+      reportPosition(waiter, position);
       return;
     }
     waiter.takenSinceMs ??= now;
@@ -183,12 +183,12 @@ export class ChatDispatcher implements ReplyOwner {
     const { requestId } = request;
     const { attempt } = order;
     if (waiter.hasOutput || attempt >= maxDispatches) {
-      this.#log.warn({ requestId, workerId, attempt }, 'the worker of a chat died');
+      this.#log.warn({ requestId, workerId, attempt }, 'worker of a chat died');
       this.abandon(waiter);
-      this.#waiters.fail(waiter, brokenOff());
+      this.#replies.fail(waiter, streamInterrupted());
       return;
     }
-    this.#log.warn({ requestId, workerId, attempt }, 'a chat is dispatched again');
+    this.#log.warn({ requestId, workerId, attempt }, 'chat dispatched again');
     order.restart(attempt + 1);
     waiter.workerId = null;
     waiter.takenSinceMs = null;
@@ -203,7 +203,7 @@ export class ChatDispatcher implements ReplyOwner {
       });
   }
 
-  /** Waits until the account has a share of the workers' runs, then pushes the chat. Never rejects. */
+  /** Waits until the account has a share of the workers' bulk capacity, then pushes the chat. Never rejects. */
   async #pushInTurn(waiter: PendingChat): Promise<void> {
     const ended = new AbortController();
     waiter.onEnded = () => ended.abort();
@@ -214,14 +214,14 @@ export class ChatDispatcher implements ReplyOwner {
       waiter.ticket = await this.#push(waiter.job, waiter.lane);
       waiter.dispatching = false;
     } catch (error) {
-      // If the request ended before, its reservation has been released already.
+      // If the request has already ended, its reservation has been released.
       if (!ended.signal.aborted) this.#failToPush(waiter, error);
     }
   }
 
   #failToPush(waiter: PendingChat, error: unknown): void {
-    release(this.#dependencies, waiter.request, this.#log);
-    this.#waiters.fail(waiter, toAppError(error));
+    release(this.#deps, waiter.request, this.#log);
+    this.#replies.fail(waiter, toAppError(error));
   }
 
   async #push(job: ChatJob, lane: Lane): Promise<number> {
@@ -246,33 +246,33 @@ export class ChatDispatcher implements ReplyOwner {
   #cancel(waiter: PendingChat, cause?: CancelCause): void {
     const { requestId } = waiter.request;
     if (waiter.entry !== null) {
-      if (this.#waiters.remove(requestId)) release(this.#dependencies, waiter.request, this.#log);
+      if (this.#replies.remove(requestId)) release(this.#deps, waiter.request, this.#log);
       return;
     }
-    if (!this.#waiters.leave(requestId)) return;
+    if (!this.#replies.leave(requestId)) return;
     if (waiter.workerId !== null) {
-      this.#waiters.control(waiter, 'cancel', cause);
+      this.#replies.control(waiter, 'cancel', cause);
       return;
     }
-    // If a worker takes it at this moment, its `accepted` frame finds no pending reply and is answered with a cancel.
+    // If a worker takes it at this moment, its `accepted` frame finds no pending reply, and the worker gets a cancel.
     this.#queues[waiter.lane]
       .cancel(waiter.ticket)
       .then((removed) => {
         if (!removed) return;
-        this.#waiters.endLeft(requestId);
-        release(this.#dependencies, waiter.request, this.#log);
+        this.#replies.endLeft(requestId);
+        release(this.#deps, waiter.request, this.#log);
         this.#payloads.drop(payloadId(waiter.request, waiter.order.attempt));
       })
-      .catch((error: unknown) => this.#log.debug({ err: error }, 'a queued chat could not be cancelled'));
+      .catch((error: unknown) => this.#log.debug({ err: error }, 'cancellation of a queued chat failed'));
   }
 }
 
-/** Keeps the reported position from increasing. */
-function toldAs(waiter: PendingChat, position: number): void {
+/** Sets the reported position, which never increases. */
+function reportPosition(waiter: PendingChat, position: number): void {
   waiter.position = Math.min(position, waiter.position ?? position);
 }
 
-const brokenOff = (): AppError =>
+const streamInterrupted = (): AppError =>
   new AppError('upstream_error', {
     message:
       'The answer broke off on our side. What came of it is charged, and no more. Send the request again.',

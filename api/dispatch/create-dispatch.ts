@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ReservationStore, type HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
+import { ReservationStore, type HeldRequest } from '../../shared/billing/reservation-store.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { EmbeddingJob, ImageJob } from '../../shared/queue/job-kinds.ts';
@@ -20,7 +20,7 @@ import { endPendingReplies } from '../replies/end-pending-replies.ts';
 import { StoredResponses } from '../stored-responses/stored-responses.ts';
 import { PendingReplies } from '../replies/pending-replies.ts';
 
-/** What hands requests to workers, and waits for their replies. */
+/** Dispatches requests to workers and waits for their replies. */
 export interface Dispatch {
   readonly workers: WorkerRegistryStore;
   readonly chats: ChatDispatcher;
@@ -28,16 +28,16 @@ export interface Dispatch {
   readonly durableJobs: DurableJobs;
   readonly embeddings: EmbeddingBatcher;
   readonly images: Readonly<Record<Lane, JobQueue<ImageJob>>>;
-  /** Shares of the workers' runs for accounts with a lot under way. */
+  /** Shares of the workers' bulk capacity, for accounts with a lot of work in flight. */
   readonly bulkShares: BulkShares;
 }
 
 export interface RunningDispatch {
   readonly dispatch: Dispatch;
   readonly reservations: ReservationStore;
-  /** The requests whose reservations this process holds. */
-  readonly held: () => HeartbeatRequest[];
-  /** Accounts whose callers wait here, possibly with duplicates. */
+  /** Requests whose reservations this process extends by heartbeats. */
+  readonly held: () => HeldRequest[];
+  /** Accounts whose callers wait in this process, possibly with duplicates. */
   readonly accounts: () => string[];
   /** Ends the requests of an account with an error that their callers receive. */
   readonly endAccount: (accountId: string, error: AppError) => void;
@@ -48,7 +48,7 @@ export interface RunningDispatch {
 }
 
 export interface DispatchOptions {
-  /** For whole responses, in bytes. */
+  /** Budget in bytes for whole responses. */
   readonly responseMemory: FairBudget;
   readonly traffic: TrafficRecorder;
   readonly log: Logger;
@@ -60,14 +60,20 @@ export function createDispatch(
 ): RunningDispatch {
   const { redis, payloadRedis, payloads, subscriber, ledger, hotAccounts, prices, objects } = stores;
   const workers = new WorkerRegistryStore(redis);
-  const waiters = new PendingReplies(randomUUID(), redis, subscriber, workers, responseMemory, log);
+  const replies = new PendingReplies(randomUUID(), redis, subscriber, workers, responseMemory, log);
   const frames = stores.storedFrames;
-  const answers = new ResponseStore(frames, objects);
-  const kept = new StoredResponses({ redis, frames, answers, memory: responseMemory, log });
-  const finish = { redis, ledger, hotAccounts, traffic, prices };
+  const responses = new ResponseStore(frames, objects);
+  const storedResponses = new StoredResponses({
+    redis,
+    frames,
+    answers: responses,
+    memory: responseMemory,
+    log,
+  });
+  const finishDeps = { redis, ledger, hotAccounts, traffic, prices };
   const reservations = new ReservationStore(redis);
-  const jobs = new JobDispatcher(finish, waiters, kept, reservations, log);
-  const durableJobs = new DurableJobs({ redis, payloads: payloadRedis, kept, log });
+  const jobs = new JobDispatcher(finishDeps, replies, storedResponses, reservations, log);
+  const durableJobs = new DurableJobs({ redis, payloads: payloadRedis, kept: storedResponses, log });
   const bulkShares = new BulkShares(redis, workers, log);
   const embeddingQueues = {
     quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),
@@ -78,11 +84,11 @@ export function createDispatch(
     bulk: new JobQueue<ImageJob>('image-bulk', redis, payloads),
   };
   const readyQueues = { quick: new ReadyQueue(redis, 'quick'), bulk: new ReadyQueue(redis, 'bulk') };
-  const listAwaited = () => Array.from(waiters.entries(), ({ waiter }) => waiter.request);
+  const listPending = () => Array.from(replies.entries(), ({ waiter }) => waiter.request);
   return {
     dispatch: {
       workers,
-      chats: new ChatDispatcher(finish, readyQueues, bulkShares, payloads, waiters, kept, log),
+      chats: new ChatDispatcher(finishDeps, readyQueues, bulkShares, payloads, replies, storedResponses, log),
       jobs,
       durableJobs,
       embeddings: new EmbeddingBatcher(embeddingQueues, bulkShares, jobs),
@@ -90,18 +96,18 @@ export function createDispatch(
       bulkShares,
     },
     reservations,
-    held: () => [...listAwaited(), ...durableJobs.placing()],
-    accounts: () => [...listAwaited().map(({ accountId }) => accountId), ...kept.accounts()],
+    held: () => [...listPending(), ...durableJobs.placing()],
+    accounts: () => [...listPending().map(({ accountId }) => accountId), ...storedResponses.accounts()],
     endAccount(accountId, error) {
-      endPendingReplies(waiters, accountId, error);
-      kept.endAccount(accountId, error);
+      endPendingReplies(replies, accountId, error);
+      storedResponses.endAccount(accountId, error);
     },
     async drain() {
       durableJobs.close();
-      await waiters.drained();
+      await replies.drained();
     },
     async close() {
-      waiters.close();
+      replies.close();
       bulkShares.close();
       const queues = [embeddingQueues, images].flatMap((ofKind) => Object.values(ofKind));
       await Promise.all(queues.map((queue) => queue.close()));

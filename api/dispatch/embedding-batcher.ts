@@ -7,10 +7,10 @@ import type { JobQueue } from '../../shared/queue/job-queue.ts';
 import type { BulkShares } from './bulk-shares.ts';
 import type { AwaitedJob, JobDispatcher } from './job-dispatcher.ts';
 
-/** A full batch takes one or a few vendor calls. Its JSON stays small enough to parse in a few ms. */
+/** A full batch needs one or a few vendor calls. Its JSON is small enough to parse in a few ms. */
 const limits: BatchLimits = { windowMs: 1, maxWindowMs: 20, maxInputs: 64, maxBytes: 1_000_000 };
 
-/** The queues for batches. Accounts with a lot under way use a separate queue. */
+/** The queues for batches. Accounts with a lot of work in flight use the bulk queue. */
 export interface EmbeddingQueues {
   readonly quick: JobQueue<EmbeddingJob>;
   readonly bulk: JobQueue<EmbeddingJob>;
@@ -23,35 +23,35 @@ interface OpenBatch {
   readonly parts: { readonly part: EmbeddingPart; readonly job: AwaitedJob }[];
   inputs: number;
   bytes: number;
-  /** Parts that have not ended. */
+  /** Number of parts that have not ended. */
   live: number;
   /** Aborted once all parts have ended. */
   readonly ended: AbortController;
 }
 
 /**
- * Combines embedding calls that reach this process within a few milliseconds into one queue item, so that the queue's cost
- * is paid per batch instead of per call. A batch holds calls of one model and one share class only. An account with a lot
- * under way gets separate batches, which queue behind the others and fill up while they wait. Batches are not split by
- * number of dimensions: an account that uses many of them could fill the queue.
+ * Combines embedding calls that reach this process within a few milliseconds into one queue item, so that the overhead
+ * of the queue is per batch instead of per call. A batch has calls of only one model and one share class. An account
+ * with a lot of work in flight gets separate batches, which queue behind the others and fill up while they wait.
+ * Batches are not split by number of dimensions: an account that uses many different numbers could fill the queue.
  */
 export class EmbeddingBatcher {
   readonly #queues: EmbeddingQueues;
   readonly #shares: BulkShares;
-  readonly #waiting: JobDispatcher;
+  readonly #jobs: JobDispatcher;
   readonly #open = new Map<string, OpenBatch>();
   readonly #inFlight = new Map<string, number>();
   /** Inputs and requests in progress here, by account. */
   readonly #sums = new Map<string, { inputs: number; requests: number }>();
 
-  constructor(queues: EmbeddingQueues, shares: BulkShares, waiting: JobDispatcher) {
+  constructor(queues: EmbeddingQueues, shares: BulkShares, jobs: JobDispatcher) {
     this.#queues = queues;
     this.#shares = shares;
-    this.#waiting = waiting;
+    this.#jobs = jobs;
   }
 
   add(part: EmbeddingPart): AwaitedJob {
-    const job = this.#waiting.await(part.request, 'embedding');
+    const job = this.#jobs.await(part.request, 'embedding');
     const { accountId, model } = part.request;
     const shareClass = this.#count(part, job);
     const key = `${model}\n${shareClass}\n${shareClass === 0 ? '' : accountId}`;
@@ -84,7 +84,7 @@ export class EmbeddingBatcher {
     return job;
   }
 
-  /** Returns the share class of the account's work in progress, including this part. */
+  /** Counts a part as in flight. @returns the share class of the account's work in flight, including this part */
   #count({ request, inputs }: EmbeddingPart, job: AwaitedJob): number {
     const { accountId } = request;
     const sum = this.#sums.get(accountId) ?? { inputs: 0, requests: 0 };
@@ -120,17 +120,17 @@ export class EmbeddingBatcher {
     const dispatch = (): void => {
       this.#dispatch(batch).catch((error: unknown) => this.#fail(batch, error));
     };
-    // Even without a window, parts that arrive in the same turn of the event loop share a batch.
+    // Even without a window, parts that arrive in the same iteration of the event loop share a batch.
     if (windowMs === 0) setImmediate(dispatch);
     else setTimeout(dispatch, windowMs);
   }
 
-  /** Enqueues a batch once its account has a share of the workers' runs. */
+  /** Enqueues a batch, once its account has a share of the workers' bulk capacity if it needs one. */
   async #dispatch(batch: OpenBatch): Promise<void> {
     const { shareClass, ended } = batch;
     const [first] = batch.parts;
     if (shareClass > 0 && first !== undefined) {
-      // Each request is ended by its own deadline.
+      // Each request has its own deadline.
       const request = { accountId: first.part.request.accountId, deadlineAtMs: Infinity };
       await this.#shares.enter('embedding', request, ended.signal).granted;
     }
@@ -149,15 +149,15 @@ export class EmbeddingBatcher {
     if (queued.length === 0) return;
     const jobId = randomUUID();
     const queue = shareClass === 0 ? this.#queues.quick : this.#queues.bulk;
-    dropWhenAllLeft(queue, jobId, queued);
+    dropWhenAllDisconnected(queue, jobId, queued);
     this.#inFlight.set(key, (this.#inFlight.get(key) ?? 0) + 1);
     const done = (): void => {
-      const left = (this.#inFlight.get(key) ?? 1) - 1;
-      if (left > 0) this.#inFlight.set(key, left);
+      const remaining = (this.#inFlight.get(key) ?? 1) - 1;
+      if (remaining > 0) this.#inFlight.set(key, remaining);
       else this.#inFlight.delete(key);
     };
     ended.signal.addEventListener('abort', done, { once: true });
-    const { replyChannel } = this.#waiting;
+    const { replyChannel } = this.#jobs;
     const job: EmbeddingJob = {
       v: 1,
       kind: 'embedding',
@@ -169,13 +169,19 @@ export class EmbeddingBatcher {
   }
 }
 
-/** Drops the payload early. It would stay in Redis until a worker is free to run it. */
-function dropWhenAllLeft(queue: JobQueue<EmbeddingJob>, jobId: string, parts: OpenBatch['parts']): void {
-  let staying = parts.length;
+/**
+ * Drops the payload once all callers have disconnected. Otherwise it would stay in Redis until a worker takes the job.
+ */
+function dropWhenAllDisconnected(
+  queue: JobQueue<EmbeddingJob>,
+  jobId: string,
+  parts: OpenBatch['parts'],
+): void {
+  let connected = parts.length;
   for (const { job } of parts) {
     job.whenLeft(() => {
-      staying -= 1;
-      if (staying === 0) queue.dropPayload(jobId);
+      connected -= 1;
+      if (connected === 0) queue.dropPayload(jobId);
     });
   }
 }

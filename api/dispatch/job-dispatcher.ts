@@ -17,21 +17,25 @@ import type { Receiver, PendingReply, ReplyOwner } from '../replies/pending-repl
 import { receiveWhole } from '../replies/receive-whole.ts';
 
 interface PendingJob extends PendingReply {
-  /** Whether a worker may find it on its queue. */
+  /** Whether it may be on its queue. */
   isQueued: boolean;
-  onLeft: () => void;
+  onDisconnected: () => void;
 }
 
 /** A request whose job is on a BullMQ queue. */
 export interface QueuedJob {
-  /** Calls back once no work for the request is left, even if its caller disconnected earlier. */
+  /** Calls back when no work for the request remains, even if its caller disconnected earlier. */
   whenEnded(callback: () => void): void;
   /** Calls back when the caller disconnects while the job is queued or running. */
   whenLeft(callback: () => void): void;
-  /** Call just before enqueueing: from then on a worker releases the reservation. @returns false if the request has ended */
+  /**
+   * Call just before enqueueing: from then on a worker releases the reservation.
+   * @returns false if the request has ended
+   */
   markQueued(): boolean;
   /**
-   * Call when the client has disconnected. `cause` gives any other reason. An awaited answer rejects with `job_cancelled`.
+   * Call when the client has disconnected. `cause` gives any other reason. An awaited response rejects with
+   * `job_cancelled`.
    */
   cancel(cause?: CancelCause): void;
   /** Call when the job could not be enqueued. */
@@ -46,51 +50,53 @@ export interface AwaitedJob extends QueuedJob {
 export type StreamedJob = StreamedResponse;
 
 /**
- * The length of an embedding response is known up front. Its memory is acquired before dispatch, without a response
- * object.
+ * Without an HTTP response, memory was acquired before dispatch. That is so for embeddings, whose length is known up
+ * front.
  */
 const readerOptions = (response: ServerResponse | undefined, succeededAttempt?: number): ReaderOptions => ({
   hasMemory: response === undefined,
   succeededAttempt,
 });
 
-/** A job that waits for a worker has no process to send its heartbeat. Hold its reservation this long past its deadline. */
+/**
+ * No process sends heartbeats for a job that waits for a worker. Its reservation is held this long past its deadline.
+ */
 const deadlineSlackMs = 60_000;
 
 /**
- * Waits for the results of image and embedding requests, whose jobs are on BullMQ queues. BullMQ reruns a job whose worker
- * dies, so waiting just continues.
+ * Waits for the results of image and embedding requests, whose jobs are on BullMQ queues. BullMQ reruns a job whose
+ * worker dies, so waiting just continues.
  */
 export class JobDispatcher implements ReplyOwner {
-  readonly #dependencies: FinishDeps;
-  readonly #waiters: PendingReplies;
-  readonly #kept: StoredResponses;
+  readonly #deps: FinishDeps;
+  readonly #replies: PendingReplies;
+  readonly #storedResponses: StoredResponses;
   readonly #reservations: ReservationStore;
   readonly #cancelled: CancelledStore;
   readonly #log: Logger;
 
   constructor(
-    dependencies: FinishDeps,
-    waiters: PendingReplies,
-    kept: StoredResponses,
+    deps: FinishDeps,
+    replies: PendingReplies,
+    storedResponses: StoredResponses,
     reservations: ReservationStore,
     log: Logger,
   ) {
-    this.#dependencies = dependencies;
-    this.#waiters = waiters;
-    this.#kept = kept;
+    this.#deps = deps;
+    this.#replies = replies;
+    this.#storedResponses = storedResponses;
     this.#reservations = reservations;
-    this.#cancelled = new CancelledStore(dependencies.redis);
+    this.#cancelled = new CancelledStore(deps.redis);
     this.#log = log;
   }
 
   get replyChannel(): string {
-    return this.#waiters.channel;
+    return this.#replies.channel;
   }
 
   /** Number of an account's requests that are queued or running on a BullMQ queue. */
   countOf(queue: QueueName, accountId: string): number {
-    return this.#waiters.countOf(queue, accountId);
+    return this.#replies.countOf(queue, accountId);
   }
 
   /** @param response the HTTP response to acquire memory for once the result is available */
@@ -111,8 +117,8 @@ export class JobDispatcher implements ReplyOwner {
   stream(request: AdmittedRequest, queue: QueueName, receiver: Receiver): QueuedJob & StreamedJob {
     const { job, waiter, reader } = this.#start(request, queue, receiver);
     const controls: Pick<FollowedResponse, 'pause' | 'resume'> = reader ?? {
-      pause: () => this.#waiters.control(waiter, 'pause'),
-      resume: () => this.#waiters.control(waiter, 'resume'),
+      pause: () => this.#replies.control(waiter, 'pause'),
+      resume: () => this.#replies.control(waiter, 'resume'),
     };
     return {
       ...job,
@@ -138,23 +144,23 @@ export class JobDispatcher implements ReplyOwner {
       hasOutput: false,
       tokens: 0,
       isQueued: false,
-      onLeft: () => undefined,
+      onDisconnected: () => undefined,
       onEnded: () => {
         hasEnded = true;
         for (const callback of callbacks) callback();
       },
-      receiver: hasStoredResponse ? this.#kept.createOwner(request) : receiver,
+      receiver: hasStoredResponse ? this.#storedResponses.createOwner(request) : receiver,
     };
     try {
-      this.#waiters.add(waiter, this);
+      this.#replies.add(waiter, this);
     } catch (error) {
-      release(this.#dependencies, request, this.#log);
+      release(this.#deps, request, this.#log);
       if (hasStoredResponse) waiter.receiver.fail(new AppError('service_unavailable', { cause: error }));
       throw error;
     }
     if (hasStoredResponse) this.#holdThroughQueue(request);
     const reader = hasStoredResponse
-      ? this.#kept.follow(request, receiver, readerOptions(receiver.response))
+      ? this.#storedResponses.follow(request, receiver, readerOptions(receiver.response))
       : null;
     const job: QueuedJob = {
       whenEnded: (callback) => {
@@ -162,7 +168,7 @@ export class JobDispatcher implements ReplyOwner {
         else callbacks.push(callback);
       },
       whenLeft: (callback) => {
-        waiter.onLeft = callback;
+        waiter.onDisconnected = callback;
       },
       markQueued: () => {
         waiter.isQueued = true;
@@ -174,8 +180,8 @@ export class JobDispatcher implements ReplyOwner {
       },
       fail: (error) => {
         this.#release(waiter);
-        this.#waiters.fail(waiter, error);
-        this.#waiters.endLeft(request.requestId);
+        this.#replies.fail(waiter, error);
+        this.#replies.endLeft(request.requestId);
       },
     };
     return { job, waiter, reader };
@@ -192,7 +198,7 @@ export class JobDispatcher implements ReplyOwner {
     succeededAttempt?: number,
   ): Pick<AwaitedJob, 'answer' | 'cancel'> {
     const { receiver, answer } = receiveWhole(response);
-    const reader = this.#kept.follow(request, receiver, readerOptions(response, succeededAttempt));
+    const reader = this.#storedResponses.follow(request, receiver, readerOptions(response, succeededAttempt));
     return {
       answer,
       cancel: () => {
@@ -202,22 +208,24 @@ export class JobDispatcher implements ReplyOwner {
     };
   }
 
-  /** As `attach`, for a streamed request. */
+  /** Like `attach`, for a streamed request. */
   attachStream(request: Pick<AdmittedRequest, 'requestId' | 'accountId'>, receiver: Receiver): StreamedJob {
-    return this.#kept.attachStream(request, receiver);
+    return this.#storedResponses.attachStream(request, receiver);
   }
 
   check(): void {
-    // BullMQ detects a dead worker by its expired lock and gives the job to another.
+    // BullMQ detects a dead worker by its expired lock and gives the job to another worker.
   }
 
   abandon(waiter: PendingJob): void {
     this.#release(waiter);
   }
 
-  /** The job may be on its queue even so. Mark it cancelled, so that a worker does not run it without a reservation. */
+  /**
+   * Releases the reservation. If the job is on its queue, marks it cancelled, so that no worker runs it without one.
+   */
   #release({ request, isQueued }: PendingJob): void {
-    release(this.#dependencies, request, this.#log);
+    release(this.#deps, request, this.#log);
     if (isQueued) this.#markCancelled(request);
   }
 
@@ -229,21 +237,21 @@ export class JobDispatcher implements ReplyOwner {
   #holdThroughQueue(request: AdmittedRequest): void {
     const forMs = request.deadlineAtMs - Date.now() + deadlineSlackMs;
     this.#reservations.hold([request], forMs).catch((error: unknown) => {
-      this.#log.debug({ requestId: request.requestId, err: error }, 'a heartbeat of requests failed');
+      this.#log.debug({ requestId: request.requestId, err: error }, 'request heartbeat failed');
     });
   }
 
-  /** Tells the worker that has the request immediately. A worker that takes it later finds the cancellation mark. */
+  /** Notifies the worker that has the request. A worker that takes it later finds the cancellation mark. */
   #cancel(waiter: PendingJob, cause?: CancelCause): void {
     const { requestId } = waiter.request;
     if (!waiter.isQueued) {
-      if (this.#waiters.remove(requestId)) release(this.#dependencies, waiter.request, this.#log);
+      if (this.#replies.remove(requestId)) release(this.#deps, waiter.request, this.#log);
       return;
     }
-    this.#waiters.leave(requestId);
-    waiter.onLeft();
+    this.#replies.leave(requestId);
+    waiter.onDisconnected();
     if (waiter.workerId !== null) {
-      this.#waiters.control(waiter, 'cancel', cause);
+      this.#replies.control(waiter, 'cancel', cause);
       return;
     }
     this.#markCancelled(waiter.request);
@@ -251,7 +259,7 @@ export class JobDispatcher implements ReplyOwner {
 
   #markCancelled({ requestId, deadlineAtMs }: AdmittedRequest): void {
     this.#cancelled.add(requestId, deadlineAtMs).catch((error: unknown) => {
-      this.#log.debug({ requestId, err: error }, 'a queued request could not be cancelled');
+      this.#log.debug({ requestId, err: error }, 'cancellation of a queued request failed');
     });
   }
 }

@@ -6,8 +6,8 @@ import { holderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 
 /**
- * Creates the counting turns of one call. They end when the client disconnects or a check refuses the account, because
- * counting takes milliseconds, or seconds for a large body.
+ * Creates the counting turns of one call. Counting takes milliseconds, or seconds for a large body, so it stops when
+ * the client disconnects or a check refuses the account.
  */
 export function createCountingTurn(
   services: Services,

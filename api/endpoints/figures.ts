@@ -5,7 +5,7 @@ import { presentModelStatus, presentSummary } from '../present/figures.ts';
 import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
 import { sendPrepared } from './send-prepared.ts';
 
-/** Whether a model is disabled comes from the current catalog, not from the stats. */
+/** Takes from the current catalog, not from the stats, whether a model is disabled. */
 export const getModelsStatus = defineEndpoint(
   operations.getModelsStatus,
   [beginInTurns],
@@ -20,7 +20,7 @@ export const getModelsStatus = defineEndpoint(
         ]);
         return PreparedBody.ofJson(Object.fromEntries(statuses));
       });
-      await sendPrepared(context, body, untilTheyChange(validForMs));
+      await sendPrepared(context, body, cacheUntilChange(validForMs));
     };
   },
 );
@@ -33,10 +33,10 @@ export const getLogsSummary = defineEndpoint(
     return async (context) => {
       const { value: totals, validForMs } = await totalTraffic.get();
       const body = bodies.get([totals], '', () => PreparedBody.ofJson(presentSummary(totals)));
-      await sendPrepared(context, body, untilTheyChange(validForMs));
+      await sendPrepared(context, body, cacheUntilChange(validForMs));
     };
   },
 );
 
-/** Cacheable exactly until the stats change. */
-const untilTheyChange = (validForMs: number): string => `public, max-age=${Math.floor(validForMs / 1_000)}`;
+/** Makes responses cacheable until the stats change. */
+const cacheUntilChange = (validForMs: number): string => `public, max-age=${Math.floor(validForMs / 1_000)}`;

@@ -1,8 +1,8 @@
 import { AppError } from '../../shared/contract/errors.ts';
 
 /**
- * Runs the replacement of an API key and passes refusals on unchanged.
- * @throws AppError `key_generation_failed` in place of any other error
+ * Runs the replacement of an API key.
+ * @throws AppError refusals unchanged; `key_generation_failed` for any other error
  */
 export async function generateKey<T>(replace: () => Promise<T>): Promise<T> {
   try {

@@ -18,7 +18,7 @@ import { readAsUser } from './web/steps.ts';
 
 const requestLogPageSize = 300;
 
-/** Finds the account that a request is about. The caller may read it, and it is not banned. */
+/** Finds the account of a request. Checks that the caller may read it and that it is not banned. */
 type OpenAccount<C extends ApiContext> = (services: Services, context: C) => Promise<HotAccount>;
 
 interface WithQuery<Q> {
@@ -30,7 +30,7 @@ const createListRequestLogs =
   (services: Services) =>
   async (context: C & WithQuery<RequestLogQuery>): Promise<void> => {
     const { page } = context.state.query;
-    await answerInTurn(services, context, {
+    await respondInTurn(services, context, {
       open: () => open(services, context),
       read: ({ id }, signal) => services.history.readRequestLog(id, page, requestLogPageSize, signal),
       present: (found) => presentRequestLogs(found, page, requestLogPageSize),
@@ -54,7 +54,7 @@ const createListRefillLogs =
   (services: Services) =>
   async (context: C & WithQuery<RefillLogQuery>): Promise<void> => {
     const { page, page_size: pageSize } = context.state.query;
-    await answerInTurn(services, context, {
+    await respondInTurn(services, context, {
       open: () => open(services, context),
       read: (account, signal) => services.history.readRefillLog(account, page, pageSize, signal),
       present: (found) => presentRefillLogs(found, page, pageSize),
@@ -78,7 +78,7 @@ const createGetStats =
   (services: Services) =>
   async (context: C & WithQuery<StatsQuery>): Promise<void> => {
     const period = readPeriod(context.state.query, new Date());
-    await answerInTurn(services, context, {
+    await respondInTurn(services, context, {
       open: () => open(services, context),
       read: ({ id }) => services.history.readDays(id, period.start, period.end),
       present: (days) => presentStats(period, days),
@@ -104,7 +104,7 @@ interface HistoryRead<T> {
 }
 
 /** Reads and presents an account's history in its database turn. Stops if the client disconnects. */
-async function answerInTurn<T>(
+async function respondInTurn<T>(
   services: Services,
   context: ApiContext,
   { open, read, present }: HistoryRead<T>,

@@ -24,7 +24,7 @@ export const listModels = defineEndpoint(operations.listModels, [beginInTurns], 
   };
 });
 
-/** Ids contain slashes, percent-encoded or not, so the id is the whole rest of the path. */
+/** Ids contain slashes, percent-encoded or not, so the whole remainder of the path is the id. */
 export const getModel = defineEndpoint(operations.getModel, [beginInTurns], ({ catalog }) => {
   const bodies = new PreparedBodies();
   return async (context) => {
@@ -42,7 +42,7 @@ function decodeId(text: string): string | null {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A stray % is not valid encoding and occurs in no model id.
+    // A stray % is not valid encoding, and no model id contains one.
     return null;
   }
 }

@@ -10,20 +10,20 @@ import { holderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 
 /**
- * Opens the account of the request's API key and loads it into Redis. For operations without admission: checks that the
- * key is still the account's key and that the account is not banned.
+ * Loads the account of the request's API key into Redis, for operations without admission. Checks that the key is still
+ * the account's key and that the account is not banned.
  * @throws AppError `invalid_api_key`, `account_banned`; `service_unavailable` if it cannot be loaded in time
  */
 export async function openAccount(services: Services, context: ApiContext): Promise<HotAccount> {
-  const opening = openOwn(services, holderOf(context));
-  const account = await waitForLookUp(services.accountWaitMs, 'opening an account', opening);
+  const loading = loadAccount(services, holderOf(context));
+  const account = await waitForLookUp(services.accountWaitMs, 'loading an account', loading);
   if (account.banned) throw new AppError('account_banned');
   return account;
 }
 
-async function openOwn(services: Services, holder: KeyHolder): Promise<HotAccount> {
+async function loadAccount(services: Services, holder: KeyHolder): Promise<HotAccount> {
   const account = await services.hotAccounts.get(holder.accountId);
-  const isOwn = isSameHash(account.keyHash, holder.keyHash) || (await healKey(services, holder));
-  if (!isOwn) throw unknownKey();
+  const isCurrentKey = isSameHash(account.keyHash, holder.keyHash) || (await healKey(services, holder));
+  if (!isCurrentKey) throw unknownKey();
   return account;
 }

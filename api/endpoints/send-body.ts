@@ -4,18 +4,18 @@ import { chunkBuffer, sendChunks, type ChunkedBody, type ChunkSource } from '../
 import type { ApiContext } from '../request/context.ts';
 import { requesterOf } from '../request/requester.ts';
 
-/** Larger bodies are sent in chunks, as their clients read them. */
-const chunkFromBytes = 256 * 1024;
+/** Bodies of this size or more are sent in chunks, as their clients read them. */
+const minChunkedBytes = 256 * 1024;
 
 /**
- * Responds with serialized JSON. For a large body, resolves once the client has read it or disconnected; the body is held
- * until then.
+ * Responds with serialized JSON. For a large body, resolves once the client has read it or disconnected; the body stays
+ * in memory until then.
  */
 export async function sendBody(context: ApiContext, body: Buffer | ChunkedBody, status = 200): Promise<void> {
   context.status = status;
   context.type = 'application/json';
   const byteLength = Buffer.isBuffer(body) ? body.length : (body.byteLength ?? Infinity);
-  if (byteLength < chunkFromBytes) {
+  if (byteLength < minChunkedBytes) {
     context.body = Buffer.isBuffer(body) ? body : gather(body, byteLength);
     return;
   }
@@ -25,7 +25,7 @@ export async function sendBody(context: ApiContext, body: Buffer | ChunkedBody, 
 
 /**
  * Responds with a chunked body. Resolves once the client has read it or disconnected.
- * @param nextTurn waits for a turn before the next chunk is made
+ * @param nextTurn waits for a turn before the next chunk is generated
  * @throws AppError if reading the body fails; the connection must be closed then
  */
 export async function sendInChunks(
@@ -36,7 +36,7 @@ export async function sendInChunks(
 ): Promise<void> {
   context.status = status;
   if (body.byteLength !== undefined) context.length = body.byteLength;
-  // The response is written directly; Koa must not write.
+  // The response is written directly, so Koa must not write.
   context.respond = false;
   try {
     await sendChunks(context.res, body, nextTurn);

@@ -1,7 +1,7 @@
 import { contentCodings, type ContentCoding, type PreparedBody } from '../present/prepared-body.ts';
 import type { ApiContext } from '../request/context.ts';
 
-/** Sends a prepared body in an encoding that the client accepts, or a 304 if the client has it. */
+/** Sends a prepared body in an encoding that the client accepts, or a 304 if the client already has it. */
 export async function sendPrepared(
   context: ApiContext,
   body: PreparedBody,
@@ -23,7 +23,7 @@ export async function sendPrepared(
   context.body = bytes;
 }
 
-/** Creates a handler that sends the same body to all callers. The body is made on first use. */
+/** Creates a handler that sends the same body to all callers. The body is created on first use. */
 export function servePrepared(prepare: () => PreparedBody, cacheControl: string) {
   let body: PreparedBody | null = null;
   return async (context: ApiContext): Promise<void> => {
@@ -32,11 +32,11 @@ export function servePrepared(prepare: () => PreparedBody, cacheControl: string)
   };
 }
 
-/** Browsers send thirty characters. Parsing thousands of them takes longer than the rest of the response. */
-const longestAcceptEncoding = 300;
+/** Browsers send thirty characters. Parsing thousands would take longer than the rest of the response. */
+const maxAcceptEncodingLength = 300;
 
 function chooseCoding(context: ApiContext): ContentCoding | null {
   const { length } = context.get('accept-encoding');
-  if (length === 0 || length > longestAcceptEncoding) return null;
+  if (length === 0 || length > maxAcceptEncodingLength) return null;
   return contentCodings.find((coding) => context.acceptsEncodings(coding) === coding) ?? null;
 }

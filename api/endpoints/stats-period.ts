@@ -12,7 +12,7 @@ const dayMs = 24 * 60 * 60 * 1_000;
 
 /**
  * Reads the requested days.
- * @param query contains valid calendar days
+ * @param query its days must be valid calendar days
  * @throws AppError `validation_failed` if they lie outside the retention period or are in the wrong order
  */
 export function readPeriod(query: StatsQuery, now: Date): StatsPeriod {

@@ -9,7 +9,7 @@ import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
 import type { Services } from '../services.ts';
 import { sendPrepared } from './send-prepared.ts';
 
-/** Cached so that health probes of a whole fleet do not become a load themselves. */
+/** Health is cached so that the probes of a whole fleet do not become a load themselves. */
 const cacheMs = 1_000;
 /** A check that takes longer counts as failed. */
 const checkTimeoutMs = 2_000;
@@ -36,15 +36,20 @@ async function checkHealth({ redis, mongo, objects, workers }: Services): Promis
     succeeds(async () => {
       const loads = await Promise.all(queueNames.map((queue) => workers.sumLoads(queue)));
       if (loads.some((load) => load.workers === 0)) throw new Error('a queue has no worker');
-      if (loads.some(({ faults }) => faults > 0)) throw new Error('a part of a worker fails');
+      if (loads.some(({ faults }) => faults > 0)) throw new Error('a worker reports faults');
     }),
   ]);
-  const word = (ok: boolean): 'ok' | 'down' => (ok ? 'ok' : 'down');
+  const statusOf = (ok: boolean): 'ok' | 'down' => (ok ? 'ok' : 'down');
   return {
     // Without Redis nothing is admitted. Without any of the others, something still works.
     status: !redisOk ? 'down' : mongodbOk && s3Ok && workersOk ? 'ok' : 'degraded',
     version: apiVersion,
-    checks: { redis: word(redisOk), mongodb: word(mongodbOk), s3: word(s3Ok), workers: word(workersOk) },
+    checks: {
+      redis: statusOf(redisOk),
+      mongodb: statusOf(mongodbOk),
+      s3: statusOf(s3Ok),
+      workers: statusOf(workersOk),
+    },
   };
 }
 

@@ -1,11 +1,11 @@
 /** The container of older office documents: a file system in a file ([MS-CFB]). */
 
 const magic = Buffer.from('d0cf11e0a1b11ae1', 'hex');
-const headBytes = 512;
+const headerBytes = 512;
 const entryBytes = 128;
 const miniSectorBytes = 64;
-/** FAT sectors listed in the header. Further ones are listed in separate sectors. */
-const listedInHead = 109;
+/** Number of FAT sectors listed in the header. Further ones are listed in separate sectors. */
+const headerFatSectors = 109;
 /** Higher numbers are markers, such as the end of a chain. */
 const lastSector = 0xff_ff_ff_fa;
 
@@ -17,10 +17,10 @@ export const isCompoundFile = (bytes: Buffer): boolean => bytes.subarray(0, magi
  */
 export function readStreams(bytes: Buffer, names: ReadonlySet<string>): Buffer[] {
   const sectorBytes = 2 ** bytes.readUInt16LE(30);
-  if (sectorBytes !== 512 && sectorBytes !== 4_096) throw new RangeError('the sectors have no known size');
+  if (sectorBytes !== 512 && sectorBytes !== 4_096) throw new RangeError('unknown sector size');
   const readSector = (sector: number): Buffer => {
     const at = (sector + 1) * sectorBytes;
-    if (at >= bytes.length) throw new RangeError('a sector is beyond the end of the file');
+    if (at >= bytes.length) throw new RangeError('a sector is past the end of the file');
     return bytes.subarray(at, at + sectorBytes);
   };
   const table = Buffer.concat(listTableSectors(bytes, readSector).map(readSector));
@@ -56,7 +56,7 @@ function listTableSectors(bytes: Buffer, readSector: (sector: number) => Buffer)
       if (sector <= lastSector) sectors.push(sector);
     }
   };
-  add(bytes.subarray(76, headBytes), listedInHead);
+  add(bytes.subarray(76, headerBytes), headerFatSectors);
   const seen = new Set<number>();
   for (let list = bytes.readUInt32LE(68); list <= lastSector;) {
     if (seen.has(list)) throw new RangeError('the table of sectors leads back to itself');
@@ -65,7 +65,7 @@ function listTableSectors(bytes: Buffer, readSector: (sector: number) => Buffer)
     add(sector, sector.length / 4 - 1);
     list = sector.readUInt32LE(sector.length - 4);
   }
-  if (new Set(sectors).size < sectors.length) throw new RangeError('the table of sectors has one twice');
+  if (new Set(sectors).size < sectors.length) throw new RangeError('the table of sectors has a duplicate');
   return sectors;
 }
 

@@ -7,25 +7,25 @@ import { FileProcesses, type FileRun } from './file-processes.ts';
 import { RecentUse } from './recent-use.ts';
 
 /**
- * An account's files start at the first level whose `maxUsedMs` exceeds the account's recent use. A file that outlasts its
- * level continues at the next: files crafted to take long wait for other slow files, and never ahead of everything else. A
- * thousand pages of plain text take a second or two, and more on a busy machine.
+ * An account's files start at the first level whose `maxUsedMs` exceeds the account's recent use. A file that exceeds
+ * the time of its level continues at the next. So files crafted to take long only delay other slow files. A thousand
+ * pages of plain text take a second or two, and more on a busy machine.
  */
 const levels: readonly LevelBounds[] = [
   { processes: 2, maxRunMs: 2_000, maxUsedMs: 5_000 },
   { processes: 1, maxRunMs: 6_000, maxUsedMs: 20_000 },
   { processes: 1, maxRunMs: Infinity, maxUsedMs: Infinity },
 ];
-/** For one file, in its last attempt. */
+/** Time limit for one file, in its last attempt. */
 const defaultTimeoutMs = 30_000;
 /** A caller that waits longer for a level gets an error and may retry. */
 const waitMs = 60_000;
 
 interface LevelBounds {
   readonly processes: number;
-  /** Per file. */
+  /** Time limit per file. */
   readonly maxRunMs: number;
-  /** Maximum recent use of the account that the file is read for. */
+  /** Limit of recent use, for the account that the file is read for. */
   readonly maxUsedMs: number;
 }
 
@@ -33,8 +33,8 @@ interface Level extends LevelBounds {
   readonly slots: FairBudget;
 }
 
-/** Where a file is being read. */
-interface Place {
+/** A slot of a level in which a file is being read. */
+interface LevelSlot {
   readonly level: number;
   readonly slot: BudgetShare;
 }
@@ -54,28 +54,28 @@ export class DocumentReader {
 
   /** @throws AppError `queue_full` if no process becomes free in time; the signal's reason */
   async read(accountId: string, request: FileRequest, signal: AbortSignal): Promise<FileAnswer> {
-    let place = await this.#acquire(accountId, 0, signal);
+    let current = await this.#acquire(accountId, 0, signal);
     let run = this.#processes.start(request, signal);
     try {
       for (;;) {
-        const reply = await this.#runAt(place.level, accountId, run);
+        const reply = await this.#runAt(current.level, accountId, run);
         if (reply !== undefined) {
           if (reply === null) signal.throwIfAborted();
           return reply?.answer ?? { fault: 'too_large' };
         }
-        const level = place.level + 1;
+        const level = current.level + 1;
         const slot = this.#levels[level]!.slots.tryAcquire(accountId, 1);
-        // If the next level has no free slot, discard the process with its memory, and read the file again once there is
-        // one.
+        // If the next level has no free slot, discard the process with its memory, and read the file again once a slot
+        // is free.
         if (slot === null) await run.stop();
-        place.slot.release();
-        place = slot === null ? await this.#acquire(accountId, level, signal) : { level, slot };
+        current.slot.release();
+        current = slot === null ? await this.#acquire(accountId, level, signal) : { level, slot };
         if (slot === null) run = this.#processes.start(request, signal);
       }
     } finally {
-      // Free the slot only once the process is free, and the memory of a killed one is returned.
+      // Free the slot only once the process is free, or was killed and its memory is returned.
       await run.stop();
-      place.slot.release();
+      current.slot.release();
     }
   }
 
@@ -84,7 +84,7 @@ export class DocumentReader {
   }
 
   /** Rechecks the level, because other files of the account may have raised it during the wait. */
-  async #acquire(accountId: string, from: number, signal: AbortSignal): Promise<Place> {
+  async #acquire(accountId: string, from: number, signal: AbortSignal): Promise<LevelSlot> {
     for (;;) {
       const level = Math.max(from, this.#findLevel(accountId));
       const options = { signal, waitMs, refuse: refuseFile };
@@ -99,7 +99,7 @@ export class DocumentReader {
     return this.#levels.findIndex(({ maxUsedMs }) => usedMs < maxUsedMs);
   }
 
-  /** Returns undefined if the file has outlasted the level. */
+  /** Returns undefined if the file has exceeded the time of the level. */
   async #runAt(level: number, accountId: string, run: FileRun): Promise<FileReply | null | undefined> {
     const startedMs = performance.now();
     const { maxRunMs } = this.#levels[level]!;

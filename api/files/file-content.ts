@@ -6,12 +6,12 @@ export interface RepeatedText {
   readonly times: number;
 }
 
-/** What a vendor reads of a file, or of one document that the file may be interpreted as. */
+/** The content that a vendor reads from a file, or from one kind of document that the file may be interpreted as. */
 export interface FileContent {
   readonly texts: readonly RepeatedText[];
   /** Pages that are read as images in addition to their text. */
   readonly pages: number;
-  /** Tokens of an image, of empty cells, or of content that cannot be read here. */
+  /** Tokens of images, empty cells, and content that cannot be read here. */
   readonly tokens: number;
 }
 
@@ -26,19 +26,19 @@ export interface FileRequest {
   readonly tokenizer: EncodingName;
 }
 
-/** A file's counts. Its text stays in the process that read it: a megabyte can unpack to fifty of text. */
+/** A file's counts. Its text stays in the process that read it: a megabyte can unpack to fifty megabytes of text. */
 export interface CountedFile extends Omit<FileContent, 'texts'> {
   readonly textTokens: number;
-  /** What its text may count in another vocabulary. */
+  /** Estimated tokens of its text in other vocabularies. */
   readonly textTokensElsewhere: number;
-  /** In UTF-8. */
+  /** Length of its text in UTF-8. */
   readonly textBytes: number;
 }
 
 /** How readers may interpret a file. */
 export type FileKind = DocumentKind | 'text';
 
-/** Kinds whose content is known only after unpacking. */
+/** Kinds whose content is only known after unpacking. */
 export type DocumentKind = 'pdf' | 'zip' | 'xls';
 
 export interface DocumentRequest {

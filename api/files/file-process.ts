@@ -1,6 +1,7 @@
 /**
- * Entry point of the process that reads and counts files. A document's effects (time, memory, a crash of the reader) end
- * only this process. A thread would not do: one that allocates too much at once ends its whole process.
+ * Entry point of the process that reads and counts files. A document that takes too much time or memory, or crashes the
+ * reader, ends only this process. A thread would not suffice: one that allocates too much at once ends its whole
+ * process.
  */
 import { on } from 'node:events';
 import { setPriority } from 'node:os';
@@ -11,13 +12,13 @@ import { boundWasmMemory, loadPdfium } from './pdf-text.ts';
 import { countFile } from './read-file.ts';
 
 const maxWasmBytes = 512 * 1024 * 1024;
-/** Requests take precedence over documents. */
+/** Makes requests take precedence over documents. */
 const niceness = 5;
 const watchMs = 1_000;
 
 if (process.send === undefined) throw new Error('file-process is started by an api process');
 
-/** A document that never finishes must not outlive the parent process, however that ended. */
+/** Ends this process once its parent has ended for any reason, even while a document is being read. */
 function endWithParent(): void {
   const watch = `
     const { workerData } = require('node:worker_threads');
@@ -31,13 +32,13 @@ function endWithParent(): void {
 exitOnUncaught(
   (error, what) =>
     new Promise((resolve) => {
-      const fault: FileProcessFault = { what, error };
-      process.send!(fault, resolve);
+      const crash: FileProcessFault = { what, error };
+      process.send!(crash, resolve);
     }),
 );
 setPriority(niceness);
 endWithParent();
-// Signals from the parent's console. The parent decides when this process ends.
+// Ignore signals from the parent's console: the parent decides when this process ends.
 process.on('SIGINT', () => undefined).on('SIGTERM', () => undefined);
 process.once('disconnect', () => process.exit());
 boundWasmMemory(maxWasmBytes);

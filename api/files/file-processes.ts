@@ -9,10 +9,10 @@ import type { FileProcessFault, FileReply, FileRequest } from './file-content.ts
 const program = fileURLToPath(new URL('./file-process.js', import.meta.url));
 /** Starting a process takes half a second including the vocabulary; an idle one holds some 150 MB. */
 const idleMs = 30_000;
-/** The vocabularies of all tokenizers take 150 MB of it. */
+/** Heap limit. The vocabularies of all tokenizers take 150 MB of it. */
 const maxHeapMb = 384;
 /** WebAssembly memory never shrinks, so a process that grew beyond this is not reused. */
-const maxKeptBytes = 128 * 1024 * 1024;
+const maxReusableBytes = 128 * 1024 * 1024;
 
 type FileMessage = FileReply | FileProcessFault;
 
@@ -24,7 +24,7 @@ interface IdleProcess {
 /** A file being read. */
 export interface FileRun {
   /**
-   * Null if the process died or took too long, or if the reply is no longer wanted.
+   * Null if the process died or took too long, or if the reading was stopped.
    * @throws AppError `service_unavailable` if no process could be started
    */
   readonly reply: Promise<FileReply | null>;
@@ -46,11 +46,11 @@ export class FileProcesses {
 
   start(request: FileRequest, signal: AbortSignal): FileRun {
     const child = this.#takeProcess();
-    if (child.pid === undefined) return notStarted();
+    if (child.pid === undefined) return createFailedRun();
     this.#working.add(child);
-    const { reply, giveUp } = ask(child, request, this.#timeoutMs, signal);
-    const ended = reply.then(async (answer) => {
-      if (answer !== null && answer.memoryBytes <= maxKeptBytes) this.#keep(child);
+    const { reply, giveUp } = sendRequest(child, request, this.#timeoutMs, signal);
+    const ended = reply.then(async (settledReply) => {
+      if (settledReply !== null && settledReply.memoryBytes <= maxReusableBytes) this.#keepIdle(child);
       else await end(child);
       this.#working.delete(child);
     });
@@ -75,7 +75,7 @@ export class FileProcesses {
     return idle.child;
   }
 
-  #keep(child: ChildProcess): void {
+  #keepIdle(child: ChildProcess): void {
     setRef(child, false);
     const endTimer = setTimeout(
       () => runInBackground(end(child), 'ending an idle file process', this.#log),
@@ -107,7 +107,7 @@ function startProcess(): ChildProcess {
     env: {},
     execArgv: [`--max-old-space-size=${maxHeapMb}`],
     serialization: 'advanced',
-    // PDFium complains about bad documents there, and V8 about its memory.
+    // PDFium writes complaints about bad documents there, and V8 about its memory.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   // The exit is handled where it is awaited. Without a listener, an 'error' event would crash this process.
@@ -123,11 +123,11 @@ async function end(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** The system has no process or file descriptor left. */
-function notStarted(): FileRun {
-  const error = new AppError('service_unavailable', { message: 'no process could be started for a file' });
+/** For when the operating system has no process or file descriptor left. */
+function createFailedRun(): FileRun {
+  const error = new AppError('service_unavailable', { message: 'a file process could not be started' });
   const reply = Promise.reject(error);
-  // The failure is handled where the reply is awaited.
+  // The failure is handled when the reply is awaited.
   reply.catch(() => undefined);
   return { reply, stop: () => Promise.resolve() };
 }
@@ -139,20 +139,25 @@ function setRef(child: ChildProcess, isNeeded: boolean): void {
   child.channel?.[name]();
 }
 
-interface Asked {
+interface SentRequest {
   readonly reply: Promise<FileReply | null>;
   /** Resolves the reply to null unless it has arrived. */
   readonly giveUp: () => void;
 }
 
-function ask(child: ChildProcess, request: FileRequest, timeoutMs: number, signal: AbortSignal): Asked {
+function sendRequest(
+  child: ChildProcess,
+  request: FileRequest,
+  timeoutMs: number,
+  signal: AbortSignal,
+): SentRequest {
   let giveUp = (): void => undefined;
   const reply = new Promise<FileReply | null>((resolve) => {
-    const settle = (answer: FileReply | null): void => {
+    const settle = (result: FileReply | null): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', giveUp);
       child.off('message', onMessage).off('exit', giveUp).off('error', giveUp);
-      resolve(answer);
+      resolve(result);
     };
     giveUp = () => settle(null);
     const onMessage = (message: FileMessage): void => settle('error' in message ? null : message);

@@ -10,7 +10,9 @@ export function isMarkup(bytes: Buffer): boolean {
   return head.trimStart().startsWith('<');
 }
 
-/** Detects the encoding by the byte order mark or by a zero byte beside the first character; otherwise UTF-8. */
+/**
+ * Detects the encoding by the byte order mark or by a zero byte next to the first character; otherwise assumes UTF-8.
+ */
 export function decodeText(bytes: Buffer): string {
   const [first, second] = bytes;
   const isLittle = (first === 0xff && second === 0xfe) || (first !== 0 && second === 0);
@@ -33,7 +35,7 @@ export function readMarkup(text: string): string | null {
     const start = text.indexOf(cdata.start, at);
     words.push(removeTags(text.slice(at, start < 0 ? text.length : start)));
     if (start < 0) break;
-    // Within CDATA, what looks like a tag is text.
+    // Inside CDATA, tags are text.
     const end = text.indexOf(cdata.end, start);
     const content = text.slice(start + cdata.start.length, end < 0 ? text.length : end);
     words.push(content);
@@ -43,7 +45,7 @@ export function readMarkup(text: string): string | null {
   return words.filter((piece) => piece.trim() !== '').join(' ');
 }
 
-/** What follows the `<` of a tag, comment or declaration. Before anything else, `<` is a character of the text. */
+/** A character that follows the `<` of a tag, comment or declaration. Before any other, `<` is part of the text. */
 const tagStart = /^[A-Za-z_:/!?]/;
 
 /** Runs in linear time, even if tags are opened and never closed. */

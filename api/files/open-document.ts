@@ -2,16 +2,16 @@ import type { RepeatedTexts } from './repeated-texts.ts';
 import { listAttributes, readAttribute, walkXml, type XmlVisitor } from './walk-xml.ts';
 
 /**
- * Content that OpenDocument stores once and shows repeatedly: a cell for several columns, a row for several rows, an
- * element for several spaces. Readers write all of them out.
+ * Counts content that OpenDocument stores once and shows repeatedly: a cell for several columns, a row for several
+ * rows, an element for several spaces. Readers write out every repetition.
  */
 
 const repeated = /number-(?:rows|columns)-repeated\s*=|<(?:[^\s<>:]+:)?s\s[^<>]*\bc\s*=/;
-/** Spaces per counted text, about as many as one token holds. */
+/** Spaces per counted text: about as many as fit into one token. */
 const spacesPerText = 64;
 
 /**
- * Adds a part's texts for every time they are shown after the first. The first is counted with the other words.
+ * Adds a part's texts once for each time they are shown after the first. The first is counted with the other words.
  * @returns the number of empty cells up to the last non-empty row and column
  */
 export function addRepeats(markup: string, texts: RepeatedTexts): number {
@@ -41,7 +41,7 @@ interface Row {
 
 interface Cell {
   readonly times: number;
-  /** Shown if the cell has no text. */
+  /** Value that is shown if the cell has no text. */
   readonly value: string;
   isFilled: boolean;
   readonly timesAround: number;
@@ -99,7 +99,7 @@ class RepeatReader implements XmlVisitor {
 
   #closeCell(): void {
     const cell = this.#cell;
-    if (cell === null) throw new RangeError('a cell ends that has not begun');
+    if (cell === null) throw new RangeError('a cell ends without a start');
     // The value is an attribute, so it was not counted with the words.
     if (!cell.isFilled) this.#texts.add(cell.value, this.#times);
     this.#times = cell.timesAround;
@@ -115,7 +115,7 @@ class RepeatReader implements XmlVisitor {
 
   #closeRow(): void {
     const row = this.#row;
-    if (row === null) throw new RangeError('a row ends that has not begun');
+    if (row === null) throw new RangeError('a row ends without a start');
     this.#times = row.timesAround;
     this.#row = row.outer;
     const table = this.#table;
@@ -130,7 +130,7 @@ class RepeatReader implements XmlVisitor {
 
   #closeTable(): void {
     const table = this.#table;
-    if (table === null) throw new RangeError('a table ends that has not begun');
+    if (table === null) throw new RangeError('a table ends without a start');
     this.#table = table.outer;
     this.blankCells += Math.max(0, table.rows * table.columns - table.filledCells);
     // A cell that contains a table is not empty.

@@ -3,8 +3,8 @@ import type { Pdfium } from './pdf-text.ts';
 /** Maximum size of a copy. It is written without compressed objects and may be larger than the original. */
 const maxCopyBytes = 256 * 1024 * 1024;
 /** FPDF_REMOVE_SECURITY of fpdf_save.h: rewrites everything unencrypted. */
-const withoutSecurity = 3;
-/** The function table's entry for a null pointer in C. */
+const removeSecurityFlag = 3;
+/** Index of C's null pointer in the function table. */
 const nullFunction = 0;
 
 interface WasmTable {
@@ -23,7 +23,7 @@ interface Wasm {
 const { WebAssembly: wasm } = globalThis as unknown as { readonly WebAssembly: Wasm };
 
 /** `(module (type (func (param i32 i32 i32) (result i32))) (import "e" "f" (func (type 0))) (export "f" (func 0)))` */
-const passedOn = Uint8Array.from(
+const forwardingModule = Uint8Array.from(
   Buffer.from('0061736d0100000001080160037f7f7f017f02070101650166000007050101660000', 'hex'),
 );
 
@@ -32,11 +32,11 @@ type WriteBlock = (self: number, address: number, length: number) => number;
 
 /** A table only takes WebAssembly functions, so a module that forwards the call wraps our function. */
 function toWasmFunction(write: WriteBlock): unknown {
-  return new wasm.Instance(new wasm.Module(passedOn), { e: { f: write } }).exports['f'];
+  return new wasm.Instance(new wasm.Module(forwardingModule), { e: { f: write } }).exports['f'];
 }
 
 /**
- * Lets PDFium rewrite the document: decrypted, without object streams. Returns null if the copy exceeds the limit or
+ * Has PDFium rewrite the document, decrypted and without object streams. Returns null if the copy exceeds the limit or
  * PDFium cannot write it.
  */
 export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
@@ -45,7 +45,7 @@ export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
   const write: WriteBlock = (_self, address, size) => {
     length += size;
     if (length > maxCopyBytes) return 0;
-    // Growing replaces the memory, so copy the bytes now.
+    // Copy the bytes now, because growing replaces the memory.
     parts.push(Buffer.from(pdfium.HEAPU8.slice(address, address + size)));
     return 1;
   };
@@ -59,7 +59,7 @@ export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
   pdfium.HEAP32.set([1, nullFunction], writer / 4);
   table.set(nullFunction, toWasmFunction(write));
   try {
-    return saveAsCopy(document, writer, withoutSecurity) === 0 ? null : Buffer.concat(parts);
+    return saveAsCopy(document, writer, removeSecurityFlag) === 0 ? null : Buffer.concat(parts);
   } finally {
     table.set(nullFunction, null);
     pdfium.wasmExports.free(writer);
@@ -67,8 +67,8 @@ export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
 }
 
 /**
- * Renames each `/Count` in the copy. If the nodes of the page tree do not state their number of pages, PDFium counts their
- * children.
+ * Renames each `/Count` in the copy, so that the page tree no longer states its numbers of pages and PDFium counts the
+ * pages themselves.
  */
 export function hideCounts(copy: Buffer): Buffer {
   const name = Buffer.from('/Count');

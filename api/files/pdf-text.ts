@@ -48,22 +48,22 @@ interface Fault {
 }
 
 /**
- * Reads all text of a PDF, including text outside the page or invisible, because vendors read it too. Throws if PDFium
- * runs out of memory, after which it cannot be used any more.
+ * Reads all text of a PDF, including text that is invisible or outside the page, because vendors read it too. Throws if
+ * PDFium runs out of memory; PDFium cannot be used after that.
  *
- * PDFium trusts the number of pages that a document states. Other readers follow the page tree. If that leads to a
- * different number, the pages of the tree are read.
+ * PDFium trusts the number of pages that a document states. Other readers follow the page tree. If the tree has a
+ * different number of pages, the pages of the tree are read.
  */
 export function readPdf(pdfium: Pdfium, { bytes, ...limits }: Omit<DocumentRequest, 'kind'>): DocumentAnswer {
   return withDocument<DocumentAnswer>(pdfium, bytes, (document) => {
-    const saidPages = pdfium._FPDF_GetPageCount(document);
-    if (saidPages > limits.maxPages) return { fault: 'too_long' };
+    const statedPages = pdfium._FPDF_GetPageCount(document);
+    if (statedPages > limits.maxPages) return { fault: 'too_long' };
     const copy = copyPdf(pdfium, document);
     if (copy === null) return { fault: 'unreadable' };
-    const isAsSaid = withDocument<DocumentAnswer | true>(pdfium, hideCounts(copy), (tree) =>
-      pdfium._FPDF_GetPageCount(tree) === saidPages ? true : readPages(pdfium, tree, limits),
+    const treeResult = withDocument<DocumentAnswer | true>(pdfium, hideCounts(copy), (tree) =>
+      pdfium._FPDF_GetPageCount(tree) === statedPages ? true : readPages(pdfium, tree, limits),
     );
-    return isAsSaid === true ? readPages(pdfium, document, limits) : isAsSaid;
+    return treeResult === true ? readPages(pdfium, document, limits) : treeResult;
   });
 }
 

@@ -16,24 +16,24 @@ import { readPdf, type Pdfium } from './pdf-text.ts';
 import { isXls, readXls } from './xls-text.ts';
 import { readZip } from './zip-text.ts';
 
-/** Bytes per token for content that is not text. Most formats have less than a token in so many bytes. */
+/** Bytes per token for content that is not text. Most formats have fewer tokens than that. */
 const bytesPerUnreadToken = 2;
-/** No text is denser than this, so a longer one exceeds the context without being counted. */
+/** No text has more characters per token, so a longer text certainly exceeds the context and need not be counted. */
 const maxCharactersPerToken = 16;
-/** The most UTF-8 bytes per UTF-16 code unit, in which texts are measured. */
+/** Maximum UTF-8 bytes per UTF-16 code unit, in which texts are measured. */
 const maxBytesPerCharacter = 3;
 
-/** Reads and counts a file. Its unpacked content is held only for that time. */
+/** Reads and counts a file. Its unpacked content is in memory only during that time. */
 export async function countFile(pdfium: Pdfium, request: FileRequest): Promise<FileAnswer> {
   const content = readFile(pdfium, request);
   if ('fault' in content) return content;
   const { texts, pages, tokens } = content;
-  const left = request.maxTokens - pages * request.tokensPerPage - tokens;
+  const remaining = request.maxTokens - pages * request.tokensPerPage - tokens;
   let textTokens = 0;
   let textTokensElsewhere = 0;
   let textBytes = 0;
   for (const { text, times } of texts) {
-    const limit = Math.floor((left - textTokens) / times);
+    const limit = Math.floor((remaining - textTokens) / times);
     const counted = text === '' ? 0 : await countTokensAsync(text, { limit, encoding: request.tokenizer });
     if (counted === null) return { fault: 'too_long' };
     textTokens += counted * times;
@@ -43,7 +43,7 @@ export async function countFile(pdfium: Pdfium, request: FileRequest): Promise<F
   return { textTokens, textTokensElsewhere, textBytes, pages, tokens };
 }
 
-/** Reads the file as everything it may be interpreted as. */
+/** Reads the file once for each kind it may be interpreted as. */
 export function readFile(pdfium: Pdfium, request: FileRequest): FileContent | FileFault {
   const data = parseDataUri(request.dataUri);
   if (data === null) return { fault: 'no_data_uri' };
@@ -88,12 +88,12 @@ const pdfName = /\.pdf$/i;
 const zipName = /\.(?:docx|docm|dotx|xlsx|xlsm|xlsb|xltx|pptx|pptm|ppsx|potx|od[tspg]|epub|zip)$/i;
 const zipType =
   /^application\/(?:zip|epub\+zip|vnd\.openxmlformats|vnd\.oasis\.opendocument|vnd\.ms-.*\.macroenabled)/;
-/** Names of files that are read as text whatever their bytes look like. */
+/** Names of files that are read as text, whatever their bytes. */
 const textName = /\.(?:txt|md|markdown|csv|tsv|json|x?html?|xml|ya?ml|log)$/i;
 
 /**
- * Vendors go by the type, the name or the bytes. Whatever any of them may take a file for is counted, even if it is
- * several things at once. Archives are read from their end, so a PDF may precede one.
+ * Finds every kind that a vendor may interpret the file as, by the type, the name or the bytes; all of them are
+ * counted. Archives are read from their end, so a file can be both a PDF and an archive.
  */
 function findKinds(name: string, mediaType: string, bytes: Buffer): readonly FileKind[] {
   const startsWith = (head: string): boolean => bytes.toString('latin1', 0, head.length) === head;
@@ -107,7 +107,7 @@ function findKinds(name: string, mediaType: string, bytes: Buffer): readonly Fil
   return kinds;
 }
 
-/** Readers look for the header in the first 1024 bytes. A text may mention it there, but has no objects. */
+/** Readers search the first 1024 bytes for the header. A text may mention it there, but has no objects. */
 function beginsAsPdf(bytes: Buffer): boolean {
   return /%PDF-\d/.test(bytes.toString('latin1', 0, 1024)) && bytes.includes(' obj');
 }

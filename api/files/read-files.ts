@@ -4,7 +4,7 @@ import { type AppError, invalidField } from '../../shared/contract/errors.ts';
 import type { DocumentReader } from './document-reader.ts';
 import type { CountedFile, FileFault } from './file-content.ts';
 
-type ErrorPlace = readonly (string | number)[];
+type Location = readonly (string | number)[];
 
 /**
  * Counts the files of a chat in order. A few kilobytes of PDF can unpack to a million tokens, so the reservation for a
@@ -20,49 +20,46 @@ export async function readFiles(
 ): Promise<CountedFile[]> {
   const files: CountedFile[] = [];
   let maxTokens = model.context;
-  const { tokensPerPage, tokensPerImage, tokenizer } = model;
+  const { tokensPerPage, tokensPerPicture, tokenizer } = model;
   for (const [i, { content }] of messages.entries()) {
     if (!Array.isArray(content)) continue;
     for (const [j, { file }] of content.entries()) {
       if (!file) continue;
       const { filename, file_data: dataUri } = file;
       const sent = { filename: filename ?? '', dataUri: dataUri ?? '' };
-      const request = { ...sent, maxTokens, tokensPerPage, tokensPerImage, tokenizer };
-      const answer = await documents.read(accountId, request, signal);
-      if ('fault' in answer) {
-        throw refuse(answer, model, ['body', 'messages', i, 'content', j, 'file', 'file_data']);
+      const request = { ...sent, maxTokens, tokensPerPage, tokensPerPicture, tokenizer };
+      const result = await documents.read(accountId, request, signal);
+      if ('fault' in result) {
+        throw refuse(result, model, ['body', 'messages', i, 'content', j, 'file', 'file_data']);
       }
-      files.push(answer);
-      maxTokens = Math.max(0, maxTokens - answer.textTokens - answer.pages * tokensPerPage - answer.tokens);
+      files.push(result);
+      maxTokens = Math.max(0, maxTokens - result.textTokens - result.pages * tokensPerPage - result.tokens);
     }
   }
   return files;
 }
 
-function refuse({ fault, kind }: FileFault, model: CatalogModel, place: ErrorPlace): AppError {
+function refuse({ fault, kind }: FileFault, model: CatalogModel, loc: Location): AppError {
   const name = kind === 'pdf' ? 'PDF' : 'document';
   switch (fault) {
     case 'no_data_uri':
       return invalidField(
-        place,
+        loc,
         'must be a data URI of canonical base64, such as data:application/pdf;base64,…',
       );
     case 'too_long':
       return invalidField(
-        place,
+        loc,
         `The ${name} is longer than the model's context of ${model.context} tokens. Send fewer pages of it.`,
         { code: 'content_too_long' },
       );
     case 'protected':
-      return invalidField(place, `The ${name} needs a password. Send it without protection.`);
+      return invalidField(loc, `The ${name} needs a password. Send it without protection.`);
     case 'unreadable':
-      return invalidField(
-        place,
-        `The ${name} cannot be read: it is damaged or of another type. Save it anew.`,
-      );
+      return invalidField(loc, `The ${name} cannot be read: it is damaged or of another type. Save it anew.`);
     case 'too_large':
       return invalidField(
-        place,
+        loc,
         `Reading the ${name} takes too much time or memory. Send fewer pages of it, or its text.`,
       );
     default:

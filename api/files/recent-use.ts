@@ -1,6 +1,6 @@
-/** Share of each second that is forgotten: an account may use 5 s per minute indefinitely without accumulating any. */
-const forgottenShare = 1 / 12;
-/** Caps an account's use, so that it is forgotten within 12 minutes. */
+/** Decay per unit of time: an account may use 5 s per minute indefinitely without accumulating any. */
+const decayRate = 1 / 12;
+/** Caps an account's use, so that it has decayed after 12 minutes. */
 const maxUseMs = 60_000;
 
 interface Use {
@@ -26,7 +26,7 @@ export class RecentUse {
   /** @returns milliseconds */
   of(accountId: string): number {
     const use = this.#uses.get(accountId);
-    return use === undefined ? 0 : Math.max(0, use.ms - (this.#nowMs() - use.atMs) * forgottenShare);
+    return use === undefined ? 0 : Math.max(0, use.ms - (this.#nowMs() - use.atMs) * decayRate);
   }
 
   add(accountId: string, ms: number): void {

@@ -1,11 +1,11 @@
 import type { RepeatedText } from './file-content.ts';
 
-/** Groups texts by how often they are read, so that each group is counted once. */
+/** Groups texts by how often they are read, so that the tokens of each group are counted only once. */
 export class RepeatedTexts {
   readonly #pieces = new Map<number, string[]>();
   #characters = 0;
 
-  /** Of all texts, multiplied by how often they are read. */
+  /** Characters of all texts, multiplied by how often they are read. */
   get characters(): number {
     return this.#characters;
   }
@@ -18,7 +18,7 @@ export class RepeatedTexts {
     else pieces.push(text);
   }
 
-  /** @param factor how often all of them are read */
+  /** @param factor multiplies all counts, for texts that are read together several times */
   list(factor: number): RepeatedText[] {
     return Array.from(this.#pieces, ([times, pieces]) => ({
       text: pieces.join(' '),

@@ -1,8 +1,8 @@
 import { readAttribute, walkXml } from './walk-xml.ts';
 
 /**
- * A spreadsheet (xlsx) stores each text once, and its cells refer to texts by number: a few kilobytes can show one text in
- * a hundred thousand cells. Readers of the sheet read it that often.
+ * A spreadsheet (xlsx) stores each text once, and its cells refer to texts by number. So a few kilobytes can show one
+ * text in a hundred thousand cells, and readers of the sheet read it that often.
  */
 
 const stringTable = /<(?:[^\s<>:]+:)?sst[\s>]/;
@@ -28,7 +28,7 @@ export function readStringTable(markup: string): readonly string[] | null {
 }
 
 export interface SheetContent {
-  /** How often cells show each text of the table. NaN is a reference that cannot be parsed. */
+  /** How often cells show each text of the table, by its index; NaN for references that cannot be parsed. */
   readonly shown: ReadonlyMap<number, number>;
   /** Empty cells up to the last non-empty row and column. Readers write them out as commas or `NaN`. */
   readonly blankCells: number;
@@ -51,7 +51,7 @@ class SheetReader implements SheetContent {
   #column = 0;
   #isCell = false;
   #isFilled = false;
-  #namesText = false;
+  #isTextIndex = false;
   #value: string | null = null;
 
   get blankCells(): number {
@@ -81,16 +81,16 @@ class SheetReader implements SheetContent {
     this.#column = 0;
   }
 
-  #openCell(place: string | null, type: string | null): void {
+  #openCell(reference: string | null, type: string | null): void {
     this.#isCell = true;
     this.#isFilled = false;
-    this.#namesText = type === 's';
-    if (place === null) {
+    this.#isTextIndex = type === 's';
+    if (reference === null) {
       this.#column += 1;
       return;
     }
-    const match = /^\$?([A-Z]{1,3})\$?(\d{1,7})$/i.exec(place.trim());
-    if (match === null) throw new RangeError('a cell has no place in the sheet');
+    const match = /^\$?([A-Z]{1,3})\$?(\d{1,7})$/i.exec(reference.trim());
+    if (match === null) throw new RangeError('the reference of a cell is invalid');
     this.#column = 0;
     for (const letter of match[1]!.toUpperCase())
       this.#column = this.#column * 26 + letter.charCodeAt(0) - 64;
@@ -100,7 +100,7 @@ class SheetReader implements SheetContent {
 
   #closeValue(value: string): void {
     this.#value = null;
-    if (!this.#namesText) return;
+    if (!this.#isTextIndex) return;
     const index = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
     this.shown.set(index, (this.shown.get(index) ?? 0) + 1);
   }
@@ -114,8 +114,8 @@ class SheetReader implements SheetContent {
   }
 }
 
-function readNumber(text: string, most: number): number {
+function readNumber(text: string, max: number): number {
   const number = /^\s*\d{1,7}\s*$/.test(text) ? Number(text) : Number.NaN;
-  if (!(number <= most)) throw new RangeError('a cell is beyond the last row');
+  if (!(number <= max)) throw new RangeError('a cell is beyond the last row');
   return number;
 }

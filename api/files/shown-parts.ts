@@ -4,7 +4,7 @@ import { listAttributes, readAttribute, walkXml } from './walk-xml.ts';
  * Elements that show another part of the document, and their reference attribute: sheets, slides, chapters, inserted
  * documents.
  */
-const showing: Readonly<Record<string, string>> = {
+const referenceAttributes: Readonly<Record<string, string>> = {
   sheet: 'id',
   sldId: 'id',
   itemref: 'idref',
@@ -13,13 +13,13 @@ const showing: Readonly<Record<string, string>> = {
 const mayShow = /<(?:[^\s<>:]+:)?(?:sheet|sldId|itemref|altChunk|Relationship)\b/;
 
 /**
- * A document may show a part many times instead of once, and readers read it that often. Ids refer to parts through
- * separate tables, and several ids may refer to the same part.
+ * Counts how often a document shows its parts. It may show one many times, and readers read it that often. Ids refer to
+ * parts through separate tables, and several ids may refer to the same part.
  */
 export class ShownParts {
   /** The ids that a part shows, by the part's name. */
   readonly #shown = new Map<string, string[]>();
-  /** What ids refer to, by the name of the part that uses them. */
+  /** The parts that ids refer to, by the name of the part that uses the ids. */
   readonly #targets = new Map<string, Map<string, string>>();
 
   /** @throws RangeError if an id refers to two parts */
@@ -34,28 +34,28 @@ export class ShownParts {
       open: (element, attributes) => {
         if (element === 'Relationship') this.#addTarget(user, attributes, { id: 'Id', target: 'Target' });
         else if (element === 'item') this.#addTarget(user, attributes, { id: 'id', target: 'href' });
-        const wanted = showing[element];
-        if (wanted === undefined) return;
+        const referenceName = referenceAttributes[element];
+        if (referenceName === undefined) return;
         for (const [attribute, value] of listAttributes(attributes))
-          if (attribute === wanted) shown.push(value);
+          if (attribute === referenceName) shown.push(value);
       },
     });
     if (shown.length > 0) this.#shown.set(name, [...(this.#shown.get(name) ?? []), ...shown]);
   }
 
-  /** How often the most shown part is shown; 1 in a normal document. */
+  /** How often the most frequently shown part is shown; 1 in a normal document. */
   get mostTimes(): number {
-    let most = 1;
+    let max = 1;
     for (const [user, ids] of this.#shown) {
       const times = new Map<string, number>();
       for (const id of ids) {
         const part = this.#targets.get(user)?.get(id) ?? id;
-        const more = (times.get(part) ?? 0) + 1;
-        times.set(part, more);
-        most = Math.max(most, more);
+        const count = (times.get(part) ?? 0) + 1;
+        times.set(part, count);
+        max = Math.max(max, count);
       }
     }
-    return most;
+    return max;
   }
 
   #addTarget(

@@ -1,42 +1,45 @@
-/** In an unknown format, audio with a higher byte rate than this counts as longer than it is. */
+/** Assumed byte rate of audio in an unknown format. Audio with a higher rate counts as longer than it is. */
 const unknownBytesPerSecond = 4_000;
 
 /**
- * Estimates how many seconds a vendor may hear in these bytes, and never much less: for WAV and AIFF by the rates in their
- * headers, for MP3 and AAC by their frames, for FLAC by its header. The caller controls how much time a byte holds: a
- * kilobyte of WAV can be ten seconds. Compressed audio inside a WAV or AIFF may state other rates than the header around
- * it; the longer of the two lengths counts.
+ * Estimates how many seconds of audio a vendor may find in these bytes, and never much less: for WAV and AIFF by the
+ * rates in their headers, for MP3 and AAC by their frames, for FLAC by its header. The caller controls how much time a
+ * byte takes: a kilobyte of WAV can be ten seconds. Compressed audio inside a WAV or AIFF may state other rates than
+ * the header around it; the longer of the two lengths counts.
  *
- * @param mostSeconds limit beyond which measuring may stop
+ * @param maxSeconds limit beyond which measuring may stop
  */
-export function measureSound(bytes: Buffer, mostSeconds: number): number {
-  const heads = readHeads(bytes);
-  if (heads === null) return Number.POSITIVE_INFINITY;
-  const rates = heads.flatMap(({ bytesPerSecond }) => bytesPerSecond).filter((rate) => rate > 0);
+export function measureSound(bytes: Buffer, maxSeconds: number): number {
+  const headers = readHeaders(bytes);
+  if (headers === null) return Number.POSITIVE_INFINITY;
+  const rates = headers.flatMap(({ bytesPerSecond }) => bytesPerSecond).filter((rate) => rate > 0);
   if (rates.length > 0) {
-    const byHead = bytes.length / Math.min(...rates);
-    const isPacked = heads.some(({ form }) => form === 'packed');
-    return isPacked ? Math.max(byHead, measureUnknown(bytes, mostSeconds)) : byHead;
+    const byHeader = bytes.length / Math.min(...rates);
+    const isPacked = headers.some(({ form }) => form === 'packed');
+    return isPacked ? Math.max(byHeader, measureUnknown(bytes, maxSeconds)) : byHeader;
   }
   const audio = skipTag(bytes);
   if (audio.toString('latin1', 0, 4) === 'fLaC') {
     return Math.max(readFlac(audio), bytes.length / unknownBytesPerSecond);
   }
-  return measureFrame(audio, 0) > 0 ? sumFrames(audio, mostSeconds) : measureUnknown(audio, mostSeconds);
+  return measureFrame(audio, 0) > 0 ? sumFrames(audio, maxSeconds) : measureUnknown(audio, maxSeconds);
 }
 
-function measureUnknown(bytes: Buffer, mostSeconds: number): number {
-  return Math.max(bytes.length / unknownBytesPerSecond, sumFrames(bytes, mostSeconds));
+function measureUnknown(bytes: Buffer, maxSeconds: number): number {
+  return Math.max(bytes.length / unknownBytesPerSecond, sumFrames(bytes, maxSeconds));
 }
 
-/** Uncompressed samples; samples of one byte, whatever the header states; a codec that may have its own rates. */
+/**
+ * `linear`: uncompressed. `logarithmic`: one byte per sample, regardless of the header. `packed`: a codec that may have
+ * its own rates.
+ */
 type SampleForm = 'linear' | 'logarithmic' | 'packed';
 const wavForms = new Map<number, SampleForm>([
   [1, 'linear'],
   [3, 'linear'],
   [6, 'logarithmic'],
   [7, 'logarithmic'],
-  // For a chunk too short to contain the actual format.
+  // A chunk too short to contain the actual format.
   [0xff_fe, 'linear'],
 ]);
 const extensible = { format: 0xff_fe, minChunkBytes: 40 };
@@ -53,15 +56,18 @@ function countSampleBytes(form: SampleForm, bits: number): number {
   return form === 'logarithmic' ? 1 : 1 / 8;
 }
 
-/** What one chunk states about the playback rate. */
-interface SoundHead {
+/** The playback rates that one chunk states. */
+interface SoundHeader {
   readonly form: SampleForm;
-  /** By each field that states it; zero means not stated. */
+  /** One value for each field that states it; zero means not stated. */
   readonly bytesPerSecond: readonly number[];
 }
 
-/** Reads all headers of a WAV or AIFF, because readers differ in which they use. @returns null if there are too many chunks */
-function readHeads(bytes: Buffer): SoundHead[] | null {
+/**
+ * Reads all headers of a WAV or AIFF, because readers differ in which they use.
+ * @returns null if there are too many chunks
+ */
+function readHeaders(bytes: Buffer): SoundHeader[] | null {
   const start = bytes.toString('latin1', 0, 12);
   if (/^FORM[^]{4}AIF[FC]/.test(start)) {
     const isPlain = start.endsWith('AIFF');
@@ -89,7 +95,7 @@ function findChunks(bytes: Buffer, name: string, isBig: boolean): number[] | nul
   return found;
 }
 
-function readFormat(bytes: Buffer, at: number, isBig: boolean): SoundHead {
+function readFormat(bytes: Buffer, at: number, isBig: boolean): SoundHeader {
   const number = (offset: number, size: 2 | 4): number =>
     isBig ? bytes.readUIntBE(at + offset, size) : bytes.readUIntLE(at + offset, size);
   const isExtensible =
@@ -106,7 +112,7 @@ function readFormat(bytes: Buffer, at: number, isBig: boolean): SoundHead {
 const readExtended = (bytes: Buffer, at: number): number =>
   bytes.readUInt32BE(at + 2) * 2 ** ((bytes.readUInt16BE(at) & 0x7fff) - 16_383 - 31);
 
-function readCommon(bytes: Buffer, at: number, isPlain: boolean): SoundHead {
+function readCommon(bytes: Buffer, at: number, isPlain: boolean): SoundHeader {
   const name = isPlain ? 'none' : bytes.toString('latin1', at + 26, at + 30).toLowerCase();
   const form = aiffForms.get(name) ?? 'packed';
   const sampleBytes = countSampleBytes(form, bytes.readUInt16BE(at + 14));
@@ -158,12 +164,12 @@ function measureFrame(bytes: Buffer, at: number): number {
 }
 
 /**
- * Sums everything that looks like a frame header, even inside another frame: readers that lose sync resume at any of them.
- * In music, one in a dozen is false.
+ * Sums all frames whose headers occur in the bytes, even inside another frame: readers that lose sync resume at any of
+ * them. In music, one in a dozen is a false match.
  */
-function sumFrames(bytes: Buffer, mostSeconds: number): number {
+function sumFrames(bytes: Buffer, maxSeconds: number): number {
   let seconds = 0;
-  for (let at = 0; at < bytes.length && seconds <= mostSeconds; at += 1) {
+  for (let at = 0; at < bytes.length && seconds <= maxSeconds; at += 1) {
     if (bytes[at] === 0xff) seconds += measureFrame(bytes, at);
   }
   return seconds;

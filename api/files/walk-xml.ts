@@ -1,4 +1,4 @@
-/** Callbacks for the content of an XML text, in document order. Names have no prefixes. */
+/** Callbacks for the content of an XML text, in document order. Names are without prefixes. */
 export interface XmlVisitor {
   open?(name: string, attributes: string): void;
   text?(text: string): void;
@@ -8,7 +8,7 @@ export interface XmlVisitor {
 const quote = { double: 0x22, single: 0x27 };
 const [tagStart, tagEnd] = [0x3c, 0x3e];
 const cdata = '<![CDATA[';
-/** Sections that are not elements. Of these, only CDATA is text. */
+/** Sections that are not elements. Only CDATA is text. */
 const sections = [
   { start: '<!--', end: '-->' },
   { start: cdata, end: ']]>' },
@@ -17,7 +17,7 @@ const sections = [
 ];
 
 /**
- * Walks well-formed XML in linear time without holding any of it.
+ * Walks well-formed XML in linear time without buffering it.
  * @throws RangeError if a tag or section does not end
  */
 export function walkXml(xml: string, visitor: XmlVisitor): void {
@@ -78,8 +78,8 @@ export function* listAttributes(attributes: string): Generator<readonly [name: s
   }
 }
 
-export function readAttribute(attributes: string, wanted: string): string | null {
-  for (const [name, value] of listAttributes(attributes)) if (name === wanted) return value;
+export function readAttribute(attributes: string, attributeName: string): string | null {
+  for (const [name, value] of listAttributes(attributes)) if (name === attributeName) return value;
   return null;
 }
 

@@ -3,8 +3,8 @@ import type { DocumentAnswer } from './file-content.ts';
 import { RepeatedTexts } from './repeated-texts.ts';
 
 /**
- * An older spreadsheet (xls) stores each text once, as newer ones do, and its cells refer to texts by number. Everything
- * else in it is at least as large as what it shows, and is counted by its bytes.
+ * An older spreadsheet (xls) stores each text once, as newer ones do, and its cells refer to texts by number. All other
+ * content takes at least as many bytes in the file as when shown, and is counted by its bytes.
  */
 
 /** Record types ([MS-XLS] 2.3). */
@@ -20,13 +20,13 @@ const records = {
   stringCell: 0xfd,
   number: 0x203,
   text: 0x204,
-  truth: 0x205,
+  boolErr: 0x205,
   shortNumber: 0x27e,
 };
 /** BOF record types of all versions. */
-const beginnings = new Set([0x09, 0x209, 0x409, 0x809]);
+const bofTypes = new Set([0x09, 0x209, 0x409, 0x809]);
 /** BOF of the last version, which stores texts in a table. */
-const bareBeginning = 0x809;
+const latestBofType = 0x809;
 /** Cell records start with the row and the column. */
 const cells = new Set([
   records.formula,
@@ -35,7 +35,7 @@ const cells = new Set([
   records.stringCell,
   records.number,
   records.text,
-  records.truth,
+  records.boolErr,
   records.shortNumber,
 ]);
 const streamNames = new Set(['workbook', 'book']);
@@ -44,7 +44,7 @@ const bytesPerToken = 2;
 /** Also accepts bare records without a container, as some readers do. */
 export const isXls = (bytes: Buffer): boolean =>
   isCompoundFile(bytes) ||
-  (bytes.length > 4 && bytes.readUInt16LE(0) === bareBeginning && bytes.readUInt16LE(2) <= 32);
+  (bytes.length > 4 && bytes.readUInt16LE(0) === latestBofType && bytes.readUInt16LE(2) <= 32);
 
 export function readXls(bytes: Buffer, maxCharacters: number): DocumentAnswer {
   const texts = new RepeatedTexts();
@@ -57,7 +57,7 @@ export function readXls(bytes: Buffer, maxCharacters: number): DocumentAnswer {
       const times = book.mostTimes;
       for (const [index, shown] of book.shown) {
         const text = book.strings[index];
-        if (text === undefined) throw new RangeError('a cell names a text that is not there');
+        if (text === undefined) throw new RangeError('a cell refers to a missing text');
         texts.add(text, shown * times);
       }
       tokens += book.blankCells * times + (times - 1) * Math.ceil(stream.length / bytesPerToken);
@@ -82,9 +82,9 @@ class WorkbookReader {
   #lastRow = 0;
   #lastColumn = 0;
 
-  /** @throws RangeError if records are truncated, or a sheet's offset has no sheet */
+  /** @throws RangeError if records are truncated, or there is no sheet at the offset of one */
   constructor(stream: Buffer) {
-    const begins = new Set<number>();
+    const sheetOffsets = new Set<number>();
     let depth = 0;
     let table: Buffer[] | null = null;
     for (let at = 0; at + 4 <= stream.length;) {
@@ -97,8 +97,8 @@ class WorkbookReader {
         for (const text of readStrings(table)) this.strings.push(text);
         table = null;
       }
-      if (beginnings.has(type)) {
-        if (depth === 0) begins.add(at);
+      if (bofTypes.has(type)) {
+        if (depth === 0) sheetOffsets.add(at);
         depth += 1;
       } else if (type === records.end) {
         depth -= 1;
@@ -109,20 +109,20 @@ class WorkbookReader {
       at += 4 + data.length;
     }
     this.#endSheet();
-    for (const place of this.#sheets.keys()) {
-      if (!begins.has(place)) throw new RangeError('a sheet begins where none is');
+    for (const offset of this.#sheets.keys()) {
+      if (!sheetOffsets.has(offset)) throw new RangeError('the offset of a sheet is wrong');
     }
   }
 
   get mostTimes(): number {
-    return Array.from(this.#sheets.values()).reduce((most, times) => Math.max(most, times), 1);
+    return Array.from(this.#sheets.values()).reduce((max, times) => Math.max(max, times), 1);
   }
 
   #read(type: number, data: Buffer): void {
     if (type === records.password) this.isProtected = true;
     else if (type === records.sheet) {
-      const place = data.readUInt32LE(0);
-      this.#sheets.set(place, (this.#sheets.get(place) ?? 0) + 1);
+      const offset = data.readUInt32LE(0);
+      this.#sheets.set(offset, (this.#sheets.get(offset) ?? 0) + 1);
     } else if (cells.has(type)) {
       const columns = type === records.numbers ? Math.floor((data.length - 6) / 6) : 1;
       this.#filledCells += columns;
@@ -142,7 +142,7 @@ class WorkbookReader {
   }
 }
 
-/** Reads the texts of a table that is split into pieces, possibly within a text ([MS-XLS] 2.5.293). */
+/** Reads the texts of a table that is split into pieces, possibly in the middle of a text ([MS-XLS] 2.5.293). */
 function* readStrings(pieces: readonly Buffer[]): Generator<string> {
   let index = 0;
   let piece = pieces[0]!;
@@ -154,7 +154,7 @@ function* readStrings(pieces: readonly Buffer[]): Generator<string> {
     return index < pieces.length;
   };
   while (at < piece.length || next()) {
-    let left = piece.readUInt16LE(at);
+    let remaining = piece.readUInt16LE(at);
     let flags = piece.readUInt8(at + 2);
     at += 3;
     let formatBytes = 0;
@@ -169,11 +169,11 @@ function* readStrings(pieces: readonly Buffer[]): Generator<string> {
     let text = '';
     for (;;) {
       const width = (flags & 1) + 1;
-      const length = Math.min(left, Math.floor((piece.length - at) / width));
+      const length = Math.min(remaining, Math.floor((piece.length - at) / width));
       text += piece.toString(width === 2 ? 'utf16le' : 'latin1', at, at + length * width);
       at += length * width;
-      left -= length;
-      if (left === 0 || !next()) break;
+      remaining -= length;
+      if (remaining === 0 || !next()) break;
       // Each piece states its character width again.
       flags = piece.readUInt8(0);
       at = 1;

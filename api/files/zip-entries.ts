@@ -1,13 +1,13 @@
 import { constants, inflateRawSync } from 'node:zlib';
 
-/** Enough of an entry to detect markup. Deflate expands a byte to at most a thousand. */
+/** Enough of an entry to detect markup. Deflate expands one byte to at most a thousand. */
 const headBytes = 1024;
 
 const endSignature = Buffer.from('PK\u0005\u0006', 'latin1');
 const entrySignature = 0x02014b50;
 const endBytes = 22;
-const entryHeadBytes = 46;
-const localHeadBytes = 30;
+const entryHeaderBytes = 46;
+const localHeaderBytes = 30;
 const methods = { stored: 0, deflated: 8 };
 
 export interface ZipEntry {
@@ -17,8 +17,8 @@ export interface ZipEntry {
 }
 
 /**
- * Lists the entries of the central directory. Readers locate the directory in different ways: by its offset, its length or
- * the number of entries. An archive in which these disagree looks different to each of them and is refused.
+ * Lists the entries of the central directory. Readers locate the directory by its offset, its length or the number of
+ * entries. An archive in which these disagree would have different contents for different readers, and is refused.
  * @throws RangeError if the archive is truncated or damaged
  */
 export function* listEntries(archive: Buffer): Generator<ZipEntry> {
@@ -29,7 +29,7 @@ export function* listEntries(archive: Buffer): Generator<ZipEntry> {
   let at = archive.readUInt32LE(end + 16);
   const commentBytes = archive.readUInt16LE(end + 20);
   if (at + directoryBytes !== end || end + endBytes + commentBytes !== archive.length) {
-    throw new RangeError('the directory is not where it is said to be');
+    throw new RangeError('the directory is not at its stated offset');
   }
   let found = 0;
   for (; at < end; found += 1) {
@@ -37,20 +37,20 @@ export function* listEntries(archive: Buffer): Generator<ZipEntry> {
     const nameBytes = archive.readUInt16LE(at + 28);
     const local = archive.readUInt32LE(at + 42);
     const start =
-      local + localHeadBytes + archive.readUInt16LE(local + 26) + archive.readUInt16LE(local + 28);
+      local + localHeaderBytes + archive.readUInt16LE(local + 26) + archive.readUInt16LE(local + 28);
     yield {
-      name: archive.toString('utf8', at + entryHeadBytes, at + entryHeadBytes + nameBytes),
+      name: archive.toString('utf8', at + entryHeaderBytes, at + entryHeaderBytes + nameBytes),
       method: archive.readUInt16LE(at + 10),
       packed: archive.subarray(start, start + archive.readUInt32LE(at + 20)),
     };
-    at += entryHeadBytes + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
+    at += entryHeaderBytes + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
   }
-  if (found !== count) throw new RangeError('the directory has another number of entries than it says');
+  if (found !== count) throw new RangeError('the directory has the wrong number of entries');
 }
 
 export function unpack({ packed, method }: ZipEntry, maxBytes: number): Buffer {
   if (method === methods.stored) return packed;
-  if (method !== methods.deflated) throw new RangeError('an entry is packed in a form that is not known');
+  if (method !== methods.deflated) throw new RangeError('unknown compression method');
   return inflateRawSync(packed, { maxOutputLength: maxBytes });
 }
 

@@ -19,7 +19,7 @@ export function readZip(archive: Buffer, maxCharacters: number): DocumentAnswer 
   let bytesLeft = maxUnpackedBytes;
   try {
     for (const entry of listEntries(archive)) {
-      // A text part can have any name, through relationships. Vendors do not read images and fonts.
+      // Relationships can give a text part any name. Vendors do not read images and fonts.
       if (!textEntry.test(entry.name) && !isMarkup(unpackHead(entry))) continue;
       const unpacked = unpack(entry, bytesLeft);
       bytesLeft -= unpacked.length;
@@ -36,7 +36,7 @@ export function readZip(archive: Buffer, maxCharacters: number): DocumentAnswer 
   }
 }
 
-/** Counts every word of every part once, and again each further time it is shown. */
+/** Counts every word of every part once, and again for each further time it is shown. */
 class ArchiveReader {
   readonly #texts = new RepeatedTexts();
   readonly #parts = new ShownParts();
@@ -45,12 +45,12 @@ class ArchiveReader {
   readonly #shown = new Map<number, number>();
   #blankCells = 0;
 
-  /** Of the texts so far. */
+  /** Characters of the texts so far. */
   get characters(): number {
     return this.#texts.characters;
   }
 
-  /** @throws RangeError if a part can be read in more than one way */
+  /** @throws RangeError if a part can be interpreted in more than one way */
   add(name: string, bytes: Buffer): void {
     const text = decodeText(bytes);
     if (!isMarkup(bytes)) {
@@ -58,7 +58,7 @@ class ArchiveReader {
       return;
     }
     const words = readMarkup(text);
-    if (words === null) throw new RangeError('the markup declares words that stand for others');
+    if (words === null) throw new RangeError('the markup declares entities');
     if (name.toLowerCase() === '[content_types].xml' && binarySheet.test(text))
       throw new RangeError('the cells are not XML');
     this.#texts.add(words, 1);
@@ -71,9 +71,9 @@ class ArchiveReader {
 
   finish(): FileContent {
     for (const [index, times] of this.#shown) {
-      const named = this.#tables.filter((table) => table[index] !== undefined);
-      if (named.length === 0) throw new RangeError('a cell names a text that is not there');
-      for (const table of named) this.#texts.add(table[index]!, times - 1);
+      const tables = this.#tables.filter((table) => table[index] !== undefined);
+      if (tables.length === 0) throw new RangeError('a cell refers to a missing text');
+      for (const table of tables) this.#texts.add(table[index]!, times - 1);
     }
     const times = this.#parts.mostTimes;
     return { texts: this.#texts.list(times), pages: 0, tokens: this.#blankCells * times };

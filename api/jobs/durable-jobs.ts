@@ -35,7 +35,7 @@ export interface DurableWork {
   readonly operation: JobOperation;
   /** Sends no reply: its `replyChannel` is `noChannel`. */
   readonly job: Job;
-  /** How vectors are written in the response; null if it has none. */
+  /** Encoding of the vectors in the response; null if it has none. */
   readonly format: string | null;
   readonly webhookUrl: string | null;
 }
@@ -45,25 +45,25 @@ export interface ShownJobPage {
   readonly jobs: readonly ShownJob[];
 }
 
-/** Time from admission until the job is placed. Very large requests may take longer. */
-const placingMs = 2_000;
-const lookAgainMs = 50;
-/** How long to ask Redis whether a job exists if Redis did not reply when the job was placed. */
-const doubtMs = 5_000;
+/** Usual time from admission until the job is created. Very large requests may take longer. */
+const creationTimeoutMs = 2_000;
+const pollMs = 50;
+/** How long to query whether a job exists if Redis did not reply when the job was created. */
+const uncertaintyTimeoutMs = 5_000;
 const outagePauseMs = 200;
 
 /** Creates, shows and cancels durable jobs. All methods throw `service_unavailable` while Redis is down. */
 export class DurableJobs {
-  readonly #dependencies: DurableJobsDeps;
+  readonly #deps: DurableJobsDeps;
   readonly #turns: JobTurns;
   readonly #store: JobStore;
   readonly #standings: JobStandings;
   readonly #closing = new AbortController();
   readonly #placing = new Set<AdmittedRequest>();
 
-  constructor(dependencies: DurableJobsDeps) {
-    const { redis } = dependencies;
-    this.#dependencies = dependencies;
+  constructor(deps: DurableJobsDeps) {
+    const { redis } = deps;
+    this.#deps = deps;
     this.#turns = new JobTurns(redis);
     this.#store = new JobStore(redis);
     this.#standings = new JobStandings(this.#store, new JobOutlooks((line) => this.#turns.outlook(line)));
@@ -78,13 +78,17 @@ export class DurableJobs {
     this.#closing.abort();
   }
 
-  /** Admitted requests whose jobs are being created. Large bodies take a while, and their reservations must outlast that. */
+  /**
+   * Admitted requests whose jobs are being created. Large bodies take a while, and their reservations need heartbeats
+   * for that time.
+   */
   placing(): Iterable<AdmittedRequest> {
     return this.#placing;
   }
 
   /**
-   * Creates a durable job from an admitted request and returns it as created. On failure the request holds no reservation.
+   * Creates a durable job from an admitted request and returns it as created. On failure the request holds no
+   * reservation.
    * @throws AppError `too_many_jobs`, `queue_full`
    */
   async place(request: AdmittedRequest, work: DurableWork): Promise<ShownJob> {
@@ -100,7 +104,7 @@ export class DurableJobs {
     request: AdmittedRequest,
     { operation, job, format, webhookUrl }: DurableWork,
   ): Promise<ShownJob> {
-    const { redis, payloads } = this.#dependencies;
+    const { redis, payloads } = this.#deps;
     const { requestId: id, accountId, model } = request;
     const queue = job.kind;
     let placed: PlacedJob;
@@ -122,9 +126,10 @@ export class DurableJobs {
       // The index of turns catches up from the account's list.
       return await this.#describe(found);
     }
-    // Both run in one round trip. The index is updated first, so that it includes this job when its position is looked up.
+    // Both run in one round trip. The index is updated first, so that it includes this job when its position is looked
+    // up.
     const [, shown] = await Promise.all([
-      this.#noteTurn(() => this.#turns.add({ queue, model }, accountId, placed.weight)),
+      this.#updateTurns(() => this.#turns.add({ queue, model }, accountId, placed.weight)),
       this.#describe(placed),
     ]);
     return shown;
@@ -142,18 +147,18 @@ export class DurableJobs {
   }
 
   /**
-   * As `find`, for a request that another call has admitted and may be about to place. Stops waiting once the request
-   * holds no reservation, with or without a job: it has ended then.
+   * Like `find`, for a request that another call has admitted and whose job it may be about to create. Stops waiting
+   * when the request holds no reservation: it has then ended, with or without a job.
    */
   async findWhenPlaced(accountId: string, id: string, signal: AbortSignal): Promise<ShownJob | null> {
-    const { redis } = this.#dependencies;
+    const { redis } = this.#deps;
     const reservations = redisKeys.reservations(shardOf(accountId));
-    for (const untilMs = performance.now() + placingMs; ;) {
+    for (const untilMs = performance.now() + creationTimeoutMs; ;) {
       // The order matters: the reservation passes from the request to its job in one step.
       const isHeld = (await callRedis(() => redis.hexists(reservations, id))) === 1;
       const shown = await this.find(accountId, id);
       if (shown !== null || !isHeld || performance.now() > untilMs || signal.aborted) return shown;
-      await delay(lookAgainMs);
+      await delay(pollMs);
     }
   }
 
@@ -172,71 +177,71 @@ export class DurableJobs {
   }
 
   /**
-   * Cancels a job. A waiting job is removed immediately; the worker of a running job is told to stop.
+   * Cancels a job. A waiting job is removed immediately; for a running job, its worker is notified.
    * @returns whether the account has such a job
    */
   async cancel(accountId: string, id: string): Promise<boolean> {
-    const { redis } = this.#dependencies;
+    const { redis } = this.#deps;
     const cancellation = await cancelJob(redis, accountId, id);
     if (cancellation.outcome === 'cancelled') {
       const { queue, model } = cancellation;
-      await this.#noteTurn(() => this.#turns.drop({ queue, model }, accountId));
+      await this.#updateTurns(() => this.#turns.drop({ queue, model }, accountId));
     }
-    if (cancellation.outcome === 'asked') await this.#tellWorker(cancellation.workerId, id);
+    if (cancellation.outcome === 'asked') await this.#notifyWorker(cancellation.workerId, id);
     return cancellation.outcome !== 'unknown';
   }
 
   /** A worker that misses the message finds the cancellation in the record at its next heartbeat. */
-  async #tellWorker(workerId: string, jobId: string): Promise<void> {
-    const { redis, log } = this.#dependencies;
+  async #notifyWorker(workerId: string, jobId: string): Promise<void> {
+    const { redis, log } = this.#deps;
     try {
       await sendControl(redis, workerId, { action: 'cancel-job', jobId });
     } catch (error) {
-      log.debug({ jobId, err: error }, 'a message to a worker could not be sent');
+      log.debug({ jobId, err: error }, 'worker message not delivered');
     }
   }
 
-  /** The index of turns is repaired from the job lists, so a missed update is no reason to fail. */
-  async #noteTurn(note: () => Promise<void>): Promise<void> {
+  /** The index of turns is repaired from the job lists, so a missed update is not an error. */
+  async #updateTurns(update: () => Promise<void>): Promise<void> {
     try {
-      await note();
+      await update();
     } catch (error) {
-      this.#dependencies.log.warn({ err: error }, 'the index of waiting jobs could not be updated');
+      this.#deps.log.warn({ err: error }, 'update of the index of waiting jobs failed');
     }
   }
 
   /**
-   * Releases the reservation of a request that did not become a job, and fails the callers that sent it again meanwhile.
-   * If Redis did not reply when the job was placed, the job may exist, and a client that sends the request again would pay
-   * twice. In that case Redis is asked again for some seconds, until it replies.
+   * Releases the reservation of a request that did not become a job, and fails the callers that sent it again in the
+   * meantime. If Redis did not reply when the job was created, the job may exist, and a client that sends the request
+   * again would pay twice. In that case Redis is queried again for some seconds, until it replies.
    * @returns the job if it exists
    * @throws AppError `service_unavailable` if that cannot be determined
    */
   async #releaseOrFind(request: AdmittedRequest, reason: unknown): Promise<FoundJob | null> {
-    const { redis, kept, log } = this.#dependencies;
+    const { redis, kept, log } = this.#deps;
     const { accountId, requestId } = request;
-    const mayBeThere = isOutage(reason);
-    const untilMs = performance.now() + doubtMs;
+    const mayExist = isOutage(reason);
+    const untilMs = performance.now() + uncertaintyTimeoutMs;
     const releaseOrFind = async (): Promise<FoundJob | null> => {
       const { outcome } = await releaseReservation(redis, request);
-      if (outcome !== 'settled') return mayBeThere ? await this.#store.find(accountId, requestId) : null;
+      if (outcome !== 'settled') return mayExist ? await this.#store.find(accountId, requestId) : null;
       if (isResponseStored(request)) kept.fail(request, toAppError(reason));
       return null;
     };
     try {
       return await throughOutage(releaseOrFind, {
-        isOutage: () => mayBeThere && performance.now() < untilMs,
+        isOutage: () => mayExist && performance.now() < untilMs,
         pauseMs: outagePauseMs,
       });
     } catch (error) {
-      log.warn({ requestId, err: error }, 'a reservation could not be released yet');
-      if (mayBeThere) throw inDoubt(requestId, reason);
+      log.warn({ requestId, err: error }, 'reservation not released yet');
+      if (mayExist) throw uncertainOutcome(requestId, reason);
       return null;
     }
   }
 }
 
-const inDoubt = (id: string, cause: unknown): AppError =>
+const uncertainOutcome = (id: string, cause: unknown): AppError =>
   new AppError('service_unavailable', {
     message:
       'A part of the service is away, and it is not known whether the job was made. Before you send the request again, ' +
@@ -247,7 +252,7 @@ const inDoubt = (id: string, cause: unknown): AppError =>
 
 const isOutage = (error: unknown): boolean => toAppError(error).code === 'service_unavailable';
 
-/** Encodes large bodies in the account's turns. */
+/** Encodes large bodies piece by piece, in the account's turns. */
 async function encodeBody(body: { readonly v: 1; readonly job: Job }, accountId: string): Promise<Buffer> {
   if (!isLongJson(body, maxInlineBytes)) return Buffer.from(JSON.stringify(body));
   return await encodeLargeJson(body, accountId);

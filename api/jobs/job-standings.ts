@@ -5,7 +5,7 @@ import { hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
 import type { FoundJob, JobStore } from '../../shared/jobs/job-store.ts';
 import { noStanding, type JobStanding } from '../../shared/jobs/present-job.ts';
 
-/** Estimates the positions of jobs among those of all accounts, and when they will end. */
+/** Estimates the positions of jobs among those of all accounts, and when they will finish. */
 export class JobStandings {
   readonly #store: Pick<JobStore, 'recordPosition'>;
   readonly #outlooks: Pick<JobOutlooks, 'get'>;
@@ -25,12 +25,12 @@ export class JobStandings {
     }
     // A null rank means that a worker has taken the job and waits for a call slot: no waiting job is ahead of it.
     const estimated = rank === null ? 0 : estimatePosition(outlook, job.accountId, rank);
-    const position = await this.#neverRise(job, estimated);
+    const position = await this.#capPosition(job, estimated);
     return { position, etaSeconds: estimateEta(outlook, position) };
   }
 
-  /** Asks Redis only if the position is lower than the last one reported. */
-  async #neverRise({ accountId, id, position }: JobRecord, estimated: number): Promise<number> {
+  /** Keeps the position from rising. Calls Redis only if the position is lower than the last one reported. */
+  async #capPosition({ accountId, id, position }: JobRecord, estimated: number): Promise<number> {
     if (position !== null && position <= estimated) return position;
     return await this.#store.recordPosition(accountId, id, estimated);
   }

@@ -14,8 +14,8 @@ export const forbidCaching = (): ApiMiddleware => async (context, next) => {
 };
 
 /**
- * Finds the session of a browser's cookie. It is looked up on every call, so that revoking a session takes effect
- * immediately and everywhere.
+ * Finds the session of a browser's cookie. Looks it up on every call, so that revoking a session takes effect
+ * immediately and in all processes.
  * @throws AppError `unauthenticated`
  */
 export function authenticateSession(
@@ -23,12 +23,12 @@ export function authenticateSession(
   { acceptsRefreshCookie }: Pick<Operation, 'acceptsRefreshCookie'>,
 ): ApiMiddleware {
   const { web, log } = services;
-  // The first cookie that opens a session counts.
+  // The first cookie with a session counts.
   const cookies: readonly SessionCookie[] =
     acceptsRefreshCookie === true ? ['session', 'refresh'] : ['session'];
   return async (context, next) => {
     const session = await openSession(services, context, cookies);
-    runInBackground(web.sessions.touch(session, context.ip), 'noting the use of a session', log);
+    runInBackground(web.sessions.touch(session, context.ip), 'recording the use of a session', log);
     await next();
   };
 }
@@ -44,7 +44,7 @@ async function openSession(
     // Tokens that were never issued here do not wait for a database turn.
     if (token === null || !web.sessions.isIssued(tokenKinds[cookie], token)) continue;
     const session = await inDatabaseTurn(services, context, () => findByToken(web, cookie, token));
-    if (session !== null) return keepSession(context, cookie, session);
+    if (session !== null) return setSession(context, cookie, session);
   }
   if (readCookie(context, config, 'session') !== null) throw sessionEnded();
   // Browsers drop the session cookie after a quarter of an hour and keep the refresh cookie.
@@ -65,7 +65,7 @@ const findByToken = async (
 ): Promise<WebSession | null> =>
   cookie === 'session' ? await sessions.find(token) : await sessions.findByRefreshToken(token);
 
-function keepSession(context: ApiContext, cookie: SessionCookie, session: WebSession): WebSession {
+function setSession(context: ApiContext, cookie: SessionCookie, session: WebSession): WebSession {
   context.state.session = session;
   context.state.sessionCookie = cookie;
   context.state.sessionFoundAtMs = performance.now();
@@ -78,8 +78,8 @@ const sessionEnded = (): AppError =>
     'Сессия завершена, или срок действия её cookie истёк. Обновите сессию или войдите снова.',
   );
 
-/** A session is looked up again before an action if it was read longer ago than this. */
-const knownForMs = 500;
+/** A session that was read longer ago than this is looked up again before an action. */
+const maxSessionAgeMs = 500;
 
 /**
  * Returns the session in its current state: it may have ended while the request sent its body slowly or waited for a
@@ -88,10 +88,10 @@ const knownForMs = 500;
  */
 export async function currentSession({ web, config }: Services, context: ApiContext): Promise<WebSession> {
   const { sessionFoundAtMs = 0, sessionCookie: cookie = 'session' } = context.state;
-  if (performance.now() - sessionFoundAtMs < knownForMs) return sessionOf(context);
+  if (performance.now() - sessionFoundAtMs < maxSessionAgeMs) return sessionOf(context);
   const session = await findByToken(web, cookie, readCookie(context, config, cookie) ?? '');
   if (session === null) throw sessionEnded();
-  return keepSession(context, cookie, session);
+  return setSession(context, cookie, session);
 }
 
 export const unauthenticated = (message: string, messageRu: string): AppError =>

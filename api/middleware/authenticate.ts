@@ -5,12 +5,12 @@ import { callerNetwork } from '../callers/caller-network.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import type { Services } from '../services.ts';
 
-/** The key must not be empty. Otherwise the blanks of a long header could be split in too many ways. */
+/** `\S+`, not `\S*`: otherwise a long run of blanks would cause slow backtracking. */
 const bearer = /^Bearer(?: +(\S+))? *$/i;
 
 const howToSend = 'Send it as "Authorization: Bearer <API_KEY>".';
 
-/** Finds the holder of the request's API key. What the account may do is decided at admission. */
+/** Finds the holder of the request's API key. The account's permissions are checked at admission. */
 export function authenticate({ apiKeys }: Pick<Services, 'apiKeys'>): ApiMiddleware {
   return async (context, next) => {
     // Neither responses to a key nor refusals may be cached.

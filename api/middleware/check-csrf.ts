@@ -4,9 +4,9 @@ import type { WebSession } from '../../shared/web/web-models.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import { sessionOf } from './authenticate-session.ts';
 
-/** Requires a token that only pages of this service know. For calls that change something. */
+/** For calls that change something: requires a token that only pages of this service can read. */
 export const checkCsrf = (): ApiMiddleware => async (context, next) => {
-  // With the refresh cookie, the page has lost its token. As for a refresh, `SameSite` and `Origin` protect the call.
+  // A page that sends only the refresh cookie has lost its token. `SameSite` and `Origin` protect it, as in a refresh.
   if (context.state.sessionCookie !== 'refresh') checkToken(sessionOf(context), context.get('x-csrf-token'));
   await next();
 };

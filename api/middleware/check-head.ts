@@ -6,14 +6,14 @@ import { checkRefused } from '../connections/refused-requests.ts';
 import { servedMethods } from '../present/served-methods.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 
-/** More than any client and its proxies send. */
+/** No client sends this many, even through proxies. */
 const maxHeaderLines = 1_000;
 
 /** Checks every request before routing: connection limit and the rules of RFC 9112. */
 export const checkHead: ApiMiddleware = async (context, next) => {
   checkRefused(context.req);
   checkHeaders(context.req);
-  if (context.originalUrl === '*') answerForServer(context);
+  if (context.originalUrl === '*') respondForServer(context);
   else await next();
 };
 
@@ -58,8 +58,8 @@ function countHosts(rawHeaders: readonly string[]): number {
   return count;
 }
 
-/** An asterisk target is only valid for OPTIONS of the server itself. */
-function answerForServer(context: ApiContext): void {
+/** Responds to an asterisk target, which is only valid for OPTIONS of the server itself. */
+function respondForServer(context: ApiContext): void {
   if (context.method !== 'OPTIONS') {
     throw malformed(`${context.method} needs an address that begins with a slash, such as /v1/models.`);
   }

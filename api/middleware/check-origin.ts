@@ -6,37 +6,37 @@ import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 import type { Services } from '../services.ts';
 
 /**
- * Refuses calls from pages of other sites. Browsers send the origin of the page with each call that could change
- * something; other clients need not send one.
+ * Refuses calls from pages of other sites. Browsers send the page's origin with each call that can change something;
+ * other clients need not send one.
  */
 export function checkOrigin(services: Pick<Services, 'config' | 'publicUrl'>): ApiMiddleware {
   return async (context, next) => {
     const origin = context.get('origin');
-    if (origin !== '' && !isOwn(origin, context, services)) {
+    if (origin !== '' && !isOwnOrigin(origin, context, services)) {
       throw refuseOrigin(shorten(origin), services);
     }
     await next();
   };
 }
 
-function isOwn(
+function isOwnOrigin(
   origin: string,
   context: ApiContext,
   { config, publicUrl }: Pick<Services, 'config' | 'publicUrl'>,
 ): boolean {
-  const own = [publicUrl, config.backupUrl, config.directUrl].flatMap((url) =>
+  const ownOrigins = [publicUrl, config.backupUrl, config.directUrl].flatMap((url) =>
     url === null ? [] : [new URL(url).origin],
   );
-  if (own.includes(origin)) return true;
+  if (ownOrigins.includes(origin)) return true;
   // If the operator has not configured an address, accept the one in the Host header.
-  return config.publicUrl === null && origin === `http://${context.get('host')}` && isUnownedHost(origin);
+  return config.publicUrl === null && origin === `http://${context.get('host')}` && isFixedHost(origin);
 }
 
 /**
- * Whether nobody can point the origin's host elsewhere. The owner of any other name can point it at this service after a
- * page of theirs has loaded (DNS rebinding), so that the page's requests reach the service under their name.
+ * Whether nobody can repoint the origin's host. The owner of any other name can point it at this service after a page
+ * of theirs has loaded (DNS rebinding), so that the page's requests reach the service under that name.
  */
-function isUnownedHost(origin: string): boolean {
+function isFixedHost(origin: string): boolean {
   if (!URL.canParse(origin)) return false;
   const host = readHost(new URL(origin));
   return host === 'localhost' || host.endsWith('.localhost') || isIP(host) !== 0;

@@ -3,7 +3,7 @@ import type { ApiMiddleware } from '../request/context.ts';
 import { clearCookies } from '../request/session-cookies.ts';
 import type { Services } from '../services.ts';
 
-/** Clears cookies that no longer open a session, so that signing out leaves none behind. */
+/** Clears cookies of sessions that have ended, so that none remain after signing out. */
 export function clearDeadCookies({ config }: Pick<Services, 'config'>): ApiMiddleware {
   return async (context, next) => {
     try {

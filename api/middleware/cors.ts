@@ -4,24 +4,24 @@ import { responseHeaders } from '../../shared/contract/openapi/headers.ts';
 import { servedMethods } from '../present/served-methods.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 
-/** Response headers beyond the API description that a client may want to read. */
-const furtherHeaders = ['allow'];
+/** Response headers outside the API description that a client may need. */
+const additionalHeaders = ['allow'];
 
 /** Browsers repeat the preflight after at most two hours; some do so sooner. */
 const maxAgeSeconds = 7_200;
 
 /** Pages can never read cookies. */
-const exposeHeaders = [...Object.keys(responseHeaders), ...furtherHeaders]
+const exposeHeaders = [...Object.keys(responseHeaders), ...additionalHeaders]
   .filter((name) => name !== 'set-cookie')
   .join(',');
 
-const findAllowed = (origins: CorsOrigins, origin: string): string =>
+const findAllowedOrigin = (origins: CorsOrigins, origin: string): string =>
   origins === '*' ? '*' : origins.has(origin) ? origin : '';
 
 /** The headers that `cors` adds, for responses that bypass the middleware. Empty if no origins are allowed. */
 export function corsHeaders(origins: CorsOrigins | null, origin: string): Record<string, string> {
   if (origins === null) return {};
-  const allowed = findAllowed(origins, origin);
+  const allowed = findAllowedOrigin(origins, origin);
   if (allowed === '') return { vary: 'Origin' };
   return {
     vary: 'Origin',
@@ -31,18 +31,19 @@ export function corsHeaders(origins: CorsOrigins | null, origin: string): Record
 }
 
 /**
- * Lets pages of these origins call the API, and answers preflights. All request headers are allowed: official clients send
- * many, and add new ones with each version. Node limits their length. Browser credentials such as cookies are never
- * allowed: pages of other origins use an API key or nothing.
+ * Lets pages of these origins call the API, and responds to preflights. All request headers are allowed: official
+ * clients send many, and add new ones with each version. Node limits their length. Browser credentials such as cookies
+ * are never allowed: pages of other origins use an API key or nothing.
  */
 export function cors(origins: CorsOrigins): ApiMiddleware {
   return createCors({
-    origin: origins === '*' ? '*' : ({ headers: { origin = '' } }) => findAllowed(origins, origin),
+    origin: origins === '*' ? '*' : ({ headers: { origin = '' } }) => findAllowedOrigin(origins, origin),
     exposeHeaders,
     allowMethods: [...servedMethods],
     maxAge: maxAgeSeconds,
     credentials: false,
-    // The headers are set before anything can fail, and errors are rendered downstream, so none reaches this middleware.
+    // The headers are set before anything can fail, and errors are rendered downstream, so none reaches this
+    // middleware.
     keepHeadersOnError: false,
   });
 }

@@ -16,10 +16,10 @@ export interface CallLimits {
 }
 
 /**
- * Limits the concurrent calls of an account, or of a session of the account area, that ask no model. Calls count while
- * they wait, run, or have an unread response. They cost nothing and have no limit per minute. A call over the limit causes
- * no look-ups except that of its session. It is refused after a second: a client that is refused immediately retries
- * immediately, and thousands of refusals delay the process too.
+ * Limits the concurrent calls of an account, or of a session of the account area, that do not call a model. A call
+ * counts while it waits, runs, or has an unread response. These calls are free and have no limit per minute. A call
+ * over the limit causes no look-up except that of its session. It is refused after a second: a client that is refused
+ * immediately retries immediately, and thousands of refusals also slow the process down.
  * @param inFlight concurrent calls by account or session; shared by operations that count together
  */
 export function limitAccountCalls(
@@ -38,7 +38,7 @@ export function limitAccountCalls(
         res,
         state: { signal },
       } = context;
-      // A response without a socket is queued behind others of its connection and may never close.
+      // A response without a socket is queued behind others of its connection, and its `close` may never come.
       if (signal.aborted || res.socket === null) release();
       else signal.addEventListener('abort', release, { once: true });
     }

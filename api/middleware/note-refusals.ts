@@ -2,7 +2,7 @@ import type { ApiMiddleware } from '../request/context.ts';
 import { holderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 
-/** Middleware for operations that ask a model. Refusals of other calls do not predict the next chat. */
+/** Records refusals of operations that call a model. Refusals of other calls would not predict the next refusal. */
 export function noteRefusals({ refusals }: Pick<Services, 'refusals'>): ApiMiddleware {
   return async (context, next) => {
     try {

@@ -19,9 +19,9 @@ import { requesterOf } from '../request/requester.ts';
 import type { Services } from '../services.ts';
 
 /**
- * Reads a JSON body, or a form if the operation takes one, within the operation's limit. A large body is read only once
- * the account may send it, counts towards the memory budget for all bodies of the process until its request is answered,
- * and is parsed as it arrives.
+ * Reads a JSON body, or a form if the operation takes one, within the operation's limit. A large body is read only
+ * after its account has been checked, is parsed as it arrives, and counts towards the process's memory budget for
+ * bodies until its response is sent.
  */
 export function parseBody(services: Services, operation: Operation): ApiMiddleware {
   const limitBytes = operation.bodyLimitBytes ?? defaultBodyLimitBytes;
@@ -33,7 +33,7 @@ export function parseBody(services: Services, operation: Operation): ApiMiddlewa
     const body = new IncomingBody(services, context, operation);
     if (announced > smallBodyBytes) await body.becomeLarge(announced);
     else if (operation.modelTypes !== undefined && expectsContinue(context.req))
-      // A caller that waits for `100 Continue` first gets every error that can be known without the body.
+      // A caller that waits for `100 Continue` gets all errors that do not depend on the body before it sends the body.
       await checkBeforeBody(services, context, operation.modelTypes);
     context.state.body = await body.read(limitBytes);
     await next();
@@ -75,10 +75,12 @@ function checkType(context: ApiContext, operation: Operation): void {
   }
 }
 
-/** A 64 KB chunk of many small values takes this long; with long texts, a megabyte or two are read in this time. */
+/**
+ * Time spent reading a body per turn: enough for 64 KB of many small values, or for a megabyte or two of long texts.
+ */
 const readingTurnMs = 4;
 
-/** A body while it is being read. It is small until its header or its received length shows that it is large. */
+/** A body that is being read. It counts as small until its header or its received length shows that it is large. */
 class IncomingBody {
   readonly #services: Services;
   readonly #context: ApiContext;
@@ -88,7 +90,7 @@ class IncomingBody {
   readonly #structure = new JsonStructure();
   readonly #chunks = new ChunkList();
   #length = 0;
-  /** Memory for the body, held once part of an incomplete body has arrived. */
+  /** Memory for the body, held from the first part of an incomplete body. */
   #share: BudgetShare | null = null;
   /** Null while the body is small. */
   #reader: BodyReader | null = null;
@@ -104,22 +106,22 @@ class IncomingBody {
   }
 
   /**
-   * Asks whether the account may send a large body, before more of it is read.
-   * @param atLeastBytes its length as far as known
+   * Checks whether the account may send a large body, before more of it is read.
+   * @param minBytes its length, as far as known
    */
-  async becomeLarge(atLeastBytes: number): Promise<void> {
+  async becomeLarge(minBytes: number): Promise<void> {
     const { modelTypes } = this.#operation;
     if (modelTypes === undefined) throw new AppError('payload_too_large');
     const { requestMemory } = this.#services;
     const requester = requesterOf(this.#context);
     this.#release();
     // An announced body takes no memory yet, but do not start if there is no memory to read all of it now.
-    const whole = requestMemory.tryAcquire(requester, atLeastBytes);
+    const whole = requestMemory.tryAcquire(requester, minBytes);
     if (whole === null) throw noMemory();
     whole.release();
     await preAdmitBody(this.#services, this.#context, modelTypes);
     this.#hold(Math.max(this.#length, smallBodyBytes));
-    // The part already read stays in memory until reading ends, even if the request has been answered elsewhere.
+    // The part already read stays in memory until reading ends, even if a response has been sent before that.
     const onClose = (): void => {
       if (!this.#isReading) this.#release();
     };
@@ -160,7 +162,7 @@ class IncomingBody {
 
   /** @throws AppError if the requester cannot have that much memory */
   #hold(bytes: number): void {
-    // The client has disconnected or has its response; the rest of the body is not needed.
+    // If the client has disconnected or has its response, the rest of the body is not needed.
     this.#context.state.signal.throwIfAborted();
     if (this.#share?.tryGrow(bytes) === true) return;
     this.#share ??= this.#services.requestMemory.tryAcquire(requesterOf(this.#context), bytes);
@@ -182,23 +184,26 @@ class IncomingBody {
   #takeSmall(chunk: Buffer): void | Promise<void> {
     this.#chunks.add(chunk);
     if (this.#length > smallBodyBytes) return this.becomeLarge(this.#length);
-    const fault = this.#isForm ? null : this.#structure.push(chunk);
-    if (fault !== null) throw toJsonError(fault);
+    const problem = this.#isForm ? null : this.#structure.push(chunk);
+    if (problem !== null) throw toJsonError(problem);
     // Most small bodies arrive complete and hold no memory for long.
     const { req, request } = this.#context;
     if (!req.complete && this.#length !== request.length) this.#hold(this.#length);
     return undefined;
   }
 
-  /** A connection can deliver up to two megabytes before the event loop does anything else, so reading pauses in between. */
+  /**
+   * One connection can deliver up to two megabytes before the event loop does anything else, so reading pauses in
+   * between.
+   */
   #takeLarge(chunk: Buffer, reader: BodyReader): void | Promise<void> {
     const startedMs = performance.now();
     const read = reader.push(chunk);
     this.#spentMs += performance.now() - startedMs;
-    return read === undefined ? this.#countRead(reader) : read.then(() => this.#countRead(reader));
+    return read === undefined ? this.#yieldAfterRead(reader) : read.then(() => this.#yieldAfterRead(reader));
   }
 
-  #countRead(reader: BodyReader): void | Promise<void> {
+  #yieldAfterRead(reader: BodyReader): void | Promise<void> {
     this.#hold(this.#length + reader.extraBytes);
     if (this.#spentMs < readingTurnMs) return undefined;
     this.#spentMs = 0;

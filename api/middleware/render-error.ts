@@ -9,7 +9,7 @@ import { errorHeaders, presentError } from '../present/error-body.ts';
 import { suggestPath } from '../present/unserved-paths.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 
-/** Turns everything thrown into an error response. The only place where that happens. */
+/** Converts every thrown error into an error response. No other code does that. */
 export function renderError(log: Logger): ApiMiddleware {
   return async (context, next) => {
     try {
@@ -19,7 +19,7 @@ export function renderError(log: Logger): ApiMiddleware {
           message: `There is nothing at ${context.method} ${shorten(context.path)}. ${suggestPath(context.path)}`,
         });
       }
-      // A response that had already started reported the error itself.
+      // A response that had already started has reported the error itself.
       if (context.state.error !== undefined) logFailure(log, context, context.state.error);
     } catch (thrown) {
       const error = toAppError(thrown);
@@ -34,13 +34,13 @@ export function renderError(log: Logger): ApiMiddleware {
       if (isLate || isSlow || !(await drainBody(context.req))) context.set('connection', 'close');
       context.status = error.status;
       context.set(errorHeaders(error));
-      context.body = presentError(error, { translatesErrors: context.state.translatesErrors });
-      if (isSlow) await answerThenDrain(context);
+      context.body = presentError(error, { translatesFaults: context.state.translatesFaults });
+      if (isSlow) await respondThenDrain(context);
     }
   };
 }
 
-/** Whether a large body, a body of unknown length, or one whose sender waits for `100 Continue` is still to come. */
+/** Whether the body is incomplete, and is large, of unknown length, or withheld until a `100 Continue`. */
 function isSlowToDrain({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
   if (headers.expect !== undefined || headers['transfer-encoding'] !== undefined) return true;
@@ -48,24 +48,24 @@ function isSlowToDrain({ complete, headers }: IncomingMessage): boolean {
 }
 
 /**
- * Responds at once, so that a listening client can stop sending, and then reads on: closing the connection while the
- * client is still sending would lose the response.
+ * Responds immediately, so that a client that reads while sending can stop, and then drains the body: closing the
+ * connection while the client is still sending would lose the response.
  */
-async function answerThenDrain(context: ApiContext): Promise<void> {
+async function respondThenDrain(context: ApiContext): Promise<void> {
   const { req, res } = context;
   const bytes = Buffer.from(JSON.stringify(context.body));
   context.type = 'application/json';
   context.length = bytes.length;
   context.respond = false;
   res.write(bytes, (error) => {
-    context.state.isAnswered = !error;
+    context.state.isResponseSent = !error;
   });
   await drainBody(req);
   res.end();
 }
 
 function logFailure(log: Logger, { req, state: { requestId } }: ApiContext, error: AppError): void {
-  // A flood of connections would cause a flood of warnings. Access lines report each one, and a single warning covers them
+  // A flood of connections would cause a flood of warnings. The access log has each one, and one warning covers them
   // all.
   if (isRefused(req)) return;
   if (error.code === 'internal_error') log.error({ requestId, err: error.cause ?? error }, 'request failed');

@@ -9,11 +9,11 @@ import type { ApiMiddleware } from '../request/context.ts';
 import { normalizeTarget } from '../request/normalize-target.ts';
 
 /** Shared by all requests: creating an error for each would capture a stack that nobody reads. */
-const callerLeft = new AppError('job_cancelled');
+const responseClosed = new AppError('job_cancelled');
 
 /**
- * Assigns the request id, the abort signal and the caller's address, normalizes the target, and writes the access line when the response is
- * done.
+ * Assigns the request id, the abort signal and the caller's address, normalizes the target, and writes the access line
+ * when the response is done.
  * @param trustsProxy whether to take the caller's address from the proxy in front of this server
  */
 export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware {
@@ -29,9 +29,9 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
     context.state.signal = closed.signal;
     context.request.ip = findCallerAddress(context.socket.remoteAddress, forwardedFor);
     context.res.once('close', () => {
-      closed.abort(callerLeft);
+      closed.abort(responseClosed);
       const { method, path, status, state } = context;
-      const isWhole = context.res.writableFinished || state.isAnswered === true;
+      const isWhole = context.res.writableFinished || state.isResponseSent === true;
       logAccess(log, {
         requestId,
         method,
@@ -39,15 +39,14 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
         status: isWhole ? status : 499,
         startedAtMs,
         error: state.error,
-        reason:
-          !isWhole && wasCutUnread(context.req.socket) ? 'the caller did not read the answer' : undefined,
+        reason: !isWhole && wasCutUnread(context.req.socket) ? 'client did not read the response' : undefined,
       });
     });
     await next();
   };
 }
 
-/** A doubled slash comes from a malformed base URL. Serving it anyway would hide that. */
+/** A doubled slash comes from a wrong base URL. Serving it anyway would hide the mistake. */
 export const refuseDoubledSlash: ApiMiddleware = async (context, next) => {
   if (context.path.includes('//')) {
     throw new AppError('not_found', {

@@ -1,6 +1,6 @@
 import type { ApiMiddleware } from '../request/context.ts';
 
-/** Adds Russian texts to the faults of a 422. */
+/** Adds Russian texts to the issues of a 422. */
 export const translateFaults = (): ApiMiddleware => async (context, next) => {
   context.state.translatesErrors = true;
   await next();

@@ -4,15 +4,15 @@ export interface ByteRange {
   readonly end: number;
 }
 
-/** What a Range header asks for. The end of a range may be far past the end of the body. */
+/** The range that a Range header requests. Its end may be far past the end of the body. */
 export type WantedRange = ByteRange | { readonly lastBytes: number };
 
 const oneRange = /^bytes=[\t ]*(\d*)-(\d*)[\t ]*$/i;
 
-/** No object is nearly this long, and object stores ignore ranges whose numbers they find too long. */
-const lastPlace = 10 ** 14;
+/** No object is nearly this long, and object stores ignore ranges with larger numbers. */
+const maxOffset = 10 ** 14;
 
-const readPlace = (digits: string): number => Math.min(Number(digits), lastPlace);
+const readOffset = (digits: string): number => Math.min(Number(digits), maxOffset);
 
 /**
  * Parses a Range header. Returns null if the whole body is to be sent: HTTP requires that for malformed headers, and
@@ -22,16 +22,16 @@ export function parseRange(header: string): WantedRange | null {
   const match = oneRange.exec(header);
   if (match === null) return null;
   const [, first = '', last = ''] = match;
-  if (first === '') return last === '' ? null : { lastBytes: readPlace(last) };
-  const from = readPlace(first);
-  const end = last === '' ? Infinity : readPlace(last) + 1;
+  if (first === '') return last === '' ? null : { lastBytes: readOffset(last) };
+  const from = readOffset(first);
+  const end = last === '' ? Infinity : readOffset(last) + 1;
   return from < end ? { from, end } : null;
 }
 
-/** Resolves a range against a body's length; null if the body has none of its bytes. */
-export function resolveRange(wanted: WantedRange, byteLength: number): ByteRange | null {
-  const from = 'lastBytes' in wanted ? Math.max(0, byteLength - wanted.lastBytes) : wanted.from;
-  const end = 'lastBytes' in wanted ? byteLength : Math.min(wanted.end, byteLength);
+/** Resolves a range against a body's length; null if the range is past the end of the body. */
+export function resolveRange(requested: WantedRange, byteLength: number): ByteRange | null {
+  const from = 'lastBytes' in requested ? Math.max(0, byteLength - requested.lastBytes) : requested.from;
+  const end = 'lastBytes' in requested ? byteLength : Math.min(requested.end, byteLength);
   return from < end ? { from, end } : null;
 }
 

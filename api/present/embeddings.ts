@@ -3,9 +3,12 @@ import { toRubNumber } from '../../shared/pricing/money.ts';
 import type { ChunkedBody } from './send-chunks.ts';
 import { maxBytesPerFloat, writeFloats } from './write-floats.ts';
 
-/** A response with fewer bytes of vectors is a single buffer; a larger one is generated as its client reads it. */
-const chunkFromBytes = 256_000;
-/** Bytes generated at a time, which takes some tenths of a millisecond. A single vector may need more. */
+/**
+ * A response with fewer bytes of vectors than this is a single buffer; a larger one is generated as its client reads
+ * it.
+ */
+const minChunkedBytes = 256_000;
+/** Bytes generated at a time, which takes a few tenths of a millisecond. A single vector may need more. */
 const bytesPerChunk = 256 * 1024;
 
 export interface EmbeddingAnswer {
@@ -18,38 +21,38 @@ export interface EmbeddingAnswer {
 }
 
 /** Serializes an embedding response to JSON bytes, ready for the socket. */
-export function presentEmbeddings(answer: EmbeddingAnswer): Buffer | ChunkedBody {
-  if (answer.vectors.length >= chunkFromBytes) {
-    return chunkAnswer(answer);
+export function presentEmbeddings(response: EmbeddingAnswer): Buffer | ChunkedBody {
+  if (response.vectors.length >= minChunkedBytes) {
+    return chunkResponse(response);
   }
-  const head = writeHead(answer);
-  const count = countVectors(answer);
-  const tail = writeTail(answer);
-  const target = Buffer.allocUnsafe(head.length + count * mostBytesPerItem(answer) + tail.length);
+  const head = writeHead(response);
+  const count = countVectors(response);
+  const tail = writeTail(response);
+  const target = Buffer.allocUnsafe(head.length + count * maxBytesPerItem(response) + tail.length);
   head.copy(target);
-  const end = writeItems(answer, 0, count, target, head.length);
+  const end = writeItems(response, 0, count, target, head.length);
   tail.copy(target, end);
   return target.subarray(0, end + tail.length);
 }
 
-function chunkAnswer(answer: EmbeddingAnswer): ChunkedBody {
-  const count = countVectors(answer);
-  const mostBytes = mostBytesPerItem(answer);
-  const perChunk = Math.max(1, Math.floor(bytesPerChunk / mostBytes));
-  const head = writeHead(answer);
-  const tail = writeTail(answer);
+function chunkResponse(response: EmbeddingAnswer): ChunkedBody {
+  const count = countVectors(response);
+  const maxItemBytes = maxBytesPerItem(response);
+  const perChunk = Math.max(1, Math.floor(bytesPerChunk / maxItemBytes));
+  const head = writeHead(response);
+  const tail = writeTail(response);
   let from = 0;
-  let isOver = false;
+  let isDone = false;
   return {
-    maxChunkBytes: head.length + perChunk * mostBytes + tail.length,
+    maxChunkBytes: head.length + perChunk * maxItemBytes + tail.length,
     write(target) {
-      if (isOver) return 0;
+      if (isDone) return 0;
       const to = Math.min(count, from + perChunk);
       let at = from === 0 ? head.copy(target) : 0;
-      at = writeItems(answer, from, to, target, at);
+      at = writeItems(response, from, to, target, at);
       from = to;
-      isOver = to === count;
-      return isOver ? at + tail.copy(target, at) : at;
+      isDone = to === count;
+      return isDone ? at + tail.copy(target, at) : at;
     },
   };
 }
@@ -59,12 +62,12 @@ function countVectors({ header, vectors }: EmbeddingAnswer): number {
 }
 
 /** Everything in an item except its vector, with an index of any length and the preceding comma. */
-const mostBytesAroundVector = 80;
+const maxBytesAroundVector = 80;
 
-function mostBytesPerItem({ header, format }: EmbeddingAnswer): number {
+function maxBytesPerItem({ header, format }: EmbeddingAnswer): number {
   const { dimensions } = header;
   const vector = format === 'base64' ? Math.ceil((dimensions * 4) / 3) * 4 : dimensions * maxBytesPerFloat;
-  return mostBytesAroundVector + vector;
+  return maxBytesAroundVector + vector;
 }
 
 /** @returns the offset of the next byte */

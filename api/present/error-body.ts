@@ -1,13 +1,16 @@
 import type { AppError, ValidationIssue } from '../../shared/contract/errors.ts';
 import { servedMethods } from './served-methods.ts';
 
-export interface ErrorForm {
-  /** Whether to add Russian texts to the faults of a 422, for people to read. */
-  readonly translatesErrors?: boolean | undefined;
+export interface PresentErrorOptions {
+  /** Whether to add Russian texts to the issues of a 422, for people to read. */
+  readonly translatesFaults?: boolean | undefined;
 }
 
 /** The body of an error, used in responses and in the last event of a stream. */
-export function presentError(error: AppError, { translatesErrors = false }: ErrorForm = {}): object {
+export function presentError(
+  error: AppError,
+  { translatesFaults = false }: PresentErrorOptions = {},
+): object {
   const { publicMessage, publicMessageRu } = error;
   return {
     error: {
@@ -18,7 +21,7 @@ export function presentError(error: AppError, { translatesErrors = false }: Erro
     },
     detail:
       error.status === 422
-        ? issuesOf(error).map((issue) => presentIssue(error, issue, translatesErrors))
+        ? issuesOf(error).map((issue) => presentIssue(error, issue, translatesFaults))
         : { error: error.code, ...inBothLanguages(error, publicMessage, publicMessageRu) },
   };
 }
@@ -37,20 +40,20 @@ function presentIssue(
   return { loc, msg, type, ...(isTranslated ? inBothLanguages(error, msg, msgRu) : {}) };
 }
 
-/** A text in both languages. A text without a translation follows the Russian meaning of its error code. */
+/** Returns a text in both languages. A text without a translation is appended to the Russian text of its error code. */
 const inBothLanguages = ({ kind }: AppError, english: string, russian: string | null | undefined) => ({
   message_ru: russian ?? `${kind.ru} Подробнее (по-английски): ${english}`,
   message_en: english,
 });
 
-/** Sent if the caller sent a key. Without a key, RFC 6750 forbids the `error` (section 3). */
+/** For callers that sent a key. For those without one, RFC 6750 (section 3) forbids the `error`. */
 const challenge = 'Bearer realm="model-gateway", error="invalid_token"';
 
 /** The headers of an error response, except those that depend on its body or its request. */
 export function errorHeaders({ code, kind, status, headers, param }: AppError): Record<string, string> {
   const { retry, retryAfterSeconds } = kind;
   return {
-    // Caches may store statuses such as 404 by default, and this response names one request.
+    // Caches may store statuses such as 404 by default, and this response has the id of one request.
     'cache-control': 'no-store',
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
     ...(code === 'invalid_api_key' && param === null ? { 'www-authenticate': challenge } : {}),

@@ -5,13 +5,13 @@ import type { ChunkedBody } from './send-chunks.ts';
 /** Bytes encoded at a time. A multiple of three, because three bytes become four characters. */
 const bytesPerChunk = 192 * 1024;
 
-const lengthInBase64 = (bytes: number): number => Math.ceil(bytes / 3) * 4;
+const base64Length = (bytes: number): number => Math.ceil(bytes / 3) * 4;
 
 type Part = { readonly text: Buffer } | { readonly image: Buffer };
 
 /**
- * Serializes an image response to JSON as its client reads it; as one string it would be held a second time. Base64 needs
- * no escaping, and JSON.stringify would inspect every character: ten times the work for an image of 3 MB.
+ * Serializes an image response to JSON as its client reads it. As one string, the response would be in memory twice.
+ * Base64 needs no escaping, and JSON.stringify would inspect every character: ten times the work for an image of 3 MB.
  * @param linkOf returns the URL of a stored file
  */
 export function presentImages(
@@ -25,11 +25,11 @@ export function presentImages(
   let at = 0;
   return {
     maxChunkBytes: Math.max(
-      lengthInBase64(bytesPerChunk),
+      base64Length(bytesPerChunk),
       ...parts.map((part) => ('text' in part ? part.text.length : 0)),
     ),
     byteLength: parts.reduce(
-      (sum, part) => sum + ('text' in part ? part.text.length : lengthInBase64(part.image.length)),
+      (sum, part) => sum + ('text' in part ? part.text.length : base64Length(part.image.length)),
       0,
     ),
     write(target) {

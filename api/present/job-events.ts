@@ -4,9 +4,9 @@ import { noStanding } from '../../shared/jobs/present-job.ts';
 import { frameJob, type ShownJob } from './job-text.ts';
 
 /**
- * Identifies a job's event by what its record contains, so that any process can resume after it: the index of the status
- * transition, from 0, and the progress within that status. While the job is queued, `detail` is the position, which only
- * falls; while it is active, the percentage done, which only rises.
+ * Identifies an event of a job by the contents of the job's record, so that any process can resume after it: the index
+ * of the status transition, from 0, and the progress within that status. While the job is queued, `detail` is the
+ * position, which only falls; while it is active, it is the percentage done, which only rises.
  */
 export interface EventId {
   readonly index: number;
@@ -19,18 +19,18 @@ export interface JobEvent extends ShownJob {
   readonly isLast: boolean;
 }
 
-const written = /^(\d{1,6})\.(\d{1,9})\.([\da-f]+)$/;
+const eventIdPattern = /^(\d{1,6})\.(\d{1,9})\.([\da-f]+)$/;
 
-/** The end of the job id, which differs between jobs, so that a client that mixes up two jobs misses nothing. */
-const markOf = (jobId: string): string => jobId.slice(-8);
+/** The end of the job id. It differs between jobs, so a client that mixes up two jobs does not miss events. */
+const suffixOf = (jobId: string): string => jobId.slice(-8);
 
 export const writeEventId = ({ index, detail }: EventId, jobId: string): string =>
-  `${index}.${detail}.${markOf(jobId)}`;
+  `${index}.${detail}.${suffixOf(jobId)}`;
 
-/** Returns null for an id that is not of this job. */
+/** Returns null for another job's id. */
 export function parseEventId(text: string | undefined, jobId: string): EventId | null {
-  const [, index, detail, mark] = written.exec(text?.trim() ?? '') ?? [];
-  return mark === markOf(jobId) ? { index: Number(index), detail: Number(detail) } : null;
+  const [, index, detail, suffix] = eventIdPattern.exec(text?.trim() ?? '') ?? [];
+  return suffix === suffixOf(jobId) ? { index: Number(index), detail: Number(detail) } : null;
 }
 
 /** Lists the job's events after the given one, in order; all of them if it is null or never existed. */
@@ -55,7 +55,7 @@ function describeCurrent({ job, standing }: ShownJob): JobEvent {
   return { id: { index: job.transitions.length - 1, detail }, job, standing, isLast: hasEnded(job) };
 }
 
-/** The job at the end of an earlier status. No later event belongs to that status. */
+/** Describes the last event of an earlier status. */
 function describePast(job: JobRecord, index: number): JobEvent {
   const transitions = job.transitions.slice(0, index + 1);
   const { status } = transitions[index]!;
@@ -77,11 +77,11 @@ function isLater({ status }: JobRecord, a: EventId, b: EventId): boolean {
 }
 
 /**
- * The text of an event before and after the job's response.
+ * Returns the text of an event before and after the job's response.
  * @param failure why the response cannot be read now; null if it can, or if there is none
  */
-export function frameJobEvent(event: JobEvent, failure: AppError | null): [before: string, behind: string] {
+export function frameJobEvent(event: JobEvent, failure: AppError | null): [before: string, end: string] {
   const { id, job } = event;
-  const [before, behind] = frameJob(event, failure);
-  return [`id: ${writeEventId(id, job.id)}\nevent: ${job.status}\ndata: ${before}`, `${behind}\n\n`];
+  const [before, end] = frameJob(event, failure);
+  return [`id: ${writeEventId(id, job.id)}\nevent: ${job.status}\ndata: ${before}`, `${end}\n\n`];
 }

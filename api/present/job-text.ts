@@ -10,13 +10,13 @@ export interface ShownJob {
 }
 
 /**
- * The text of a job before and after its response, which may be large and is sent separately.
+ * Returns the text of a job before and after its response, which may be large and is sent separately.
  * @param failure why the response of a succeeded job cannot be read now; null if it can, or if there is none
  */
 export function frameJob(
   { job, standing }: ShownJob,
   failure: AppError | null,
-): readonly [before: string, behind: string] {
+): readonly [before: string, end: string] {
   const responseError = failure === null ? null : presentFailure(failure);
   const fields = JSON.stringify({ ...presentJob(job, standing), response_error: responseError });
   return [`${fields.slice(0, -1)},"response":`, '}'];

@@ -28,7 +28,7 @@ export function checkPreconditions(
   return modifiedSince !== null && lastModified <= modifiedSince ? 'unchanged' : 'proceed';
 }
 
-/** Whether a Range header applies: per If-Range, the client's part of the body must be of this version. */
+/** Whether a Range header applies: according to If-Range, the client's part of the body is of this version. */
 export function isRangeCurrent(headers: IncomingHttpHeaders, { etag, lastModifiedMs }: Validators): boolean {
   const ifRange = headers['if-range'];
   if (ifRange === undefined) return true;
@@ -44,7 +44,7 @@ function listsETag(list: string, etag: string, comparison: 'strong' | 'weak'): b
   });
 }
 
-/** In seconds. Returns null for an invalid HTTP date, which must be ignored. JavaScript accepts more formats than HTTP. */
+/** Returns seconds; null for an invalid HTTP date, which must be ignored. JavaScript accepts more formats than HTTP. */
 function parseDate(text: string | undefined): number | null {
   if (text === undefined || !/^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text)) return null;
   const ms = Date.parse(text);

@@ -14,7 +14,7 @@ export interface Representation {
 }
 
 /** A smaller body fits into one packet uncompressed. */
-const compressFromBytes = 1_024;
+const minCompressedBytes = 1_024;
 
 const compressBrotli = promisify(brotliCompress);
 const compressGzip = promisify(gzip);
@@ -41,7 +41,7 @@ export class PreparedBody {
     this.#compressors = compressors;
     const bytes = Buffer.from(text);
     this.contentType = contentType;
-    this.isCompressible = bytes.length >= compressFromBytes;
+    this.isCompressible = bytes.length >= minCompressedBytes;
     this.#hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
     this.#plain = { bytes, etag: `"${this.#hash}"` };
   }
@@ -75,14 +75,14 @@ export class PreparedBody {
   }
 }
 
-/** Caches bodies until the state they show changes. */
+/** Caches bodies until the state that they present changes. */
 export class PreparedBodies {
   #state: readonly unknown[] = [];
   readonly #bodies = new Map<string, PreparedBody>();
 
   /**
-   * @param state what the bodies are made of; they are rebuilt once one of these is a different object
-   * @param key which body of this state; the number of keys must be bounded
+   * @param state objects that the bodies are built from; once one of them is replaced, all bodies are rebuilt
+   * @param key identifies the body; the number of keys must be bounded
    */
   get(state: readonly unknown[], key: string, make: () => PreparedBody): PreparedBody {
     if (state.some((part, i) => part !== this.#state[i])) {

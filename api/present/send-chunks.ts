@@ -1,11 +1,11 @@
 import type { Writable } from 'node:stream';
 import { BufferPool } from '../../shared/runtime/buffer-pool.ts';
 
-/** A body that is generated or read as its client takes it. */
+/** A body that is generated or read as its client reads it. */
 export interface ChunkSource {
-  /** The most bytes that `write` needs. */
+  /** Maximum bytes that one `write` needs. */
   readonly maxChunkBytes: number;
-  /** Of the whole body, if known. */
+  /** Length of the whole body, if known. */
   readonly byteLength?: number;
   /** Writes the next bytes into the target. @returns the number of bytes; 0 at the end */
   write(target: Buffer): number | Promise<number>;
@@ -19,10 +19,10 @@ export interface ChunkedBody extends ChunkSource {
 const buffers = new BufferPool(16 * 1024 * 1024);
 
 /**
- * Writes a whole body, one chunk at a time, however slowly its client reads. The stall guard disconnects clients that read
- * nothing or that block others. If the length is known, the stream ends together with the last chunk, so that the
- * connection is free as soon as the client has everything.
- * @param nextTurn waits for a turn before the next chunk is made
+ * Writes a whole body, one chunk at a time, however slowly its client reads. The stall guard disconnects clients that
+ * read nothing, or that read slowly and block others. If the length is known, the stream ends together with the last
+ * chunk, so that the connection is free as soon as the client has everything.
+ * @param nextTurn waits for a turn before the next chunk is generated
  * @throws the stream's error if the client disconnects; what `write` throws
  */
 export async function sendChunks(
@@ -30,26 +30,26 @@ export async function sendChunks(
   body: ChunkSource,
   nextTurn: () => Promise<void>,
 ): Promise<void> {
-  let left = body.byteLength ?? Infinity;
+  let remaining = body.byteLength ?? Infinity;
   const sendNext = async (buffer: Buffer): Promise<boolean> => {
     const length = await body.write(buffer);
-    left -= length;
-    const isLast = length === 0 || left <= 0;
+    remaining -= length;
+    const isLast = length === 0 || remaining <= 0;
     await write(stream, buffer.subarray(0, length), isLast);
     return isLast;
   };
   while (!(await buffers.use(body.maxChunkBytes, sendNext))) {
-    // Without this, a fast client would be sent everything in this turn, and all others would wait.
+    // Otherwise, a fast client would get its whole body in this turn, and all others would wait.
     await nextTurn();
   }
 }
 
-/** Resolves once the bytes are passed to the operating system. */
+/** Resolves once the bytes have been passed to the operating system. */
 async function write(stream: Writable, bytes: Buffer, isLast: boolean): Promise<void> {
   // Ending a closed response reports no error.
-  if (stream.destroyed) throw new Error(readerHasGone);
+  if (stream.destroyed) throw new Error(readerDisconnected);
   await new Promise<void>((resolve, reject) => {
-    const onClose = (): void => reject(new Error(readerHasGone));
+    const onClose = (): void => reject(new Error(readerDisconnected));
     const onWritten = (error?: Error | null): void => {
       stream.off('close', onClose);
       if (error) reject(error);
@@ -61,7 +61,7 @@ async function write(stream: Writable, bytes: Buffer, isLast: boolean): Promise<
   });
 }
 
-const readerHasGone = 'the reader has gone';
+const readerDisconnected = 'the reader has disconnected';
 
 const bytesPerChunk = 256 * 1024;
 

@@ -3,7 +3,7 @@ import { operations } from '../../shared/contract/operations.ts';
 
 const chat = 'POST /v1/chat/completions';
 
-/** Alternatives to operations of OpenAI's and other vendors' clients that this gateway does not serve. */
+/** Alternatives to operations that OpenAI's and other vendors' clients call and this gateway does not serve. */
 const substitutes: readonly (readonly [path: RegExp, hint: string])[] = [
   [
     /^\/v1\/responses\b/,
@@ -51,7 +51,7 @@ const firstParts = new Set(
     .map(({ path }) => findFirstPart(path)),
 );
 
-/** Suggests, in a sentence or two, what a caller of an unknown path may have meant. */
+/** Suggests, in a sentence or two, what to call instead of an unknown path. */
 export function suggestPath(path: string): string {
   const hint = substitutes.find(([pattern]) => pattern.test(path))?.[1];
   if (hint !== undefined) return hint;

@@ -66,7 +66,7 @@ export function presentApiAccount({ link, isPrimary, account, recent, key }: Sho
   };
 }
 
-/** 31 bits of the key's hash: another key has another number, and it reveals nothing about the key. */
+/** 31 bits of the key's hash: they differ between keys and reveal nothing about the key. */
 function keyIdOf(keyHash: string): number {
   return Buffer.from(keyHash, 'base64url').readUInt32BE(0) >>> 1;
 }
@@ -81,7 +81,7 @@ export function presentRedeemedCode(account: HotAccount, claim: RedemptionClaim)
   };
 }
 
-/** A new account, as far as is known without reading it. A signup credit may still be on its way. */
+/** Presents a new account without reading it. Its signup grant may not have been credited yet. */
 export function presentNewAccount(link: WebLink, apiKey: string): ApiAccount {
   return {
     id: link._id,

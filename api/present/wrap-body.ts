@@ -1,8 +1,8 @@
 import { chunkBuffer, type ChunkedBody } from './send-chunks.ts';
 
 /** Puts text before and after a body, without copying the body. */
-export function wrapBody(before: string, body: Buffer | ChunkedBody, behind: string): ChunkedBody {
-  const parts = [chunkBuffer(Buffer.from(before)), toChunks(body), chunkBuffer(Buffer.from(behind))];
+export function wrapBody(before: string, body: Buffer | ChunkedBody, after: string): ChunkedBody {
+  const parts = [chunkBuffer(Buffer.from(before)), toChunks(body), chunkBuffer(Buffer.from(after))];
   const lengths = parts.map(({ byteLength }) => byteLength);
   const byteLength = lengths.includes(undefined)
     ? undefined

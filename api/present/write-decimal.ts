@@ -39,7 +39,7 @@ export function writeDecimal(target: DataView, at: number, digits: number, place
   return writeDigits(target, writeZeros(target, at + 2, -whole), number, length);
 }
 
-/** Writes digits with a point after the first `whole` of them, if there are more. */
+/** Writes digits, with a decimal point after the first `whole` of them if there are more. */
 function writeMixed(target: DataView, at: number, number: number, length: number, whole: number): number {
   if (length === whole) return writeDigits(target, at, number, length);
   const unit = powersOfTen[length - whole]!;
@@ -50,17 +50,17 @@ function writeMixed(target: DataView, at: number, number: number, length: number
 }
 
 function writeDigits(target: DataView, at: number, number: number, length: number): number {
-  let left = number | 0;
-  for (let place = at + length - 1; place >= at; place--) {
-    const next = (left / 10) | 0;
-    target.setUint8(place, zero + left - Math.imul(next, 10));
-    left = next;
+  let remaining = number | 0;
+  for (let offset = at + length - 1; offset >= at; offset--) {
+    const next = (remaining / 10) | 0;
+    target.setUint8(offset, zero + remaining - Math.imul(next, 10));
+    remaining = next;
   }
   return at + length;
 }
 
 function writeZeros(target: DataView, at: number, count: number): number {
-  for (let place = at; place < at + count; place++) target.setUint8(place, zero);
+  for (let offset = at; offset < at + count; offset++) target.setUint8(offset, zero);
   return at + count;
 }
 

@@ -2,20 +2,23 @@ import { writeDecimal } from './write-decimal.ts';
 
 /**
  * Writes float32 values as JSON numbers directly into bytes. JSON.stringify only writes doubles: the 17 digits that a
- * float32 needs as a double take half of its time and a third of the response, and mean nothing to a client that rounds
- * back to float32.
+ * float32 needs as a double take half of its time and a third of the response, and are lost when the client rounds back
+ * to float32.
  *
- * Consider a number x in a binade whose neighbours are an `ulp` apart. It is written as n / 10^places, where `places` is
- * the smallest number for which 10^-places is at most an ulp, so that the rounded value is nearer to x than to any other
- * float32. n is below 10^9. The product and the parser err by 2^-52 of x; the margin left beside the rounding is more than
- * 2^-33 of x. If one digit fewer is still within half an ulp, it is omitted, and so are trailing zeros. If more digits can
- * go, the shorter number has zeros there, because it is then the nearest of its kind.
+ * Consider a number x in a binade whose neighbours are an `ulp` apart. It is written as n / 10^places, where `places`
+ * is the smallest number for which 10^-places is at most an ulp, so that the rounded value is nearer to x than to any
+ * other float32. n is below 10^9. The product and the parser err by 2^-52 of x; the margin that the rounding leaves is
+ * more than 2^-33 of x. If the number with one digit fewer is still within half an ulp, the last digit is omitted, and
+ * so are trailing zeros. If more digits could be omitted, that shorter number has zeros there, because it is then the
+ * nearest number of its length.
  */
 
 /** `-123456789000000000000,`: nine digits, padded with zeros up to 10^21, above which an exponent is used. */
 export const maxBytesPerFloat = 23;
 
-/** A power of two is half as far from its lower neighbour, so each binade has a second row for its first number. */
+/**
+ * A power of two is only half as far from its lower neighbour, so each binade has a second row for its first number.
+ */
 const firstOfBinade = 256;
 const placesOf = new Int8Array(2 * firstOfBinade);
 const scaleOf = new Float64Array(2 * firstOfBinade);
@@ -57,13 +60,13 @@ const minus = 0x2d;
  * From 2^-19, the first binade entirely above 10^-6, below which exponents are used, to 1. Covers most values of
  * embeddings.
  */
-const leastPlainExponent = 127 - 19;
+const minPlainExponent = 127 - 19;
 const plainExponents = 19;
 
 /**
- * Writes numbers separated by commas. Parsed and rounded to float32, they are identical to the bit. Each is formatted as
- * JavaScript formats the parsed number, except -0, which keeps its sign. Workers reject values that are not finite; here
- * they become `null`, as in JSON.stringify, because a response that has started cannot be refused.
+ * Writes numbers separated by commas. Parsed and rounded to float32, they are identical to the bit. Each is formatted
+ * as JavaScript formats the parsed number, except -0, which keeps its sign. Workers reject values that are not finite;
+ * here they become `null`, as in JSON.stringify, because a response that has started cannot be refused.
  * @param vector float32, little-endian
  * @param at start offset; `maxBytesPerFloat` bytes for each number must be free from there
  * @returns the offset of the next byte
@@ -73,7 +76,7 @@ export function writeFloats(vector: Uint8Array, target: DataView, at: number): n
   const length = vector.byteLength;
   let end = at | 0;
   // Math.imul and `| 0` keep everything in 32-bit integers. The length is chosen without a branch, which would be
-  // mispredicted every other time. Each of the two accounts for half of the speed.
+  // mispredicted every other time. Each of these two measures accounts for half of the speed.
   for (let from = 0; from < length; from += 4) {
     const bits = source.getInt32(from, true);
     const exponent = (bits >>> 23) & 0xff;
@@ -86,7 +89,7 @@ export function writeFloats(vector: Uint8Array, target: DataView, at: number): n
 
     target.setUint8(end, minus);
     end = (end + (bits >>> 31)) | 0;
-    if ((exponent - leastPlainExponent) >>> 0 >= plainExponents) {
+    if ((exponent - minPlainExponent) >>> 0 >= plainExponents) {
       if (exponent === infiniteExponent) {
         end = (end - (bits >>> 31)) | 0;
         target.setInt32(end, wordNull, true);
@@ -95,8 +98,8 @@ export function writeFloats(vector: Uint8Array, target: DataView, at: number): n
         end = writeDecimal(target, end, digits, placesOf[row]!);
       }
     } else {
-      // Nine digits, ending where the places end. There are 8 to 14 places, so the first digit may be the integer part's
-      // zero.
+      // Nine digits, ending where the places end. There are 8 to 14 places, so the first digit may be the integer
+      // part's zero.
       const first = (end + placesOf[row]! - 7) | 0;
       target.setInt32(end, fourZeros, true);
       target.setInt32(end + 3, fourZeros, true);

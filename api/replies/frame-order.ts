@@ -13,7 +13,7 @@ export class FrameOrder {
     this.attempt = attempt;
   }
 
-  /** Another attempt was dispatched. */
+  /** Expects the frames of another attempt, which was just dispatched. */
   restart(attempt: number): void {
     this.attempt = attempt;
     this.#received = 0;

@@ -7,12 +7,12 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
 /**
- * Redis disconnects a subscriber with 32 MB of pending output, or with 8 MB for a minute. This caps the bytes in transit
- * to this process, however many workers have results for it and however slow it is.
+ * Redis disconnects a subscriber with 32 MB of pending output, or with 8 MB for a minute. This caps the bytes in
+ * transit to this process, however many workers have results for it and however slow it is.
  */
-const maxAskedBytes = 6 * 1024 * 1024;
-/** A requested result that stays silent this long gives up its capacity to others. Its worker may be dead. */
-const patienceMs = 2_000;
+const maxRequestedBytes = 6 * 1024 * 1024;
+/** A requested result that stays silent this long yields to others. Its worker may be dead. */
+const silenceTimeoutMs = 2_000;
 
 /** Bytes requested for one account before the next account's turn. */
 const turnBytes = 4 * pieceBytes;
@@ -26,7 +26,7 @@ const buffers = new BufferPool(64 * 1024 * 1024);
  */
 export type AcquireMemory = (signal: AbortSignal) => Promise<BudgetShare | null>;
 
-/** Callbacks for what results need besides their bytes. */
+/** Requests that concern a result, handled by its owner. */
 export interface ResultRequests {
   /** Asks the worker to send the request's result up to this byte. */
   ask(requestId: string, upToByte: number): void;
@@ -45,11 +45,11 @@ interface IncomingResult {
   buffer: PooledBuffer | null;
   received: number;
   /** Bytes up to here have been requested. If it equals `received`, the result waits for memory or for its turn. */
-  askedTo: number;
+  requestedTo: number;
   /** Null until memory is acquired, and again once everything has been requested. */
   entry: QueueEntry<IncomingResult> | null;
   waitsSinceMs: number;
-  /** Excludes the time spent waiting here, which is not the worker's fault. */
+  /** When its worker was last heard from. Time spent waiting here does not count as the worker's silence. */
   lastSeenAtMs: number;
 }
 
@@ -61,7 +61,7 @@ export class IncomingResults {
   readonly #results = new Map<string, IncomingResult>();
   /** Results with parts not requested yet. */
   readonly #queue = new FairQueue<IncomingResult>();
-  #askedBytes = 0;
+  #requestedBytes = 0;
 
   constructor(requests: ResultRequests, log: Logger, nowMs = () => performance.now()) {
     this.#requests = requests;
@@ -81,14 +81,14 @@ export class IncomingResults {
       share: null,
       buffer: null,
       received: 0,
-      askedTo: 0,
+      requestedTo: 0,
       entry: null,
       waitsSinceMs: nowMs,
       lastSeenAtMs: nowMs,
     };
     this.#results.set(requestId, result);
     if (acquire === undefined) this.#begin(result);
-    else runInBackground(this.#beginWithMemory(result, acquire), 'taking a large result', this.#log);
+    else runInBackground(this.#beginWithMemory(result, acquire), 'receiving a large result', this.#log);
   }
 
   async #beginWithMemory(result: IncomingResult, acquire: AcquireMemory): Promise<void> {
@@ -108,22 +108,22 @@ export class IncomingResults {
 
   #begin(result: IncomingResult): void {
     this.#enqueue(result);
-    this.#askOn();
+    this.#requestNext();
   }
 
   /** @returns the complete result with its last piece, otherwise null */
   take(requestId: string, piece: Buffer): PooledBuffer | null {
     const result = this.#results.get(requestId);
     if (result === undefined) return null;
-    // A piece that was taken for lost does not count as in transit any more.
-    this.#askedBytes -= Math.min(piece.length, result.askedTo - result.received);
+    // A late piece that was assumed lost no longer counts as in transit.
+    this.#requestedBytes -= Math.min(piece.length, result.requestedTo - result.received);
     const buffer = (result.buffer ??= buffers.lend(result.length));
     result.received += piece.copy(buffer.bytes, result.received);
     result.lastSeenAtMs = this.#nowMs();
     result.waitsSinceMs = result.lastSeenAtMs;
-    result.askedTo = Math.max(result.askedTo, result.received);
+    result.requestedTo = Math.max(result.requestedTo, result.received);
     if (result.received < result.length) {
-      this.#askOn();
+      this.#requestNext();
       return null;
     }
     this.#remove(result);
@@ -140,35 +140,35 @@ export class IncomingResults {
   }
 
   #remove(result: IncomingResult): void {
-    this.#askedBytes -= result.askedTo - result.received;
+    this.#requestedBytes -= result.requestedTo - result.received;
     this.#results.delete(result.requestId);
     this.#dequeue(result);
-    this.#askOn();
+    this.#requestNext();
   }
 
-  /** Whether a result was offered. If so, the request is settled, and another run of it is not charged again. */
+  /** Whether a result was offered. If so, the request is settled, and running it again is not charged again. */
   has(requestId: string): boolean {
     return this.#results.has(requestId);
   }
 
-  /** Called once a second. Requests silent results again, after the others that wait. */
+  /** Called once a second. Requests silent results again, after all others that wait. */
   remind(): void {
     const nowMs = this.#nowMs();
     for (const result of this.#results.values()) {
-      if (result.askedTo === result.received || nowMs - result.lastSeenAtMs < patienceMs) continue;
-      this.#askedBytes -= result.askedTo - result.received;
-      result.askedTo = result.received;
+      if (result.requestedTo === result.received || nowMs - result.lastSeenAtMs < silenceTimeoutMs) continue;
+      this.#requestedBytes -= result.requestedTo - result.received;
+      result.requestedTo = result.received;
       result.waitsSinceMs = nowMs;
       this.#dequeue(result);
       this.#enqueue(result);
     }
-    this.#askOn();
+    this.#requestNext();
   }
 
   /** Time since a requested result was last heard from (ms); 0 if there is no such result or it waits here. */
   silentForMs(requestId: string): number {
     const result = this.#results.get(requestId);
-    if (result === undefined || result.askedTo === result.received) return 0;
+    if (result === undefined || result.requestedTo === result.received) return 0;
     return this.#nowMs() - result.lastSeenAtMs;
   }
 
@@ -181,27 +181,27 @@ export class IncomingResults {
     result.entry = null;
   }
 
-  #askOn(): void {
+  #requestNext(): void {
     for (;;) {
-      const room = Math.floor((maxAskedBytes - this.#askedBytes) / pieceBytes) * pieceBytes;
+      const freeBytes = Math.floor((maxRequestedBytes - this.#requestedBytes) / pieceBytes) * pieceBytes;
       const next = this.#queue.peek();
-      if (room <= 0 || next === undefined) return;
-      this.#askFor(next.item, this.#queue.holderCount > 1 ? Math.min(room, turnBytes) : room);
+      if (freeBytes <= 0 || next === undefined) return;
+      this.#requestMore(next.item, this.#queue.holderCount > 1 ? Math.min(freeBytes, turnBytes) : freeBytes);
       this.#queue.rotate(next.holder);
     }
   }
 
-  #askFor(result: IncomingResult, mostBytes: number): void {
-    if (result.askedTo === result.received) result.lastSeenAtMs += this.#nowMs() - result.waitsSinceMs;
-    const end = Math.min(result.length, result.askedTo + mostBytes);
-    this.#askedBytes += end - result.askedTo;
-    result.askedTo = end;
+  #requestMore(result: IncomingResult, maxBytes: number): void {
+    if (result.requestedTo === result.received) result.lastSeenAtMs += this.#nowMs() - result.waitsSinceMs;
+    const end = Math.min(result.length, result.requestedTo + maxBytes);
+    this.#requestedBytes += end - result.requestedTo;
+    result.requestedTo = end;
     if (end === result.length) this.#dequeue(result);
     this.#requests.ask(result.requestId, end);
   }
 }
 
-/** Safe to call more than once. */
+/** Idempotent. */
 function release({ buffer, share }: IncomingResult): void {
   buffer?.release();
   share?.release();

@@ -29,7 +29,7 @@ import { WorkerControls, type WaiterControl } from './worker-controls.ts';
 const checkIntervalMs = 1_000;
 /** Time without any worker after which callers get an error. Restarting workers takes less. */
 const noWorkerTimeoutMs = 15_000;
-/** A live worker that sends nothing of a result for this long, despite repeated requests, has lost it. */
+/** If a live worker sends nothing of a result for this long, despite repeated requests, the result is lost. */
 const resultTimeoutMs = 30_000;
 
 interface Entry extends ReplyLiveness {
@@ -38,18 +38,18 @@ interface Entry extends ReplyLiveness {
 }
 
 /**
- * Receives the frames of this process's reply channel, over one subscription. Frames of an attempt are numbered: a gap in
- * a stream ends it with an error, so that lost frames never go unnoticed.
+ * Receives the frames of this process's reply channel, over one subscription. Frames of an attempt are numbered: a gap
+ * in a stream ends it with an error, so that lost frames never go unnoticed.
  */
 export class PendingReplies {
   readonly channel: string;
   readonly #redis: RedisClient;
   readonly #subscriber: Subscriber;
   readonly #registry: WorkerRegistryStore;
-  /** What responses may hold of this process's memory until their callers have read them. */
+  /** Memory for responses until their callers have read them. */
   readonly #memory: FairBudget;
   readonly #log: Logger;
-  readonly #waiters = new Map<string, Entry>();
+  readonly #entries = new Map<string, Entry>();
   readonly #inFlight = new RequestsInFlight();
   readonly #results: IncomingResults;
   readonly #controls: WorkerControls;
@@ -80,11 +80,11 @@ export class PendingReplies {
     this.#results = new IncomingResults(
       {
         ask: (requestId, upToByte) => {
-          const waiter = this.#waiters.get(requestId)?.waiter;
-          if (waiter !== undefined) this.#controls.askFor(waiter, upToByte);
+          const waiter = this.#entries.get(requestId)?.waiter;
+          if (waiter !== undefined) this.#controls.requestResult(waiter, upToByte);
         },
         refuse: (requestId, error) => {
-          const waiter = this.#waiters.get(requestId)?.waiter;
+          const waiter = this.#entries.get(requestId)?.waiter;
           if (waiter !== undefined) this.fail(waiter, error);
         },
       },
@@ -103,7 +103,7 @@ export class PendingReplies {
 
   /** All pending replies with their owners. */
   entries(): Iterable<{ readonly waiter: PendingReply; readonly owner: ReplyOwner }> {
-    return this.#waiters.values();
+    return this.#entries.values();
   }
 
   /** Number of an account's requests in progress, including those whose callers disconnected. */
@@ -113,14 +113,14 @@ export class PendingReplies {
 
   add(waiter: PendingReply, owner: ReplyOwner): void {
     if (!this.#subscriber.isListening(this.channel)) throw new AppError('service_unavailable');
-    if (this.#waiters.size === 0) this.#absence.keep(new Set());
+    if (this.#entries.size === 0) this.#absence.keep(new Set());
     this.#absence.await(waiter.queue);
     const { request } = waiter;
-    this.#waiters.set(request.requestId, {
+    this.#entries.set(request.requestId, {
       waiter,
       owner,
       request,
-      seenAtMs: this.#nowMs(),
+      lastActivityAtMs: this.#nowMs(),
       endedChecks: 0,
       checksToEnd: waiter.queue === 'chat' ? checksToEnd : checksToEndQueued,
       isPaused: false,
@@ -130,7 +130,7 @@ export class PendingReplies {
 
   /** Removes an ended request without notifying its receiver. */
   remove(requestId: string): boolean {
-    const waiter = this.#forget(requestId);
+    const waiter = this.#delete(requestId);
     if (waiter === undefined) return false;
     this.#inFlight.end(waiter);
     return true;
@@ -138,7 +138,7 @@ export class PendingReplies {
 
   /** Removes the pending reply of a caller that disconnected. The request still counts until its worker ends it. */
   leave(requestId: string): boolean {
-    const waiter = this.#forget(requestId);
+    const waiter = this.#delete(requestId);
     if (waiter === undefined) return false;
     this.#inFlight.leave(waiter);
     return true;
@@ -149,7 +149,7 @@ export class PendingReplies {
     this.#inFlight.endLeft(requestId);
   }
 
-  /** Fails a request from this side: cancels it at its worker and reports the error to the receiver. */
+  /** Fails a request: cancels it at its worker and reports the error to the receiver. */
   fail(waiter: PendingReply, error: AppError): void {
     if (!this.remove(waiter.request.requestId)) return;
     this.#controls.control(waiter, 'cancel', { isOurFault: true });
@@ -157,14 +157,14 @@ export class PendingReplies {
   }
 
   control(waiter: PendingReply, action: WaiterControl, cause?: CancelCause): void {
-    const entry = this.#waiters.get(waiter.request.requestId);
+    const entry = this.#entries.get(waiter.request.requestId);
     if (entry !== undefined) setPaused(entry, action === 'pause', this.#nowMs());
     this.#controls.control(waiter, action, cause);
   }
 
   /** Resolves once no reply is pending. */
   async drained(): Promise<void> {
-    if (this.#waiters.size === 0) return;
+    if (this.#entries.size === 0) return;
     await new Promise<void>((resolve) => {
       this.#whenEmpty = resolve;
     });
@@ -181,7 +181,7 @@ export class PendingReplies {
       this.#controls.received(workerId, this.channel, sentBytes);
       return;
     }
-    const entry = this.#waiters.get(frame.requestId);
+    const entry = this.#entries.get(frame.requestId);
     if (entry === undefined) {
       this.#inFlight.take(frame);
       // No reply is pending: the caller disconnected while the request was queued. Stop the worker.
@@ -189,14 +189,14 @@ export class PendingReplies {
       return;
     }
     const { waiter } = entry;
-    entry.seenAtMs = this.#nowMs();
+    entry.lastActivityAtMs = this.#nowMs();
     entry.endedChecks = 0;
-    const place = waiter.order.take(frame);
-    if (place === 'stale') return;
-    // Kept responses are read from storage; their frames only show progress here.
-    if (place === 'gap' && !isResponseStored(waiter.request)) {
-      this.#log.warn({ requestId: frame.requestId }, 'frames were lost');
-      this.fail(waiter, lostOnItsWay());
+    const order = waiter.order.take(frame);
+    if (order === 'stale') return;
+    // Stored responses are read from storage; their frames only show progress here.
+    if (order === 'gap' && !isResponseStored(waiter.request)) {
+      this.#log.warn({ requestId: frame.requestId }, 'frames lost');
+      this.fail(waiter, lostInTransit());
       return;
     }
     switch (frame.kind) {
@@ -204,7 +204,7 @@ export class PendingReplies {
         // An earlier attempt's result will not be completed.
         this.#results.drop(frame.requestId);
         waiter.workerId = frame.payload.toString();
-        if (waiter.hasOutput && waiter.receiver.mayRestart?.() === false) this.fail(waiter, lostOnItsWay());
+        if (waiter.hasOutput && waiter.receiver.mayRestart?.() === false) this.fail(waiter, lostInTransit());
         return;
       case 'delta':
         waiter.hasOutput = true;
@@ -215,7 +215,7 @@ export class PendingReplies {
       case 'moved':
         return;
       case 'result':
-      // Readers fetch a stored result from where it is kept.
+      // Readers fetch a stored result from storage.
       case 'stored':
         this.#end(waiter, ownBuffer(frame.payload));
         return;
@@ -239,59 +239,57 @@ export class PendingReplies {
     }
   }
 
-  #end(waiter: PendingReply, answer: PooledBuffer): void {
+  #end(waiter: PendingReply, response: PooledBuffer): void {
     this.remove(waiter.request.requestId);
-    waiter.receiver.end(answer);
+    waiter.receiver.end(response);
   }
 
-  #forget(requestId: string): PendingReply | undefined {
-    const waiter = this.#waiters.get(requestId)?.waiter;
-    this.#waiters.delete(requestId);
+  #delete(requestId: string): PendingReply | undefined {
+    const waiter = this.#entries.get(requestId)?.waiter;
+    this.#entries.delete(requestId);
     this.#results.drop(requestId);
-    if (waiter !== undefined && this.#waiters.size === 0) this.#whenEmpty?.();
+    if (waiter !== undefined && this.#entries.size === 0) this.#whenEmpty?.();
     return waiter;
   }
 
   /**
-   * Messages sent during the interruption are gone, possibly with the last frame of any request. Kept responses are read
-   * from storage and unaffected.
+   * Messages sent during the interruption are gone, possibly including the last frame of a request. Stored responses
+   * are unaffected, because they are read from storage.
    */
   #failAll(): void {
-    for (const { waiter } of this.#waiters.values()) {
+    for (const { waiter } of this.#entries.values()) {
       if (!isResponseStored(waiter.request)) this.fail(waiter, new AppError('service_unavailable'));
     }
   }
 
-  async #endUnheard(): Promise<void> {
-    // `#results` tracks the progress of results in transit.
-    const awaited = [...this.#waiters.values()].filter(
-      ({ request }) => !this.#results.has(request.requestId),
-    );
-    for (const { waiter, request } of await findMissedEnds(this.#redis, awaited, this.#nowMs)) {
+  async #failLost(): Promise<void> {
+    // Results in transit are tracked by `#results`.
+    const silent = [...this.#entries.values()].filter(({ request }) => !this.#results.has(request.requestId));
+    for (const { waiter, request } of await findMissedEnds(this.#redis, silent, this.#nowMs)) {
       if (isResponseStored(request)) {
         this.remove(request.requestId);
       } else {
-        this.#log.warn({ requestId: request.requestId }, 'the end of a response was lost');
-        this.fail(waiter, lostOnItsWay());
+        this.#log.warn({ requestId: request.requestId }, 'end of a response lost');
+        this.fail(waiter, lostInTransit());
       }
     }
   }
 
   async #check(): Promise<void> {
-    const hasWork = this.#waiters.size > 0 || this.#controls.hasUntold || this.#inFlight.hasLeft;
+    const hasWork = this.#entries.size > 0 || this.#controls.hasUntold || this.#inFlight.hasDisconnected;
     if (this.#checking || !hasWork) return;
     this.#checking = true;
     try {
       await this.#controls.tellUntold();
-      await this.#endUnheard();
+      await this.#failLost();
       const queues = this.#inFlight.queuesOfLeft();
-      for (const { waiter } of this.#waiters.values()) queues.add(waiter.queue);
+      for (const { waiter } of this.#entries.values()) queues.add(waiter.queue);
       this.#absence.keep(queues);
       for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));
-      // After a round trip to Redis, messages that arrived while this process stalled have been read.
+      // After a round trip to Redis, all messages that arrived while this process was stalled have been read.
       this.#results.remind();
     } catch (error) {
-      this.#log.debug({ err: error }, 'the workers could not be looked up');
+      this.#log.debug({ err: error }, 'worker look-up failed');
       this.#absence.forget();
     } finally {
       this.#checking = false;
@@ -299,20 +297,20 @@ export class PendingReplies {
   }
 
   #checkQueue(queue: QueueName, alive: ReadonlySet<string>): void {
-    const aloneForMs = this.#absence.measure(queue, alive);
-    if (aloneForMs === null) return;
+    const unservedForMs = this.#absence.measure(queue, alive);
+    if (unservedForMs === null) return;
     this.#inFlight.endLost(queue, alive);
-    for (const { waiter, owner } of this.#waiters.values()) {
+    for (const { waiter, owner } of this.#entries.values()) {
       if (waiter.queue !== queue) continue;
-      const isInHand = waiter.workerId !== null && alive.has(waiter.workerId);
-      if (!isInHand && Date.now() > waiter.request.deadlineAtMs) {
+      const isRunning = waiter.workerId !== null && alive.has(waiter.workerId);
+      if (!isRunning && Date.now() > waiter.request.deadlineAtMs) {
         owner.abandon(waiter);
         this.fail(waiter, new AppError('deadline_exceeded'));
-      } else if (aloneForMs > noWorkerTimeoutMs && !this.#results.has(waiter.request.requestId)) {
+      } else if (unservedForMs > noWorkerTimeoutMs && !this.#results.has(waiter.request.requestId)) {
         owner.abandon(waiter);
         this.fail(waiter, new AppError('service_unavailable'));
-      } else if (isInHand && this.#results.silentForMs(waiter.request.requestId) > resultTimeoutMs) {
-        this.fail(waiter, lostOnItsWay());
+      } else if (isRunning && this.#results.silentForMs(waiter.request.requestId) > resultTimeoutMs) {
+        this.fail(waiter, lostInTransit());
       } else {
         owner.check(waiter, alive);
       }
@@ -320,5 +318,5 @@ export class PendingReplies {
   }
 }
 
-const lostOnItsWay = (): AppError =>
+const lostInTransit = (): AppError =>
   new AppError('service_unavailable', { message: 'A part of the answer was lost on its way.' });

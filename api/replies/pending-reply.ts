@@ -10,14 +10,14 @@ export interface Receiver {
   /** The caller's HTTP response; memory is acquired once the size is known. Absent if memory was acquired earlier. */
   readonly response?: ServerResponse;
   delta(bytes: Buffer): void;
-  /** Whether output so far allows another run after the worker died. Absent means that it does. */
+  /** Whether the request can run again after its worker died, given the output so far. Absent means yes. */
   mayRestart?(): boolean;
   /** Passes the complete response, or the last bytes of a stream. */
-  end(answer: PooledBuffer): void;
+  end(response: PooledBuffer): void;
   fail(error: AppError): void;
 }
 
-/** A request that this process owns until it has responded. */
+/** A request that this process owns until it has sent the response. */
 export interface PendingReply {
   readonly request: AdmittedRequest;
   readonly queue: QueueName;
@@ -28,13 +28,13 @@ export interface PendingReply {
   hasOutput: boolean;
   /** Completion tokens generated, as far as this process knows. */
   tokens: number;
-  /** Called once no work for the request is left, also if its caller disconnected. */
+  /** Called when no work for the request remains, even if its caller disconnected earlier. */
   onEnded?: () => void;
 }
 
 /** Handles requests that get no response: dispatches them again, or settles and releases them. */
 export interface ReplyOwner {
-  /** Called once a second with the live workers, to find what was lost. */
+  /** Called once a second with the live workers, to find lost requests. */
   check(waiter: PendingReply, alive: ReadonlySet<string>): void;
   /** Called when a request ended without its worker settling it. */
   abandon(waiter: PendingReply): void;

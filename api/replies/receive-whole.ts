@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Receiver } from './pending-reply.ts';
 
-/** A receiver that gives the complete response as a promise. */
+/** A receiver that provides the complete response as a promise. */
 export interface WholeReceiver {
   readonly receiver: Receiver;
   readonly answer: Promise<PooledBuffer>;
@@ -21,7 +21,7 @@ export function receiveWhole(response?: ServerResponse): WholeReceiver {
     ...(response === undefined ? {} : { response }),
     delta: () => undefined,
     end(whole) {
-      // Its caller has left, or has been told of a failure.
+      // Its caller has disconnected or has already received an error.
       if (isSettled) whole.release();
       isSettled = true;
       settle.resolve(whole);

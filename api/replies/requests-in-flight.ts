@@ -2,29 +2,29 @@ import type { QueueName } from '../../shared/queue/job-kinds.ts';
 import type { Frame } from '../../shared/reply/frame.ts';
 import type { PendingReply } from './pending-reply.ts';
 
-/** A vendor call that continues for a disconnected caller has certainly ended this long after its deadline to start. */
-const longestCallMs = 30 * 60_000;
+/** A vendor call that continues for a disconnected caller has certainly ended this long after its start deadline. */
+const maxCallMs = 30 * 60_000;
 
 /**
  * Counts the requests in progress per queue and account. Requests whose callers disconnected count while a worker runs
- * them, because disconnecting frees nothing that others could use.
+ * them, because a disconnect does not free their capacity.
  */
 export class RequestsInFlight {
   readonly #counts = new Map<string, number>();
-  /** By request id. */
-  readonly #left = new Map<string, PendingReply>();
+  /** Requests whose callers disconnected, by request id. */
+  readonly #disconnected = new Map<string, PendingReply>();
 
   countOf(queue: QueueName, accountId: string): number {
     return this.#counts.get(nameCount(queue, accountId)) ?? 0;
   }
 
-  get hasLeft(): boolean {
-    return this.#left.size > 0;
+  get hasDisconnected(): boolean {
+    return this.#disconnected.size > 0;
   }
 
   /** Queues of requests whose callers disconnected. */
   queuesOfLeft(): Set<QueueName> {
-    return new Set(Array.from(this.#left.values(), ({ queue }) => queue));
+    return new Set(Array.from(this.#disconnected.values(), ({ queue }) => queue));
   }
 
   add(waiter: PendingReply): void {
@@ -38,14 +38,14 @@ export class RequestsInFlight {
 
   /** The caller disconnected. The request counts until its worker reports its end. */
   leave(waiter: PendingReply): void {
-    this.#left.set(waiter.request.requestId, waiter);
+    this.#disconnected.set(waiter.request.requestId, waiter);
   }
 
   /** Ends a request whose caller disconnected. */
   endLeft(requestId: string): void {
-    const waiter = this.#left.get(requestId);
+    const waiter = this.#disconnected.get(requestId);
     if (waiter === undefined) return;
-    this.#left.delete(requestId);
+    this.#disconnected.delete(requestId);
     this.end(waiter);
   }
 
@@ -53,13 +53,13 @@ export class RequestsInFlight {
   take({ kind, requestId, payload }: Frame): void {
     switch (kind) {
       case 'accepted': {
-        const waiter = this.#left.get(requestId);
+        const waiter = this.#disconnected.get(requestId);
         if (waiter !== undefined) waiter.workerId = payload.toString();
         return;
       }
       case 'result':
       case 'stored':
-      // The worker stops once it learns that no caller wants the response.
+      // The worker stops once it finds that no caller requests the result.
       case 'offered':
       case 'error':
         this.endLeft(requestId);
@@ -76,10 +76,10 @@ export class RequestsInFlight {
 
   /** Ends requests that will not be heard from again because their worker died or their job is gone. */
   endLost(queue: QueueName, alive: ReadonlySet<string>): void {
-    for (const [requestId, { queue: own, workerId, request }] of this.#left) {
-      if (own !== queue) continue;
+    for (const [requestId, { queue: requestQueue, workerId, request }] of this.#disconnected) {
+      if (requestQueue !== queue) continue;
       const isDead = workerId !== null && !alive.has(workerId);
-      if (isDead || Date.now() > request.deadlineAtMs + longestCallMs) this.endLeft(requestId);
+      if (isDead || Date.now() > request.deadlineAtMs + maxCallMs) this.endLeft(requestId);
     }
   }
 

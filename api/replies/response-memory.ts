@@ -6,11 +6,11 @@ import type { AcquireMemory } from './incoming-results.ts';
 import type { PendingReply } from './pending-reply.ts';
 
 /** Smaller responses are not counted. */
-const countedFromBytes = 256 * 1024;
+const minCountedBytes = 256 * 1024;
 /** Callers that wait longer get an error and may retry. */
-const longestWaitMs = 60_000;
-/** For responses that are paid for. Their worker keeps them for five minutes. */
-const longestPaidWaitMs = 4.5 * 60_000;
+const maxWaitMs = 60_000;
+/** For responses that are already charged. Their worker keeps them for five minutes. */
+const maxPaidWaitMs = 4.5 * 60_000;
 
 export interface ResponseMemoryOptions {
   readonly bytes: number;
@@ -18,24 +18,27 @@ export interface ResponseMemoryOptions {
   readonly signal: AbortSignal;
   /** The HTTP response that needs the memory, if its caller is connected to this process. */
   readonly response: ServerResponse | null;
-  /** Whether the response is complete and paid for. It waits longer, without a limit on how many of its account wait. */
+  /**
+   * Whether the response is complete and charged. It waits longer, and its account may have any number of them waiting.
+   */
   readonly isPaid?: boolean;
-  /** Throws if the request would not be admitted. Called before waiting. */
+  /** Called before waiting. Throws if the request would not be admitted. */
   readonly checkBeforeWaiting?: () => Promise<void>;
 }
 
 /**
  * Acquires memory for a response of this size, held until its caller has read it. Without this, slow readers could hold
  * any amount. Returns null if the response is too small to count.
- * @throws AppError `queue_full` when none becomes available in time; the signal's reason; what `checkBeforeWaiting` throws
+ * @throws AppError `queue_full` when none becomes available in time; the signal's reason; what `checkBeforeWaiting`
+ * throws
  */
 export async function acquireResponseMemory(
   budget: FairBudget,
   accountId: string,
   { bytes, response, isPaid = false, ...options }: ResponseMemoryOptions,
 ): Promise<BudgetShare | null> {
-  if (bytes < countedFromBytes) return null;
-  const limits = isPaid ? paidLimits : { waitMs: longestWaitMs, refuse: refuseResponse };
+  if (bytes < minCountedBytes) return null;
+  const limits = isPaid ? paidLimits : { waitMs: maxWaitMs, refuse: refuseResponse };
   const share = await budget.acquire(accountId, bytes, { ...options, ...limits });
   if (response !== null) noteShare(response, budget, share);
   return share;
@@ -58,7 +61,7 @@ const refuseResponse = (): AppError =>
   });
 
 const paidLimits = {
-  waitMs: longestPaidWaitMs,
+  waitMs: maxPaidWaitMs,
   maxWaiting: Infinity,
   refuse: () =>
     new AppError('queue_full', {
@@ -85,7 +88,7 @@ const listShares = (socket: Socket): HeldShare[] =>
 
 /**
  * Picks, among slow connections, those that hold memory another account waits for. For each budget it picks all
- * connections of the account that holds most, and none of other accounts until that one has given its memory back.
+ * connections of the account that holds the most memory, and none of other accounts until that one has released it.
  */
 export function findContested(slow: readonly Socket[]): readonly Socket[] {
   const contested = slow.flatMap((socket) =>
@@ -93,9 +96,12 @@ export function findContested(slow: readonly Socket[]): readonly Socket[] {
       .filter(({ budget, share }) => budget.isContested(share.holder))
       .map(({ budget, share: { holder } }) => ({ socket, budget, holder })),
   );
-  const most = new Map<FairBudget, string>();
+  const largestHolder = new Map<FairBudget, string>();
   for (const { budget, holder } of contested) {
-    if (budget.heldBy(holder) > budget.heldBy(most.get(budget) ?? '')) most.set(budget, holder);
+    if (budget.heldBy(holder) > budget.heldBy(largestHolder.get(budget) ?? ''))
+      largestHolder.set(budget, holder);
   }
-  return contested.filter(({ budget, holder }) => holder === most.get(budget)).map(({ socket }) => socket);
+  return contested
+    .filter(({ budget, holder }) => holder === largestHolder.get(budget))
+    .map(({ socket }) => socket);
 }

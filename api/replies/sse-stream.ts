@@ -16,9 +16,11 @@ export const eventStreamHeaders = {
   'x-accel-buffering': 'no',
 };
 
-/** How often to remind a worker that a client is slow. A worker that hears nothing for longer gives up on it. */
-const pauseAgainMs = 5_000;
-/** The most that may wait for a slow client in this process beyond the socket's buffer. Frames in transit fill it. */
+/**
+ * How often to remind a worker that a client is slow. A worker that gets no reminder for longer gives up on the client.
+ */
+const pauseReminderMs = 5_000;
+/** Maximum bytes buffered for a slow client beyond the socket's buffer. They come from frames already in transit. */
 const maxPendingBytes = 8_000_000;
 
 const eventEnd = '\n\n';
@@ -28,7 +30,7 @@ function endOf(data: Buffer | string): string {
   return data.toString('latin1', Math.max(0, data.length - eventEnd.length));
 }
 
-/** The stream's controls of its request. */
+/** How a stream controls its request. */
 export interface StreamedRequest {
   /** Position in the queue, 1 is next; null if unknown or if a worker has it. */
   position(): number | null;
@@ -39,14 +41,14 @@ export interface StreamedRequest {
 }
 
 /**
- * Streams a response to the socket. The status line is delayed until the first event, so that a request that fails before
- * any output gets a plain error with its own status. Later errors become the last event of the stream.
+ * Streams a response to the socket. The status line is delayed until the first event, so that a request that fails
+ * before any output gets a plain error with its own status. Later errors become the last event of the stream.
  */
 export class SseStream implements Receiver {
   readonly response: ServerResponse;
   readonly #timer: NodeJS.Timeout;
   #request: StreamedRequest | null = null;
-  /** When the worker was last told that the client is slow; null if it keeps up. */
+  /** When the worker was last notified that the client is slow; null if the client keeps up. */
   #pausedAtMs: number | null = null;
   #ended = false;
   /** The error that ended the stream, sent as its last event. */
@@ -73,7 +75,7 @@ export class SseStream implements Receiver {
     this.finished.catch(() => undefined);
     this.#timer = setInterval(() => {
       if (this.#pausedAtMs === null) this.#keepAlive();
-      else if (performance.now() - this.#pausedAtMs >= pauseAgainMs) this.#pause();
+      else if (performance.now() - this.#pausedAtMs >= pauseReminderMs) this.#pause();
     }, 1_000);
     const onClose = (): void => {
       if (this.#ended) return;
@@ -90,7 +92,7 @@ export class SseStream implements Receiver {
     });
   }
 
-  /** From here on, passes a slow client or a disconnect on to the worker. */
+  /** From here on, notifies the worker when the client is slow or disconnects. */
   attach(request: StreamedRequest): void {
     this.#request = request;
     if (this.#ended) request.cancel();
@@ -101,7 +103,7 @@ export class SseStream implements Receiver {
     this.#write(bytes);
   }
 
-  /** A partially sent event cannot be restarted. */
+  /** A partially sent event cannot be sent again. */
   mayRestart(): boolean {
     return !this.#isMidEvent;
   }
@@ -122,7 +124,7 @@ export class SseStream implements Receiver {
       return;
     }
     this.failure = error;
-    // The current event stays incomplete. The error still follows as a separate event.
+    // The current event stays incomplete. End it, so that the error follows as a separate event.
     if (this.#isMidEvent) this.#write(eventEnd);
     this.#write(`data: ${JSON.stringify(presentError(error))}\n\n`);
     this.#end();
@@ -150,7 +152,8 @@ export class SseStream implements Receiver {
       this.response.writeHead(200, eventStreamHeaders);
     }
     const flushed = this.response.write(data);
-    // A disconnected client reads nothing either, but is not slow: its worker is told immediately that it left.
+    // A disconnected client reads nothing either, but is not slow: its worker is notified of the disconnect
+    // immediately.
     if (flushed || this.response.socket?.destroyed !== false) return;
     if (this.response.writableLength > maxPendingBytes) {
       cutUnread(this.response.req.socket);

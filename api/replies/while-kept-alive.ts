@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { keepAliveMs } from './sse-stream.ts';
 
-/** Writes keep-alive comments to an event stream until the work is done, so that no proxy closes it meanwhile. */
+/** Writes keep-alive comments to an event stream while the work runs, so that no proxy closes it. */
 export async function whileKeptAlive<T>(
   stream: Writable,
   work: Promise<T>,

@@ -5,7 +5,7 @@ import { heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
 export class WorkerAbsence {
   readonly #nowMs: () => number;
   readonly #lastAliveAtMs = new Map<QueueName, number>();
-  /** Until then, live workers may not have sent a heartbeat since an outage of Redis. */
+  /** Until then, live workers may not have sent a heartbeat since the last outage of Redis. */
   #unsureUntilMs = -Infinity;
 
   constructor(nowMs: () => number) {
@@ -22,7 +22,7 @@ export class WorkerAbsence {
     for (const queue of this.#lastAliveAtMs.keys()) if (!queues.has(queue)) this.#lastAliveAtMs.delete(queue);
   }
 
-  /** Resets after an outage of Redis, which tells nothing about workers: they continue, and settle once Redis is back. */
+  /** Resets after an outage of Redis. Workers continue through one, and settle once Redis is back. */
   forget(): void {
     const nowMs = this.#nowMs();
     for (const queue of this.#lastAliveAtMs.keys()) this.#lastAliveAtMs.set(queue, nowMs);

@@ -5,24 +5,27 @@ import type { PendingReply } from './pending-reply.ts';
 
 export type WaiterControl = 'pause' | 'resume' | 'cancel';
 
-/** A live worker subscribes again within this time after its connection was cut. */
-const deafTimeoutMs = 15_000;
+/** A live worker resubscribes within this time after losing its connection. */
+const unsubscribedTimeoutMs = 15_000;
 
 /** A message that a worker missed because Redis or the worker's connection was down. */
-interface Untold {
-  readonly tell: () => Promise<boolean>;
-  /** Since when Redis reports no subscription of the worker; null while Redis is down. */
-  deafSinceMs: number | null;
+interface UndeliveredMessage {
+  readonly send: () => Promise<boolean>;
+  /** Since when Redis has reported no subscription of the worker; null while Redis is down. */
+  unsubscribedSinceMs: number | null;
 }
 
-/** Sends control messages to the workers that run this process's requests. A worker that misses them continues on its own. */
+/**
+ * Sends control messages to the workers that run this process's requests. A worker that misses them continues on its
+ * own.
+ */
 export class WorkerControls {
   readonly #redis: RedisClient;
   readonly #log: Logger;
   /** Undelivered messages to retry, by request id. */
-  readonly #untold = new Map<string, Untold>();
+  readonly #undelivered = new Map<string, UndeliveredMessage>();
   /** The latest message for each request. Earlier ones must not be sent again, even if they turn out undelivered. */
-  readonly #lastWords = new WeakMap<PendingReply, ControlMessage>();
+  readonly #lastMessages = new WeakMap<PendingReply, ControlMessage>();
 
   constructor(redis: RedisClient, log: Logger) {
     this.#redis = redis;
@@ -30,7 +33,7 @@ export class WorkerControls {
   }
 
   get hasUntold(): boolean {
-    return this.#untold.size > 0;
+    return this.#undelivered.size > 0;
   }
 
   /** @param cause the cause of a cancel */
@@ -39,16 +42,21 @@ export class WorkerControls {
     if (workerId === null) return;
     const { requestId } = request;
     const message: ControlMessage = { action, requestId, ...cause };
-    this.#untold.delete(requestId);
-    this.#lastWords.set(waiter, message);
-    this.#send(workerId, message, (untold) => {
-      // A missed cancel or resume leaves a worker running for nobody or stuck. A missed pause is repeated anyway.
-      if (action !== 'pause' && this.#lastWords.get(waiter) === message) this.#untold.set(requestId, untold);
+    this.#undelivered.delete(requestId);
+    this.#lastMessages.set(waiter, message);
+    this.#send(workerId, message, (undelivered) => {
+      // A missed cancel leaves a worker running for nobody, and a missed resume leaves it paused. A pause is repeated
+      // anyway.
+      if (action !== 'pause' && this.#lastMessages.get(waiter) === message)
+        this.#undelivered.set(requestId, undelivered);
     });
   }
 
-  /** Asks for a result up to this byte. The caller repeats requests that get lost. */
-  askFor({ workerId, request: { requestId }, order: { attempt } }: PendingReply, upToByte: number): void {
+  /** Requests a result up to this byte. `IncomingResults` repeats requests that get lost. */
+  requestResult(
+    { workerId, request: { requestId }, order: { attempt } }: PendingReply,
+    upToByte: number,
+  ): void {
     if (workerId !== null) this.#send(workerId, { action: 'send', requestId, attempt, upToByte });
   }
 
@@ -63,33 +71,40 @@ export class WorkerControls {
   }
 
   /**
-   * Retries undelivered messages. Otherwise a worker would keep running for a caller that already got an error, and charge
-   * for the whole response.
+   * Retries undelivered messages. Otherwise a worker would keep running for a caller that already got an error, and the
+   * account would be charged for the whole response.
    */
   async tellUntold(): Promise<void> {
-    await Promise.all(Array.from(this.#untold, ([requestId, untold]) => this.#tellAgain(requestId, untold)));
+    await Promise.all(
+      Array.from(this.#undelivered, ([requestId, undelivered]) => this.#retry(requestId, undelivered)),
+    );
   }
 
-  async #tellAgain(requestId: string, untold: Untold): Promise<void> {
+  async #retry(requestId: string, undelivered: UndeliveredMessage): Promise<void> {
     // While the node of one worker's channel is down, the other workers are still notified.
-    const isHeard = await untold.tell().catch(() => null);
-    if (isHeard === null) return;
-    untold.deafSinceMs ??= Date.now();
-    const isDead = Date.now() - untold.deafSinceMs > deafTimeoutMs;
-    // A newer message may have replaced it meanwhile.
-    if ((isHeard || isDead) && this.#untold.get(requestId) === untold) this.#untold.delete(requestId);
+    const isReceived = await undelivered.send().catch(() => null);
+    if (isReceived === null) return;
+    undelivered.unsubscribedSinceMs ??= Date.now();
+    const isDead = Date.now() - undelivered.unsubscribedSinceMs > unsubscribedTimeoutMs;
+    // A newer message may have replaced it.
+    if ((isReceived || isDead) && this.#undelivered.get(requestId) === undelivered)
+      this.#undelivered.delete(requestId);
   }
 
-  #send(workerId: string, message: ControlMessage, onUntold?: (untold: Untold) => void): void {
-    const tell = (): Promise<boolean> => sendControl(this.#redis, workerId, message);
-    const onUnheard = (deafSinceMs: number | null, error?: unknown): void => {
-      onUntold?.({ tell, deafSinceMs });
-      this.#log.debug({ ...message, err: error }, 'a message to a worker could not be sent');
+  #send(
+    workerId: string,
+    message: ControlMessage,
+    onUndelivered?: (undelivered: UndeliveredMessage) => void,
+  ): void {
+    const send = (): Promise<boolean> => sendControl(this.#redis, workerId, message);
+    const onMissed = (unsubscribedSinceMs: number | null, error?: unknown): void => {
+      onUndelivered?.({ send, unsubscribedSinceMs });
+      this.#log.debug({ ...message, err: error }, 'worker message not delivered');
     };
-    tell()
-      .then((isHeard) => {
-        if (!isHeard) onUnheard(Date.now());
+    send()
+      .then((isReceived) => {
+        if (!isReceived) onMissed(Date.now());
       })
-      .catch((error: unknown) => onUnheard(null, error));
+      .catch((error: unknown) => onMissed(null, error));
   }
 }

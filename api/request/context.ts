@@ -7,9 +7,9 @@ import type { WebSession } from '../../shared/web/web-models.ts';
 import type { CreationOptions } from './creation-options.ts';
 import type { SessionCookie } from './session-cookies.ts';
 
-/** What the middleware before a handler has determined. */
+/** State that middleware sets for the handler. */
 export interface RequestState {
-  /** Always generated here; a client's X-Request-Id is not adopted. Ids sort by time of request. */
+  /** Always generated here; a client's X-Request-Id is ignored. Ids sort by the time of the request. */
   requestId: string;
   /**
    * Aborts with `job_cancelled` when the response is closed: the client has disconnected, or has received all of it.
@@ -19,8 +19,8 @@ export interface RequestState {
   holder?: KeyHolder;
   /** Set by authenticateSession. */
   session?: WebSession;
-  /** Whether the faults of a 422 are also given in Russian. */
-  translatesErrors?: true;
+  /** Whether the issues of a 422 are also given in Russian. */
+  translatesFaults?: true;
   /** The cookie that identified the session. */
   sessionCookie?: SessionCookie;
   /** When the session was looked up, by `performance.now` (ms). */
@@ -28,12 +28,12 @@ export interface RequestState {
   /** Set if the account was checked before admission: before a large body was read or the text was counted. */
   preAdmission?: PreAdmission;
   /** Set if the complete response was sent while the client is still sending. */
-  isAnswered?: boolean;
+  isResponseSent?: boolean;
   /** The error reported in the response, either as its body or as the last event of a stream. */
   error?: AppError;
   /** Options in the headers of a model request. */
   creation?: CreationOptions;
-  /** Memory held for a large body until it is answered. `textBytes` of it count for its texts. */
+  /** Memory held for a large body until its response is sent. `textBytes` of it count for its texts. */
   bodyMemory?: { readonly share: BudgetShare; readonly textBytes: number };
   /** Set by validate. */
   path?: unknown;

@@ -11,7 +11,7 @@ export interface CreationOptions {
 }
 
 /**
- * Rejects requests that ask for both a job and a stream. A job has a single response, and its own event stream.
+ * Rejects a request for both a job and a stream. A job has a single response, and its own event stream.
  * @throws AppError `validation_failed`
  */
 export function refuseAsyncStream(context: ApiContext): void {

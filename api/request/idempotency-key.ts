@@ -4,7 +4,7 @@ import type { ApiContext } from './context.ts';
 /** Printable ASCII, as allowed in a header. */
 const idempotencyKey = /^[\x20-\x7e]{1,255}$/;
 
-/** Null if the caller sent no Idempotency-Key. Other headers are not considered. */
+/** Returns null if the caller sent no Idempotency-Key. Other headers are ignored. */
 export function readIdempotencyKey(context: ApiContext): string | null {
   const key = context.req.headers['idempotency-key'];
   if (key === undefined) return null;

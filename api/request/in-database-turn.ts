@@ -10,12 +10,12 @@ import { requesterOf } from './requester.ts';
  * Runs work that uses MongoDB in a turn of the requesting account, user or network. Waiting work is dropped when its
  * client disconnects.
  *
- * Waiting and working together take at most `databaseWaitMs`: all calls that one account may have waiting take a second or
- * two, so a longer wait means that the database is down or hangs. Work that has begun continues and keeps its turn:
- * MongoDB will execute its commands in any case, so the matching changes in Redis must follow. A caller that repeats the
- * call finds it done, or is told so.
- * @param work gets a signal that aborts once the caller has received a 503. From then on, anything that only this caller
- * could be told, such as a new secret, must not be created, or must be undone.
+ * Waiting and working together take at most `databaseWaitMs`. All calls that one account may have waiting take a second
+ * or two, so a longer wait means that the database is down or hangs. Work that has started continues after the timeout
+ * and keeps its turn: MongoDB executes its commands in any case, so the matching changes in Redis must follow. A caller
+ * that repeats the call finds it done, or gets an error that says so.
+ * @param work gets a signal that aborts once the caller has received a 503. From then on, anything that only this
+ * caller could receive, such as a new secret, must not be created, or must be undone.
  * @throws AppError `service_unavailable` on timeout, `job_cancelled`
  */
 export async function inDatabaseTurn<T>(
@@ -28,21 +28,21 @@ export async function inDatabaseTurn<T>(
     signal: context.state.signal,
     waitMs: databaseWaitMs,
     maxWaiting: Infinity,
-    refuse: () => new AppError('service_unavailable', { message: 'no turn at the database came in time' }),
+    refuse: () => new AppError('service_unavailable', { message: 'no database turn became free in time' }),
   });
   const late = new AbortController();
   const working = work(late.signal).finally(() => turn.release());
-  const leftMs = databaseWaitMs - (performance.now() - startedMs);
-  return await within(leftMs, working, () => {
-    const error = tookTooLong('what MongoDB was asked', databaseWaitMs);
+  const remainingMs = databaseWaitMs - (performance.now() - startedMs);
+  return await within(remainingMs, working, () => {
+    const error = tookTooLong('work in MongoDB', databaseWaitMs);
     late.abort(error);
-    // No caller sees the outcome any more.
-    runInBackground(working.catch(passAway), 'what a caller no longer waits for', log);
+    // No caller will see the outcome.
+    runInBackground(working.catch(ignoreExpected), 'work that its caller no longer waits for', log);
     throw error;
   });
 }
 
-/** Ignores outages, which are noticed elsewhere, and refusals, which no longer matter. */
-function passAway(error: unknown): void {
+/** Ignores outages, which are logged elsewhere, and refusals, which no longer matter. */
+function ignoreExpected(error: unknown): void {
   if (!(error instanceof AppError) || error.code === 'internal_error') throw error;
 }

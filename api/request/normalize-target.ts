@@ -1,9 +1,9 @@
-/** Needs no normalization: starts with a slash and has no escapes and no fragment. */
+/** A target that needs no normalization: starts with a slash and has no escapes and no fragment. */
 const plain = /^\/[!"$&-~]*$/;
 const absoluteForm = /^https?:\/\/[^/?#]*/i;
 const fragment = /#.*/s;
 /** Node decodes a target as Latin-1: one character per byte. */
-const noUrlByte = /[^\x21-\x7e]/g;
+const nonUrlByte = /[^\x21-\x7e]/g;
 const escapeByte = (byte: string): string =>
   `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 const escape = /%[0-9a-f]{2}/gi;
@@ -15,7 +15,7 @@ const unreserved = /^[a-z0-9\-._~]$/i;
  */
 export function normalizeTarget(target: string): string {
   if (plain.test(target)) return target;
-  const local = target.replace(absoluteForm, '').replace(fragment, '').replaceAll(noUrlByte, escapeByte);
+  const local = target.replace(absoluteForm, '').replace(fragment, '').replaceAll(nonUrlByte, escapeByte);
   const rooted = local.startsWith('/') ? local : `/${local}`;
   if (!rooted.includes('%')) return rooted;
   const query = rooted.indexOf('?');

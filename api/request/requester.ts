@@ -2,7 +2,7 @@ import { callerNetwork } from '../callers/caller-network.ts';
 import type { ApiContext } from './context.ts';
 
 /**
- * Identifies who takes turns and shares memory with others: the API key's account, the session's user, or the network if
+ * Returns the party that turns and memory are shared by: the API key's account, the session's user, or the network if
  * neither is known.
  */
 export function requesterOf(context: ApiContext): string {
@@ -11,8 +11,8 @@ export function requesterOf(context: ApiContext): string {
 }
 
 /**
- * Identifies whose concurrent calls are counted together: an API account's or a session's. Sessions of one user count
- * separately, so that a stolen one cannot be used to keep the others from ending it.
+ * Returns the party whose concurrent calls are counted together: an API account or a session. Sessions of one user
+ * count separately, so that a stolen session cannot block the calls that would end it.
  */
 export function callsHolderOf(context: ApiContext): string {
   return context.state.session?._id ?? requesterOf(context);

@@ -26,7 +26,7 @@ export function setCookie(
   cookie: SessionCookie,
   value: { readonly token: string; readonly expiresAt: Date } | null,
 ): void {
-  // Work may continue after its caller received a 503 (`inDatabaseTurn`); there is no response left for a cookie then.
+  // Work may continue after its caller received a 503 (`inDatabaseTurn`). A cookie can no longer be set then.
   if (context.headerSent) return;
   const secure = isHttps(config);
   // Behind a TLS-terminating proxy our own socket is plain, and the library would refuse to set a secure cookie.

@@ -1,4 +1,4 @@
-import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
+import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
 import { AppError, cancelledJobStatus } from '../../shared/contract/errors.ts';
 import { hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
 import { JobStore } from '../../shared/jobs/job-store.ts';
@@ -6,22 +6,22 @@ import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts'
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { responseGone } from '../../shared/reply/response-store.ts';
 
-/** Interval of checks whether a missing response can still arrive. */
-const lookIntervalMs = 1_000;
+/** Interval between checks of whether a missing response can still arrive. */
+const checkIntervalMs = 1_000;
 /** Maximum time from the end of a request to its last frame. A worker that dies in between is replaced within it. */
 const lastFrameTimeoutMs = 15_000;
 
-/** Determines whether a kept response can still arrive, and whether what is stored of it may be sent. */
+/** Determines whether a stored response can still arrive, and whether its stored part may be sent. */
 export class ResponseAvailability {
   readonly #redis: RedisClient;
   readonly #jobs: JobStore;
-  readonly #request: HeartbeatRequest;
-  #lookedAtMs = performance.now();
+  readonly #request: HeldRequest;
+  #checkedAtMs = performance.now();
   #endedAtMs: number | null = null;
   #lastAttempt: number | null;
 
   /** @param succeededAttempt the final attempt of a durable job that is known to have succeeded; skips the look-ups */
-  constructor(redis: RedisClient, request: HeartbeatRequest, succeededAttempt: number | null) {
+  constructor(redis: RedisClient, request: HeldRequest, succeededAttempt: number | null) {
     this.#redis = redis;
     this.#jobs = new JobStore(redis);
     this.#request = request;
@@ -34,8 +34,8 @@ export class ResponseAvailability {
   }
 
   /**
-   * A durable job's response may be sent only once the job has ended. Until then another attempt may replace the one that
-   * wrote it.
+   * A durable job's response may be sent only once the job has ended. Until then another attempt may replace the one
+   * that wrote it.
    * @throws AppError the job's error
    */
   async maySend(): Promise<boolean> {
@@ -50,16 +50,16 @@ export class ResponseAvailability {
   }
 
   /**
-   * Called while there is nothing more to read. A request without a reservation has ended: its last frame is there, about
-   * to arrive, or lost.
+   * Called while there is nothing more to read. A request without a reservation has ended: its last frame is stored, in
+   * transit or lost.
    * @throws AppError if nothing will arrive
    */
-  async look(): Promise<void> {
+  async checkAlive(): Promise<void> {
     // A job's response is stored before the job succeeds.
     if (this.#lastAttempt !== null) throw responseGone();
     const nowMs = performance.now();
-    if (nowMs - this.#lookedAtMs < lookIntervalMs) return;
-    this.#lookedAtMs = nowMs;
+    if (nowMs - this.#checkedAtMs < checkIntervalMs) return;
+    this.#checkedAtMs = nowMs;
     if (await this.#isAlive()) {
       this.#endedAtMs = null;
       return;
@@ -74,7 +74,7 @@ export class ResponseAvailability {
     const { requestId, accountId } = this.#request;
     const reservations = redisKeys.reservations(shardOf(accountId));
     if ((await callRedis(() => this.#redis.hexists(reservations, requestId))) === 1) return true;
-    // A durable job's reservation is in its own record.
+    // A durable job has its reservation in its own record.
     return !(await this.maySend());
   }
 }

@@ -1,4 +1,4 @@
-import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
+import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
@@ -18,27 +18,27 @@ import { acquireResponseMemory, noteShare } from '../replies/response-memory.ts'
  * Frames announced to this process are read immediately. Frames of another process's requests are polled, at growing
  * intervals while none arrive.
  */
-const shortestPollMs = 100;
-const longestPollMs = 1_000;
+const minPollMs = 100;
+const maxPollMs = 1_000;
 
-/** Size of the first read, when nothing is known yet. A single-frame response arrives in one read. */
+/** Size of the first read, when the size of the response is unknown. A single-frame response fits into one read. */
 const firstWindowBytes = maxInlineBytes + 1_024;
-/** Size of a read when frames have piled up and there is memory for both the window and the rest of the previous one. */
+/** Size of a read when frames have piled up. Needs memory for the window and the remainder of the previous one. */
 const backlogWindowBytes = 256 * 1024;
 const backlogMemoryBytes = 2 * backlogWindowBytes;
 
-const nothing = Buffer.alloc(0);
+const emptyBuffer = Buffer.alloc(0);
 
 export interface StoredResponsesDeps {
   readonly redis: RedisClient;
   readonly frames: StoredFramesStore;
   readonly answers: ResponseStore;
-  /** What responses may hold of this process's memory until their callers have read them. */
+  /** Memory for responses until their callers have read them. */
   readonly memory: FairBudget;
   readonly log: Logger;
 }
 
-/** A reader's handle on a kept response. */
+/** A reader's handle on a stored response. */
 export interface FollowedResponse {
   pause(): void;
   resume(): void;
@@ -58,35 +58,33 @@ export interface ReaderOptions {
  * pauses, frames already read stay here; nothing is read twice.
  */
 export class StoredResponseReader implements FollowedResponse {
-  readonly #dependencies: StoredResponsesDeps;
-  readonly #request: HeartbeatRequest;
+  readonly #deps: StoredResponsesDeps;
+  readonly #request: HeldRequest;
   readonly #receiver: Receiver;
   readonly #options: ReaderOptions;
-  readonly #prospect: ResponseAvailability;
+  readonly #availability: ResponseAvailability;
   readonly #order = new FrameOrder();
-  readonly #over = new AbortController();
-  /** Bytes of frames read so far. Those not passed on yet are in `#unread`. */
+  /** Aborted once the response has ended or the reader was cancelled. */
+  readonly #ended = new AbortController();
+  /** Bytes of frames read so far, including those in `#unread`. */
   #offset = 0;
-  #unread: Buffer = nothing;
+  /** Bytes read but not passed on yet. */
+  #unread: Buffer = emptyBuffer;
   /** Bytes of frames in the object store; null while they are in Redis. */
   #movedBytes: number | null = null;
-  /** Held from the first full window until everything read has been passed on. */
+  /** Held from the first full window until all bytes read have been passed on. */
   #memory: BudgetShare | null = null;
   #isCaughtUp = true;
   #isPaused = false;
   #hasOutput = false;
-  #isWoken = false;
-  #pollMs = shortestPollMs;
+  /** Whether `wake` was called since the last wait. */
+  #wasWoken = false;
+  #pollMs = minPollMs;
   #wake: (() => void) | null = null;
 
-  constructor(
-    dependencies: StoredResponsesDeps,
-    request: HeartbeatRequest,
-    receiver: Receiver,
-    options: ReaderOptions,
-  ) {
-    this.#dependencies = dependencies;
-    this.#prospect = new ResponseAvailability(dependencies.redis, request, options.succeededAttempt ?? null);
+  constructor(deps: StoredResponsesDeps, request: HeldRequest, receiver: Receiver, options: ReaderOptions) {
+    this.#deps = deps;
+    this.#availability = new ResponseAvailability(deps.redis, request, options.succeededAttempt ?? null);
     this.#request = request;
     this.#receiver = receiver;
     this.#options = options;
@@ -102,7 +100,7 @@ export class StoredResponseReader implements FollowedResponse {
   }
 
   cancel(): void {
-    this.#over.abort(new AppError('job_cancelled'));
+    this.#ended.abort(new AppError('job_cancelled'));
     this.wake();
   }
 
@@ -116,20 +114,20 @@ export class StoredResponseReader implements FollowedResponse {
   }
 
   wake(): void {
-    this.#isWoken = true;
+    this.#wasWoken = true;
     this.#wake?.();
   }
 
-  get #isOver(): boolean {
-    return this.#over.signal.aborted;
+  get #hasEnded(): boolean {
+    return this.#ended.signal.aborted;
   }
 
   /** Resolves after the receiver's last call or its cancellation. */
   async run(): Promise<void> {
     try {
-      while (!this.#isOver) {
+      while (!this.#hasEnded) {
         const isMore = this.#isPaused ? false : await this.#advance();
-        if (!isMore && !this.#isOver) await this.#rest();
+        if (!isMore && !this.#hasEnded) await this.#waitForMore();
       }
     } catch (error) {
       this.#end(() => this.#receiver.fail(toAppError(error)));
@@ -140,71 +138,71 @@ export class StoredResponseReader implements FollowedResponse {
 
   /** @returns whether more may be available immediately */
   async #advance(): Promise<boolean> {
-    await this.#handOver();
-    if (this.#isOver || this.#isPaused) return false;
+    await this.#passFramesOn();
+    if (this.#hasEnded || this.#isPaused) return false;
     if (this.#isCaughtUp) this.#releaseMemory();
     const windowBytes = this.#memory === null ? firstWindowBytes : backlogWindowBytes;
-    const bytes = await this.#readOn(windowBytes);
+    const bytes = await this.#readWindow(windowBytes);
     this.#isCaughtUp = bytes.length < windowBytes;
-    // Without memory, the reader continues in small windows, which need no more than its connection does anyway.
+    // Without memory, the reader continues in small windows, which take no more than its connection takes anyway.
     if (!this.#isCaughtUp) this.#memory ??= this.#acquireBacklogMemory();
     if (bytes.length > 0) {
-      if (this.#offset === 0 && !(await this.#mayBegin())) return this.#lookLater();
+      if (this.#offset === 0 && !(await this.#mayBegin())) return this.#pollLater();
       this.#offset += bytes.length;
-      // The rest of the last window is the beginning of a frame.
+      // The remainder of the previous window is the beginning of a frame.
       this.#unread = this.#unread.length === 0 ? bytes : Buffer.concat([this.#unread, bytes]);
-      this.#pollMs = shortestPollMs;
+      this.#pollMs = minPollMs;
       return true;
     }
-    await this.#prospect.look();
-    return this.#lookLater();
+    await this.#availability.checkAlive();
+    return this.#pollLater();
   }
 
   async #mayBegin(): Promise<boolean> {
-    if (!(await this.#prospect.maySend())) return false;
-    const { lastAttempt } = this.#prospect;
+    if (!(await this.#availability.maySend())) return false;
+    const { lastAttempt } = this.#availability;
     if (lastAttempt !== null) this.#order.restart(lastAttempt);
     return true;
   }
 
-  #lookLater(): false {
-    this.#pollMs = Math.min(longestPollMs, this.#pollMs * 1.5);
+  #pollLater(): false {
+    this.#pollMs = Math.min(maxPollMs, this.#pollMs * 1.5);
     return false;
   }
 
-  async #readOn(windowBytes: number): Promise<Buffer> {
-    const { frames, answers } = this.#dependencies;
+  async #readWindow(windowBytes: number): Promise<Buffer> {
+    const { frames, answers } = this.#deps;
     if (this.#movedBytes === null) {
       const read = await frames.readFrames(this.#request, this.#offset, windowBytes);
       if ('bytes' in read) return read.bytes;
       this.#movedBytes = read.movedBytes;
     }
-    // Moved frames are complete: the reader would have ended at their last byte.
+    // Moved frames are complete, so there are more to read: the reader ends at their last byte.
     return await answers.readMovedFrames(this.#request, this.#movedBytes, this.#offset, windowBytes);
   }
 
-  async #handOver(): Promise<void> {
-    while (!this.#isOver && !this.#isPaused) {
+  async #passFramesOn(): Promise<void> {
+    while (!this.#hasEnded && !this.#isPaused) {
       const first = decodeFirstFrame(this.#unread);
       if (first === null) return;
       const isLast = first.byteLength === this.#unread.length;
-      this.#unread = isLast ? nothing : this.#unread.subarray(first.byteLength);
+      this.#unread = isLast ? emptyBuffer : this.#unread.subarray(first.byteLength);
       await this.#take(first.frame);
     }
   }
 
   async #take(frame: Frame): Promise<void> {
     const { attempt } = this.#order;
-    const place = this.#order.take(frame);
-    if (place === 'stale') return;
+    const order = this.#order.take(frame);
+    if (order === 'stale') return;
     if (this.#hasOutput && frame.attempt !== attempt && frame.kind !== 'error')
       throw new AppError('service_unavailable', { message: 'The answer broke off and was begun again.' });
     // An error frame explains why frames are missing.
-    if (place === 'gap' && frame.kind !== 'error')
+    if (order === 'gap' && frame.kind !== 'error')
       throw new AppError('service_unavailable', { message: 'A part of the kept answer was lost.' });
     switch (frame.kind) {
       case 'accepted':
-      // A kept result is stored, never offered.
+      // The result of a stored response is stored, never offered.
       case 'offered':
       case 'piece':
       case 'moved':
@@ -228,22 +226,22 @@ export class StoredResponseReader implements FollowedResponse {
     }
   }
 
-  /** Passes the memory on with the response; the receiver gives it back. */
+  /** Passes the memory on with the response; the receiver releases it. */
   async #takeStored(payload: Buffer): Promise<void> {
     const stored = decodeStored(payload);
     this.#releaseMemory();
-    const { memory: budget, answers } = this.#dependencies;
+    const { memory: budget, answers } = this.#deps;
     const { accountId } = this.#request;
     const memory = this.#options.hasMemory
       ? null
       : await acquireResponseMemory(budget, accountId, {
           bytes: stored.bytes,
-          signal: this.#over.signal,
+          signal: this.#ended.signal,
           response: this.#receiver.response ?? null,
         });
     try {
       const bytes = await answers.read(this.#request, stored);
-      this.#over.signal.throwIfAborted();
+      this.#ended.signal.throwIfAborted();
       if (bytes === null) throw responseGone();
       this.#end(() => this.#receiver.end({ bytes, release: () => memory?.release() }));
     } catch (error) {
@@ -253,7 +251,7 @@ export class StoredResponseReader implements FollowedResponse {
   }
 
   #acquireBacklogMemory(): BudgetShare | null {
-    const { memory } = this.#dependencies;
+    const { memory } = this.#deps;
     const share = memory.tryAcquire(this.#request.accountId, backlogMemoryBytes);
     const { response } = this.#receiver;
     if (share !== null && response !== undefined) noteShare(response, memory, share);
@@ -265,15 +263,15 @@ export class StoredResponseReader implements FollowedResponse {
     this.#memory = null;
   }
 
-  #end(tell: () => void): void {
-    if (this.#isOver) return;
-    this.#over.abort();
-    tell();
+  #end(notify: () => void): void {
+    if (this.#hasEnded) return;
+    this.#ended.abort();
+    notify();
   }
 
-  /** Does not poll while the receiver is paused. */
-  async #rest(): Promise<void> {
-    if (!this.#isWoken) {
+  /** Waits until the next poll or a call of `wake`. Does not poll while the receiver is paused. */
+  async #waitForMore(): Promise<void> {
+    if (!this.#wasWoken) {
       await new Promise<void>((resolve) => {
         const timer = this.#isPaused ? undefined : setTimeout(resolve, this.#pollMs);
         this.#wake = () => {
@@ -283,6 +281,6 @@ export class StoredResponseReader implements FollowedResponse {
       });
       this.#wake = null;
     }
-    this.#isWoken = false;
+    this.#wasWoken = false;
   }
 }

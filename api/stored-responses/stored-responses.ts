@@ -1,4 +1,4 @@
-import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
+import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import { encodeLastError } from '../../shared/reply/error-payload.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
@@ -10,7 +10,7 @@ import {
 } from './stored-response-reader.ts';
 import type { Receiver } from '../replies/pending-reply.ts';
 
-/** The controls of a streamed kept response. */
+/** The controls of a streamed stored response. */
 export interface StreamedResponse extends FollowedResponse {
   /** Always null: it does not wait in a queue. */
   position(): null;
@@ -21,17 +21,17 @@ export interface StreamedResponse extends FollowedResponse {
  * from storage, from the beginning to the end.
  */
 export class StoredResponses {
-  readonly #dependencies: StoredResponsesDeps;
+  readonly #deps: StoredResponsesDeps;
   readonly #readers = new Map<string, Set<StoredResponseReader>>();
 
-  constructor(dependencies: StoredResponsesDeps) {
-    this.#dependencies = dependencies;
+  constructor(deps: StoredResponsesDeps) {
+    this.#deps = deps;
   }
 
-  /** Passes a request's response to the receiver: first what is stored, then the rest as it arrives. */
-  follow(request: HeartbeatRequest, receiver: Receiver, options: ReaderOptions): FollowedResponse {
+  /** Passes a request's response to the receiver: first the stored part, then the rest as it arrives. */
+  follow(request: HeldRequest, receiver: Receiver, options: ReaderOptions): FollowedResponse {
     const { requestId } = request;
-    const reader = new StoredResponseReader(this.#dependencies, request, receiver, options);
+    const reader = new StoredResponseReader(this.#deps, request, receiver, options);
     const others = this.#readers.get(requestId) ?? new Set();
     others.add(reader);
     this.#readers.set(requestId, others);
@@ -39,12 +39,12 @@ export class StoredResponses {
       others.delete(reader);
       if (others.size === 0 && this.#readers.get(requestId) === others) this.#readers.delete(requestId);
     });
-    runInBackground(reading, 'reading a kept answer', this.#dependencies.log);
+    runInBackground(reading, 'reading a stored response', this.#deps.log);
     return reader;
   }
 
-  /** Streams the kept response of an earlier request. */
-  attachStream(request: HeartbeatRequest, receiver: Receiver): StreamedResponse {
+  /** Streams the stored response of an earlier request. */
+  attachStream(request: HeldRequest, receiver: Receiver): StreamedResponse {
     const reader = this.follow(request, receiver, { hasMemory: false });
     return {
       position: () => null,
@@ -68,23 +68,25 @@ export class StoredResponses {
     }
   }
 
-  /** Creates the receiver for the process that owns the request. It only wakes readers; they read the frames from storage. */
-  createOwner(request: HeartbeatRequest): Receiver {
+  /** Creates the receiver for the request's owner. It only wakes readers, which read the frames from storage. */
+  createOwner(request: HeldRequest): Receiver {
     const wake = (): void => this.#wake(request);
     return { delta: wake, end: wake, fail: (error) => this.fail(request, error) };
   }
 
-  /** Ends a response that will not arrive. If the worker ended it earlier, its readers stopped there. */
-  fail(request: HeartbeatRequest, error: AppError): void {
-    const { frames, log } = this.#dependencies;
+  /**
+   * Stores an error as the end of a response that will not arrive. If its worker ended it earlier, readers stop there.
+   */
+  fail(request: HeldRequest, error: AppError): void {
+    const { frames, log } = this.#deps;
     const { requestId } = request;
     frames.append(request, 'error', encodeLastError(requestId, error)).catch((failure: unknown) => {
-      log.warn({ requestId, err: failure }, 'the end of a kept response could not be announced');
+      log.warn({ requestId, err: failure }, 'error of a stored response not stored');
     });
     this.#wake(request);
   }
 
-  #wake({ requestId }: HeartbeatRequest): void {
+  #wake({ requestId }: HeldRequest): void {
     for (const reader of this.#readers.get(requestId) ?? []) reader.wake();
   }
 }

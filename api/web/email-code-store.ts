@@ -15,7 +15,7 @@ export interface CodeRequest {
   readonly purpose: CodePurpose;
   /** A normalized address. */
   readonly email: string;
-  /** What the code is bound to: the user, the link and, if it is about the key, the key's hash. Empty for sign-in. */
+  /** The code is bound to this: the user, the link and, for actions on the key, the key's hash. Empty for sign-in. */
   readonly subject: string;
 }
 
@@ -44,7 +44,7 @@ export type EnteredCode =
   | (AcceptedCode & { readonly outcome: 'right' })
   /** Another code was mailed. */
   | { readonly outcome: 'wrong' }
-  /** Nothing was compared: the challenge never existed, is used up, has expired or is for something else. */
+  /** The code was not compared: the challenge never existed, is used up, has expired or is for something else. */
   | { readonly outcome: 'unknown' };
 
 const createScript = new RedisScript(`
@@ -54,9 +54,9 @@ redis.call('EXPIRE', KEYS[1], ARGV[5])
 
 /**
  * Deletes the challenge when the code is right, and at the last wrong attempt. With another purpose or subject, the
- * challenge counts as unknown: the code is not compared, so the attempt reveals nothing about it, and no attempt is used
- * up, so nobody can invalidate another user's code. Comparing the MACs need not take constant time, because a caller
- * cannot choose or predict them.
+ * challenge counts as unknown: the code is not compared, so the attempt reveals nothing about it, and no attempt is
+ * used up, so nobody can invalidate another user's code. Comparing the MACs need not take constant time, because a
+ * caller cannot choose or predict them.
  */
 const verifyScript = new RedisScript(`
 local purpose, subject, sealed, mac = unpack(redis.call('HMGET', KEYS[1], 'purpose', 'subject', 'sealed', 'mac'))
@@ -73,8 +73,9 @@ return {'wrong'}
 `);
 
 /**
- * Codes that were mailed and not used yet. With six digits and five attempts, a guess succeeds in one of 200 000
- * challenges. Codes are stored as MACs, because a plain hash of six digits can be reversed by trying all of them.
+ * Stores codes that were mailed and not used yet. With six digits and five attempts, guessing succeeds for one
+ * challenge in 200 000. Codes are stored as MACs, because a plain hash of six digits can be reversed by trying all of
+ * them.
  */
 export class EmailCodeStore {
   readonly #redis: RedisClient;
@@ -106,8 +107,9 @@ export class EmailCodeStore {
     const [outcome, sealed = ''] = reply as [EnteredCode['outcome'], string?];
     if (outcome !== 'right') return { outcome };
     const { challengeId: sealedFor, purpose, subject, email } = this.#open(sealed);
-    const isOwn = sealedFor === id && subject === expected.subject && expected.purposes.includes(purpose);
-    return isOwn ? { outcome, purpose, email } : { outcome: 'wrong' };
+    const isExpected =
+      sealedFor === id && subject === expected.subject && expected.purposes.includes(purpose);
+    return isExpected ? { outcome, purpose, email } : { outcome: 'wrong' };
   }
 
   /** Invalidates a code whose mail could not be queued. */
@@ -116,8 +118,8 @@ export class EmailCodeStore {
   }
 
   /**
-   * Encrypts what a challenge is for, so that Redis reveals no address, and write access to Redis cannot turn one
-   * challenge into another.
+   * Encrypts a challenge's purpose, subject and address, so that Redis reveals no address, and write access to Redis
+   * cannot turn one challenge into another.
    */
   #seal(challenge: SealedChallenge): string {
     return encryptSecret(JSON.stringify(challenge), this.#masterKey);

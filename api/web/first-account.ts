@@ -12,10 +12,10 @@ export type FirstAccountDeps = Pick<
 > & { readonly web: Pick<WebStores, 'links' | 'users'> };
 
 /**
- * Creates the first account of a user who has none, including the signup grant. Its id was reserved for the user
- * beforehand, so that parallel requests and retries after a crash work on the same account. The unique link decides which
- * request succeeds, and only that one returns a key. The grant is a redemption claim like that of a refill code, and a
- * user can only ever have one. `finishClaims` credits what a crash leaves uncredited.
+ * Creates the first account of a user who has none, including the signup grant. The account's id was reserved for the
+ * user beforehand, so that parallel requests and retries after a crash work on the same account. Only one request can
+ * create the unique link; that one succeeds and returns a key. The grant is a redemption claim like that of a refill
+ * code, and a user can only ever have one. `finishClaims` credits grants that a crash left uncredited.
  * @throws AppError `account_exists`, `service_unavailable`
  */
 export async function createFirstAccount(
@@ -36,7 +36,7 @@ export async function createFirstAccount(
   const credited = grant === null ? hotAccounts.load(accountId) : creditClaim(dependencies, grant);
   await credited.catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error;
-    dependencies.log.warn({ accountId, err: error }, 'a first account is credited later');
+    dependencies.log.warn({ accountId, err: error }, 'crediting of a first account postponed');
   });
   return { link, apiKey };
 }
@@ -60,8 +60,8 @@ async function takeLink(
   });
   const isFirst = (await web.links.findOldest(userId))?._id === link._id;
   if (isFirst && (await web.users.replaceReservedAccountId(userId, accountId))) return link;
-  // The user linked another account meanwhile. Or this one was linked and unlinked since this request read its id, and may
-  // belong to someone else by now.
+  // The user has linked another account. Or this account was linked and unlinked since this request read its id, and
+  // may belong to another user by now.
   await web.links.delete(userId, link._id);
   throw accountExists();
 }

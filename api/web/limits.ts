@@ -9,11 +9,11 @@ import { useSlidingWindows, type SlidingWindow, type WindowUse } from './sliding
 interface WebLimit {
   readonly limit: number;
   readonly windowSeconds: keyof typeof periodNames;
-  /** Whom the limit is counted for. The limit's name ends with it. */
+  /** The kind of party that the limit is counted for. The limit's name ends with it. */
   readonly party: 'mailbox' | 'user' | 'network';
-  /** What the limit counts, in the words of its error message. */
+  /** The things that the limit counts, as worded in its error message. */
   readonly counted: string;
-  /** Multiple of a network limit that an IPv6 site may use. */
+  /** How many times a network limit an IPv6 site may use. */
   readonly siteFactor?: number;
 }
 
@@ -22,14 +22,14 @@ const hour = 3600;
 const minute = 60;
 const periodNames = { [day]: 'day', [hour]: 'hour', [minute]: 'minute' } as const;
 
-/** Default, because many people can share a /48. */
-const usualSiteFactor = 10;
+/** The default, because many people can share a /48. */
+const defaultSiteFactor = 10;
 
 /** For limits on guessing codes, because one person can easily get a /48. */
 const guessingSiteFactor = 2;
 
 /**
- * All limits of the web account area. A network is what `callerNetwork` returns for an address. For IPv6, its site
+ * All limits of the web account area. A network is the result of `callerNetwork` for an address. For IPv6, its site
  * (`callerSite`) is counted as well, with a multiple of the limit, because one customer can have 65 536 networks. The
  * limits of codes without a captcha apply in addition to those of mailed codes.
  */
@@ -140,16 +140,16 @@ export class Limits {
    * @throws AppError `too_many_attempts`
    */
   async take(parties: readonly LimitedParty[]): Promise<void> {
-    await this.#refuseWhereFull('take', parties);
+    await this.#refuseIfFull('take', parties);
   }
 
   /**
-   * Refuses if a limit is reached, without counting. For limits that count only failures, together with `count`:
-   * concurrent attempts can exceed such a limit.
+   * Refuses if a limit is reached, without counting. Used with `count` for limits that count only failures. Concurrent
+   * attempts can exceed such a limit.
    * @throws AppError `too_many_attempts`
    */
   async check(parties: readonly LimitedParty[]): Promise<void> {
-    await this.#refuseWhereFull('check', parties);
+    await this.#refuseIfFull('check', parties);
   }
 
   /** Counts a failure against all of these limits, even if one is reached. */
@@ -158,7 +158,7 @@ export class Limits {
     await useSlidingWindows(this.#redis, 'count', windows);
   }
 
-  async #refuseWhereFull(use: WindowUse, parties: readonly LimitedParty[]): Promise<void> {
+  async #refuseIfFull(use: WindowUse, parties: readonly LimitedParty[]): Promise<void> {
     const limited = this.#windowsOf(parties);
     const windows = limited.map(({ window }) => window);
     const full = await useSlidingWindows(this.#redis, use, windows);
@@ -168,9 +168,9 @@ export class Limits {
   #windowsOf(parties: readonly LimitedParty[]): LimitedWindow[] {
     return parties.flatMap(({ name, who }) => {
       const rule: WebLimit = webLimits[name];
-      const own = this.#windowOf(name, who, rule);
+      const window = this.#windowOf(name, who, rule);
       const site = rule.party === 'network' ? callerSite(who) : who;
-      return site === who ? [own] : [own, this.#windowOf(name, site, toSiteLimit(rule))];
+      return site === who ? [window] : [window, this.#windowOf(name, site, toSiteLimit(rule))];
     });
   }
 
@@ -185,7 +185,7 @@ export class Limits {
   }
 }
 
-function toSiteLimit({ siteFactor = usualSiteFactor, ...rule }: WebLimit): WebLimit {
+function toSiteLimit({ siteFactor = defaultSiteFactor, ...rule }: WebLimit): WebLimit {
   return { ...rule, limit: rule.limit * siteFactor, counted: `${rule.counted} (a /48 of IPv6)` };
 }
 

@@ -9,8 +9,8 @@ import type { Services } from '../services.ts';
 type LinkDeps = Pick<Services, 'accounts'> & { readonly web: Pick<WebStores, 'links'> };
 
 /**
- * Links the account. The key may have been replaced since it was looked up, perhaps to shut out this very caller, so it is
- * looked up again, and the link is removed if that fails.
+ * Links the account. The key may have been replaced since it was looked up, perhaps to lock out this very caller. So it
+ * is looked up again afterwards, and the link is removed unless the key is still valid.
  */
 export async function linkByKey(
   dependencies: LinkDeps,
@@ -29,7 +29,7 @@ export async function linkByKey(
 }
 
 /**
- * Finds the account of a key in MongoDB, where a replaced key no longer matches.
+ * Finds the account of a key in MongoDB. A replaced key is not found there.
  * @param pasted may have surrounding spaces
  */
 export async function findByKey(

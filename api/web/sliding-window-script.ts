@@ -24,11 +24,11 @@ export interface FullWindow {
 
 /**
  * A window is a sorted set with one member per attempt, scored by Redis's time. It never holds more members than its
- * limit: when attempts are counted in a full window, only the newest are kept, because only they decide when it has space
- * again.
+ * limit: when attempts are counted in a full window, only the newest are kept, because only they determine when a slot
+ * is free again.
  *
- * Redis's clock may step back. Attempts in its future then count as made now, so that a step neither gives attempts back
- * nor locks anyone out for longer than one window.
+ * Redis's clock may step back. Attempts that are then in the future count as made now, so that a step neither restores
+ * attempts nor locks anyone out for longer than one window.
  */
 const script = new RedisScript(`
 local use, member = ARGV[1], ARGV[2]

@@ -25,6 +25,6 @@ models:
   t.is(row.responseCode, 499);
   t.regex(row.details ?? '', /did not read/);
   const access = await waitForLine((line) => line['requestId'] === requestId);
-  t.like(access, { msg: 'request', status: 499, reason: 'the caller did not read the answer' });
+  t.like(access, { msg: 'request', status: 499, reason: 'client did not read the response' });
   await waitForNoReservation(stack, account.id);
 });

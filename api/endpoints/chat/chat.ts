@@ -31,25 +31,25 @@ export const createChatCompletion = defineEndpoint(
   operations.createChatCompletion,
   [authenticate, noteRefusals, readCreationOptions, parseBody],
   (services) => async (context) => {
-    const asked = context.state.body;
+    const requested = context.state.body;
     refuseAsyncStream(context);
-    const model = findModel(services, asked.model, operations.createChatCompletion.modelTypes);
-    const body = prepareChat(asked, model);
+    const model = findModel(services, requested.model, operations.createChatCompletion.modelTypes);
+    const body = prepareChat(requested, model);
     precheckBalance(context, model);
-    // Reading documents costs the process as much as reading a large body.
+    // Reading documents takes the process as much time as reading a large body.
     if (hasFiles(body)) await preAdmit(services, context, model);
     else await preAdmitDoubtful(services, context, model);
     const { accountId } = holderOf(context);
-    const [recalled, files] = await Promise.all([
+    const [reasoning, files] = await Promise.all([
       loadReasoning(services.reasoning, accountId, body, model),
       readFiles(services.documents, accountId, body, model, context.state.signal),
     ]);
-    const contents = { files, reasoning: recalled };
+    const contents = { files, reasoning };
     const estimated = await estimateChat(body, model, contents, createCountingTurn(services, context, model));
     const admitted = await admit(services, context, estimated.estimate);
-    const createWork = (first: Admitted) => ({
+    const createWork = (admission: Admitted) => ({
       operation: 'chat.completions' as const,
-      job: { ...toJob(body, estimated, first), replyChannel: noChannel, attempt: 1 },
+      job: { ...toJob(body, estimated, admission), replyChannel: noChannel, attempt: 1 },
       format: null,
     });
     if (await respondAsync(services, context, admitted, createWork)) return;
@@ -62,7 +62,7 @@ export const createChatCompletion = defineEndpoint(
   },
 );
 
-/** Dispatches the chat, or follows its kept response, with this receiver. */
+/** Dispatches the chat, or follows its stored response, with this receiver. */
 type StartChat = (receiver: Receiver) => Promise<DispatchedChat>;
 
 async function streamResponse(context: ApiContext, start: StartChat): Promise<void> {
@@ -81,7 +81,7 @@ async function sendResponse(context: ApiContext, start: StartChat): Promise<void
   const { signal } = context.state;
   const { receiver, answer } = receiveWhole(context.res);
   let chat: DispatchedChat | null = null;
-  // The answer, or a failure, may arrive before the dispatch has settled.
+  // The response or an error may arrive before the dispatch has settled.
   start(receiver).then(
     (started) => {
       chat = started;
@@ -118,7 +118,7 @@ const toJob = (
 /** The body for the vendor, with the reservation's tokens split evenly among the choices. */
 function boundBody(body: ChatRequest, choices: number, { units }: Admitted): ChatRequest {
   const { max_completion_tokens: newer, max_tokens: older, ...rest } = body;
-  // If a vendor reasons beyond the bound, more than the requested number is reserved.
+  // If a vendor reasons beyond the bound, more tokens are reserved than were requested.
   const tokens = Math.min(newer || older || Infinity, Math.max(1, Math.floor(units / choices)));
   return { ...rest, [newer ? 'max_completion_tokens' : 'max_tokens']: tokens };
 }

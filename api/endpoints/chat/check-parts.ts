@@ -16,12 +16,14 @@ const extensionOfType = new Map(
   }),
 );
 
-/** The input modality a model must list for each kind of part. Files are checked against `supported_file_types`. */
+/**
+ * The input modality that a model must have for each kind of part. Files are checked against `supported_file_types`.
+ */
 const modalityOfPart = { image_url: 'image', input_audio: 'audio' } as const;
 
 /**
- * Checks the images, audio and files of the messages against what the model takes. A model without `input_modalities` in
- * its entry is not checked.
+ * Checks that the model takes the images, audio and files of the messages. A model without `input_modalities` in its
+ * catalog entry is not checked.
  * @throws AppError `validation_failed`
  */
 export function checkParts(messages: readonly Message[], model: CatalogModel): void {
@@ -30,13 +32,13 @@ export function checkParts(messages: readonly Message[], model: CatalogModel): v
 }
 
 /**
- * Requires content in at least one message. Single messages may be empty: a system prompt that is not set, a tool that
- * returned nothing, a reply without text, and the empty turns by which agents ask a model to continue.
+ * Requires content in at least one message. Other messages may be empty: a system prompt that is not set, a tool result
+ * without output, a reply without text, and the empty messages with which agents ask a model to continue.
  * @param messages reduced to the fields that are sent
  * @throws AppError `validation_failed`
  */
 export function checkContents(messages: readonly Message[]): void {
-  if (messages.some((message) => Object.entries(message).some(saysSomething))) return;
+  if (messages.some((message) => Object.entries(message).some(hasContent))) return;
   const last = messages.length - 1;
   throw invalidField(
     ['body', 'messages', last, 'content'],
@@ -44,12 +46,12 @@ export function checkContents(messages: readonly Message[]): void {
   );
 }
 
-/** Fields that name the speaker or the kind of a part. */
+/** Fields that are not content. */
 const labels = new Set(['role', 'name', 'tool_call_id', 'type']);
 
-function saysSomething([field, value]: [string, unknown]): boolean {
+function hasContent([field, value]: [string, unknown]): boolean {
   if (labels.has(field) || value === null || value === undefined || value === '') return false;
-  return typeof value === 'object' ? Object.entries(value).some(saysSomething) : true;
+  return typeof value === 'object' ? Object.entries(value).some(hasContent) : true;
 }
 
 function checkModalities(messages: readonly Message[], { id, published }: CatalogModel): void {
@@ -59,8 +61,8 @@ function checkModalities(messages: readonly Message[], { id, published }: Catalo
     if (!Array.isArray(content)) continue;
     for (const [j, part] of content.entries()) {
       for (const [kind, modality] of Object.entries(modalityOfPart)) {
-        const isThere = part.type === kind || Boolean(part[kind as keyof typeof modalityOfPart]);
-        if (!isThere || modalities.includes(modality)) continue;
+        const isPresent = part.type === kind || Boolean(part[kind as keyof typeof modalityOfPart]);
+        if (!isPresent || modalities.includes(modality)) continue;
         const msg = `${id} takes ${joinWords(modalities, 'and')} only: leave this part out, or choose another model`;
         throw invalidField(['body', 'messages', i, 'content', j], msg);
       }
@@ -89,19 +91,19 @@ function checkFiles(messages: readonly Message[], { id, published }: CatalogMode
       if (extension === undefined || !taken.includes(extension)) {
         throw invalidField([...at, 'file'], `must be a file of one of these types: ${taken.join(', ')}`);
       }
-      // Some vendors look at the type alone, and charge video and audio by length.
-      if (isFilmOrSound(mediaType) && extensionOfDocument.test(extension)) {
+      // Some vendors go by the type alone, and charge video and audio by length.
+      if (isVideoOrAudio(mediaType) && extensionOfDocument.test(extension)) {
         const msg = `says that it is ${mediaType}, and its filename that it is ${extension}: make them agree`;
         throw invalidField([...at, 'file', 'file_data'], msg);
       }
       count += 1;
     }
   }
-  const most = published.max_file_count;
-  if (most !== null && count > most) {
+  const maxFiles = published.max_file_count;
+  if (maxFiles !== null && count > maxFiles) {
     throw invalidField(
       ['body', 'messages'],
-      `must hold at most ${most} files for ${id}: leave the others out, or send them with another request`,
+      `must hold at most ${maxFiles} files for ${id}: leave the others out, or send them with another request`,
     );
   }
 }
@@ -109,7 +111,7 @@ function checkFiles(messages: readonly Message[], { id, published }: CatalogMode
 const extensionOfDocument =
   /^(?:pdf|txt|md|csv|tsv|json|x?html?|xml|ya?ml|log|rtf|docx?|xlsx?|pptx?|od[tsp]|epub|zip)$/;
 
-const isFilmOrSound = (mediaType: string): boolean => /^(?:video|audio)\//.test(mediaType);
+const isVideoOrAudio = (mediaType: string): boolean => /^(?:video|audio)\//.test(mediaType);
 
 function readExtension(filename: string | null | undefined): string | undefined {
   return /\.([A-Za-z0-9]+)$/.exec(filename ?? '')?.[1]?.toLowerCase();

@@ -1,6 +1,6 @@
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { allowForSearch, countSearchCalls, maySearch } from '../../../shared/catalog/search-allowance.ts';
-import { findMaxPromptTokens, isBounded, type PromptParts } from '../../../shared/catalog/usage-bounds.ts';
+import { findMostPromptTokens, isBounded, type PromptMakeup } from '../../../shared/catalog/usage-bounds.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 import type { LoadedReasoning } from '../../../shared/queue/job-kinds.ts';
@@ -10,32 +10,32 @@ import type { CountedFile } from '../../files/file-content.ts';
 import { countMedia, listAdditions, listTexts } from './prompt-content.ts';
 import { PromptCounter } from './prompt-counter.ts';
 
-/** Tokens that a vendor's chat format adds per message and to start the reply. OpenAI's counts, rounded up. */
+/** Tokens that a vendor's chat format adds per message and to start the reply: OpenAI's counts, rounded up. */
 const tokensPerMessage = 4;
-const tokensToAnswer = 3;
+const replyStartTokens = 3;
 /** Gemini's rate; other vendors count less. */
 const tokensPerSoundSecond = 32;
 
 /**
- * A chat without `max_tokens` may reserve half of the spendable balance, so that it does not block a small account's
- * second request. The minimum is enough tokens for a useful reply.
+ * A chat without `max_tokens` may reserve half of the spendable balance, so that it does not block the second request
+ * of an account with little money. The minimum is enough tokens for a useful reply.
  */
 const openEndedSharePermille = 500;
-const leastCompletionTokens = 16;
+const minCompletionTokens = 16;
 
 /**
- * How much more than our count a vendor may count for a prompt. Vendors with strict context checks would refuse an
- * open-ended chat whose bound fills the context to the last token.
+ * Allowance for vendors that count more tokens for a prompt than we do. Vendors with strict context checks would
+ * otherwise refuse an open-ended chat whose bound fills the context to the last token.
  */
 const slackShare = 0.02;
 const slackTokens = 64;
 
-/** Tokens left for one reply to a prompt of this length. */
-function findRoom(model: CatalogModel, promptTokens: number, slack: number): number {
+/** Tokens available for one reply to a prompt of this length. */
+function findReplyCapacity(model: CatalogModel, promptTokens: number, slack: number): number {
   return Math.max(1, Math.min(model.maxOutputTokens, model.context - promptTokens - slack));
 }
 
-/** Content that is sent with the prepared body or in place of its bytes. */
+/** Content that is sent in addition to the prepared body, or instead of bytes in it. */
 export interface ChatContents {
   readonly files: readonly CountedFile[];
   /** Oldest first. */
@@ -44,16 +44,16 @@ export interface ChatContents {
 
 export interface ChatEstimate {
   readonly estimate: Estimate;
-  /** Number of choices generated; fewer than requested if no route makes more than one. */
+  /** Number of choices generated; fewer than requested if no route can generate more than one. */
   readonly choices: number;
-  /** The most tokens that the prompt can have in any vocabulary. */
+  /** Maximum tokens of the prompt in any vocabulary. */
   readonly mostPromptTokens: number;
   /** The part of the loaded reasoning that was counted. No more than this may be sent. */
   readonly reasoning: readonly LoadedReasoning[];
 }
 
 /**
- * Estimates the most that a chat can use. Counts everything that is sent to the vendor.
+ * Estimates the maximum that a chat can use. Counts everything that is sent to the vendor.
  * @throws AppError `content_too_long` for a prompt beyond the model's context
  */
 export async function estimateChat(
@@ -66,19 +66,21 @@ export async function estimateChat(
   const makeup = await countPrompt(counter, body, model, contents.files);
   const reasoning = await countReasoning(counter, model, contents.reasoning);
   const promptTokens = counter.tokens;
-  const mostPromptTokens = findMaxPromptTokens({
+  const mostPromptTokens = findMostPromptTokens({
     ...makeup,
     tokens: promptTokens,
     textBytes: counter.textBytes,
   });
   const serving = findServingRoutes(model.routes, body);
   const choices = Math.max(1, ...serving.map((route) => countChoices(route, body)));
-  // If a bound does not cover everything generated, vendors are limited only by their own maximum.
+  // If the bound does not cover everything that a vendor generates, only the vendor's own maximum limits it.
   const isEachBounded = model.routes.every(isBounded);
-  const asked = isEachBounded ? body.max_completion_tokens || body.max_tokens || 0 : 0;
+  const requested = isEachBounded ? body.max_completion_tokens || body.max_tokens || 0 : 0;
   const slack = slackTokens + Math.ceil(promptTokens * slackShare);
   const perChoice =
-    asked > 0 ? Math.min(asked, findRoom(model, promptTokens, 0)) : findRoom(model, promptTokens, slack);
+    requested > 0
+      ? Math.min(requested, findReplyCapacity(model, promptTokens, 0))
+      : findReplyCapacity(model, promptTokens, slack);
   const worst = findWorstCase(model, {
     promptTokens: maySearch(body, model)
       ? allowForSearch(model, counter.reservedTokens, countSearchCalls(body, model))
@@ -91,9 +93,9 @@ export async function estimateChat(
     promptTokens,
     fixedNano: worst.fixedNano + predicted * worst.nanoPerCompletionToken,
     nanoPerUnit: worst.nanoPerCompletionToken,
-    requestedUnits: perChoice * choices,
-    minUnits: (isEachBounded ? Math.min(perChoice, leastCompletionTokens) : perChoice) * choices,
-    sharePermille: asked > 0 || !isEachBounded ? 1_000 : openEndedSharePermille,
+    wantedUnits: perChoice * choices,
+    leastUnits: (isEachBounded ? Math.min(perChoice, minCompletionTokens) : perChoice) * choices,
+    sharePermille: requested > 0 || !isEachBounded ? 1_000 : openEndedSharePermille,
     user: body.user ?? null,
   };
   return { estimate, choices, mostPromptTokens, reasoning };
@@ -114,16 +116,16 @@ async function countPrompt(
   body: ChatRequest,
   model: CatalogModel,
   files: readonly CountedFile[],
-): Promise<Omit<PromptParts, 'tokens' | 'textBytes'>> {
+): Promise<Omit<PromptMakeup, 'tokens' | 'textBytes'>> {
   const { images, soundSeconds } = countMedia(body, model.context / tokensPerSoundSecond);
   const pages = files.reduce((sum, file) => sum + file.pages, 0);
   const fileTokens = files.reduce((sum, file) => sum + file.tokens, 0);
   const audioTokens = Math.ceil(soundSeconds * tokensPerSoundSecond);
   const additions = listAdditions(body, model);
   counter.addTokens(
-    tokensToAnswer +
+    replyStartTokens +
       tokensPerMessage * body.messages.length +
-      images * model.tokensPerImage +
+      images * model.tokensPerPicture +
       pages * model.tokensPerPage +
       audioTokens +
       fileTokens +
@@ -144,22 +146,22 @@ async function countPrompt(
 }
 
 /**
- * Stored reasoning gets at most half of the context that the caller's prompt leaves, latest first. Callers can neither see
- * nor shorten what the gateway adds, so it must never cause the refusal of a request that fits.
+ * Counts stored reasoning, latest first, up to half of the context that the caller's prompt leaves. Callers can neither
+ * see nor shorten the text that the gateway adds, so it must never cause the refusal of a request that fits without it.
  */
 async function countReasoning(
   counter: PromptCounter,
   model: CatalogModel,
   reasoning: readonly LoadedReasoning[],
 ): Promise<readonly LoadedReasoning[]> {
-  let left = Math.floor((model.context - counter.tokens) / 2);
+  let remaining = Math.floor((model.context - counter.tokens) / 2);
   let first = reasoning.length;
   while (first > 0) {
     const text = JSON.stringify(reasoning[first - 1]!.value);
-    const part = await counter.countUpTo(text, left);
+    const part = await counter.countUpTo(text, remaining);
     if (part === null) break;
     counter.add(part);
-    left -= part.tokens;
+    remaining -= part.tokens;
     first -= 1;
   }
   return reasoning.slice(first);

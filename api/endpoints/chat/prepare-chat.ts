@@ -14,12 +14,11 @@ import { findUnmetNeed } from '../../../shared/routing/chat-needs.ts';
 import { checkContents, checkParts } from './check-parts.ts';
 
 /**
- * Fields that are not forwarded. A service tier has its own price, which is not ours to choose; the deprecated form of
- * tools is refused.
+ * Fields that are not forwarded. A service tier would have a different price; the deprecated form of tools is refused.
  */
-const ownFields = new Set(['service_tier', 'functions', 'function_call']);
+const excludedFields = new Set(['service_tier', 'functions', 'function_call']);
 /** Unknown fields are accepted and ignored, so that everything sent is checked, and counted if it costs. */
-const forwardedFields = Object.keys(ChatRequest.properties).filter((field) => !ownFields.has(field));
+const forwardedFields = Object.keys(ChatRequest.properties).filter((field) => !excludedFields.has(field));
 const messageFields = Object.keys(Message.properties);
 const partFields = Object.keys(ContentItem.properties);
 const callFields = Object.keys(ToolCall.properties);
@@ -32,10 +31,10 @@ const innerFields: Readonly<Record<string, readonly string[]>> = {
   audio: ['id'],
 };
 
-/** Fields that only some dialects forward. */
+/** Fields that only one dialect forwards. */
 const fieldsOfKinds: Readonly<Record<string, UpstreamKind>> = {
   reasoning_content: 'openai',
-  // Gemini adds it to tool calls in its responses and wants it back.
+  // Gemini adds it to tool calls in its responses and requires it back.
   extra_content: 'gemini',
 };
 
@@ -79,10 +78,10 @@ function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void 
       `${id} cannot search the web: leave this field out, or choose another model`,
     );
   }
-  const made = published.output_modalities;
+  const outputModalities = published.output_modalities;
   for (const [i, modality] of (body.modalities ?? []).entries()) {
-    if (made !== null && !made.includes(modality)) {
-      throw invalidField(['body', 'modalities', i], `must be one of: ${made.join(', ')}`);
+    if (outputModalities !== null && !outputModalities.includes(modality)) {
+      throw invalidField(['body', 'modalities', i], `must be one of: ${outputModalities.join(', ')}`);
     }
   }
 }
@@ -99,11 +98,11 @@ function checkToolChoice(choice: ChatRequest['tool_choice']): void {
 /** The model's defaults for options that the caller leaves out. */
 function fillOptions(body: ChatRequest, { published }: CatalogModel): Partial<ChatRequest> {
   const effort = body.reasoning_effort ?? published.reasoning_effort?.default ?? null;
-  const isDrawn = published.output_modalities?.includes('image') === true;
+  const makesImages = published.output_modalities?.includes('image') === true;
   return {
     // A model without reasoning would reject a reasoning effort.
     reasoning_effort: published.reasoning === false ? null : effort,
-    ...(isDrawn
+    ...(makesImages
       ? {
           image_quality: body.image_quality ?? published.image_quality?.default ?? null,
           modalities: body.modalities ?? ['image', 'text'],
@@ -112,7 +111,7 @@ function fillOptions(body: ChatRequest, { published }: CatalogModel): Partial<Ch
   };
 }
 
-/** Refuses what no route can do. If only some routes can do it, only they are called. */
+/** Refuses a chat that no route can serve. If only some routes can, only those are called. */
 function checkNeeds(body: ChatRequest, { id, routes }: CatalogModel): void {
   const unmet = routes.map((route) => findUnmetNeed(route, body));
   const first = unmet[0] ?? null;

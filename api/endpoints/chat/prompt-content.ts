@@ -4,11 +4,11 @@ import type { ContentItem, Message, ToolCall } from '../../../shared/contract/ch
 import { measureSound } from '../../files/sound-length.ts';
 
 /**
- * Lists what a vendor counts as prompt in a prepared chat. Everything that is sent counts unless it is excluded by name
- * below, so that fields added later are paid for automatically.
+ * Lists the parts of a prepared chat that a vendor counts as prompt. Everything that is sent counts unless it is
+ * excluded by name below, so that fields added later are charged automatically.
  */
 
-/** Short option values (`"temperature":0.2`) are not prompt. Longer values than this count as prompt. */
+/** Short option values (`"temperature":0.2`) do not count as prompt. Values longer than this do. */
 const maxOptionCharacters = 64;
 
 /** Images and audio, which are not counted as text. */
@@ -17,14 +17,14 @@ export interface PromptMedia {
   readonly soundSeconds: number;
 }
 
-/** @param mostSeconds of audio; measuring stops beyond it */
-export function countMedia({ messages }: ChatRequest, mostSeconds: number): PromptMedia {
+/** @param maxSeconds of audio; measuring stops beyond it */
+export function countMedia({ messages }: ChatRequest, maxSeconds: number): PromptMedia {
   let images = 0;
   let soundSeconds = 0;
   for (const { image_url: image, input_audio: audio } of messages.flatMap(listParts)) {
     if (image) images += 1;
-    if (audio && soundSeconds <= mostSeconds) {
-      soundSeconds += measureSound(Buffer.from(audio.data, 'base64'), mostSeconds);
+    if (audio && soundSeconds <= maxSeconds) {
+      soundSeconds += measureSound(Buffer.from(audio.data, 'base64'), maxSeconds);
     }
   }
   return { images, soundSeconds };
@@ -36,7 +36,7 @@ export function hasFiles({ messages }: ChatRequest): boolean {
 
 /** Every text that is sent, without the bytes of images, audio and files. */
 export function* listTexts(body: ChatRequest): Generator<string> {
-  // Predicted text is paid for as part of the response.
+  // Predicted text is charged as part of the response.
   const { messages, model: _model, prediction: _prediction, ...options } = body;
   for (const message of messages) yield* listMessageTexts(message);
   for (const option of Object.values(options)) {
@@ -50,8 +50,8 @@ function* listMessageTexts({ role, content, tool_calls: calls, ...rest }: Messag
   const texts = Array.isArray(content)
     ? content.flatMap((part) => [...listPartTexts(part)])
     : [content ?? ''];
-  // A tool result that is an object is sent as one, even if it arrived in several parts.
-  if (role === 'tool') yield writeNumbersOut(texts.join(''));
+  // A tool result that is a JSON object is sent as one, even if it arrived in several parts.
+  if (role === 'tool') yield expandNumbers(texts.join(''));
   else yield* texts;
   for (const call of calls ?? []) yield* listCallTexts(call);
 }
@@ -77,10 +77,10 @@ function* listCallTexts({ type: _type, function: called, ...rest }: ToolCall): G
   const { arguments: text, ...more } = called;
   yield* listValues(rest);
   yield* listValues(more);
-  if (text) yield writeNumbersOut(text);
+  if (text) yield expandNumbers(text);
 }
 
-/** Strings as they are, objects as the JSON that is sent, keys included. Field names of the format itself do not count. */
+/** Lists strings as they are, and objects as JSON with their keys. Field names of the format itself do not count. */
 function* listValues(fields: object): Generator<string> {
   for (const value of Object.values(fields)) {
     if (typeof value === 'string') yield value;
@@ -88,8 +88,8 @@ function* listValues(fields: object): Generator<string> {
   }
 }
 
-/** OpenAI's format has the object's JSON as a string; dialects that take objects receive `1e20` as 21 digits. */
-function writeNumbersOut(json: string): string {
+/** In OpenAI's format, an object is a string of JSON. In dialects that take objects, `1e20` is sent as 21 digits. */
+function expandNumbers(json: string): string {
   if (!/\d[eE]\+?\d/.test(json)) return json;
   try {
     const rewritten = JSON.stringify(JSON.parse(json));
@@ -99,18 +99,18 @@ function writeNumbersOut(json: string): string {
   }
 }
 
-/** `<system>` and its closing tag around instructions in mid-conversation. */
+/** `<system>` and its closing tag around instructions in the middle of a conversation. */
 const lateInstructionTokens = 10;
-/** The frame of a tool result: its kind, and `result` around plain text. */
+/** The envelope of a tool result: its kind, and `result` around plain text. */
 const toolResultTokens = 6;
 /** `{"name":…,"input_schema":{"type":"object","properties":{}}}` for a call to an undeclared tool. */
 const undeclaredToolTokens = 16;
-/** The name and type of the schema, which OpenAI's format lacks. */
+/** The name and type of the schema, which OpenAI's format does not have. */
 const declaredToolTokens = 8;
 /** `(The conversation begins.)` and `(Continue.)`. */
 const turnFillTokens = 12;
 
-/** What other vendors' dialects add to a conversation: fixed tokens, and names that are repeated. */
+/** Lists the additions of other vendors' dialects to a conversation: fixed tokens, and names that are repeated. */
 export function listAdditions(
   body: ChatRequest,
   model: CatalogModel,

@@ -3,14 +3,14 @@ import { type AppError, invalidField } from '../../../shared/contract/errors.ts'
 import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 import { estimateInOtherVocabularies } from '../../../shared/pricing/other-vocabularies.ts';
 
-/** Characters estimated per turn. */
-const estimatedCharacters = 64 * 1024;
+/** Number of characters whose tokens are estimated in one turn. */
+const charactersPerTurn = 64 * 1024;
 
 export interface PromptPart {
-  /** By our own count. */
+  /** According to our own count. */
   readonly tokens: number;
   readonly textBytes: number;
-  /** The most it may count in another vocabulary; equals our own count for anything but text. */
+  /** Maximum count in another vocabulary; equals our own count for anything but text. */
   readonly tokensElsewhere: number;
 }
 
@@ -30,18 +30,18 @@ export class PromptCounter {
     return this.#tokens;
   }
 
-  /** Tokens to reserve for. Exceeds our own count if the vendor's vocabulary differs and may split more. */
+  /** Tokens to reserve. Exceeds our own count if the vendor's vocabulary differs and may need more tokens. */
   get reservedTokens(): number {
-    const most = Math.max(this.#tokens, Math.ceil(this.#tokensElsewhere));
-    return Math.min(most, this.#model.context);
+    const max = Math.max(this.#tokens, Math.ceil(this.#tokensElsewhere));
+    return Math.min(max, this.#model.context);
   }
 
-  /** Of all texts added. */
+  /** Bytes of all texts added. */
   get textBytes(): number {
     return this.#textBytes;
   }
 
-  /** @throws AppError `content_too_long` beyond the model's context, by our own count */
+  /** @throws AppError `content_too_long` beyond the model's context, according to our own count */
   add({ tokens, textBytes, tokensElsewhere }: PromptPart): void {
     this.#tokens += tokens;
     this.#textBytes += textBytes;
@@ -59,26 +59,27 @@ export class PromptCounter {
 
   /** @throws AppError `content_too_long` beyond the model's context */
   async addText(text: string): Promise<void> {
-    // Counting stops at the rest of the context, so a prompt far beyond it costs no more than one just beyond.
+    // Counting stops where the context ends, so a prompt that far exceeds it takes no longer than one that just exceeds
+    // it.
     const part = await this.countUpTo(text, this.#model.context - this.#tokens);
     if (part === null) throw tooLong(this.#model);
     this.add(part);
   }
 
-  /** Counts without adding. @returns null above the limit, by our own count */
+  /** Counts without adding. @returns null above the limit, according to our own count */
   async countUpTo(text: string, limit: number): Promise<PromptPart | null> {
     if (text === '') return { tokens: 0, textBytes: 0, tokensElsewhere: 0 };
     const { tokenizer, hasTokenizer } = this.#model;
     const tokens = await countTokensAsync(text, { limit, turn: this.#turn, encoding: tokenizer });
     if (tokens === null) return null;
-    const tokensElsewhere = hasTokenizer ? tokens : await this.#estimateElsewhere(text);
+    const tokensElsewhere = hasTokenizer ? tokens : await this.#estimateInOthers(text);
     return { tokens, textBytes: Buffer.byteLength(text), tokensElsewhere };
   }
 
-  async #estimateElsewhere(text: string): Promise<number> {
+  async #estimateInOthers(text: string): Promise<number> {
     let tokens = 0;
-    for (let start = 0; start < text.length; start += estimatedCharacters) {
-      const end = Math.min(text.length, start + estimatedCharacters);
+    for (let start = 0; start < text.length; start += charactersPerTurn) {
+      const end = Math.min(text.length, start + charactersPerTurn);
       tokens += estimateInOtherVocabularies(text, start, end);
       if (this.#turn.spend(0)) await this.#turn.next();
     }

@@ -7,7 +7,7 @@ import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/cou
 
 export interface EmbeddingInputs {
   readonly texts: readonly string[];
-  /** Number of token numbers sent for each input; null if texts were sent. */
+  /** For each input, how many token numbers were sent; null if texts were sent. */
   readonly sentTokens: readonly number[] | null;
   /** Whether a single input was sent instead of a list. */
   readonly isSingle: boolean;
@@ -19,15 +19,16 @@ export interface CountingOptions {
   readonly turn: CountingTurn;
 }
 
-/** Maximum tokens of an input, without those that the vendor adds. */
+/** Returns the maximum tokens of an input, without those that the vendor adds. */
 export function findInputLimit({ context, specialTokens }: CatalogModel): number {
   return Math.max(1, Math.min(maxTokensPerEmbeddingInput, context - (specialTokens ?? 0)));
 }
 
 /**
- * Counts the tokens of each input, including those that the vendor is known to add. An input sent as token numbers counts
- * at least as many as were sent, and more if the model splits its text into more: vendors receive the text and count that.
- * @throws AppError `content_too_long` for inputs above the limit of one
+ * Counts the tokens of each input, including those that the vendor is known to add. An input sent as token numbers
+ * counts at least as many tokens as were sent, and more if the model splits its text into more: vendors receive the
+ * text and count that.
+ * @throws AppError `content_too_long` if an input exceeds the limit
  */
 export async function countInputs(
   { texts, sentTokens, isSingle }: EmbeddingInputs,
@@ -46,21 +47,21 @@ export async function countInputs(
   return counts;
 }
 
-/** How many of the inputs that are too long the message names. */
-const maxNamed = 5;
+/** Maximum inputs that the error message lists. */
+const maxListed = 5;
 
-/** @param tooLong their indexes */
+/** @param tooLong indexes of the inputs */
 export function refuseTooLong(tooLong: readonly number[], isSingle: boolean, limit: number): AppError {
-  const places = tooLong.map((i) => (isSingle ? ['input'] : ['input', i]));
+  const locations = tooLong.map((i) => (isSingle ? ['input'] : ['input', i]));
   const msg = `is longer than ${limit} tokens`;
-  const [first, ...others] = places.slice(0, maxNamed).map((place) => place.join('.'));
-  if (places.length > maxNamed) others.push(`${places.length - maxNamed} more`);
+  const [first, ...others] = locations.slice(0, maxListed).map((location) => location.join('.'));
+  if (locations.length > maxListed) others.push(`${locations.length - maxListed} more`);
   const so =
     others.length === 0 ? '' : `; so ${others.length === 1 ? 'is' : 'are'} ${joinWords(others, 'and')}`;
   return new AppError('content_too_long', {
     message: `${first}: ${msg}${so}`,
-    issues: places
+    issues: locations
       .slice(0, maxIssues)
-      .map((place) => ({ loc: ['body', ...place], msg, type: 'value_error' })),
+      .map((location) => ({ loc: ['body', ...location], msg, type: 'value_error' })),
   });
 }

@@ -30,8 +30,8 @@ import { sendBody } from '../send-body.ts';
 
 const bytesPerFloat = 4;
 
-/** Most vendors add a token before and one after each input, or none. */
-const usualSpecialTokens = 2;
+/** Most vendors add either a token before and one after each input, or none. */
+const defaultSpecialTokens = 2;
 
 export const createEmbedding = defineEndpoint(
   operations.createEmbedding,
@@ -50,14 +50,19 @@ export const createEmbedding = defineEndpoint(
     const counted = { model, dimensions, inputs: read.texts, inputTokens };
     const estimate = estimateInputs(counted, body.user ?? null);
     const isAsync = creationOptionsOf(context).respondsAsync;
-    // An async job needs no response memory here.
-    const early = isAsync ? await admit(services, context, estimate) : null;
-    const createWork = (first: Admitted) => createDurableWork(body, counted, first);
-    if (early !== null && (await respondAsync(services, context, early, createWork))) return;
+    // A durable job needs no response memory here.
+    const asyncAdmission = isAsync ? await admit(services, context, estimate) : null;
+    const createWork = (admission: Admitted) => createDurableWork(body, counted, admission);
+    if (asyncAdmission !== null && (await respondAsync(services, context, asyncAdmission, createWork)))
+      return;
     const memory = await acquireMemory(services, context, counted, estimate);
     try {
-      const admitted = early ?? (await admit(services, context, estimate));
-      await answerInputs(services, context, { counted, admitted, format: body.encoding_format ?? 'float' });
+      const admitted = asyncAdmission ?? (await admit(services, context, estimate));
+      await respondWithEmbeddings(services, context, {
+        counted,
+        admitted,
+        format: body.encoding_format ?? 'float',
+      });
     } finally {
       memory?.release();
     }
@@ -74,16 +79,16 @@ interface CountedInputs {
 function estimateInputs({ model, inputs, inputTokens }: CountedInputs, user: string | null): Estimate {
   const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
   const worst = findWorstCase(model, {
-    // If the catalog does not say what a vendor adds, reserve for it, but do not count it as ours.
-    promptTokens: promptTokens + (model.specialTokens === null ? usualSpecialTokens * inputs.length : 0),
+    // If the catalog does not specify the tokens that a vendor adds, reserve for some, but do not count them.
+    promptTokens: promptTokens + (model.specialTokens === null ? defaultSpecialTokens * inputs.length : 0),
     characters: inputs.reduce((sum, text) => sum + text.length, 0),
   });
   return estimateWhole({ model, promptTokens, user }, worst, 0);
 }
 
 /**
- * Acquires memory for the vectors before money is reserved, so that a waiting request holds no money. A request that would
- * be refused, for lack of money or another reason, does not wait.
+ * Acquires memory for the vectors before money is reserved, so that a request that waits for memory has no money
+ * reserved. A request that would be refused, for lack of money or another reason, does not wait.
  */
 async function acquireMemory(
   services: Services,
@@ -121,7 +126,7 @@ interface AdmittedInputs {
   readonly format: 'float' | 'base64';
 }
 
-async function answerInputs(
+async function respondWithEmbeddings(
   services: Services,
   context: ApiContext,
   { counted, admitted, format }: AdmittedInputs,
@@ -134,31 +139,31 @@ async function answerInputs(
   const { bytes, release } = await awaitResponse(job, context.state.signal);
   try {
     const { header, body: vectors } = decodeResult(bytes, 'embedding');
-    const answer = presentEmbeddings({
+    const response = presentEmbeddings({
       requestId: admitted.requestId,
       model: model.id,
       header,
       vectors,
       format,
     });
-    await sendBody(context, answer);
+    await sendBody(context, response);
   } finally {
     release();
   }
 }
 
-/** Null for the model's default. */
+/** Returns null for the model's default. */
 function chooseDimensions({ dimensions }: EmbeddingRequest, model: CatalogModel): number | null {
-  const own = model.dimensions;
-  if (own === null) throw new AppError('internal_error', { message: `${model.id} has no dimensions` });
-  if (dimensions === null || dimensions === undefined || dimensions === own.default) return null;
+  const spec = model.dimensions;
+  if (spec === null) throw new AppError('internal_error', { message: `${model.id} has no dimensions` });
+  if (dimensions === null || dimensions === undefined || dimensions === spec.default) return null;
   const refuse = (msg: string): AppError => invalidField(['body', 'dimensions'], msg);
-  if (!own.adjustable)
-    throw refuse(`${model.id} always gives ${own.default} dimensions; leave the field out`);
-  if (own.choices !== undefined && !own.choices.includes(dimensions)) {
-    throw refuse(`must be one of: ${own.choices.join(', ')}`);
+  if (!spec.adjustable)
+    throw refuse(`${model.id} always gives ${spec.default} dimensions; leave the field out`);
+  if (spec.choices !== undefined && !spec.choices.includes(dimensions)) {
+    throw refuse(`must be one of: ${spec.choices.join(', ')}`);
   }
-  const max = own.max ?? own.default;
+  const max = spec.max ?? spec.default;
   if (dimensions > max) throw refuse(`must be <= ${max}`);
   return dimensions;
 }

@@ -14,8 +14,8 @@ import type { Services } from '../../services.ts';
 import { refuseTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
 
 /**
- * Reads the texts of an embedding request. Arrays of token numbers are checked and decoded in the request's turns, once
- * there is memory for their text. After that they are handled like any other text.
+ * Reads the texts of an embedding request. Arrays of token numbers are checked in the request's turns, and decoded once
+ * there is memory for their text. After that, they are handled like any other text.
  * @throws AppError `content_too_long`, `validation_failed`, `payload_too_large` or `queue_full`
  */
 export async function readInputs(
@@ -43,14 +43,14 @@ export async function readInputs(
 /** The first item suffices: the validator has checked that all have the same type. */
 const isListOf = (list: readonly unknown[], type: 'string' | 'number'): boolean => typeof list[0] === type;
 
-/** Each array fits into one turn. */
+/** Waits for a turn if this array requires one. Each array fits into one turn. */
 async function waitBefore({ length }: readonly unknown[], turn: CountingTurn): Promise<void> {
   if (turn.mustWaitFor(length) || turn.spend(length)) await turn.next();
 }
 
 /**
- * Checks the tokens and returns the most bytes that their texts take in a JSON body.
- * @throws AppError `validation_failed`, which names the invalid values and their locations
+ * Checks the tokens. Returns the maximum bytes of their texts in a JSON body.
+ * @throws AppError `validation_failed` with the invalid values and their locations
  */
 async function checkTokens(
   arrays: readonly (readonly unknown[])[],
@@ -58,35 +58,35 @@ async function checkTokens(
   turn: CountingTurn,
 ): Promise<number> {
   const issues: ValidationIssue[] = [];
-  let faults = 0;
+  let invalid = 0;
   let textBytes = 0;
   for (const [i, array] of arrays.entries()) {
     await waitBefore(array, turn);
-    const faultsBefore = faults;
+    const invalidBefore = invalid;
     for (let j = 0; j < array.length; j++) {
       if (isTokenNumber(array[j])) continue;
-      faults += 1;
+      invalid += 1;
       if (issues.length < maxIssues) issues.push(describeIssue(isSingle ? [j] : [i, j], array[j]));
     }
-    if (faults === faultsBefore) textBytes += measureTokens(array as readonly number[]);
+    if (invalid === invalidBefore) textBytes += measureTokens(array as readonly number[]);
   }
-  if (faults > 0) throw toValidationError(issues, faults);
+  if (invalid > 0) throw toValidationError(issues, invalid);
   return textBytes;
 }
 
 /** End of text, the fill-in-the-middle markers and end of prompt. */
 const specialTokens: ReadonlySet<number> = new Set([100_257, 100_258, 100_259, 100_260, 100_276]);
 
-function describeIssue(place: readonly number[], value: unknown): ValidationIssue {
-  const loc = ['body', 'input', ...place];
+function describeIssue(location: readonly number[], value: unknown): ValidationIssue {
+  const loc = ['body', 'input', ...location];
   const known = `token number of ${tokenEncoding} (0 to ${maxTokenNumber})`;
   if (!Number.isInteger(value))
-    return { loc, msg: `must be a ${known}, not ${nameValue(value)}`, type: 'type' };
+    return { loc, msg: `must be a ${known}, not ${describeValue(value)}`, type: 'type' };
   const special = specialTokens.has(value as number) ? ': it is a special token, which is no text' : '';
   return { loc, msg: `${String(value)} is not a ${known}${special}`, type: 'value_error' };
 }
 
-function nameValue(value: unknown): string {
+function describeValue(value: unknown): string {
   if (typeof value === 'number' || value === null) return String(value);
   if (Array.isArray(value)) return 'an array';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;

@@ -15,14 +15,17 @@ import { openRange } from './open-range.ts';
 import { sendInChunks } from '../send-body.ts';
 import { missingFile, StoredFile } from './stored-file.ts';
 
-/** Downloads that are not read, or too slowly while others wait, are cut within this time and free their place. */
+/**
+ * Maximum wait for a download slot. Stalled downloads, and slow ones while others wait, are disconnected within this
+ * time.
+ */
 const waitMs = 60_000;
 /** A cache may serve a file this long without revalidation, and never past the file's expiry. */
 const maxCacheSeconds = 3_600;
 
 /**
- * Serves a stored file for a day to anyone who knows its name. Without an API key, concurrent downloads and turns at the
- * object store are shared among the callers' networks. The file is read one range at a time, as the client takes it.
+ * Serves a stored file for a day to anyone who knows its name. There is no API key, so download slots and turns at the
+ * object store are shared among the callers' networks. The file is read one range at a time, as the client reads it.
  */
 export const getFile = defineEndpoint(operations.getFile, [beginInTurns], (services) => async (context) => {
   const name = context.path.slice('/files/'.length);
@@ -50,21 +53,21 @@ async function sendFile(
   version: Validators,
   network: string,
 ): Promise<void> {
-  const verdict = checkPreconditions(context.headers, version);
+  const precondition = checkPreconditions(context.headers, version);
   const isHead = context.method === 'HEAD';
-  if (verdict !== 'proceed' || isHead) {
+  if (precondition !== 'proceed' || isHead) {
     const { objectBytes } = await file.describe();
-    if (verdict === 'failed') throw failedPrecondition();
+    if (precondition === 'failed') throw failedPrecondition();
     setHeaders(context, name, version);
-    context.status = verdict === 'unchanged' ? 304 : 200;
-    if (verdict !== 'unchanged') context.length = objectBytes;
+    context.status = precondition === 'unchanged' ? 304 : 200;
+    if (precondition !== 'unchanged') context.length = objectBytes;
     return;
   }
-  const wanted = isRangeCurrent(context.headers, version) ? parseRange(context.get('range')) : null;
-  const { chunks, range, byteLength } = await openRange(file, wanted);
+  const requested = isRangeCurrent(context.headers, version) ? parseRange(context.get('range')) : null;
+  const { chunks, range, byteLength } = await openRange(file, requested);
   setHeaders(context, name, version);
-  if (wanted !== null) context.set('content-range', formatContentRange(range, byteLength));
-  await sendInChunks(context, chunks, () => nextFileTurn(network), wanted === null ? 200 : 206);
+  if (requested !== null) context.set('content-range', formatContentRange(range, byteLength));
+  await sendInChunks(context, chunks, () => nextFileTurn(network), requested === null ? 200 : 206);
 }
 
 function setHeaders(

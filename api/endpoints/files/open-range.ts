@@ -16,34 +16,34 @@ export type RangeSource = Pick<StoredFile, 'describe' | 'read'>;
 /** The range of a file to send, with its first bytes read. */
 export interface OpenedRange {
   readonly range: ByteRange;
-  /** Of the whole file. */
+  /** Length of the whole file. */
   readonly byteLength: number;
   readonly chunks: ChunkSource;
 }
 
 /**
- * Reads the first requested bytes, which also returns the file's length. Bytes before the range are not read.
- * @param wanted null for the whole file
+ * Reads the first requested bytes, which also yields the file's length. Bytes before the range are not read.
+ * @param requested null for the whole file
  * @throws AppError if the file is gone or has none of these bytes
  */
-export async function openRange(file: RangeSource, wanted: WantedRange | null): Promise<OpenedRange> {
-  const { from, end: wantedEnd } = await findPlace(file, wanted);
-  const start = Buffer.allocUnsafeSlow(Math.min(rangeBytes, wantedEnd - from));
+export async function openRange(file: RangeSource, requested: WantedRange | null): Promise<OpenedRange> {
+  const { from, end: requestedEnd } = await findOffsets(file, requested);
+  const start = Buffer.allocUnsafeSlow(Math.min(rangeBytes, requestedEnd - from));
   const byteLength = await file.read(from, start);
   if (byteLength === null) {
     if (from === 0) throw missingFile();
     throw unsatisfiableRange((await file.describe()).objectBytes);
   }
-  const range = { from, end: Math.min(wantedEnd, byteLength) };
+  const range = { from, end: Math.min(requestedEnd, byteLength) };
   return { range, byteLength, chunks: chunkFile(file, range, start) };
 }
 
-async function findPlace(file: RangeSource, wanted: WantedRange | null): Promise<ByteRange> {
-  if (wanted === null) return { from: 0, end: Infinity };
-  if (!('lastBytes' in wanted)) return wanted;
-  // Resolving a suffix range requires the length.
+async function findOffsets(file: RangeSource, requested: WantedRange | null): Promise<ByteRange> {
+  if (requested === null) return { from: 0, end: Infinity };
+  if (!('lastBytes' in requested)) return requested;
+  // A range of the last bytes depends on the length.
   const { objectBytes } = await file.describe();
-  const range = resolveRange(wanted, objectBytes);
+  const range = resolveRange(requested, objectBytes);
   if (range === null) throw unsatisfiableRange(objectBytes);
   return range;
 }
@@ -57,7 +57,7 @@ function chunkFile(file: RangeSource, { from, end }: ByteRange, start: Buffer): 
     async write(target) {
       const length = Math.min(rangeBytes, end - at);
       if (at === from) start.copy(target, 0, 0, length);
-      // The file has been deleted meanwhile.
+      // The file has been deleted since the first read.
       else if (length > 0 && (await file.read(at, target.subarray(0, length))) === null)
         throw new AppError('service_unavailable');
       at += length;

@@ -6,14 +6,14 @@ import type { Services } from '../../services.ts';
 /** An object store that takes longer for a range counts as down. */
 const rangeTimeoutMs = 30_000;
 
-/** One file in the object store, for one caller. Reads wait for a turn, which networks share. */
+/** One file in the object store, read for one caller. Reads wait for turns, which are shared among networks. */
 export class StoredFile {
   readonly #services: Services;
   readonly #key: string;
   readonly #network: string;
   readonly #options: AcquireOptions;
 
-  /** @param options the caller's wait limit for a turn, and a signal that aborts when it disconnects */
+  /** @param options the wait limit for a turn, and a signal that aborts when the caller disconnects */
   constructor(services: Services, key: string, network: string, options: AcquireOptions) {
     this.#services = services;
     this.#key = key;
@@ -36,17 +36,17 @@ export class StoredFile {
     return this.#inTurn(async (signal) => {
       const read = await this.#services.objects.readRange(this.#key, at, target, signal);
       if (read === null) return null;
-      const wanted = Math.min(target.length, read.objectBytes - at);
-      if (read.byteLength < wanted) throw new Error('the object store sent less than it said');
+      const expected = Math.min(target.length, read.objectBytes - at);
+      if (read.byteLength < expected) throw new Error('the object store sent fewer bytes than announced');
       return read.objectBytes;
     });
   }
 
-  async #inTurn<T>(ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #inTurn<T>(read: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const caller = this.#options.signal!;
     const turn = await this.#services.downloadReads.acquire(this.#network, 1, this.#options);
     try {
-      return await ask(AbortSignal.any([caller, AbortSignal.timeout(rangeTimeoutMs)]));
+      return await read(AbortSignal.any([caller, AbortSignal.timeout(rangeTimeoutMs)]));
     } catch (error) {
       caller.throwIfAborted();
       throw new AppError('service_unavailable', { cause: error });

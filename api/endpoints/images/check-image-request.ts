@@ -11,13 +11,13 @@ import { listImageInputs, readMask } from './image-inputs.ts';
 
 const defaultMaxImages = 4;
 
-/** The body of either operation. Fields that an operation lacks are never set. */
+/** The body of either operation. Fields that an operation does not have are never set. */
 export type AnyImageRequest = ImageRequest &
   Pick<Partial<ImageEditRequest>, 'image' | 'images' | 'mask' | 'input_fidelity'>;
 
 export type ImageOperation = 'createImage' | 'editImage';
 
-/** The job's description of the images to make. */
+/** The description of the images to generate, as in the job. */
 export type CheckedImageRequest = Omit<ImageJob, 'v' | 'kind' | 'request' | 'replyChannel'>;
 
 /**
@@ -40,7 +40,7 @@ export function checkImageRequest(
     style,
     n,
     size: chooseSize(body, model),
-    isSizeAsked: Boolean(body.size) && body.size !== leftToModel,
+    isSizeAsked: Boolean(body.size) && body.size !== modelChooses,
     quality: chooseQuality(body, model),
     responseFormat: body.response_format ?? 'b64_json',
     ...readInputs(body, model, operation),
@@ -51,10 +51,10 @@ export function checkImageRequest(
   return checked;
 }
 
-/** Refuses what no route can do. If only some routes can do it, only they are called. */
+/** Refuses a request that no route can serve. If only some routes can, only those are called. */
 function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel): void {
-  const ask = toImageAsk(checked);
-  const unmet = routes.map((route) => findUnmetImageNeed(route, ask));
+  const imageRequest = toImageAsk(checked);
+  const unmet = routes.map((route) => findUnmetImageNeed(route, imageRequest));
   const first = unmet[0] ?? null;
   if (first === null || unmet.includes(null)) return;
   const loc = first.field === 'image_url' ? checked.inputLocs[0] : undefined;
@@ -64,27 +64,27 @@ function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel):
   );
 }
 
-/** OpenAI's clients send this for a size or quality that they leave to the model. */
-const leftToModel = 'auto';
+/** OpenAI's clients send this to let the model choose a size or quality. */
+const modelChooses = 'auto';
 
-function chooseSize({ size: asked }: AnyImageRequest, { sizes: listed }: CatalogModel): string {
+function chooseSize({ size: requested }: AnyImageRequest, { sizes: listed }: CatalogModel): string {
   const sizes = listed ?? [];
-  if (asked && sizes.includes(asked)) return asked;
-  if (asked && asked !== leftToModel) {
-    if (sizes.length === 0) return asked;
+  if (requested && sizes.includes(requested)) return requested;
+  if (requested && requested !== modelChooses) {
+    if (sizes.length === 0) return requested;
     throw invalidField(['body', 'size'], `must be one of: ${sizes.join(', ')}`);
   }
   return sizes.includes(defaultImageSize) ? defaultImageSize : (sizes[0] ?? defaultImageSize);
 }
 
-function chooseQuality({ quality: asked }: AnyImageRequest, { published }: CatalogModel): string | null {
+function chooseQuality({ quality: requested }: AnyImageRequest, { published }: CatalogModel): string | null {
   const spec = published.image_quality;
-  const isListed = spec?.choices?.includes(asked ?? '') ?? false;
-  if (!asked || (asked === leftToModel && !isListed)) return spec?.default ?? null;
+  const isListed = spec?.choices?.includes(requested ?? '') ?? false;
+  if (!requested || (requested === modelChooses && !isListed)) return spec?.default ?? null;
   if (spec?.choices && !isListed) {
     throw invalidField(['body', 'quality'], `must be one of: ${spec.choices.join(', ')}`);
   }
-  return asked;
+  return requested;
 }
 
 function readInputs(

@@ -8,7 +8,7 @@ import { estimateWhole, findWorstCase, type Estimate } from '../../admission/est
 import type { CheckedImageRequest } from './check-image-request.ts';
 
 /**
- * Estimates the most that an image request can cost, in the units of its price.
+ * Estimates the maximum cost of an image request, in the units of its price.
  * @throws AppError `content_too_long`
  */
 export async function estimateImages(
@@ -18,20 +18,20 @@ export async function estimateImages(
   turn: CountingTurn,
 ): Promise<Estimate> {
   const { n, size, quality, inputs, mask, partialImages } = checked;
-  const given = inputs.length + (mask === null ? 0 : 1);
-  const promptTokens = (await countPrompt(checked, model, turn)) + given * model.tokensPerImage;
+  const imageCount = inputs.length + (mask === null ? 0 : 1);
+  const promptTokens = (await countPrompt(checked, model, turn)) + imageCount * model.tokensPerPicture;
   // A vendor that makes one image per call reads and charges the prompt for each.
-  const mostCalls = Math.max(1, ...model.routes.map((route) => countImageCalls(route, n)));
+  const maxCalls = Math.max(1, ...model.routes.map((route) => countImageCalls(route, n)));
   const usage = {
-    promptTokens: promptTokens * mostCalls,
+    promptTokens: promptTokens * maxCalls,
     images: n,
     imageQuality: quality,
     imageSize: size,
     characters: countImageCharacters(checked),
   };
-  // Without enough call slots, the calls run one after the other.
+  // If there are not enough call slots, the calls run one after the other.
   const worst = findWorstCase(model, usage, (route) => countImageCalls(route, n));
-  // `maxOutputTokens` is for one image.
+  // `maxOutputTokens` is per image.
   const outputTokens = (model.maxOutputTokens + (partialImages ?? 0) * tokensPerPreview) * n;
   return estimateWhole({ model, promptTokens, user }, worst, outputTokens);
 }
@@ -39,7 +39,7 @@ export async function estimateImages(
 /** Tokens for the `Style:` and `Avoid:` labels, added to the prompt if a vendor has no such fields. */
 const joinTokens = 8;
 
-/** Counts the caller's texts that are sent. @throws AppError `content_too_long` */
+/** Counts the caller's texts that are sent to the vendor. @throws AppError `content_too_long` */
 async function countPrompt(
   { prompt, negativePrompt, style }: CheckedImageRequest,
   model: CatalogModel,

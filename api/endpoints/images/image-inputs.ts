@@ -21,9 +21,9 @@ export interface ImageInput {
 export type ImageFields = Pick<ImageEditRequest, 'image' | 'images' | 'image_url' | 'mask'>;
 
 /**
- * Lists the input images of a request: `image_url`, then `image`, then `images`. Each becomes an https link or a data URI
- * and keeps its location in the body for errors found later.
- * @throws AppError if one is neither, or if there are more than the model takes
+ * Lists the input images of a request: `image_url`, then `image`, then `images`. Each becomes an https link or a data
+ * URI and keeps its location in the body for errors found later.
+ * @throws AppError if an image is neither, or if there are more images than the model takes
  */
 export function listImageInputs(body: ImageFields, model: CatalogModel): ImageInput[] {
   const inputs = [
@@ -31,10 +31,10 @@ export function listImageInputs(body: ImageFields, model: CatalogModel): ImageIn
     ...listTexts(body.image, 'image'),
     ...(body.images ?? []).map((image, i) => readReference(image, ['body', 'images', i])),
   ];
-  const most = model.published.max_file_count ?? defaultMaxInputImages;
-  const beyond = inputs[most];
+  const maxInputs = model.published.max_file_count ?? defaultMaxInputImages;
+  const beyond = inputs[maxInputs];
   if (beyond !== undefined) {
-    const msg = `is one image too many: ${model.id} takes at most ${most} input images. Send fewer.`;
+    const msg = `is one image too many: ${model.id} takes at most ${maxInputs} input images. Send fewer.`;
     throw invalidField(beyond.loc, msg);
   }
   return inputs;
@@ -59,9 +59,9 @@ function readReference({ image_url: url, file_id: fileId }: ImageReference, loc:
     const msg = 'no files are kept here. Send the image itself as image_url: an https URL or a data URI.';
     throw invalidField([...loc, 'file_id'], msg);
   }
-  const place = [...loc, 'image_url'];
-  if (typeof url !== 'string') throw invalidField(place, 'is required', { type: 'required' });
-  return readText(url, place);
+  const urlLoc = [...loc, 'image_url'];
+  if (typeof url !== 'string') throw invalidField(urlLoc, 'is required', { type: 'required' });
+  return readText(url, urlLoc);
 }
 
 const startChars = 64;

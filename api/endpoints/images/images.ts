@@ -117,31 +117,32 @@ async function streamResponse({ services, context, checked, admitted }: ImageCal
   context.respond = false;
 }
 
-/** Enqueues the job once it is its account's turn. */
+/** Enqueues the job once its account may dispatch it. */
 function enqueue<T extends Pick<AwaitedJob, 'whenLeft' | 'whenEnded' | 'markQueued' | 'fail'>>(
   { jobs, images, bulkShares }: Services,
-  awaited: T,
+  dispatched: T,
   request: AdmittedRequest,
   checked: CheckedImageRequest,
 ): T {
-  // Earlier jobs of the account go first. An account with fewer jobs goes before one with many, so no crowd delays it.
+  // Earlier jobs of the account go first. An account with few jobs goes before one with many, so that these do not
+  // delay it.
   const inFlight = jobs.countOf('image', request.accountId) - 1;
   const lane = chooseLane(inFlight + 1);
-  awaited.whenLeft(() => images[lane].dropPayload(request.requestId));
+  dispatched.whenLeft(() => images[lane].dropPayload(request.requestId));
   const add = async (): Promise<void> => {
     if (lane === 'bulk') {
       const ended = new AbortController();
-      awaited.whenEnded(() => ended.abort());
+      dispatched.whenEnded(() => ended.abort());
       await bulkShares.enter('image', request, ended.signal).granted;
     }
-    if (!awaited.markQueued()) return;
+    if (!dispatched.markQueued()) return;
     const job = createJob(request, checked, jobs.replyChannel);
     await images[lane].add(request.requestId, job, inFlight);
   };
   add().catch((error: unknown) => {
-    awaited.fail(toAppError(error));
+    dispatched.fail(toAppError(error));
   });
-  return awaited;
+  return dispatched;
 }
 
 const createJob = (

@@ -25,14 +25,14 @@ import type { Services } from '../../services.ts';
 import { findJob, type JobContext } from './jobs.ts';
 import { readJobResponse } from './send-job.ts';
 
-/** Interval for polling a job: initially, and the longest while nothing changes. */
-const shortestLookMs = 200;
-const longestLookMs = 1_000;
+/** Interval for polling a job: after a change, and the maximum while nothing changes. */
+const minPollMs = 200;
+const maxPollMs = 1_000;
 /**
- * Silence after which a keep-alive comment is written. It is one poll shorter than the limit, because the next poll could
- * be too late.
+ * Silence after which a keep-alive comment is written: one poll less than the limit, because the next poll might be too
+ * late.
  */
-const silentMs = keepAliveMs - longestLookMs;
+const silentMs = keepAliveMs - maxPollMs;
 
 export const streamJobEvents = defineEndpoint(
   operations.streamJobEvents,
@@ -42,7 +42,7 @@ export const streamJobEvents = defineEndpoint(
     const query = context.state.query;
     const after = parseEventId(context.get('last-event-id') || query.last_event_id, shown.job.id);
     if (hasEnded(shown.job) && listJobEvents(shown, after).length === 0) {
-      // A 204 tells an EventSource not to reconnect.
+      // An EventSource that gets a 204 does not reconnect.
       context.status = 204;
       return;
     }
@@ -55,8 +55,8 @@ export const streamJobEvents = defineEndpoint(
 );
 
 /**
- * Writes the events of a job until the job has ended, the client disconnects or the process stops. Waits through an outage
- * of Redis. Any other failure ends the stream, and a client that reconnects resumes where it was.
+ * Writes the events of a job until the job has ended, the client disconnects or the process stops. Survives an outage
+ * of Redis. Any other failure ends the stream, and a client that reconnects resumes after its last event.
  */
 async function followJob(
   services: Services,
@@ -67,7 +67,7 @@ async function followJob(
   const signal = AbortSignal.any([context.state.signal, services.durableJobs.closing]);
   let shown = first;
   let cursor = after;
-  let lookMs = shortestLookMs;
+  let pollMs = minPollMs;
   let writtenAtMs = performance.now();
   try {
     for (;;) {
@@ -82,9 +82,9 @@ async function followJob(
         await write(context.res, ': keep-alive\n\n', signal);
         writtenAtMs = performance.now();
       }
-      lookMs = events.length > 0 ? shortestLookMs : Math.min(longestLookMs, lookMs * 1.25);
-      await delay(lookMs, undefined, { signal });
-      shown = (await lookAgain(services, context)) ?? shown;
+      pollMs = events.length > 0 ? minPollMs : Math.min(maxPollMs, pollMs * 1.25);
+      await delay(pollMs, undefined, { signal });
+      shown = (await pollJob(services, context)) ?? shown;
     }
   } catch (error) {
     if (!signal.aborted) context.state.error = toAppError(error);
@@ -92,10 +92,10 @@ async function followJob(
 }
 
 /**
- * Returns null while Redis is down. The stream stays open, because an EventSource that reconnects meanwhile gets a 503 and
- * gives up for good.
+ * Returns null while Redis is down. The stream then stays open: an EventSource that reconnected would get a 503 and
+ * give up for good.
  */
-async function lookAgain(services: Services, context: JobContext): Promise<ShownJob | null> {
+async function pollJob(services: Services, context: JobContext): Promise<ShownJob | null> {
   try {
     return await findJob(services, context);
   } catch (error) {
@@ -114,12 +114,12 @@ async function sendEvent(
   const reading = readJobResponse(services, context, event.job);
   const { body, failure, release } = await whileKeptAlive(context.res, reading);
   try {
-    const [before, behind] = frameJobEvent(event, failure);
+    const [before, end] = frameJobEvent(event, failure);
     if (!event.isLast) {
-      await write(context.res, `${before}null${behind}`, signal);
+      await write(context.res, `${before}null${end}`, signal);
       return;
     }
-    await sendChunks(context.res, wrapBody(before, body, behind), () => nextWorkTurn(event.job.accountId));
+    await sendChunks(context.res, wrapBody(before, body, end), () => nextWorkTurn(event.job.accountId));
   } finally {
     release();
   }

@@ -14,16 +14,16 @@ import { holderOf } from '../../request/holder.ts';
 import type { Services } from '../../services.ts';
 import { sendJob } from './send-job.ts';
 
-/** How long cancelling a running job waits for its end, and how often it checks. */
+/** How long the cancellation of a running job waits for its end, and how often it polls. */
 const cancelWaitMs = 2_000;
-const cancelLookMs = 50;
+const cancelPollMs = 50;
 
 const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** A request with a job's id in its path. */
 export type JobContext = ApiContext & { readonly state: { readonly path: JobPath } };
 
-/** Finds the job in the path. @throws AppError `not_found`, also for a job of another account */
+/** Finds the job in the path. @throws AppError `not_found`, even if another account has such a job */
 export async function findJob({ durableJobs }: Services, context: JobContext): Promise<ShownJob> {
   const { accountId } = holderOf(context);
   const shown = await durableJobs.find(accountId, readJobId(context));
@@ -63,7 +63,7 @@ export const cancelJob = defineEndpoint(
   },
 );
 
-/** Returns the job once it has ended, or as it is if that takes too long. */
+/** Returns the job once it has ended, or in its current state if that takes too long. */
 async function waitForEnd(services: Services, context: JobContext): Promise<ShownJob> {
   const untilMs = performance.now() + cancelWaitMs;
   const { signal } = context.state;
@@ -71,7 +71,7 @@ async function waitForEnd(services: Services, context: JobContext): Promise<Show
     const shown = await findJob(services, context);
     if (hasEnded(shown.job) || performance.now() > untilMs) return shown;
     // The delay rejects only if the client has disconnected and no longer needs the response.
-    await delay(cancelLookMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+    await delay(cancelPollMs, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 }
 

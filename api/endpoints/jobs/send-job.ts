@@ -14,8 +14,8 @@ import { createFileLinks } from '../files/file-links.ts';
 import { sendBody } from '../send-body.ts';
 
 /**
- * Responds with a job, including its response once it has succeeded. If the response cannot be read, the job is still
- * shown, because its outcome and cost are known without it.
+ * Responds with a job, including its response if it has succeeded. If the response cannot be read, the job is still
+ * sent, because its outcome and cost are known without the response.
  */
 export async function sendJob(
   services: Services,
@@ -25,17 +25,17 @@ export async function sendJob(
 ): Promise<void> {
   const { body, failure, release } = await readJobResponse(services, context, shown.job);
   try {
-    const [before, behind] = frameJob(shown, failure);
-    await sendBody(context, wrapBody(before, body, behind), status);
+    const [before, end] = frameJob(shown, failure);
+    await sendBody(context, wrapBody(before, body, end), status);
   } finally {
     release();
   }
 }
 
-/** A job's response, in the form of the synchronous call's response. */
+/** A job's response, in the same form as for a synchronous call. */
 export interface JobResponse {
   readonly body: Buffer | ChunkedBody;
-  /** Why the response of a succeeded job cannot be read now. The body is `null` then. */
+  /** Why the response of a succeeded job cannot be read now. The body is then `null`. */
   readonly failure: AppError | null;
   readonly release: () => void;
 }
@@ -43,8 +43,8 @@ export interface JobResponse {
 const noResponse: JobResponse = { body: Buffer.from('null'), failure: null, release: () => undefined };
 
 /**
- * Reads the response of a succeeded job from the kept response of its request; null for any other job. A failure to read
- * it is logged with the call.
+ * Reads the stored response of a succeeded job; the body is `null` for any other job. A failure to read it is logged
+ * with the call.
  * @throws AppError `job_cancelled` if the client disconnected, `account_banned`
  */
 export async function readJobResponse(
@@ -71,18 +71,17 @@ export async function readJobResponse(
   }
 }
 
-/** Takes the cost from the job: the response was stored before settlement. */
+/** Takes the cost from the job, because the response was stored before settlement. */
 function presentResponse(services: Services, job: JobRecord, bytes: Buffer): Buffer | ChunkedBody {
   const { id: requestId, model, operation, receipt, format } = job;
-  if (receipt === null)
-    throw new AppError('internal_error', { message: 'a job has ended without a receipt' });
-  const paid = { costNano: String(receipt.costNano), free: receipt.free };
+  if (receipt === null) throw new AppError('internal_error', { message: 'a succeeded job has no receipt' });
+  const charge = { costNano: String(receipt.costNano), free: receipt.free };
   if (operation === 'chat.completions') return withCost(bytes, receipt.costNano);
   if (operation === 'embeddings') {
     const { header, body } = decodeResult(bytes, 'embedding');
-    const answer = { requestId, model, header: { ...header, ...paid }, vectors: body };
-    return presentEmbeddings({ ...answer, format: format === 'base64' ? 'base64' : 'float' });
+    const response = { requestId, model, header: { ...header, ...charge }, vectors: body };
+    return presentEmbeddings({ ...response, format: format === 'base64' ? 'base64' : 'float' });
   }
   const { header, body } = decodeResult(bytes, 'image');
-  return presentImages(requestId, { ...header, ...paid }, body, createFileLinks(services));
+  return presentImages(requestId, { ...header, ...charge }, body, createFileLinks(services));
 }

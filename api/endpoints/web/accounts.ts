@@ -66,7 +66,7 @@ export const renameApiAccount = defineEndpoint(
   },
 );
 
-/** Links an account to the user. Knowing its API key is sufficient proof. */
+/** Links an account to the user. The user proves ownership by its API key. */
 export const linkApiAccount = defineEndpoint(
   operations.linkApiAccount,
   [...changeAsUser, limitChanges, parseBody],
@@ -90,7 +90,8 @@ export const linkApiAccount = defineEndpoint(
         await refuseIfLinked(services, action);
         const link = await record(services, context, action, () => linkByKey(services, action, apiKey)).catch(
           async (error: unknown) => {
-            // A parallel call linked it first. Check again for the error that names whose link it is.
+            // A parallel call linked it first. Check again, because the error depends on whether the link is the user's
+            // own.
             if (error instanceof AppError && error.code === 'already_linked')
               await refuseIfLinked(services, action);
             throw error;
@@ -141,9 +142,9 @@ export const createFirstApiAccount = defineEndpoint(
       const { link, apiKey } = await record(services, context, action, () =>
         createFirstAccount(services, user, label),
       );
-      // The key is shown only this once, so an outage after the account was created must not lose it.
+      // The key is shown only once, so it must not be lost in an outage after the account was created.
       const account = await showLink(services, link).catch((error: unknown) => {
-        services.log.warn({ err: error }, 'a new account could not be read');
+        services.log.warn({ err: error }, 'new account not read');
         return presentNewAccount(link, apiKey);
       });
       return { account, api_key: apiKey } satisfies CreatedApiAccount;

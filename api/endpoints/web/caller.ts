@@ -2,12 +2,12 @@ import type { MailLanguage, MailOrigin } from '../../../shared/web/mail.ts';
 import { describeUserAgent, nameDevice, type DeviceDescription } from '../../../shared/web/user-agent.ts';
 import type { ApiContext } from '../../request/context.ts';
 
-/** No browser sends longer ones, and parsing them is slow. */
-const longestAcceptLanguage = 300;
+/** No browser sends more, and parsing long ones is slow. */
+const maxAcceptLanguageLength = 300;
 
 /** The language of mails to the caller: Russian unless the browser prefers English. */
 export function languageOf(context: ApiContext): MailLanguage {
-  if (context.get('accept-language').length > longestAcceptLanguage) return 'ru';
+  if (context.get('accept-language').length > maxAcceptLanguageLength) return 'ru';
   return context.acceptsLanguages('ru', 'en') === 'en' ? 'en' : 'ru';
 }
 

@@ -27,14 +27,14 @@ import { mailCode } from './mail-code.ts';
 import { record, subjectOf } from './record.ts';
 import { changeAsUser } from './steps.ts';
 
-/** The audit log's names for completed actions. */
+/** Names of completed actions in the audit log. */
 const auditActionOf = {
   unlink: 'account-unlinked',
   reveal: 'key-revealed',
   regenerate: 'key-regenerated',
 } as const;
 
-/** What an action applies to. */
+/** The account that an action applies to. */
 interface Target {
   readonly link: WebLink;
   /** Hash of the account's key; null if the action is not about the key. */
@@ -49,8 +49,8 @@ interface WithBody<B> {
 type Check<T extends Target> = (services: Services, context: LinkContext) => Promise<T>;
 
 /**
- * Binds a code to one action of one user on one account, and for actions on the key to the current key: codes that a thief
- * requested become useless once the key is replaced.
+ * Binds a code to one user and account, and for actions on the key also to the current key, so that codes requested by
+ * a thief become useless once the key is replaced.
  */
 const subjectOfCode = ({ link: { userId, _id }, keyHash }: Target): string =>
   [userId, _id, ...(keyHash === null ? [] : [keyHash])].join(':');
@@ -68,13 +68,14 @@ const createRequestConfirmation = (action: ConfirmedAction, check: Check<Target>
         });
       }
       await limits.take([
-        // Counted per user, so that a stranger who requests sign-in codes for this mailbox cannot block confirmations.
+        // Counted per user. Otherwise a stranger could block confirmations by requesting sign-in codes for this
+        // mailbox.
         { name: 'confirmation-codes-user', who: user._id },
         { name: 'mailed-codes-network', who: callerNetwork(context.ip) },
       ]);
       const language = languageOf(context);
-      const what = { purpose: action, email, subject: subjectOfCode(target) };
-      context.body = await mailCode(services, what, (code) => ({
+      const codeRequest = { purpose: action, email, subject: subjectOfCode(target) };
+      context.body = await mailCode(services, codeRequest, (code) => ({
         kind: 'confirmation-code',
         email,
         action,
@@ -106,7 +107,7 @@ async function confirm<T extends Target, R>(
       context,
       { action: auditActionOf[action], ...subjectOf(link) },
       async () => {
-        // MongoDB may have been slow to store the event, and support may have removed the account from the user meanwhile.
+        // MongoDB may have been slow to store the event, and support may have unlinked the account in the meantime.
         if ((await links.find(link.userId, link._id)) === null) throw noSuchLink(link._id);
         return await work(target, late);
       },
@@ -114,7 +115,7 @@ async function confirm<T extends Target, R>(
   });
 }
 
-const findOwn: Check<Target> = async (services, context) => ({
+const findLinked: Check<Target> = async (services, context) => ({
   link: await findLink(services, context),
   keyHash: null,
 });
@@ -133,14 +134,14 @@ async function withKey({ accounts }: Services, link: WebLink): Promise<KeyTarget
 export const requestUnlinkCode = defineEndpoint(
   operations.requestUnlinkCode,
   [...changeAsUser, limitChanges, parseBody],
-  createRequestConfirmation('unlink', findOwn),
+  createRequestConfirmation('unlink', findLinked),
 );
 
 export const unlinkApiAccount = defineEndpoint(
   operations.unlinkApiAccount,
   [...changeAsUser, limitChanges, parseBody],
   (services) => async (context) => {
-    await confirm(services, context, { action: 'unlink', check: findOwn }, async ({ link }) => {
+    await confirm(services, context, { action: 'unlink', check: findLinked }, async ({ link }) => {
       if (!(await unlinkAccount(services.web, link))) throw noSuchLink(link._id);
     });
     context.status = 204;
@@ -218,7 +219,7 @@ async function regenerate(
 ): Promise<string> {
   const expected = { expectedKeyHash: keyHash };
   const apiKey = await generateKey(() => replaceKey(services, link.accountId, expected, late));
-  // Another call replaced the key meanwhile, and the key that its caller received must stay valid.
+  // Another call has replaced the key, and the key that its caller received must stay valid.
   if (apiKey === null) throw refuseMailedCode();
   return apiKey;
 }

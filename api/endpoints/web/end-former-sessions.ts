@@ -5,10 +5,9 @@ import type { Services } from '../../services.ts';
 import { record } from './record.ts';
 
 /**
- * Ends the session that the browser had before this sign-in. Otherwise it would stay open without anyone knowing which one
- * it is. It is identified by the refresh cookie, because the session cookie expires after a quarter of an hour. A refresh
- * token that was already replaced is treated as in a refresh: a copy of it was used elsewhere, so the user is notified by
- * mail.
+ * Ends the session that the browser had before this sign-in. Otherwise it would stay open unnoticed. It is identified
+ * by the refresh cookie, because the session cookie expires after a quarter of an hour. A refresh token that was
+ * already replaced is treated as in a refresh: a copy of it was used elsewhere, so the user is notified by mail.
  */
 export async function endFormerSession(services: Services, context: ApiContext): Promise<void> {
   const { sessions } = services.web;
@@ -21,8 +20,9 @@ export async function endFormerSession(services: Services, context: ApiContext):
 }
 
 /**
- * Ends all other sessions of a user who signs in, before the new session starts. Requests of those sessions that are still
- * running cannot end the new one (`listIdsWhileOpen`), so this locks out an attacker who ends sessions in a loop.
+ * Ends all other sessions of a user who signs in, before the new session starts. Requests of those sessions that are
+ * still running cannot end the new one (`listIdsWhileOpen`), so this locks out an attacker who keeps ending the user's
+ * sessions.
  * @param sessionId the session that is about to start
  */
 export async function endOtherSessions(

@@ -5,8 +5,9 @@ import type { AcceptedCode, ExpectedCode } from '../../web/email-code-store.ts';
 import { refuseMailedCode } from './fields.ts';
 
 /**
- * Verifies a typed code against the mailed one. Only wrong codes count against a network: invented or expired challenges
- * reveal nothing, and must not lock out everyone behind one address. The response is the same for all of them.
+ * Verifies a typed code against the mailed one. Only wrong codes count against the limit of a network: made-up or
+ * expired challenges reveal nothing, and must not lock out everyone behind one address. The response is the same in all
+ * cases.
  * @throws AppError `invalid_code`, `too_many_attempts`, `service_unavailable`
  */
 export async function enterCode(
@@ -17,7 +18,7 @@ export async function enterCode(
 ): Promise<AcceptedCode> {
   const guesses = [{ name: 'wrong-codes-network', who: callerNetwork(context.ip) }] as const;
   await limits.check(guesses);
-  // The attempt consumes the code, and the action behind it needs MongoDB.
+  // The attempt may consume the code, and the action after it needs MongoDB.
   await users.checkReachable();
   // Mail programs and people put spaces between the digits.
   const code = typed.code.replaceAll(/\s/g, '');

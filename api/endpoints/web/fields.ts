@@ -22,7 +22,7 @@ export function readTimeZone(text: string): string {
   return timeZone;
 }
 
-/** Does not reveal whether a code was never mailed, was used, has expired or was mistyped too often. */
+/** The error for an invalid code. Does not reveal whether it was never mailed, used, expired or mistyped too often. */
 export const refuseMailedCode = (): AppError =>
   invalidField(
     ['body', 'code'],

@@ -13,7 +13,7 @@ import type { Services } from '../../services.ts';
 /** A request with a link's id in its path. */
 export type LinkContext = ApiContext & { readonly state: { readonly path: AccountPath } };
 
-/** Finds the link in the path. @throws AppError `not_found`, also for a link of another user */
+/** Finds the link in the path. @throws AppError `not_found`, even if another user has such a link */
 export async function findLink(services: Services, context: LinkContext): Promise<WebLink> {
   const { account_id: linkId } = context.state.path;
   const { userId } = await currentSession(services, context);
@@ -40,16 +40,16 @@ async function loadAccount(
   accountId: string,
 ): Promise<HotAccount | null> {
   try {
-    return await waitForLookUp(accountWaitMs, 'opening an account', hotAccounts.get(accountId));
+    return await waitForLookUp(accountWaitMs, 'loading an account', hotAccounts.get(accountId));
   } catch (error) {
-    // A 401 would tell a caller with a session that the session has ended.
+    // To a caller with a session, a 401 would mean that the session has ended.
     if (error instanceof AppError && error.code === 'invalid_api_key') return null;
     throw error;
   }
 }
 
 /**
- * Opens the account of a link for use.
+ * Loads the account of a link and checks that it can be used.
  * @throws AppError `account_banned`, `not_found` if it no longer exists, `service_unavailable`
  */
 export async function openLink(services: Services, { accountId }: WebLink): Promise<HotAccount> {
@@ -59,13 +59,15 @@ export async function openLink(services: Services, { accountId }: WebLink): Prom
   return account;
 }
 
-/** Opens the account in the path. @throws AppError as `findLink` and `openLink` */
+/** Like `openLink`, for the link in the path. @throws AppError like `findLink` and `openLink` */
 export async function openLinkedAccount(services: Services, context: LinkContext): Promise<HotAccount> {
   return await openLink(services, await findLink(services, context));
 }
 
-/** Each account may have to be loaded from MongoDB. A list of a hundred must not take all of the process's connections. */
-const openedAtOnce = 8;
+/**
+ * Accounts may have to be loaded from MongoDB, and a list of a hundred must not take all connections of the process.
+ */
+const maxConcurrentLoads = 8;
 
 /**
  * Describes links of one user, in their order. Links to accounts that no longer exist are skipped: an account that an
@@ -81,7 +83,7 @@ export async function describeLinks(
   if (links.length === 0) return [];
   const documents = await accounts.findByIds(links.map(({ accountId }) => accountId));
   const keys = new Map(documents.map((document) => [document._id, document]));
-  const shown = await mapBounded(links, openedAtOnce, async (link) => {
+  const shown = await mapBounded(links, maxConcurrentLoads, async (link) => {
     const account = await loadAccount(services, link.accountId);
     if (account === null) {
       log.warn({ userId: link.userId, accountId: link.accountId }, 'linked account does not exist');

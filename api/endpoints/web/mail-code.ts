@@ -5,14 +5,14 @@ import type { CodeRequest } from '../../web/email-code-store.ts';
 
 /**
  * Creates a code and queues its mail.
- * @throws AppError `service_unavailable`; the code is invalid then
+ * @throws AppError `service_unavailable`; the code is then invalid
  */
 export async function mailCode(
   { web: { emailCodes, mails } }: Services,
-  what: CodeRequest,
+  request: CodeRequest,
   write: (code: { readonly code: string; readonly expiresAt: number }) => Mail,
 ): Promise<EmailCodeRequested> {
-  const { challengeId, code, expiresAt } = await emailCodes.create(what);
+  const { challengeId, code, expiresAt } = await emailCodes.create(request);
   try {
     await mails.add(write({ code, expiresAt: expiresAt.getTime() }));
   } catch (error) {

@@ -6,7 +6,7 @@ import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
 import { originOf } from './caller.ts';
 
-/** The action and its subject. Who did it and from where comes from the request. */
+/** An action and its subject. The actor and the origin are taken from the request. */
 export type WebAction = Pick<NewAuditEvent, 'action' | 'userId'> &
   Partial<Pick<NewAuditEvent, 'linkId' | 'accountId' | 'label' | 'sessionId'>>;
 
@@ -18,7 +18,7 @@ export const subjectOf = ({ userId, _id, accountId, label }: WebLink) => ({
   label,
 });
 
-/** Runs a user's action, records it, and notifies the user by mail if the action calls for it. */
+/** Runs a user's action, records it in the audit log, and notifies the user by mail if the action requires it. */
 export async function record<T>(
   { web, log }: Services,
   context: ApiContext,
@@ -31,7 +31,7 @@ export async function record<T>(
   web.unfinished.add(noted);
   runInBackground(
     noted.finally(() => web.unfinished.delete(noted)),
-    'noting the end of an action',
+    'recording the end of an action',
     log,
   );
   return result;

@@ -25,8 +25,8 @@ import { record } from './record.ts';
 import { changeAsUser, changeFromPage, readAsUser } from './steps.ts';
 
 /**
- * Refreshes a session. A refresh token that was used before ends the session, because one of its two holders has stolen
- * it.
+ * Refreshes a session. If the refresh token was used before, ends the session, because one of the token's two users has
+ * stolen it.
  */
 export const refreshSession = defineEndpoint(operations.refreshSession, changeFromPage, (services) => {
   const { web, config } = services;
@@ -45,8 +45,7 @@ export const refreshSession = defineEndpoint(operations.refreshSession, changeFr
       const found = await web.sessions.findByRefreshToken(token);
       const user = found === null ? null : await web.users.findById(found.userId);
       if (user !== null && user.bannedAt !== null) await web.sessions.revokeAll(user._id);
-      // Must be the last step that can fail: if the response is lost after the token was replaced, a retry ends the
-      // session.
+      // Must be the last step that can fail: if the client does not get the new token, its retry ends the session.
       const refreshed =
         found === null || user === null ? null : await web.sessions.refresh(token, context.ip, found, late);
       if (user !== null && refreshed?.kind === 'refreshed') {
@@ -92,15 +91,15 @@ export const updateWebUser = defineEndpoint(
 );
 
 /**
- * Ends sessions in the user's database turn and records it. Looks them up first, so that repeated calls with nothing to
- * end record nothing.
+ * Ends sessions in the user's database turn and records that. Looks them up first, so that repeated calls with no
+ * sessions to end record nothing.
  * @returns whether there were any
  */
 async function endSessions(
   services: Services,
   context: ApiContext,
   action: 'signed-out' | 'sessions-revoked',
-  isMeant: (sessionId: string, ownId: string) => boolean,
+  isSelected: (sessionId: string, ownId: string) => boolean,
 ): Promise<boolean> {
   const { sessions } = services.web;
   return await inDatabaseTurn(services, context, async () => {
@@ -108,9 +107,9 @@ async function endSessions(
     const { _id: ownId, userId } = session;
     const open = await sessions.listIdsWhileOpen(session);
     if (open === null) throw sessionEnded();
-    const meant = open.filter((id) => isMeant(id, ownId));
-    if (meant.length === 0) return false;
-    await record(services, context, { action, userId }, () => sessions.revokeThese(userId, meant));
+    const selected = open.filter((id) => isSelected(id, ownId));
+    if (selected.length === 0) return false;
+    await record(services, context, { action, userId }, () => sessions.revokeThese(userId, selected));
     return true;
   });
 }

@@ -17,8 +17,8 @@ import { record } from './record.ts';
 import { changeFromPage } from './steps.ts';
 
 /**
- * Mails a sign-in code. Whether the address belongs to a user is looked up only when the mail is sent, so that neither the
- * response nor its timing depends on it.
+ * Mails a sign-in code. Whether the address belongs to a user is looked up only when the mail is sent, so that neither
+ * the response nor its timing reveals it.
  */
 export const requestCode = defineEndpoint(
   operations.requestCode,
@@ -31,15 +31,15 @@ export const requestCode = defineEndpoint(
       const email = readEmail(request.email);
       checkPurpose(services, purpose);
       const network = callerNetwork(context.ip);
-      const usual = [
+      const baseLimits = [
         { name: 'mailed-codes-mailbox', who: email },
         { name: 'mailed-codes-network', who: network },
       ] as const;
       // Do not consume a captcha for a request that is refused anyway.
-      await limits.check(usual);
+      await limits.check(baseLimits);
       const isPerson = await checkCaptcha(services, request, network);
       await limits.take([
-        ...usual,
+        ...baseLimits,
         ...(isPerson
           ? []
           : [
@@ -111,9 +111,10 @@ export const verifyCode = defineEndpoint(
     const { users, sessions } = services.web;
     return async (context) => {
       const request = context.state.body;
-      const { timezone: asked = null } = request;
-      const timezone = asked === null ? undefined : readTimeZone(asked);
-      // Runs inside the turn: the attempt consumes the code, so nothing after it may have to wait.
+      const { timezone: requestedZone = null } = request;
+      const timezone = requestedZone === null ? undefined : readTimeZone(requestedZone);
+      // The code is verified inside the turn: the attempt may consume it, so nothing after it may have to wait for a
+      // turn.
       await inDatabaseTurn(services, context, async () => {
         const expected = { purposes: ['login', 'signup'], subject: '' } as const;
         const found = await enterCode(services, context, request, expected);

@@ -6,11 +6,11 @@ import { checkOrigin } from '../../middleware/check-origin.ts';
 import { limitCalls } from '../../middleware/limit-account-calls.ts';
 import { translateFaults } from '../../middleware/translate-faults.ts';
 
-/** Before a page's call that changes something, without a session. */
+/** For calls from pages that change something without a session. */
 export const changeFromPage: readonly Step[] = [beginInTurns, forbidCaching, translateFaults, checkOrigin];
 
-/** Before a page's call that reads something of the signed-in user. */
+/** For calls from pages that read data of the signed-in user. */
 export const readAsUser: readonly Step[] = [beginInTurns, forbidCaching, authenticateSession, limitCalls];
 
-/** Before a page's call that changes something of the signed-in user. */
+/** For calls from pages that change data of the signed-in user. */
 export const changeAsUser: readonly Step[] = [...changeFromPage, authenticateSession, limitCalls, checkCsrf];

@@ -1,4 +1,4 @@
-/** The page's style: system fonts, one accent colour, light or dark as the reader's system is set. */
+/** The page's style: system fonts, one accent colour, light or dark according to the reader's system. */
 export const docsStyles = `
 :root {
   color-scheme: light dark;

@@ -1,6 +1,6 @@
 import { html, type Html } from '../../../shared/runtime/html.ts';
 
-/** A key with its colon, a string, or a number or word of JSON. */
+/** Matches a JSON key with its colon, a string, or a number, boolean or null. */
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(?<![\w.-])(-?\d[\d.eE+-]*|true|false|null)\b/g;
 
 /** Highlights keys and values in JSON, or in a text that contains JSON. */

@@ -3,12 +3,12 @@ import { resolveSchema } from '../../../shared/contract/openapi/schema-component
 
 export type Schemas = Readonly<Record<string, JsonSchema>>;
 
-/** A row of a table of fields, and the table of its inner fields. */
+/** A row of a table of fields, and the fields of the objects in it. */
 export interface Field {
   readonly name: string;
   readonly type: string;
   readonly required: boolean;
-  /** As JSON. */
+  /** The default value as JSON. */
   readonly default: string | null;
   /** The only allowed values, as JSON. */
   readonly choices: readonly string[];
@@ -21,15 +21,15 @@ export interface Field {
   readonly fields: readonly Field[];
 }
 
-/** No schema of the contract is recursive or a tenth as deep. A recursive one must not hang the page. */
+/** No schema of the contract is recursive or even a tenth as deep. A recursive one must not hang the page. */
 const maxDepth = 20;
 
 /** Lists the fields of an object, or of the objects in a list or map. */
 export function listFields(schema: JsonSchema, schemas: Schemas, path = '', depth = 0): Field[] {
   const { properties = {}, required = [] } = findObject(schema, schemas, path)?.schema ?? {};
-  return Object.entries(properties).map(([name, one]) => {
-    const field = describeField(name, one, schemas, required.includes(name));
-    const inner = findObject(one, schemas, path === '' ? name : `${path}.${name}`);
+  return Object.entries(properties).map(([name, fieldSchema]) => {
+    const field = describeField(name, fieldSchema, schemas, required.includes(name));
+    const inner = findObject(fieldSchema, schemas, path === '' ? name : `${path}.${name}`);
     if (inner === null || depth >= maxDepth) return field;
     return { ...field, path: inner.path, fields: listFields(inner.schema, schemas, inner.path, depth + 1) };
   });
@@ -53,7 +53,7 @@ export function describeField(name: string, schema: JsonSchema, schemas: Schemas
 
 interface FoundObject {
   readonly schema: JsonSchema;
-  /** With `[]` for each list around it, `{}` for each map. */
+  /** Path with `[]` for each list around the object and `{}` for each map. */
   readonly path: string;
 }
 
@@ -102,9 +102,9 @@ function describeBounds(schema: JsonSchema): string {
     .join(', ');
 }
 
-function describeRange(min: number | undefined, most: number | undefined, unit: string): string {
+function describeRange(min: number | undefined, maximum: number | undefined, unit: string): string {
   // The largest exact integer means that the API has no limit.
-  const max = most === Number.MAX_SAFE_INTEGER ? undefined : most;
+  const max = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
   if (min === undefined && max === undefined) return '';
   const range =
     max === undefined ? `at least ${min}` : min === undefined ? `at most ${max}` : `${min} to ${max}`;

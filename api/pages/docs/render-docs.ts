@@ -30,12 +30,12 @@ const icon =
   `<rect width='16' height='16' rx='4' fill='%230c6b66'/>` +
   `<path d='M4 5l3 3-3 3M9 11h3' stroke='white' stroke-width='1.6' fill='none'/></svg>`;
 
-/** Renders the API description as one page for people. */
+/** Renders the API description as one page. */
 export function renderDocs(description: Description): DocsPage {
   const chapters = listChapters(description);
   const serverUrl = description.servers[0]?.url ?? '';
   const { schemas } = description.components;
-  // The style's hash is of exactly these bytes.
+  // The hash in the policy is of exactly these bytes.
   const style = new Html(`<style>${docsStyles}</style>`);
   const page = html`<!doctype html>
     <html lang="en">

@@ -5,7 +5,7 @@ import { html, type Html } from '../../../shared/runtime/html.ts';
 
 const json = 'application/json';
 
-/** The error codes of a response, which name its examples. Empty for a success. */
+/** Returns the error codes of a response, which are the names of its examples. Empty for a success. */
 export function codesOf(response: ResponseObject): ErrorCode[] {
   return Object.keys(response.content[json]?.examples ?? {}).filter(isErrorCode);
 }

@@ -17,7 +17,7 @@ export function renderCode(
   </figure>`;
 }
 
-/** Renders a request and its response for each form of success of the operation. */
+/** Renders a request and its response for each successful status and format of the operation. */
 export function renderExamples(call: Omit<Call, 'body' | 'contentType' | 'respondsAsync'>): Html[] {
   const { operation } = call;
   return Object.entries(operation.responses)
@@ -29,7 +29,7 @@ export function renderExamples(call: Omit<Call, 'body' | 'contentType' | 'respon
         const request = writeCurl({ ...call, body, contentType, respondsAsync: status === '202' });
         return [
           renderCode(titleOfRequest(status, contentType), html`${request}`),
-          renderAnswer(status, contentType, content[contentType]?.examples?.['usual']?.value),
+          renderResponse(status, contentType, content[contentType]?.examples?.['usual']?.value),
         ];
       });
     });
@@ -46,7 +46,7 @@ function findBody({ requestBody }: OperationObject, contentType: string): unknow
   return (examples[contentType.split('/')[1] ?? ''] ?? examples['usual'])?.value;
 }
 
-function renderAnswer(status: string, contentType: string, value: unknown): Html {
+function renderResponse(status: string, contentType: string, value: unknown): Html {
   const title = `Answer ${status} ${contentType}`.trim();
   if (contentType === '') return renderCode(title, html`(no body)`);
   if (value === undefined) return renderCode(title, html`(the bytes of the file)`);
@@ -55,7 +55,7 @@ function renderAnswer(status: string, contentType: string, value: unknown): Html
   return renderCode(title, contentType === 'text/html' ? html`${text}` : highlightJson(text));
 }
 
-/** A vector has hundreds of numbers, and people look at a few. Programs find all of them in the description. */
+/** A vector has hundreds of numbers; a few are enough on the page. The API description has all of them. */
 const shownNumbers = 4;
 
 function abridge(_key: string, value: unknown): unknown {

@@ -2,8 +2,8 @@ import { formatLine, formatName } from './format-text.ts';
 import { html, type Html } from '../../../shared/runtime/html.ts';
 import type { Field } from './list-fields.ts';
 
-/** Whether to mark required fields, for a request, or optional ones, for a response. */
-export type Direction = 'request' | 'answer';
+/** In a request, required fields are marked; in a response, optional ones. */
+export type Direction = 'request' | 'response';
 
 /** Renders a table of fields or parameters. @param noun heading of the first column */
 export function renderFields(fields: readonly Field[], noun: string, direction: Direction): Html {

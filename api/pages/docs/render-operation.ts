@@ -64,29 +64,29 @@ export function renderOperation(
                 ${renderFields(listFields(formSchema, schemas), 'Part', 'request')}
               </details>`
         }
-        ${renderAnswers(operation, schemas)} ${renderOperationErrors(responses)}
+        ${renderResponses(operation, schemas)} ${renderOperationErrors(responses)}
       </div>
       <div class="examples">${renderExamples({ serverUrl, method, path, operation })}</div>
     </div>
   </article> `;
 }
 
-const places = { path: 'In the path', query: 'In the query', header: 'In a header' } as const;
+const parameterLocations = { path: 'In the path', query: 'In the query', header: 'In a header' } as const;
 
 function renderParameters(parameters: readonly ParameterObject[], schemas: Schemas): Html | null {
   if (parameters.length === 0) return null;
-  const toField = ({ name, in: place, required, description = '', schema }: ParameterObject): Field => {
+  const toField = ({ name, in: location, required, description = '', schema }: ParameterObject): Field => {
     const field = describeField(name, schema, schemas, required);
     // Outside JSON, strings have no quotes.
     const choices = field.choices.map((choice) => choice.replaceAll(/^"|"$/g, ''));
-    return { ...field, choices, description: `${places[place]}. ${description}` };
+    return { ...field, choices, description: `${parameterLocations[location]}. ${description}` };
   };
   return html`<h4>Parameters</h4>
     ${renderFields(parameters.map(toField), 'Name', 'request')}`;
 }
 
-/** Renders the responses' fields, collapsed. Descriptions longer than two words stay visible. */
-function renderAnswers({ responses }: OperationObject, schemas: Schemas): Html[] {
+/** Renders the fields of successful responses, collapsed. Descriptions longer than two words stay visible. */
+function renderResponses({ responses }: OperationObject, schemas: Schemas): Html[] {
   return Object.entries(responses)
     .filter(([, response]) => codesOf(response).length === 0)
     .flatMap(([status, { description, content }]) => [
@@ -104,7 +104,7 @@ function renderAnswers({ responses }: OperationObject, schemas: Schemas): Html[]
             ${schema.contentSchema === undefined ? 'Fields of the answer' : 'Fields of an event'}
             <span class="statuses"><span>${status}</span> <span>${contentType}</span></span>
           </summary>
-          ${renderFields(fields, 'Field', 'answer')}
+          ${renderFields(fields, 'Field', 'response')}
         </details>`;
       }),
     ]);

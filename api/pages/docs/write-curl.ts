@@ -13,7 +13,7 @@ export interface Call {
   readonly respondsAsync?: boolean;
 }
 
-/** Where the commands keep the session's cookies between calls. */
+/** File in which the commands store the session's cookies between calls. */
 export const cookieFile = 'cookies.txt';
 
 /** Writes a curl command for this call, for a shell that has `API_KEY` set, or `CSRF_TOKEN` for a session. */
@@ -43,10 +43,10 @@ const setsCookies = ({ responses }: OperationObject): boolean =>
 function fillPath(path: string, { parameters = [] }: OperationObject): string {
   const query: string[] = [];
   let filled = path;
-  for (const { name, in: place, example } of parameters) {
-    if (place === 'header' || example === undefined) continue;
+  for (const { name, in: location, example } of parameters) {
+    if (location === 'header' || example === undefined) continue;
     const value = encodeURIComponent(String(example));
-    if (place === 'path') filled = filled.replace(`{${name}}`, value);
+    if (location === 'path') filled = filled.replace(`{${name}}`, value);
     else query.push(`${name}=${value}`);
   }
   return query.length === 0 ? filled : `${filled}?${query.join('&')}`;

@@ -399,5 +399,5 @@ test('refused connections and failed accepts are logged once each', async (t) =>
   await Promise.all(refused.map(({ closed }) => closed));
   const { server } = request.socket as unknown as { server: Server };
   for (let i = 0; i < 2; i += 1) server.emit('error', new Error('EMFILE'));
-  t.deepEqual(warned, ['connections are at their limit', 'a connection could not be accepted']);
+  t.deepEqual(warned, ['connection limit reached', 'connection not accepted']);
 });
