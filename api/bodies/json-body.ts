@@ -1,10 +1,10 @@
 import { invalidField, type AppError } from '../../shared/contract/errors.ts';
 import {
   JsonReader,
-  limitsOfRequests,
+  requestJsonLimits,
   maxJsonDepth,
   maxJsonValues,
-  type JsonFault,
+  type JsonError,
 } from '../../shared/encoding/json-reader.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import { isWellFormed } from '../../shared/runtime/surrogate-check.ts';
@@ -26,7 +26,7 @@ export class JsonBodyReader implements BodyReader {
    * @param integers how many small integers the body may have in integer-only arrays, in addition to its other values
    */
   constructor(integers: number) {
-    this.#reader = new JsonReader({ ...limitsOfRequests, integers });
+    this.#reader = new JsonReader({ ...requestJsonLimits, integers });
   }
 
   get extraBytes(): number {
@@ -80,7 +80,7 @@ function loneSurrogate(path: readonly (string | number)[]): AppError {
   return invalidField(['body', ...names], msg, { type: 'unicode_invalid' });
 }
 
-export function toJsonError(problem: JsonFault, path: readonly (string | number)[] = []): AppError {
+export function toJsonError(problem: JsonError, path: readonly (string | number)[] = []): AppError {
   switch (problem) {
     case 'too_deep':
       return invalidField(

@@ -1,4 +1,4 @@
-import { maxJsonDepth, maxJsonValues, type JsonFault } from '../../shared/encoding/json-reader.ts';
+import { maxJsonDepth, maxJsonValues, type JsonError } from '../../shared/encoding/json-reader.ts';
 
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const [openObject, closeObject, openArray, closeArray] = [0x7b, 0x7d, 0x5b, 0x5d];
@@ -16,7 +16,7 @@ export class JsonStructure {
   #isEscaped = false;
 
   /** @returns the limit exceeded so far; null if none is */
-  push(chunk: Uint8Array): JsonFault | null {
+  push(chunk: Uint8Array): JsonError | null {
     for (const byte of chunk) {
       if (this.#inString) {
         if (this.#isEscaped) this.#isEscaped = false;

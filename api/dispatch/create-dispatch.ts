@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ReservationStore, type HeldRequest } from '../../shared/billing/reservation-store.ts';
+import { ReservationStore, type HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { EmbeddingJob, ImageJob } from '../../shared/queue/job-kinds.ts';
@@ -36,7 +36,7 @@ export interface RunningDispatch {
   readonly dispatch: Dispatch;
   readonly reservations: ReservationStore;
   /** Requests whose reservations this process extends by heartbeats. */
-  readonly held: () => HeldRequest[];
+  readonly held: () => HeartbeatRequest[];
   /** Accounts whose callers wait in this process, possibly with duplicates. */
   readonly accounts: () => string[];
   /** Ends the requests of an account with an error that their callers receive. */

@@ -20,14 +20,14 @@ export async function readFiles(
 ): Promise<CountedFile[]> {
   const files: CountedFile[] = [];
   let maxTokens = model.context;
-  const { tokensPerPage, tokensPerPicture, tokenizer } = model;
+  const { tokensPerPage, tokensPerImage, tokenizer } = model;
   for (const [i, { content }] of messages.entries()) {
     if (!Array.isArray(content)) continue;
     for (const [j, { file }] of content.entries()) {
       if (!file) continue;
       const { filename, file_data: dataUri } = file;
       const sent = { filename: filename ?? '', dataUri: dataUri ?? '' };
-      const request = { ...sent, maxTokens, tokensPerPage, tokensPerPicture, tokenizer };
+      const request = { ...sent, maxTokens, tokensPerPage, tokensPerImage, tokenizer };
       const result = await documents.read(accountId, request, signal);
       if ('fault' in result) {
         throw refuse(result, model, ['body', 'messages', i, 'content', j, 'file', 'file_data']);

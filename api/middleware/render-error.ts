@@ -34,7 +34,7 @@ export function renderError(log: Logger): ApiMiddleware {
       if (isLate || isSlow || !(await drainBody(context.req))) context.set('connection', 'close');
       context.status = error.status;
       context.set(errorHeaders(error));
-      context.body = presentError(error, { translatesFaults: context.state.translatesFaults });
+      context.body = presentError(error, { translatesErrors: context.state.translatesErrors });
       if (isSlow) await respondThenDrain(context);
     }
   };

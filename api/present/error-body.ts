@@ -3,13 +3,13 @@ import { servedMethods } from './served-methods.ts';
 
 export interface PresentErrorOptions {
   /** Whether to add Russian texts to the issues of a 422, for people to read. */
-  readonly translatesFaults?: boolean | undefined;
+  readonly translatesErrors?: boolean | undefined;
 }
 
 /** The body of an error, used in responses and in the last event of a stream. */
 export function presentError(
   error: AppError,
-  { translatesFaults = false }: PresentErrorOptions = {},
+  { translatesErrors = false }: PresentErrorOptions = {},
 ): object {
   const { publicMessage, publicMessageRu } = error;
   return {
@@ -21,7 +21,7 @@ export function presentError(
     },
     detail:
       error.status === 422
-        ? issuesOf(error).map((issue) => presentIssue(error, issue, translatesFaults))
+        ? issuesOf(error).map((issue) => presentIssue(error, issue, translatesErrors))
         : { error: error.code, ...inBothLanguages(error, publicMessage, publicMessageRu) },
   };
 }

@@ -20,7 +20,7 @@ export interface RequestState {
   /** Set by authenticateSession. */
   session?: WebSession;
   /** Whether the issues of a 422 are also given in Russian. */
-  translatesFaults?: true;
+  translatesErrors?: true;
   /** The cookie that identified the session. */
   sessionCookie?: SessionCookie;
   /** When the session was looked up, by `performance.now` (ms). */

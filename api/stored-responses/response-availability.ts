@@ -1,4 +1,4 @@
-import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import { AppError, cancelledJobStatus } from '../../shared/contract/errors.ts';
 import { hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
 import { JobStore } from '../../shared/jobs/job-store.ts';
@@ -15,13 +15,13 @@ const lastFrameTimeoutMs = 15_000;
 export class ResponseAvailability {
   readonly #redis: RedisClient;
   readonly #jobs: JobStore;
-  readonly #request: HeldRequest;
+  readonly #request: HeartbeatRequest;
   #checkedAtMs = performance.now();
   #endedAtMs: number | null = null;
   #lastAttempt: number | null;
 
   /** @param succeededAttempt the final attempt of a durable job that is known to have succeeded; skips the look-ups */
-  constructor(redis: RedisClient, request: HeldRequest, succeededAttempt: number | null) {
+  constructor(redis: RedisClient, request: HeartbeatRequest, succeededAttempt: number | null) {
     this.#redis = redis;
     this.#jobs = new JobStore(redis);
     this.#request = request;

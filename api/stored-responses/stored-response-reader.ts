@@ -1,4 +1,4 @@
-import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
@@ -59,7 +59,7 @@ export interface ReaderOptions {
  */
 export class StoredResponseReader implements FollowedResponse {
   readonly #deps: StoredResponsesDeps;
-  readonly #request: HeldRequest;
+  readonly #request: HeartbeatRequest;
   readonly #receiver: Receiver;
   readonly #options: ReaderOptions;
   readonly #availability: ResponseAvailability;
@@ -82,7 +82,7 @@ export class StoredResponseReader implements FollowedResponse {
   #pollMs = minPollMs;
   #wake: (() => void) | null = null;
 
-  constructor(deps: StoredResponsesDeps, request: HeldRequest, receiver: Receiver, options: ReaderOptions) {
+  constructor(deps: StoredResponsesDeps, request: HeartbeatRequest, receiver: Receiver, options: ReaderOptions) {
     this.#deps = deps;
     this.#availability = new ResponseAvailability(deps.redis, request, options.succeededAttempt ?? null);
     this.#request = request;

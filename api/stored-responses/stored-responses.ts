@@ -1,4 +1,4 @@
-import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import { encodeLastError } from '../../shared/reply/error-payload.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
@@ -29,7 +29,7 @@ export class StoredResponses {
   }
 
   /** Passes a request's response to the receiver: first the stored part, then the rest as it arrives. */
-  follow(request: HeldRequest, receiver: Receiver, options: ReaderOptions): FollowedResponse {
+  follow(request: HeartbeatRequest, receiver: Receiver, options: ReaderOptions): FollowedResponse {
     const { requestId } = request;
     const reader = new StoredResponseReader(this.#deps, request, receiver, options);
     const others = this.#readers.get(requestId) ?? new Set();
@@ -44,7 +44,7 @@ export class StoredResponses {
   }
 
   /** Streams the stored response of an earlier request. */
-  attachStream(request: HeldRequest, receiver: Receiver): StreamedResponse {
+  attachStream(request: HeartbeatRequest, receiver: Receiver): StreamedResponse {
     const reader = this.follow(request, receiver, { hasMemory: false });
     return {
       position: () => null,
@@ -69,7 +69,7 @@ export class StoredResponses {
   }
 
   /** Creates the receiver for the request's owner. It only wakes readers, which read the frames from storage. */
-  createOwner(request: HeldRequest): Receiver {
+  createOwner(request: HeartbeatRequest): Receiver {
     const wake = (): void => this.#wake(request);
     return { delta: wake, end: wake, fail: (error) => this.fail(request, error) };
   }
@@ -77,7 +77,7 @@ export class StoredResponses {
   /**
    * Stores an error as the end of a response that will not arrive. If its worker ended it earlier, readers stop there.
    */
-  fail(request: HeldRequest, error: AppError): void {
+  fail(request: HeartbeatRequest, error: AppError): void {
     const { frames, log } = this.#deps;
     const { requestId } = request;
     frames.append(request, 'error', encodeLastError(requestId, error)).catch((failure: unknown) => {
@@ -86,7 +86,7 @@ export class StoredResponses {
     this.#wake(request);
   }
 
-  #wake({ requestId }: HeldRequest): void {
+  #wake({ requestId }: HeartbeatRequest): void {
     for (const reader of this.#readers.get(requestId) ?? []) reader.wake();
   }
 }

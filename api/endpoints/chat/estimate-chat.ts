@@ -1,6 +1,6 @@
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { allowForSearch, countSearchCalls, maySearch } from '../../../shared/catalog/search-allowance.ts';
-import { findMostPromptTokens, isBounded, type PromptMakeup } from '../../../shared/catalog/usage-bounds.ts';
+import { findMaxPromptTokens, isBounded, type PromptParts } from '../../../shared/catalog/usage-bounds.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 import type { LoadedReasoning } from '../../../shared/queue/job-kinds.ts';
@@ -66,7 +66,7 @@ export async function estimateChat(
   const makeup = await countPrompt(counter, body, model, contents.files);
   const reasoning = await countReasoning(counter, model, contents.reasoning);
   const promptTokens = counter.tokens;
-  const mostPromptTokens = findMostPromptTokens({
+  const mostPromptTokens = findMaxPromptTokens({
     ...makeup,
     tokens: promptTokens,
     textBytes: counter.textBytes,
@@ -93,8 +93,8 @@ export async function estimateChat(
     promptTokens,
     fixedNano: worst.fixedNano + predicted * worst.nanoPerCompletionToken,
     nanoPerUnit: worst.nanoPerCompletionToken,
-    wantedUnits: perChoice * choices,
-    leastUnits: (isEachBounded ? Math.min(perChoice, minCompletionTokens) : perChoice) * choices,
+    requestedUnits: perChoice * choices,
+    minUnits: (isEachBounded ? Math.min(perChoice, minCompletionTokens) : perChoice) * choices,
     sharePermille: requested > 0 || !isEachBounded ? 1_000 : openEndedSharePermille,
     user: body.user ?? null,
   };
@@ -116,7 +116,7 @@ async function countPrompt(
   body: ChatRequest,
   model: CatalogModel,
   files: readonly CountedFile[],
-): Promise<Omit<PromptMakeup, 'tokens' | 'textBytes'>> {
+): Promise<Omit<PromptParts, 'tokens' | 'textBytes'>> {
   const { images, soundSeconds } = countMedia(body, model.context / tokensPerSoundSecond);
   const pages = files.reduce((sum, file) => sum + file.pages, 0);
   const fileTokens = files.reduce((sum, file) => sum + file.tokens, 0);
@@ -125,7 +125,7 @@ async function countPrompt(
   counter.addTokens(
     replyStartTokens +
       tokensPerMessage * body.messages.length +
-      images * model.tokensPerPicture +
+      images * model.tokensPerImage +
       pages * model.tokensPerPage +
       audioTokens +
       fileTokens +

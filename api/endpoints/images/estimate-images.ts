@@ -19,7 +19,7 @@ export async function estimateImages(
 ): Promise<Estimate> {
   const { n, size, quality, inputs, mask, partialImages } = checked;
   const imageCount = inputs.length + (mask === null ? 0 : 1);
-  const promptTokens = (await countPrompt(checked, model, turn)) + imageCount * model.tokensPerPicture;
+  const promptTokens = (await countPrompt(checked, model, turn)) + imageCount * model.tokensPerImage;
   // A vendor that makes one image per call reads and charges the prompt for each.
   const maxCalls = Math.max(1, ...model.routes.map((route) => countImageCalls(route, n)));
   const usage = {
