@@ -7,7 +7,7 @@ import { createStack, type Endpoint } from './endpoint.ts';
 import { createChatCompletion } from './endpoints/chat/chat.ts';
 import { getDescription, getDocs } from './endpoints/description.ts';
 import { createEmbedding } from './endpoints/embeddings/embeddings.ts';
-import { getLogsSummary, getModelsStatus } from './endpoints/figures.ts';
+import { getLogsSummary, getModelsStatus } from './endpoints/traffic-stats.ts';
 import { getFile } from './endpoints/files/get-file.ts';
 import {
   getStats,

@@ -16,7 +16,7 @@ import { openStores } from '../shared/stores/open-stores.ts';
 import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
 import { TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { createApp } from './app.ts';
-import { longestBodyMs } from './bodies/body-pace.ts';
+import { maxBodyMs } from './bodies/body-pace.ts';
 import { warnOfHiddenCallers } from './callers/warn-of-hidden-callers.ts';
 import { HttpConnections } from './connections/http-connections.ts';
 import { limitConnections } from './connections/open-files.ts';
@@ -109,7 +109,7 @@ function createConnections(services: Services, { maxStallMs }: ApiOptions): Http
     keepAliveTimeoutMs: config.keepAliveTimeoutMs,
     // The time limit of a body depends on its length. Node would abort a large one after five minutes, however fast it
     // is.
-    requestTimeoutMs: longestBodyMs(maxBodyLimitBytes),
+    requestTimeoutMs: maxBodyMs(maxBodyLimitBytes),
     limit: limitConnections(config, log),
     isProxied: config.trustProxy,
     maxStallMs,

@@ -19,7 +19,7 @@ import { creationOptionsOf } from '../request/creation-options.ts';
 import { holderOf } from '../request/holder.ts';
 import { readIdempotencyKey } from '../request/idempotency-key.ts';
 import type { Services } from '../services.ts';
-import { askAccount, describeRateLimit, toAccountError } from './ask-account.ts';
+import { runForAccount, describeRateLimit, toAccountError } from './run-for-account.ts';
 import type { Estimate } from './estimate.ts';
 
 /** Stored responses are moved out of Redis within seconds of their end, unless the object store is down. */
@@ -73,7 +73,7 @@ export async function admit(
     freeAllowed: model.pricing.free_requests,
     claim,
   };
-  const result = await askAccount(services, holder, () => runAdmission(services.redis, request));
+  const result = await runForAccount(services, holder, () => runAdmission(services.redis, request));
   if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
   if (result.outcome === 'attached') {
     context.set({ 'x-request-id': result.requestId, 'idempotent-replayed': 'true' });

@@ -9,7 +9,7 @@ import type { ApiContext } from '../request/context.ts';
 import { holderOf } from '../request/holder.ts';
 import { readIdempotencyKey } from '../request/idempotency-key.ts';
 import type { Services } from '../services.ts';
-import { askAccount, describeRateLimit, toAccountError } from './ask-account.ts';
+import { runForAccount, describeRateLimit, toAccountError } from './run-for-account.ts';
 
 /**
  * Checks the account before a large body is read: reading, counting and holding the body costs the process more than a
@@ -83,7 +83,7 @@ async function requestPreAdmission(
   const holder = holderOf(context);
   const key = readIdempotencyKey(context);
   const request = { ...holder, slots, claimHash: key === null ? null : hashIdempotencyKey(key) };
-  const result = await askAccount(services, holder, () => runPreAdmission(services.redis, request));
+  const result = await runForAccount(services, holder, () => runPreAdmission(services.redis, request));
   if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
   if (result.outcome !== 'ok') throw await toAccountError(services, holder, result);
   return result;

@@ -21,7 +21,7 @@ export interface BodyTimes {
 export const defaultBodyTimes: BodyTimes = { smallMs: 30_000, stallMs: 30_000, graceMs: 5_000 };
 
 /** Returns the maximum time for a body of this length (ms). */
-export function longestBodyMs(length: number, { smallMs, graceMs } = defaultBodyTimes): number {
+export function maxBodyMs(length: number, { smallMs, graceMs } = defaultBodyTimes): number {
   return Math.ceil(Math.max(smallMs, graceMs + (length / minBytesPerSecond) * 1_000));
 }
 

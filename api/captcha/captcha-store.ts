@@ -3,7 +3,7 @@ import { hashSecret } from '../../shared/accounts/credentials.ts';
 import type { SignInPurpose } from '../../shared/contract/web-auth.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import type { Place } from './place-icons.ts';
+import type { Point } from './place-icons.ts';
 
 /** Lifetime of challenges and tokens. */
 export const captchaSeconds = 300;
@@ -19,7 +19,7 @@ interface Binding {
 
 export interface StoredChallenge extends Binding {
   /** Centres of the icons to click, in order, in pixels. */
-  readonly solution: readonly Place[];
+  readonly solution: readonly Point[];
 }
 
 /**

@@ -5,7 +5,7 @@ import { CaptchaPool } from './captcha-pool.ts';
 import { captchaSeconds, CaptchaStore, type CaptchaPurpose } from './captcha-store.ts';
 import { areOnIcons } from './check-clicks.ts';
 import { drawCaptcha, promptCount } from './draw-captcha.ts';
-import { imageHeight, imageWidth, type Place } from './place-icons.ts';
+import { imageHeight, imageWidth, type Point } from './place-icons.ts';
 
 export interface CaptchaChallenge {
   readonly challengeId: string;
@@ -51,7 +51,7 @@ export class Captcha {
    * @param points in units of 1/10000 of the image's width and height
    * @returns a token for the challenge's purpose and network; null if it is not solved
    */
-  async verify(challengeId: string, points: readonly Place[], network: string): Promise<string | null> {
+  async verify(challengeId: string, points: readonly Point[], network: string): Promise<string | null> {
     const challenge = await this.#store.takeChallenge(challengeId);
     if (challenge === null || challenge.network !== network) return null;
     return areOnIcons(points, challenge.solution) ? await this.#store.addToken(challenge) : null;

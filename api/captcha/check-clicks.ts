@@ -1,17 +1,17 @@
-import { imageHeight, imageWidth, leastDistance, type Place } from './place-icons.ts';
+import { imageHeight, imageWidth, minDistance, type Point } from './place-icons.ts';
 
 /** Points range from 0 to this in both directions, whatever the displayed size. */
 export const pointUnits = 10_000;
 
 /** In pixels. Covers an icon entirely and a little more; no point is within this distance of two icons. */
-export const hitRadius = leastDistance / 2;
+export const hitRadius = minDistance / 2;
 
 /**
  * @param points 0 to 10000, from the image's left and top
  * @param solution centres of icons, in pixels
  * @returns whether there is exactly one click on each icon, in order
  */
-export function areOnIcons(points: readonly Place[], solution: readonly Place[]): boolean {
+export function areOnIcons(points: readonly Point[], solution: readonly Point[]): boolean {
   return (
     points.length === solution.length &&
     points.every((point, i) => {

@@ -8,8 +8,8 @@ import {
 } from './captcha-icons.ts';
 import { between, createSecureRandom, someOf, type Random } from './captcha-random.ts';
 import { drawIcon } from './draw-icon.ts';
-import { drawGround, drawScratches, drawScribbles, type Size } from './draw-scene.ts';
-import { iconCount, iconReach, imageHeight, imageWidth, placeIcons, type Place } from './place-icons.ts';
+import { drawBackground, drawScratches, drawScribbles, type Size } from './draw-background.ts';
+import { iconCount, iconReach, imageHeight, imageWidth, placeIcons, type Point } from './place-icons.ts';
 
 /** Number of icons in the prompt, to be clicked in its order. */
 export const promptCount = 4;
@@ -21,7 +21,7 @@ export interface DrawnCaptcha {
   readonly image: Buffer;
   readonly promptImage: Buffer;
   /** All icons of the image with their centres in pixels. The prompt's icons come first, in its order. */
-  readonly icons: readonly (Place & { readonly name: IconName })[];
+  readonly icons: readonly (Point & { readonly name: IconName })[];
 }
 
 const imageSize: Size = { width: imageWidth, height: imageHeight };
@@ -64,7 +64,7 @@ function drawImage(
     }),
   );
   const content = [
-    drawGround(random, imageSize),
+    drawBackground(random, imageSize),
     drawScribbles(random, imageSize, 90),
     ...drawings,
     drawScratches(random, imageSize, 6),
@@ -90,7 +90,7 @@ function drawPrompt(
     }),
   );
   return wrap(promptSize, [
-    drawGround(random, promptSize),
+    drawBackground(random, promptSize),
     drawScribbles(random, promptSize, 12),
     ...drawings,
     drawScratches(random, promptSize, 3),

@@ -1,12 +1,12 @@
 import { iconUnits } from './captcha-icons.ts';
 import { between, type Random } from './captcha-random.ts';
-import { drawHue, formatColour } from './draw-scene.ts';
+import { drawHue, formatColour } from './draw-background.ts';
 import { formatOutline, reachOf, type Outline } from './outline.ts';
-import type { Place } from './place-icons.ts';
+import type { Point } from './place-icons.ts';
 
 export interface IconDrawing {
   readonly outline: Outline;
-  readonly centre: Place;
+  readonly centre: Point;
   /** Maximum distance of the drawing from its centre, in pixels. */
   readonly reach: number;
   readonly degrees: number;

@@ -1,5 +1,5 @@
 import svgPath from 'svgpath';
-import type { Place } from './place-icons.ts';
+import type { Point } from './place-icons.ts';
 
 /**
  * A filled SVG shape made only of closed cubic curves, so that moving its points distorts it. Stored as flat numbers
@@ -17,16 +17,16 @@ const maxLineLength = 60;
 
 /** @param data the `d` attribute of a path */
 export function parseOutline(data: string): Outline {
-  const contours: Place[][] = [];
-  let from: Place = { x: 0, y: 0 };
-  const draw = (...points: Place[]): void => {
+  const contours: Point[][] = [];
+  let from: Point = { x: 0, y: 0 };
+  const draw = (...points: Point[]): void => {
     contours.at(-1)!.push(...points);
     from = points.at(-1)!;
   };
-  const drawLine = (to: Place): void => {
+  const drawLine = (to: Point): void => {
     const start = from;
     const parts = Math.ceil(Math.hypot(to.x - start.x, to.y - start.y) / maxLineLength);
-    const at = (third: number): Place => interpolate(start, to, third / (3 * parts));
+    const at = (third: number): Point => interpolate(start, to, third / (3 * parts));
     for (let part = 0; part < parts; part++) draw(at(3 * part + 1), at(3 * part + 2), at(3 * part + 3));
   };
   svgPath(data)
@@ -34,7 +34,7 @@ export function parseOutline(data: string): Outline {
     .unshort()
     .unarc()
     .iterate(([command, ...numbers]) => {
-      const point = (i: number): Place => ({ x: numbers[2 * i]!, y: numbers[2 * i + 1]! });
+      const point = (i: number): Point => ({ x: numbers[2 * i]!, y: numbers[2 * i + 1]! });
       switch (command) {
         case 'M':
           from = point(0);
@@ -70,7 +70,7 @@ export function parseOutline(data: string): Outline {
   };
 }
 
-function interpolate(a: Place, b: Place, fraction: number): Place {
+function interpolate(a: Point, b: Point, fraction: number): Point {
   return { x: a.x + (b.x - a.x) * fraction, y: a.y + (b.y - a.y) * fraction };
 }
 

@@ -7,12 +7,12 @@ export const iconCount = 8;
 /** Maximum distance of any part of an icon from its centre in pixels, including its outline. */
 export const iconReach = 46;
 /** Minimum distance of two centres, so that icons do not overlap however they are rotated and distorted. */
-export const leastDistance = 2 * iconReach + 4;
+export const minDistance = 2 * iconReach + 4;
 /** Minimum distance of a centre from the border, so that no icon is cut off. */
-export const leastMargin = iconReach + 2;
+export const minMargin = iconReach + 2;
 
 /** In pixels of an image, or units of an icon. */
-export interface Place {
+export interface Point {
   readonly x: number;
   readonly y: number;
 }
@@ -21,7 +21,7 @@ export interface Place {
 const maxAttempts = 400;
 
 /** Picks random centres for an image's icons, in whole pixels, that keep the minimum distances. */
-export function placeIcons(random: Random): Place[] {
+export function placeIcons(random: Random): Point[] {
   for (;;) {
     const points = tryToPlace(random);
     // Shuffle, because icons placed last are more often at the border than those placed first.
@@ -29,14 +29,14 @@ export function placeIcons(random: Random): Place[] {
   }
 }
 
-function tryToPlace(random: Random): Place[] | null {
-  const points: Place[] = [];
+function tryToPlace(random: Random): Point[] | null {
+  const points: Point[] = [];
   for (let attempts = 0; attempts < maxAttempts; attempts++) {
     const point = {
-      x: Math.round(between(random, leastMargin, imageWidth - leastMargin)),
-      y: Math.round(between(random, leastMargin, imageHeight - leastMargin)),
+      x: Math.round(between(random, minMargin, imageWidth - minMargin)),
+      y: Math.round(between(random, minMargin, imageHeight - minMargin)),
     };
-    if (points.some(({ x, y }) => Math.hypot(x - point.x, y - point.y) < leastDistance)) continue;
+    if (points.some(({ x, y }) => Math.hypot(x - point.x, y - point.y) < minDistance)) continue;
     points.push(point);
     if (points.length === iconCount) return points;
   }

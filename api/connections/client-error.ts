@@ -43,7 +43,7 @@ interface Refusal {
  * slowly, and CONNECT. The error goes to the request that caused it: earlier requests of the connection get their
  * responses first, and if that request's response has started, it is cut off.
  */
-export function answerClientErrors(server: Server, options: ClientErrorOptions): void {
+export function handleClientErrors(server: Server, options: ClientErrorOptions): void {
   const refused = new WeakSet<Socket>();
   const respond = (socket: Socket, refusal: Refusal): void => {
     const connection = options.findConnection(socket);

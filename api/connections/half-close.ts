@@ -10,7 +10,7 @@ const probesAfterMs = [0, 5, 50, 300, 1_500];
  * ignores: an interim response, or a comment in an event stream. A rejection shows at the next write. HTTP/1.0 has no
  * interim responses, so an HTTP/1.0 client counts as disconnected if the response has not started by the last probe.
  */
-export function answerHalfClosed(connection: Connection): void {
+export function serveHalfClosed(connection: Connection): void {
   connection.socket.once('end', () => probe(connection));
 }
 

@@ -12,11 +12,11 @@ import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
 import { callerNetwork } from '../callers/caller-network.ts';
-import { answerAllRequests } from './answer-all-requests.ts';
+import { handleAllRequests } from './handle-all-requests.ts';
 import { createConnection, type Connection } from './connection.ts';
 import { ConnectionLimit, type ConnectionLimitOptions } from './connection-limit.ts';
 import type { ClientErrorOptions } from './client-error.ts';
-import { answerHalfClosed } from './half-close.ts';
+import { serveHalfClosed } from './half-close.ts';
 import { PipelinedRequests } from './pipelined-requests.ts';
 import { refuseRequest } from './refused-requests.ts';
 import { StallGuard, type FindContested } from './stall-guard.ts';
@@ -86,7 +86,7 @@ export class HttpConnections {
     const take: HandleRequest = (request, response) => this.#take(request, response);
     this.#server.on('request', take);
     const { log, corsHeaders, headersTimeoutMs = defaultHeadersTimeoutMs } = options;
-    answerAllRequests(this.#server, take, {
+    handleAllRequests(this.#server, take, {
       log,
       corsHeaders,
       headersTimeoutMs,
@@ -134,7 +134,7 @@ export class HttpConnections {
     const connection = createConnection(socket, network);
     this.#connections.set(socket, connection);
     this.#stallGuard.watch(connection);
-    answerHalfClosed(connection);
+    serveHalfClosed(connection);
     socket.once('close', () => {
       this.#connections.delete(socket);
       clearTimeout(connection.headTimer);

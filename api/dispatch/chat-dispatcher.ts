@@ -102,7 +102,7 @@ export class ChatDispatcher implements ReplyOwner {
 
   async #dispatch(job: NewChatJob, receiver: Receiver): Promise<DispatchedChat> {
     const { request } = job;
-    const waiter: PendingChat = {
+    const pending: PendingChat = {
       request,
       queue: 'chat',
       receiver,
@@ -119,109 +119,109 @@ export class ChatDispatcher implements ReplyOwner {
       position: null,
     };
     try {
-      this.#replies.add(waiter, this);
-      if (waiter.lane === 'quick') waiter.ticket = await this.#push(waiter.job, waiter.lane);
+      this.#replies.add(pending, this);
+      if (pending.lane === 'quick') pending.ticket = await this.#push(pending.job, pending.lane);
     } catch (error) {
       this.#replies.remove(request.requestId);
       release(this.#deps, request, this.#log);
       throw error;
     }
-    if (waiter.lane === 'bulk') runInBackground(this.#pushInTurn(waiter), 'dispatching a chat', this.#log);
-    else waiter.dispatching = false;
+    if (pending.lane === 'bulk') runInBackground(this.#pushInTurn(pending), 'dispatching a chat', this.#log);
+    else pending.dispatching = false;
     return {
-      position: () => (waiter.workerId === null ? waiter.position : null),
-      pause: () => this.#replies.control(waiter, 'pause'),
-      resume: () => this.#replies.control(waiter, 'resume'),
-      cancel: (cause) => this.#cancel(waiter, cause),
+      position: () => (pending.workerId === null ? pending.position : null),
+      pause: () => this.#replies.control(pending, 'pause'),
+      resume: () => this.#replies.control(pending, 'resume'),
+      cancel: (cause) => this.#cancel(pending, cause),
     };
   }
 
-  check(waiter: PendingChat, alive: ReadonlySet<string>): void {
-    if (waiter.entry !== null) reportPosition(waiter, waiter.entry.place());
-    if (waiter.dispatching) return;
-    if (waiter.workerId !== null) {
-      if (!alive.has(waiter.workerId)) this.#recover(waiter);
+  check(pending: PendingChat, alive: ReadonlySet<string>): void {
+    if (pending.entry !== null) reportPosition(pending, pending.entry.place());
+    if (pending.dispatching) return;
+    if (pending.workerId !== null) {
+      if (!alive.has(pending.workerId)) this.#recover(pending);
       return;
     }
-    this.#checkQueued(waiter).catch((error: unknown) =>
+    this.#checkQueued(pending).catch((error: unknown) =>
       this.#log.debug({ err: error }, 'ready queue read failed'),
     );
   }
 
-  abandon(waiter: PendingChat): void {
-    if (waiter.workerId === null) this.#payloads.drop(payloadId(waiter.request, waiter.order.attempt));
-    if (waiter.hasOutput)
-      settleBroken(this.#deps, waiter.request, waiter.tokens, streamInterrupted(), this.#log);
-    else release(this.#deps, waiter.request, this.#log);
+  abandon(pending: PendingChat): void {
+    if (pending.workerId === null) this.#payloads.drop(payloadId(pending.request, pending.order.attempt));
+    if (pending.hasOutput)
+      settleBroken(this.#deps, pending.request, pending.tokens, streamInterrupted(), this.#log);
+    else release(this.#deps, pending.request, this.#log);
   }
 
-  withdraw(waiter: PendingChat): boolean {
-    if (waiter.dispatching && waiter.entry === null) return false;
-    this.#cancel(waiter);
+  withdraw(pending: PendingChat): boolean {
+    if (pending.dispatching && pending.entry === null) return false;
+    this.#cancel(pending);
     return true;
   }
 
-  async #checkQueued(waiter: PendingChat): Promise<void> {
+  async #checkQueued(pending: PendingChat): Promise<void> {
     const now = Date.now();
-    const taken = this.#taken[waiter.lane];
+    const taken = this.#taken[pending.lane];
     if (now - taken.atMs > takenCacheMs) {
       taken.atMs = now;
-      taken.count = await this.#queues[waiter.lane].countTaken();
+      taken.count = await this.#queues[pending.lane].countTaken();
     }
-    const position = waiter.ticket - taken.count;
+    const position = pending.ticket - taken.count;
     if (position > 0) {
-      reportPosition(waiter, position);
+      reportPosition(pending, position);
       return;
     }
-    waiter.takenSinceMs ??= now;
-    if (waiter.workerId === null && now - waiter.takenSinceMs > acceptTimeoutMs) this.#recover(waiter);
+    pending.takenSinceMs ??= now;
+    if (pending.workerId === null && now - pending.takenSinceMs > acceptTimeoutMs) this.#recover(pending);
   }
 
   /** Handles a dead worker: dispatches again if there was no output, otherwise ends the stream with an error. */
-  #recover(waiter: PendingChat): void {
-    const { request, workerId, order } = waiter;
+  #recover(pending: PendingChat): void {
+    const { request, workerId, order } = pending;
     const { requestId } = request;
     const { attempt } = order;
-    if (waiter.hasOutput || attempt >= maxDispatches) {
+    if (pending.hasOutput || attempt >= maxDispatches) {
       this.#log.warn({ requestId, workerId, attempt }, 'worker of a chat died');
-      this.abandon(waiter);
-      this.#replies.fail(waiter, streamInterrupted());
+      this.abandon(pending);
+      this.#replies.fail(pending, streamInterrupted());
       return;
     }
     this.#log.warn({ requestId, workerId, attempt }, 'chat dispatched again');
     order.restart(attempt + 1);
-    waiter.workerId = null;
-    waiter.takenSinceMs = null;
-    waiter.dispatching = true;
-    this.#push({ ...waiter.job, attempt: order.attempt }, waiter.lane)
+    pending.workerId = null;
+    pending.takenSinceMs = null;
+    pending.dispatching = true;
+    this.#push({ ...pending.job, attempt: order.attempt }, pending.lane)
       .then((ticket) => {
-        waiter.ticket = ticket;
-        waiter.dispatching = false;
+        pending.ticket = ticket;
+        pending.dispatching = false;
       })
       .catch((error: unknown) => {
-        this.#failToPush(waiter, error);
+        this.#failToPush(pending, error);
       });
   }
 
   /** Waits until the account has a share of the workers' bulk capacity, then pushes the chat. Never rejects. */
-  async #pushInTurn(waiter: PendingChat): Promise<void> {
+  async #pushInTurn(pending: PendingChat): Promise<void> {
     const ended = new AbortController();
-    waiter.onEnded = () => ended.abort();
-    waiter.entry = this.#shares.enter('chat', waiter.request, ended.signal);
+    pending.onEnded = () => ended.abort();
+    pending.entry = this.#shares.enter('chat', pending.request, ended.signal);
     try {
-      await waiter.entry.granted;
-      waiter.entry = null;
-      waiter.ticket = await this.#push(waiter.job, waiter.lane);
-      waiter.dispatching = false;
+      await pending.entry.granted;
+      pending.entry = null;
+      pending.ticket = await this.#push(pending.job, pending.lane);
+      pending.dispatching = false;
     } catch (error) {
       // If the request has already ended, its reservation has been released.
-      if (!ended.signal.aborted) this.#failToPush(waiter, error);
+      if (!ended.signal.aborted) this.#failToPush(pending, error);
     }
   }
 
-  #failToPush(waiter: PendingChat, error: unknown): void {
-    release(this.#deps, waiter.request, this.#log);
-    this.#replies.fail(waiter, toAppError(error));
+  #failToPush(pending: PendingChat, error: unknown): void {
+    release(this.#deps, pending.request, this.#log);
+    this.#replies.fail(pending, toAppError(error));
   }
 
   async #push(job: ChatJob, lane: Lane): Promise<number> {
@@ -243,33 +243,33 @@ export class ChatDispatcher implements ReplyOwner {
     }
   }
 
-  #cancel(waiter: PendingChat, cause?: CancelCause): void {
-    const { requestId } = waiter.request;
-    if (waiter.entry !== null) {
-      if (this.#replies.remove(requestId)) release(this.#deps, waiter.request, this.#log);
+  #cancel(pending: PendingChat, cause?: CancelCause): void {
+    const { requestId } = pending.request;
+    if (pending.entry !== null) {
+      if (this.#replies.remove(requestId)) release(this.#deps, pending.request, this.#log);
       return;
     }
     if (!this.#replies.leave(requestId)) return;
-    if (waiter.workerId !== null) {
-      this.#replies.control(waiter, 'cancel', cause);
+    if (pending.workerId !== null) {
+      this.#replies.control(pending, 'cancel', cause);
       return;
     }
     // If a worker takes it at this moment, its `accepted` frame finds no pending reply, and the worker gets a cancel.
-    this.#queues[waiter.lane]
-      .cancel(waiter.ticket)
+    this.#queues[pending.lane]
+      .cancel(pending.ticket)
       .then((removed) => {
         if (!removed) return;
-        this.#replies.endLeft(requestId);
-        release(this.#deps, waiter.request, this.#log);
-        this.#payloads.drop(payloadId(waiter.request, waiter.order.attempt));
+        this.#replies.endDisconnected(requestId);
+        release(this.#deps, pending.request, this.#log);
+        this.#payloads.drop(payloadId(pending.request, pending.order.attempt));
       })
       .catch((error: unknown) => this.#log.debug({ err: error }, 'cancellation of a queued chat failed'));
   }
 }
 
 /** Sets the reported position, which never increases. */
-function reportPosition(waiter: PendingChat, position: number): void {
-  waiter.position = Math.min(position, waiter.position ?? position);
+function reportPosition(pending: PendingChat, position: number): void {
+  pending.position = Math.min(position, pending.position ?? position);
 }
 
 const streamInterrupted = (): AppError =>

@@ -16,7 +16,7 @@ import { ChatDispatcher } from './chat-dispatcher.ts';
 import { JobDispatcher } from './job-dispatcher.ts';
 import { DurableJobs } from '../jobs/durable-jobs.ts';
 import { EmbeddingBatcher } from './embedding-batcher.ts';
-import { endPendingReplies } from '../replies/end-pending-replies.ts';
+import { failPendingReplies } from '../replies/fail-pending-replies.ts';
 import { StoredResponses } from '../stored-responses/stored-responses.ts';
 import { PendingReplies } from '../replies/pending-replies.ts';
 
@@ -84,7 +84,7 @@ export function createDispatch(
     bulk: new JobQueue<ImageJob>('image-bulk', redis, payloads),
   };
   const readyQueues = { quick: new ReadyQueue(redis, 'quick'), bulk: new ReadyQueue(redis, 'bulk') };
-  const listPending = () => Array.from(replies.entries(), ({ waiter }) => waiter.request);
+  const listPending = () => Array.from(replies.entries(), ({ pending }) => pending.request);
   return {
     dispatch: {
       workers,
@@ -99,7 +99,7 @@ export function createDispatch(
     held: () => [...listPending(), ...durableJobs.placing()],
     accounts: () => [...listPending().map(({ accountId }) => accountId), ...storedResponses.accounts()],
     endAccount(accountId, error) {
-      endPendingReplies(replies, accountId, error);
+      failPendingReplies(replies, accountId, error);
       storedResponses.endAccount(accountId, error);
     },
     async drain() {

@@ -179,7 +179,7 @@ function dropWhenAllDisconnected(
 ): void {
   let connected = parts.length;
   for (const { job } of parts) {
-    job.whenLeft(() => {
+    job.whenDisconnected(() => {
       connected -= 1;
       if (connected === 0) queue.dropPayload(jobId);
     });

@@ -27,7 +27,7 @@ export interface QueuedJob {
   /** Calls back when no work for the request remains, even if its caller disconnected earlier. */
   whenEnded(callback: () => void): void;
   /** Calls back when the caller disconnects while the job is queued or running. */
-  whenLeft(callback: () => void): void;
+  whenDisconnected(callback: () => void): void;
   /**
    * Call just before enqueueing: from then on a worker releases the reservation.
    * @returns false if the request has ended
@@ -115,10 +115,10 @@ export class JobDispatcher implements ReplyOwner {
 
   /** Streams the response to the receiver. */
   stream(request: AdmittedRequest, queue: QueueName, receiver: Receiver): QueuedJob & StreamedJob {
-    const { job, waiter, reader } = this.#start(request, queue, receiver);
+    const { job, pending, reader } = this.#start(request, queue, receiver);
     const controls: Pick<FollowedResponse, 'pause' | 'resume'> = reader ?? {
-      pause: () => this.#replies.control(waiter, 'pause'),
-      resume: () => this.#replies.control(waiter, 'resume'),
+      pause: () => this.#replies.control(pending, 'pause'),
+      resume: () => this.#replies.control(pending, 'resume'),
     };
     return {
       ...job,
@@ -132,11 +132,11 @@ export class JobDispatcher implements ReplyOwner {
     request: AdmittedRequest,
     queue: QueueName,
     receiver: Receiver,
-  ): { job: QueuedJob; waiter: PendingJob; reader: FollowedResponse | null } {
+  ): { job: QueuedJob; pending: PendingJob; reader: FollowedResponse | null } {
     const hasStoredResponse = isResponseStored(request);
     const callbacks: (() => void)[] = [];
     let hasEnded = false;
-    const waiter: PendingJob = {
+    const pending: PendingJob = {
       request,
       queue,
       order: new FrameOrder(),
@@ -152,10 +152,10 @@ export class JobDispatcher implements ReplyOwner {
       receiver: hasStoredResponse ? this.#storedResponses.createOwner(request) : receiver,
     };
     try {
-      this.#replies.add(waiter, this);
+      this.#replies.add(pending, this);
     } catch (error) {
       release(this.#deps, request, this.#log);
-      if (hasStoredResponse) waiter.receiver.fail(new AppError('service_unavailable', { cause: error }));
+      if (hasStoredResponse) pending.receiver.fail(new AppError('service_unavailable', { cause: error }));
       throw error;
     }
     if (hasStoredResponse) this.#holdThroughQueue(request);
@@ -167,24 +167,24 @@ export class JobDispatcher implements ReplyOwner {
         if (hasEnded) callback();
         else callbacks.push(callback);
       },
-      whenLeft: (callback) => {
-        waiter.onDisconnected = callback;
+      whenDisconnected: (callback) => {
+        pending.onDisconnected = callback;
       },
       markQueued: () => {
-        waiter.isQueued = true;
+        pending.isQueued = true;
         return !hasEnded;
       },
       cancel: (cause) => {
         if (reader !== null) reader.cancel();
-        else this.#cancel(waiter, cause);
+        else this.#cancel(pending, cause);
       },
       fail: (error) => {
-        this.#release(waiter);
-        this.#replies.fail(waiter, error);
-        this.#replies.endLeft(request.requestId);
+        this.#release(pending);
+        this.#replies.fail(pending, error);
+        this.#replies.endDisconnected(request.requestId);
       },
     };
-    return { job, waiter, reader };
+    return { job, pending, reader };
   }
 
   /**
@@ -217,8 +217,8 @@ export class JobDispatcher implements ReplyOwner {
     // BullMQ detects a dead worker by its expired lock and gives the job to another worker.
   }
 
-  abandon(waiter: PendingJob): void {
-    this.#release(waiter);
+  abandon(pending: PendingJob): void {
+    this.#release(pending);
   }
 
   /**
@@ -229,8 +229,8 @@ export class JobDispatcher implements ReplyOwner {
     if (isQueued) this.#markCancelled(request);
   }
 
-  withdraw(waiter: PendingJob): boolean {
-    this.#cancel(waiter);
+  withdraw(pending: PendingJob): boolean {
+    this.#cancel(pending);
     return true;
   }
 
@@ -242,19 +242,19 @@ export class JobDispatcher implements ReplyOwner {
   }
 
   /** Notifies the worker that has the request. A worker that takes it later finds the cancellation mark. */
-  #cancel(waiter: PendingJob, cause?: CancelCause): void {
-    const { requestId } = waiter.request;
-    if (!waiter.isQueued) {
-      if (this.#replies.remove(requestId)) release(this.#deps, waiter.request, this.#log);
+  #cancel(pending: PendingJob, cause?: CancelCause): void {
+    const { requestId } = pending.request;
+    if (!pending.isQueued) {
+      if (this.#replies.remove(requestId)) release(this.#deps, pending.request, this.#log);
       return;
     }
     this.#replies.leave(requestId);
-    waiter.onDisconnected();
-    if (waiter.workerId !== null) {
-      this.#replies.control(waiter, 'cancel', cause);
+    pending.onDisconnected();
+    if (pending.workerId !== null) {
+      this.#replies.control(pending, 'cancel', cause);
       return;
     }
-    this.#markCancelled(waiter.request);
+    this.#markCancelled(pending.request);
   }
 
   #markCancelled({ requestId, deadlineAtMs }: AdmittedRequest): void {

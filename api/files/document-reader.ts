@@ -2,7 +2,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import { type BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import type { FileAnswer, FileReply, FileRequest } from './file-content.ts';
+import type { FileResult, FileReply, FileRequest } from './file-content.ts';
 import { FileProcesses, type FileRun } from './file-processes.ts';
 import { RecentUse } from './recent-use.ts';
 
@@ -53,7 +53,7 @@ export class DocumentReader {
   }
 
   /** @throws AppError `queue_full` if no process becomes free in time; the signal's reason */
-  async read(accountId: string, request: FileRequest, signal: AbortSignal): Promise<FileAnswer> {
+  async read(accountId: string, request: FileRequest, signal: AbortSignal): Promise<FileResult> {
     let current = await this.#acquire(accountId, 0, signal);
     let run = this.#processes.start(request, signal);
     try {

@@ -30,7 +30,7 @@ export interface FileRequest {
 export interface CountedFile extends Omit<FileContent, 'texts'> {
   readonly textTokens: number;
   /** Estimated tokens of its text in other vocabularies. */
-  readonly textTokensElsewhere: number;
+  readonly textTokensInOtherVocabularies: number;
   /** Length of its text in UTF-8. */
   readonly textBytes: number;
 }
@@ -58,7 +58,7 @@ export type DocumentFault =
   /** Exceeds the time or memory for one file. */
   | 'too_large';
 
-export type DocumentAnswer = FileContent | { readonly fault: DocumentFault };
+export type DocumentResult = FileContent | { readonly fault: DocumentFault };
 
 export interface FileFault {
   readonly fault: DocumentFault | 'no_data_uri';
@@ -66,17 +66,17 @@ export interface FileFault {
   readonly kind?: FileKind;
 }
 
-export type FileAnswer = CountedFile | FileFault;
+export type FileResult = CountedFile | FileFault;
 
 /** The reply of a file process. */
 export interface FileReply {
-  readonly answer: FileAnswer;
+  readonly answer: FileResult;
   /** Size that WebAssembly's memory has grown to. */
   readonly memoryBytes: number;
 }
 
 /** The last message of a process: an unhandled error that ends it. */
-export interface FileProcessFault {
+export interface FileProcessCrash {
   /** `uncaught exception` or `unhandled rejection`. */
   readonly what: string;
   readonly error: Error;

@@ -7,7 +7,7 @@ import { on } from 'node:events';
 import { setPriority } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { exitOnUncaught } from '../../shared/runtime/exit-on-uncaught.ts';
-import type { FileProcessFault, FileReply, FileRequest } from './file-content.ts';
+import type { FileProcessCrash, FileReply, FileRequest } from './file-content.ts';
 import { boundWasmMemory, loadPdfium } from './pdf-text.ts';
 import { countFile } from './read-file.ts';
 
@@ -32,7 +32,7 @@ function endWithParent(): void {
 exitOnUncaught(
   (error, what) =>
     new Promise((resolve) => {
-      const crash: FileProcessFault = { what, error };
+      const crash: FileProcessCrash = { what, error };
       process.send!(crash, resolve);
     }),
 );

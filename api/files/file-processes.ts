@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
-import type { FileProcessFault, FileReply, FileRequest } from './file-content.ts';
+import type { FileProcessCrash, FileReply, FileRequest } from './file-content.ts';
 
 const program = fileURLToPath(new URL('./file-process.js', import.meta.url));
 /** Starting a process takes half a second including the vocabulary; an idle one holds some 150 MB. */
@@ -14,7 +14,7 @@ const maxHeapMb = 384;
 /** WebAssembly memory never shrinks, so a process that grew beyond this is not reused. */
 const maxReusableBytes = 128 * 1024 * 1024;
 
-type FileMessage = FileReply | FileProcessFault;
+type FileMessage = FileReply | FileProcessCrash;
 
 interface IdleProcess {
   readonly child: ChildProcess;

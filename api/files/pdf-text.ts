@@ -1,5 +1,5 @@
 import { PDFiumModule } from '@hyzyla/pdfium';
-import type { DocumentAnswer, DocumentFault, DocumentRequest } from './file-content.ts';
+import type { DocumentResult, DocumentFault, DocumentRequest } from './file-content.ts';
 import { copyPdf, hideCounts } from './pdf-copy.ts';
 
 export type Pdfium = Awaited<ReturnType<typeof PDFiumModule>>;
@@ -54,13 +54,13 @@ interface Fault {
  * PDFium trusts the number of pages that a document states. Other readers follow the page tree. If the tree has a
  * different number of pages, the pages of the tree are read.
  */
-export function readPdf(pdfium: Pdfium, { bytes, ...limits }: Omit<DocumentRequest, 'kind'>): DocumentAnswer {
-  return withDocument<DocumentAnswer>(pdfium, bytes, (document) => {
+export function readPdf(pdfium: Pdfium, { bytes, ...limits }: Omit<DocumentRequest, 'kind'>): DocumentResult {
+  return withDocument<DocumentResult>(pdfium, bytes, (document) => {
     const statedPages = pdfium._FPDF_GetPageCount(document);
     if (statedPages > limits.maxPages) return { fault: 'too_long' };
     const copy = copyPdf(pdfium, document);
     if (copy === null) return { fault: 'unreadable' };
-    const treeResult = withDocument<DocumentAnswer | true>(pdfium, hideCounts(copy), (tree) =>
+    const treeResult = withDocument<DocumentResult | true>(pdfium, hideCounts(copy), (tree) =>
       pdfium._FPDF_GetPageCount(tree) === statedPages ? true : readPages(pdfium, tree, limits),
     );
     return treeResult === true ? readPages(pdfium, document, limits) : treeResult;
@@ -81,7 +81,7 @@ function withDocument<T>(pdfium: Pdfium, bytes: Uint8Array, use: (document: numb
   }
 }
 
-function readPages(pdfium: Pdfium, document: number, { maxCharacters, maxPages }: PdfLimits): DocumentAnswer {
+function readPages(pdfium: Pdfium, document: number, { maxCharacters, maxPages }: PdfLimits): DocumentResult {
   const pages = pdfium._FPDF_GetPageCount(document);
   if (pages > maxPages) return { fault: 'too_long' };
   const texts: string[] = [];

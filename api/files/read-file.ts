@@ -3,9 +3,9 @@ import { parseDataUri } from '../../shared/contract/data-uri.ts';
 import { countTokensAsync } from '../../shared/pricing/count-tokens.ts';
 import { estimateInOtherVocabularies } from '../../shared/pricing/other-vocabularies.ts';
 import type {
-  DocumentAnswer,
+  DocumentResult,
   DocumentRequest,
-  FileAnswer,
+  FileResult,
   FileContent,
   FileFault,
   FileKind,
@@ -24,23 +24,23 @@ const maxCharactersPerToken = 16;
 const maxBytesPerCharacter = 3;
 
 /** Reads and counts a file. Its unpacked content is in memory only during that time. */
-export async function countFile(pdfium: Pdfium, request: FileRequest): Promise<FileAnswer> {
+export async function countFile(pdfium: Pdfium, request: FileRequest): Promise<FileResult> {
   const content = readFile(pdfium, request);
   if ('fault' in content) return content;
   const { texts, pages, tokens } = content;
   const remaining = request.maxTokens - pages * request.tokensPerPage - tokens;
   let textTokens = 0;
-  let textTokensElsewhere = 0;
+  let textTokensInOtherVocabularies = 0;
   let textBytes = 0;
   for (const { text, times } of texts) {
     const limit = Math.floor((remaining - textTokens) / times);
     const counted = text === '' ? 0 : await countTokensAsync(text, { limit, encoding: request.tokenizer });
     if (counted === null) return { fault: 'too_long' };
     textTokens += counted * times;
-    textTokensElsewhere += estimateInOtherVocabularies(text) * times;
+    textTokensInOtherVocabularies += estimateInOtherVocabularies(text) * times;
     textBytes += Buffer.byteLength(text) * times;
   }
-  return { textTokens, textTokensElsewhere, textBytes, pages, tokens };
+  return { textTokens, textTokensInOtherVocabularies, textBytes, pages, tokens };
 }
 
 /** Reads the file once for each kind it may be interpreted as. */
@@ -73,13 +73,13 @@ export function readFile(pdfium: Pdfium, request: FileRequest): FileContent | Fi
   return { texts, pages, tokens };
 }
 
-export function readDocument(pdfium: Pdfium, request: DocumentRequest): DocumentAnswer {
+export function readDocument(pdfium: Pdfium, request: DocumentRequest): DocumentResult {
   const { kind, bytes, maxCharacters, maxPages } = request;
   if (kind === 'pdf') return readPdf(pdfium, { bytes, maxCharacters, maxPages });
   return kind === 'zip' ? readZip(bytes, maxCharacters) : readXls(bytes, maxCharacters);
 }
 
-function readText(bytes: Buffer, maxCharacters: number): DocumentAnswer {
+function readText(bytes: Buffer, maxCharacters: number): DocumentResult {
   if (bytes.length > maxCharacters * maxBytesPerCharacter) return { fault: 'too_long' };
   return { texts: [{ text: bytes.toString('utf8'), times: 1 }], pages: 0, tokens: 0 };
 }

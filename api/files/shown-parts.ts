@@ -44,7 +44,7 @@ export class ShownParts {
   }
 
   /** How often the most frequently shown part is shown; 1 in a normal document. */
-  get mostTimes(): number {
+  get maxTimes(): number {
     let max = 1;
     for (const [user, ids] of this.#shown) {
       const times = new Map<string, number>();

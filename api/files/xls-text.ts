@@ -1,5 +1,5 @@
 import { isCompoundFile, readStreams } from './compound-file.ts';
-import type { DocumentAnswer } from './file-content.ts';
+import type { DocumentResult } from './file-content.ts';
 import { RepeatedTexts } from './repeated-texts.ts';
 
 /**
@@ -46,7 +46,7 @@ export const isXls = (bytes: Buffer): boolean =>
   isCompoundFile(bytes) ||
   (bytes.length > 4 && bytes.readUInt16LE(0) === latestBofType && bytes.readUInt16LE(2) <= 32);
 
-export function readXls(bytes: Buffer, maxCharacters: number): DocumentAnswer {
+export function readXls(bytes: Buffer, maxCharacters: number): DocumentResult {
   const texts = new RepeatedTexts();
   let tokens = Math.ceil(bytes.length / bytesPerToken);
   try {
@@ -54,7 +54,7 @@ export function readXls(bytes: Buffer, maxCharacters: number): DocumentAnswer {
     for (const stream of streams) {
       const book = new WorkbookReader(stream);
       if (book.isProtected) return { fault: 'protected' };
-      const times = book.mostTimes;
+      const times = book.maxTimes;
       for (const [index, shown] of book.shown) {
         const text = book.strings[index];
         if (text === undefined) throw new RangeError('a cell refers to a missing text');
@@ -114,7 +114,7 @@ class WorkbookReader {
     }
   }
 
-  get mostTimes(): number {
+  get maxTimes(): number {
     return Array.from(this.#sheets.values()).reduce((max, times) => Math.max(max, times), 1);
   }
 

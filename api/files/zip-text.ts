@@ -1,4 +1,4 @@
-import type { DocumentAnswer, FileContent } from './file-content.ts';
+import type { DocumentResult, FileContent } from './file-content.ts';
 import { decodeText, isMarkup, readMarkup } from './markup-text.ts';
 import { addRepeats } from './open-document.ts';
 import { RepeatedTexts } from './repeated-texts.ts';
@@ -14,7 +14,7 @@ const textEntry = /\.(?:xml|x?html?|txt|md|csv|json|rels)$/i;
 const binarySheet = /ms-excel\.sheet\.binary/i;
 
 /** Reads the text of a document that is a ZIP archive of XML or HTML: docx, xlsx, pptx, ods, odt, epub. */
-export function readZip(archive: Buffer, maxCharacters: number): DocumentAnswer {
+export function readZip(archive: Buffer, maxCharacters: number): DocumentResult {
   const reader = new ArchiveReader();
   let bytesLeft = maxUnpackedBytes;
   try {
@@ -75,7 +75,7 @@ class ArchiveReader {
       if (tables.length === 0) throw new RangeError('a cell refers to a missing text');
       for (const table of tables) this.#texts.add(table[index]!, times - 1);
     }
-    const times = this.#parts.mostTimes;
+    const times = this.#parts.maxTimes;
     return { texts: this.#texts.list(times), pages: 0, tokens: this.#blankCells * times };
   }
 

@@ -5,7 +5,7 @@ export interface ByteRange {
 }
 
 /** The range that a Range header requests. Its end may be far past the end of the body. */
-export type WantedRange = ByteRange | { readonly lastBytes: number };
+export type RequestedRange = ByteRange | { readonly lastBytes: number };
 
 const oneRange = /^bytes=[\t ]*(\d*)-(\d*)[\t ]*$/i;
 
@@ -18,7 +18,7 @@ const readOffset = (digits: string): number => Math.min(Number(digits), maxOffse
  * Parses a Range header. Returns null if the whole body is to be sent: HTTP requires that for malformed headers, and
  * allows it for multiple ranges, which almost no client requests.
  */
-export function parseRange(header: string): WantedRange | null {
+export function parseRange(header: string): RequestedRange | null {
   const match = oneRange.exec(header);
   if (match === null) return null;
   const [, first = '', last = ''] = match;
@@ -29,7 +29,7 @@ export function parseRange(header: string): WantedRange | null {
 }
 
 /** Resolves a range against a body's length; null if the range is past the end of the body. */
-export function resolveRange(requested: WantedRange, byteLength: number): ByteRange | null {
+export function resolveRange(requested: RequestedRange, byteLength: number): ByteRange | null {
   const from = 'lastBytes' in requested ? Math.max(0, byteLength - requested.lastBytes) : requested.from;
   const end = 'lastBytes' in requested ? byteLength : Math.min(requested.end, byteLength);
   return from < end ? { from, end } : null;

@@ -13,18 +13,18 @@ import { ownBuffer, type PooledBuffer } from '../../shared/runtime/buffer-pool.t
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import {
-  findMissedEnds,
-  checksToEnd,
-  checksToEndQueued,
+  findLostReplies,
+  checksUntilLost,
+  checksUntilLostQueued,
   setPaused,
   type ReplyLiveness,
-} from './find-missed-ends.ts';
+} from './find-lost-replies.ts';
 import { IncomingResults } from './incoming-results.ts';
 import { acquireWhenOffered } from './response-memory.ts';
 import type { PendingReply, ReplyOwner } from './pending-reply.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
 import { WorkerAbsence } from './worker-absence.ts';
-import { WorkerControls, type WaiterControl } from './worker-controls.ts';
+import { WorkerControls, type ReplyControl } from './worker-controls.ts';
 
 const checkIntervalMs = 1_000;
 /** Time without any worker after which callers get an error. Restarting workers takes less. */
@@ -33,7 +33,7 @@ const noWorkerTimeoutMs = 15_000;
 const resultTimeoutMs = 30_000;
 
 interface Entry extends ReplyLiveness {
-  readonly waiter: PendingReply;
+  readonly pending: PendingReply;
   readonly owner: ReplyOwner;
 }
 
@@ -80,12 +80,12 @@ export class PendingReplies {
     this.#results = new IncomingResults(
       {
         ask: (requestId, upToByte) => {
-          const waiter = this.#entries.get(requestId)?.waiter;
-          if (waiter !== undefined) this.#controls.requestResult(waiter, upToByte);
+          const pending = this.#entries.get(requestId)?.pending;
+          if (pending !== undefined) this.#controls.requestResult(pending, upToByte);
         },
         refuse: (requestId, error) => {
-          const waiter = this.#entries.get(requestId)?.waiter;
-          if (waiter !== undefined) this.fail(waiter, error);
+          const pending = this.#entries.get(requestId)?.pending;
+          if (pending !== undefined) this.fail(pending, error);
         },
       },
       log,
@@ -102,7 +102,7 @@ export class PendingReplies {
   }
 
   /** All pending replies with their owners. */
-  entries(): Iterable<{ readonly waiter: PendingReply; readonly owner: ReplyOwner }> {
+  entries(): Iterable<{ readonly pending: PendingReply; readonly owner: ReplyOwner }> {
     return this.#entries.values();
   }
 
@@ -111,55 +111,55 @@ export class PendingReplies {
     return this.#inFlight.countOf(queue, accountId);
   }
 
-  add(waiter: PendingReply, owner: ReplyOwner): void {
+  add(pending: PendingReply, owner: ReplyOwner): void {
     if (!this.#subscriber.isListening(this.channel)) throw new AppError('service_unavailable');
     if (this.#entries.size === 0) this.#absence.keep(new Set());
-    this.#absence.await(waiter.queue);
-    const { request } = waiter;
+    this.#absence.await(pending.queue);
+    const { request } = pending;
     this.#entries.set(request.requestId, {
-      waiter,
+      pending,
       owner,
       request,
       lastActivityAtMs: this.#nowMs(),
       endedChecks: 0,
-      checksToEnd: waiter.queue === 'chat' ? checksToEnd : checksToEndQueued,
+      checksUntilLost: pending.queue === 'chat' ? checksUntilLost : checksUntilLostQueued,
       isPaused: false,
     });
-    this.#inFlight.add(waiter);
+    this.#inFlight.add(pending);
   }
 
   /** Removes an ended request without notifying its receiver. */
   remove(requestId: string): boolean {
-    const waiter = this.#delete(requestId);
-    if (waiter === undefined) return false;
-    this.#inFlight.end(waiter);
+    const pending = this.#delete(requestId);
+    if (pending === undefined) return false;
+    this.#inFlight.end(pending);
     return true;
   }
 
   /** Removes the pending reply of a caller that disconnected. The request still counts until its worker ends it. */
   leave(requestId: string): boolean {
-    const waiter = this.#delete(requestId);
-    if (waiter === undefined) return false;
-    this.#inFlight.leave(waiter);
+    const pending = this.#delete(requestId);
+    if (pending === undefined) return false;
+    this.#inFlight.leave(pending);
     return true;
   }
 
   /** Ends a request that was taken off its queue after its caller disconnected. */
-  endLeft(requestId: string): void {
-    this.#inFlight.endLeft(requestId);
+  endDisconnected(requestId: string): void {
+    this.#inFlight.endDisconnected(requestId);
   }
 
   /** Fails a request: cancels it at its worker and reports the error to the receiver. */
-  fail(waiter: PendingReply, error: AppError): void {
-    if (!this.remove(waiter.request.requestId)) return;
-    this.#controls.control(waiter, 'cancel', { isOurFault: true });
-    waiter.receiver.fail(error);
+  fail(pending: PendingReply, error: AppError): void {
+    if (!this.remove(pending.request.requestId)) return;
+    this.#controls.control(pending, 'cancel', { isOurFault: true });
+    pending.receiver.fail(error);
   }
 
-  control(waiter: PendingReply, action: WaiterControl, cause?: CancelCause): void {
-    const entry = this.#entries.get(waiter.request.requestId);
+  control(pending: PendingReply, action: ReplyControl, cause?: CancelCause): void {
+    const entry = this.#entries.get(pending.request.requestId);
     if (entry !== undefined) setPaused(entry, action === 'pause', this.#nowMs());
-    this.#controls.control(waiter, action, cause);
+    this.#controls.control(pending, action, cause);
   }
 
   /** Resolves once no reply is pending. */
@@ -188,28 +188,29 @@ export class PendingReplies {
       if (frame.kind === 'accepted') this.#controls.cancelStray(frame.payload.toString(), frame.requestId);
       return;
     }
-    const { waiter } = entry;
+    const { pending } = entry;
     entry.lastActivityAtMs = this.#nowMs();
     entry.endedChecks = 0;
-    const order = waiter.order.take(frame);
+    const order = pending.order.take(frame);
     if (order === 'stale') return;
     // Stored responses are read from storage; their frames only show progress here.
-    if (order === 'gap' && !isResponseStored(waiter.request)) {
+    if (order === 'gap' && !isResponseStored(pending.request)) {
       this.#log.warn({ requestId: frame.requestId }, 'frames lost');
-      this.fail(waiter, lostInTransit());
+      this.fail(pending, lostInTransit());
       return;
     }
     switch (frame.kind) {
       case 'accepted':
         // An earlier attempt's result will not be completed.
         this.#results.drop(frame.requestId);
-        waiter.workerId = frame.payload.toString();
-        if (waiter.hasOutput && waiter.receiver.mayRestart?.() === false) this.fail(waiter, lostInTransit());
+        pending.workerId = frame.payload.toString();
+        if (pending.hasOutput && pending.receiver.mayRestart?.() === false)
+          this.fail(pending, lostInTransit());
         return;
       case 'delta':
-        waiter.hasOutput = true;
-        waiter.tokens = frame.tokens;
-        waiter.receiver.delta(frame.payload);
+        pending.hasOutput = true;
+        pending.tokens = frame.tokens;
+        pending.receiver.delta(frame.payload);
         return;
       // Occurs only in stored frames.
       case 'moved':
@@ -217,39 +218,39 @@ export class PendingReplies {
       case 'result':
       // Readers fetch a stored result from storage.
       case 'stored':
-        this.#end(waiter, ownBuffer(frame.payload));
+        this.#end(pending, ownBuffer(frame.payload));
         return;
       case 'offered': {
         const length = decodeOffer(frame.payload);
-        const { requestId, accountId } = waiter.request;
-        this.#results.add(requestId, accountId, length, acquireWhenOffered(this.#memory, waiter, length));
+        const { requestId, accountId } = pending.request;
+        this.#results.add(requestId, accountId, length, acquireWhenOffered(this.#memory, pending, length));
         return;
       }
       case 'piece': {
         const whole = this.#results.take(frame.requestId, frame.payload);
-        if (whole !== null) this.#end(waiter, whole);
+        if (whole !== null) this.#end(pending, whole);
         return;
       }
       case 'error':
         this.remove(frame.requestId);
-        waiter.receiver.fail(readErrorPayload(frame.payload));
+        pending.receiver.fail(readErrorPayload(frame.payload));
         return;
       default:
         frame.kind satisfies never;
     }
   }
 
-  #end(waiter: PendingReply, response: PooledBuffer): void {
-    this.remove(waiter.request.requestId);
-    waiter.receiver.end(response);
+  #end(pending: PendingReply, response: PooledBuffer): void {
+    this.remove(pending.request.requestId);
+    pending.receiver.end(response);
   }
 
   #delete(requestId: string): PendingReply | undefined {
-    const waiter = this.#entries.get(requestId)?.waiter;
+    const pending = this.#entries.get(requestId)?.pending;
     this.#entries.delete(requestId);
     this.#results.drop(requestId);
-    if (waiter !== undefined && this.#entries.size === 0) this.#whenEmpty?.();
-    return waiter;
+    if (pending !== undefined && this.#entries.size === 0) this.#whenEmpty?.();
+    return pending;
   }
 
   /**
@@ -257,33 +258,33 @@ export class PendingReplies {
    * are unaffected, because they are read from storage.
    */
   #failAll(): void {
-    for (const { waiter } of this.#entries.values()) {
-      if (!isResponseStored(waiter.request)) this.fail(waiter, new AppError('service_unavailable'));
+    for (const { pending } of this.#entries.values()) {
+      if (!isResponseStored(pending.request)) this.fail(pending, new AppError('service_unavailable'));
     }
   }
 
   async #failLost(): Promise<void> {
     // Results in transit are tracked by `#results`.
     const silent = [...this.#entries.values()].filter(({ request }) => !this.#results.has(request.requestId));
-    for (const { waiter, request } of await findMissedEnds(this.#redis, silent, this.#nowMs)) {
+    for (const { pending, request } of await findLostReplies(this.#redis, silent, this.#nowMs)) {
       if (isResponseStored(request)) {
         this.remove(request.requestId);
       } else {
         this.#log.warn({ requestId: request.requestId }, 'end of a response lost');
-        this.fail(waiter, lostInTransit());
+        this.fail(pending, lostInTransit());
       }
     }
   }
 
   async #check(): Promise<void> {
-    const hasWork = this.#entries.size > 0 || this.#controls.hasUntold || this.#inFlight.hasDisconnected;
+    const hasWork = this.#entries.size > 0 || this.#controls.hasUndelivered || this.#inFlight.hasDisconnected;
     if (this.#checking || !hasWork) return;
     this.#checking = true;
     try {
-      await this.#controls.tellUntold();
+      await this.#controls.retryUndelivered();
       await this.#failLost();
-      const queues = this.#inFlight.queuesOfLeft();
-      for (const { waiter } of this.#entries.values()) queues.add(waiter.queue);
+      const queues = this.#inFlight.queuesOfDisconnected();
+      for (const { pending } of this.#entries.values()) queues.add(pending.queue);
       this.#absence.keep(queues);
       for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));
       // After a round trip to Redis, all messages that arrived while this process was stalled have been read.
@@ -300,19 +301,19 @@ export class PendingReplies {
     const unservedForMs = this.#absence.measure(queue, alive);
     if (unservedForMs === null) return;
     this.#inFlight.endLost(queue, alive);
-    for (const { waiter, owner } of this.#entries.values()) {
-      if (waiter.queue !== queue) continue;
-      const isRunning = waiter.workerId !== null && alive.has(waiter.workerId);
-      if (!isRunning && Date.now() > waiter.request.deadlineAtMs) {
-        owner.abandon(waiter);
-        this.fail(waiter, new AppError('deadline_exceeded'));
-      } else if (unservedForMs > noWorkerTimeoutMs && !this.#results.has(waiter.request.requestId)) {
-        owner.abandon(waiter);
-        this.fail(waiter, new AppError('service_unavailable'));
-      } else if (isRunning && this.#results.silentForMs(waiter.request.requestId) > resultTimeoutMs) {
-        this.fail(waiter, lostInTransit());
+    for (const { pending, owner } of this.#entries.values()) {
+      if (pending.queue !== queue) continue;
+      const isRunning = pending.workerId !== null && alive.has(pending.workerId);
+      if (!isRunning && Date.now() > pending.request.deadlineAtMs) {
+        owner.abandon(pending);
+        this.fail(pending, new AppError('deadline_exceeded'));
+      } else if (unservedForMs > noWorkerTimeoutMs && !this.#results.has(pending.request.requestId)) {
+        owner.abandon(pending);
+        this.fail(pending, new AppError('service_unavailable'));
+      } else if (isRunning && this.#results.silentForMs(pending.request.requestId) > resultTimeoutMs) {
+        this.fail(pending, lostInTransit());
       } else {
-        owner.check(waiter, alive);
+        owner.check(pending, alive);
       }
     }
   }

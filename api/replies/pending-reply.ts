@@ -35,9 +35,9 @@ export interface PendingReply {
 /** Handles requests that get no response: dispatches them again, or settles and releases them. */
 export interface ReplyOwner {
   /** Called once a second with the live workers, to find lost requests. */
-  check(waiter: PendingReply, alive: ReadonlySet<string>): void;
+  check(pending: PendingReply, alive: ReadonlySet<string>): void;
   /** Called when a request ended without its worker settling it. */
-  abandon(waiter: PendingReply): void;
+  abandon(pending: PendingReply): void;
   /** Takes a request without a worker off its queue. @returns whether its reply is no longer pending */
-  withdraw(waiter: PendingReply): boolean;
+  withdraw(pending: PendingReply): boolean;
 }

@@ -23,38 +23,38 @@ export class RequestsInFlight {
   }
 
   /** Queues of requests whose callers disconnected. */
-  queuesOfLeft(): Set<QueueName> {
+  queuesOfDisconnected(): Set<QueueName> {
     return new Set(Array.from(this.#disconnected.values(), ({ queue }) => queue));
   }
 
-  add(waiter: PendingReply): void {
-    this.#change(waiter, 1);
+  add(pending: PendingReply): void {
+    this.#change(pending, 1);
   }
 
-  end(waiter: PendingReply): void {
-    this.#change(waiter, -1);
-    waiter.onEnded?.();
+  end(pending: PendingReply): void {
+    this.#change(pending, -1);
+    pending.onEnded?.();
   }
 
   /** The caller disconnected. The request counts until its worker reports its end. */
-  leave(waiter: PendingReply): void {
-    this.#disconnected.set(waiter.request.requestId, waiter);
+  leave(pending: PendingReply): void {
+    this.#disconnected.set(pending.request.requestId, pending);
   }
 
   /** Ends a request whose caller disconnected. */
-  endLeft(requestId: string): void {
-    const waiter = this.#disconnected.get(requestId);
-    if (waiter === undefined) return;
+  endDisconnected(requestId: string): void {
+    const pending = this.#disconnected.get(requestId);
+    if (pending === undefined) return;
     this.#disconnected.delete(requestId);
-    this.end(waiter);
+    this.end(pending);
   }
 
   /** Handles a frame of a request that has no pending reply. */
   take({ kind, requestId, payload }: Frame): void {
     switch (kind) {
       case 'accepted': {
-        const waiter = this.#disconnected.get(requestId);
-        if (waiter !== undefined) waiter.workerId = payload.toString();
+        const pending = this.#disconnected.get(requestId);
+        if (pending !== undefined) pending.workerId = payload.toString();
         return;
       }
       case 'result':
@@ -62,7 +62,7 @@ export class RequestsInFlight {
       // The worker stops once it finds that no caller requests the result.
       case 'offered':
       case 'error':
-        this.endLeft(requestId);
+        this.endDisconnected(requestId);
         return;
       case 'delta':
       case 'moved':
@@ -79,7 +79,7 @@ export class RequestsInFlight {
     for (const [requestId, { queue: requestQueue, workerId, request }] of this.#disconnected) {
       if (requestQueue !== queue) continue;
       const isDead = workerId !== null && !alive.has(workerId);
-      if (isDead || Date.now() > request.deadlineAtMs + maxCallMs) this.endLeft(requestId);
+      if (isDead || Date.now() > request.deadlineAtMs + maxCallMs) this.endDisconnected(requestId);
     }
   }
 

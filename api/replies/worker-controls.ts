@@ -3,7 +3,7 @@ import { sendControl, type CancelCause, type ControlMessage } from '../../shared
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { PendingReply } from './pending-reply.ts';
 
-export type WaiterControl = 'pause' | 'resume' | 'cancel';
+export type ReplyControl = 'pause' | 'resume' | 'cancel';
 
 /** A live worker resubscribes within this time after losing its connection. */
 const unsubscribedTimeoutMs = 15_000;
@@ -32,22 +32,22 @@ export class WorkerControls {
     this.#log = log;
   }
 
-  get hasUntold(): boolean {
+  get hasUndelivered(): boolean {
     return this.#undelivered.size > 0;
   }
 
   /** @param cause the cause of a cancel */
-  control(waiter: PendingReply, action: WaiterControl, cause: CancelCause = {}): void {
-    const { workerId, request } = waiter;
+  control(pending: PendingReply, action: ReplyControl, cause: CancelCause = {}): void {
+    const { workerId, request } = pending;
     if (workerId === null) return;
     const { requestId } = request;
     const message: ControlMessage = { action, requestId, ...cause };
     this.#undelivered.delete(requestId);
-    this.#lastMessages.set(waiter, message);
+    this.#lastMessages.set(pending, message);
     this.#send(workerId, message, (undelivered) => {
       // A missed cancel leaves a worker running for nobody, and a missed resume leaves it paused. A pause is repeated
       // anyway.
-      if (action !== 'pause' && this.#lastMessages.get(waiter) === message)
+      if (action !== 'pause' && this.#lastMessages.get(pending) === message)
         this.#undelivered.set(requestId, undelivered);
     });
   }
@@ -74,7 +74,7 @@ export class WorkerControls {
    * Retries undelivered messages. Otherwise a worker would keep running for a caller that already got an error, and the
    * account would be charged for the whole response.
    */
-  async tellUntold(): Promise<void> {
+  async retryUndelivered(): Promise<void> {
     await Promise.all(
       Array.from(this.#undelivered, ([requestId, undelivered]) => this.#retry(requestId, undelivered)),
     );

@@ -82,7 +82,12 @@ export class StoredResponseReader implements FollowedResponse {
   #pollMs = minPollMs;
   #wake: (() => void) | null = null;
 
-  constructor(deps: StoredResponsesDeps, request: HeartbeatRequest, receiver: Receiver, options: ReaderOptions) {
+  constructor(
+    deps: StoredResponsesDeps,
+    request: HeartbeatRequest,
+    receiver: Receiver,
+    options: ReaderOptions,
+  ) {
     this.#deps = deps;
     this.#availability = new ResponseAvailability(deps.redis, request, options.succeededAttempt ?? null);
     this.#request = request;

@@ -50,10 +50,10 @@ export function createRequestLog(capacity: number): WritableRequestLog {
   const waiting = new Set<{ fits(entry: LoggedRequest): boolean; resolve(entry: LoggedRequest): void }>();
 
   function tell(entry: LoggedRequest): void {
-    for (const waiter of waiting) {
-      if (waiter.fits(entry)) {
-        waiting.delete(waiter);
-        waiter.resolve(entry);
+    for (const pending of waiting) {
+      if (pending.fits(entry)) {
+        waiting.delete(pending);
+        pending.resolve(entry);
       }
     }
   }

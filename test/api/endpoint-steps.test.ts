@@ -12,7 +12,7 @@ import { limitCalls, limitStreams } from '../../api/middleware/limit-account-cal
 import { limitChanges } from '../../api/middleware/limit-changes.ts';
 import { parseBody } from '../../api/middleware/parse-body.ts';
 import { noteRefusals } from '../../api/middleware/note-refusals.ts';
-import { translateFaults } from '../../api/middleware/translate-faults.ts';
+import { translateErrors } from '../../api/middleware/translate-errors.ts';
 import {
   respondsAsStream,
   isAccountOperation,
@@ -32,7 +32,7 @@ function requiredSteps(operation: Operation): Step[] {
   const steps: readonly (readonly [boolean, ...Step[]])[] = [
     [auth !== 'key', beginInTurns],
     [isOfWeb, forbidCaching],
-    [translatesErrors(operation), translateFaults],
+    [translatesErrors(operation), translateErrors],
     [isOfWeb && isUnsafe(operation), checkOrigin],
     [auth === 'key', authenticate],
     [operation.acceptsRefreshCookie === true, clearDeadCookies],

@@ -47,7 +47,7 @@ test('requests that would not be admitted do not wait for memory, and those that
     catalog: catalogOf(vendor.url),
     api: { responseMemoryBytes: 2_000_000 },
   });
-  const [holder, waiter, banned] = [
+  const [holder, pending, banned] = [
     await stack.createAccount(),
     await stack.createAccount({ rpm: 10 }),
     await stack.createAccount(),
@@ -62,7 +62,7 @@ test('requests that would not be admitted do not wait for memory, and those that
   const first = requestEmbeddings(stack, holder, 'held', texts);
   await waitFor('the vendor call', () => vendorHold.waiting > 0);
   let hasResponded = false;
-  const second = post(stack, waiter, 'emb', texts).finally(() => {
+  const second = post(stack, pending, 'emb', texts).finally(() => {
     hasResponded = true;
   });
   const rejections = await Promise.all(
@@ -70,14 +70,14 @@ test('requests that would not be admitted do not wait for memory, and those that
   );
   t.deepEqual(rejections, ['402 insufficient_balance', '429 rate_limit_exceeded', '403 account_banned']);
   t.false(hasResponded);
-  t.deepEqual(await findReservations(stack, waiter.id), []);
+  t.deepEqual(await findReservations(stack, pending.id), []);
   vendorHold.end();
   checkVectors(t, await first, texts);
   const response = await second;
   t.is(response.headers.get('x-ratelimit-remaining-requests'), '9', 'admitted twice, but counted once');
   const { usage } = (await response.json()) as { usage: { cost_request: number } };
   await waitForNoReservation(stack);
-  t.is(await readLoss(stack, waiter.id, '100'), toNano(usage.cost_request));
+  t.is(await readLoss(stack, pending.id, '100'), toNano(usage.cost_request));
   t.is(await readLoss(stack, unfunded.id, '0.000001'), 0n);
 });
 

@@ -1,10 +1,10 @@
 import type { StoredChallenge } from '../../api/captcha/captcha-store.ts';
-import { imageHeight, imageWidth, type Place } from '../../api/captcha/place-icons.ts';
+import { imageHeight, imageWidth, type Point } from '../../api/captcha/place-icons.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 
 /** The clicks of a person, in API coordinates, from the solution in Redis. */
-export async function solveCaptcha(redis: RedisClient, challengeId: string): Promise<Place[]> {
+export async function solveCaptcha(redis: RedisClient, challengeId: string): Promise<Point[]> {
   const { solution } = JSON.parse((await redis.get(redisKeys.captcha(challengeId)))!) as StoredChallenge;
   return solution.map(({ x, y }) => ({ x: (x / imageWidth) * 10_000, y: (y / imageHeight) * 10_000 }));
 }

@@ -131,8 +131,8 @@ async function countPrompt(
       fileTokens +
       additions.tokens,
   );
-  for (const { textTokens: tokens, textTokensElsewhere: tokensElsewhere } of files) {
-    counter.add({ tokens, textBytes: 0, tokensElsewhere });
+  for (const { textTokens: tokens, textTokensInOtherVocabularies: tokensInOtherVocabularies } of files) {
+    counter.add({ tokens, textBytes: 0, tokensInOtherVocabularies });
   }
   for (const text of listTexts(body)) await counter.addText(text);
   for (const text of additions.texts) await counter.addText(text);

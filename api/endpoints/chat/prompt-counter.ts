@@ -11,14 +11,14 @@ export interface PromptPart {
   readonly tokens: number;
   readonly textBytes: number;
   /** Maximum count in another vocabulary; equals our own count for anything but text. */
-  readonly tokensElsewhere: number;
+  readonly tokensInOtherVocabularies: number;
 }
 
 export class PromptCounter {
   readonly #model: CatalogModel;
   readonly #turn: CountingTurn;
   #tokens = 0;
-  #tokensElsewhere = 0;
+  #tokensInOtherVocabularies = 0;
   #textBytes = 0;
 
   constructor(model: CatalogModel, turn: CountingTurn) {
@@ -32,7 +32,7 @@ export class PromptCounter {
 
   /** Tokens to reserve. Exceeds our own count if the vendor's vocabulary differs and may need more tokens. */
   get reservedTokens(): number {
-    const max = Math.max(this.#tokens, Math.ceil(this.#tokensElsewhere));
+    const max = Math.max(this.#tokens, Math.ceil(this.#tokensInOtherVocabularies));
     return Math.min(max, this.#model.context);
   }
 
@@ -42,10 +42,10 @@ export class PromptCounter {
   }
 
   /** @throws AppError `content_too_long` beyond the model's context, according to our own count */
-  add({ tokens, textBytes, tokensElsewhere }: PromptPart): void {
+  add({ tokens, textBytes, tokensInOtherVocabularies }: PromptPart): void {
     this.#tokens += tokens;
     this.#textBytes += textBytes;
-    this.#tokensElsewhere += this.#model.hasTokenizer ? tokens : tokensElsewhere;
+    this.#tokensInOtherVocabularies += this.#model.hasTokenizer ? tokens : tokensInOtherVocabularies;
     if (this.#tokens > this.#model.context) throw tooLong(this.#model);
   }
 
@@ -54,7 +54,7 @@ export class PromptCounter {
    * @throws AppError `content_too_long` beyond the model's context
    */
   addTokens(tokens: number): void {
-    this.add({ tokens, textBytes: 0, tokensElsewhere: tokens });
+    this.add({ tokens, textBytes: 0, tokensInOtherVocabularies: tokens });
   }
 
   /** @throws AppError `content_too_long` beyond the model's context */
@@ -68,12 +68,12 @@ export class PromptCounter {
 
   /** Counts without adding. @returns null above the limit, according to our own count */
   async countUpTo(text: string, limit: number): Promise<PromptPart | null> {
-    if (text === '') return { tokens: 0, textBytes: 0, tokensElsewhere: 0 };
+    if (text === '') return { tokens: 0, textBytes: 0, tokensInOtherVocabularies: 0 };
     const { tokenizer, hasTokenizer } = this.#model;
     const tokens = await countTokensAsync(text, { limit, turn: this.#turn, encoding: tokenizer });
     if (tokens === null) return null;
-    const tokensElsewhere = hasTokenizer ? tokens : await this.#estimateInOthers(text);
-    return { tokens, textBytes: Buffer.byteLength(text), tokensElsewhere };
+    const tokensInOtherVocabularies = hasTokenizer ? tokens : await this.#estimateInOthers(text);
+    return { tokens, textBytes: Buffer.byteLength(text), tokensInOtherVocabularies };
   }
 
   async #estimateInOthers(text: string): Promise<number> {

@@ -3,7 +3,7 @@ import {
   formatContentRange,
   resolveRange,
   type ByteRange,
-  type WantedRange,
+  type RequestedRange,
 } from '../../present/byte-range.ts';
 import type { ChunkSource } from '../../present/send-chunks.ts';
 import { missingFile, type StoredFile } from './stored-file.ts';
@@ -26,7 +26,7 @@ export interface OpenedRange {
  * @param requested null for the whole file
  * @throws AppError if the file is gone or has none of these bytes
  */
-export async function openRange(file: RangeSource, requested: WantedRange | null): Promise<OpenedRange> {
+export async function openRange(file: RangeSource, requested: RequestedRange | null): Promise<OpenedRange> {
   const { from, end: requestedEnd } = await findOffsets(file, requested);
   const start = Buffer.allocUnsafeSlow(Math.min(rangeBytes, requestedEnd - from));
   const byteLength = await file.read(from, start);
@@ -38,7 +38,7 @@ export async function openRange(file: RangeSource, requested: WantedRange | null
   return { range, byteLength, chunks: chunkFile(file, range, start) };
 }
 
-async function findOffsets(file: RangeSource, requested: WantedRange | null): Promise<ByteRange> {
+async function findOffsets(file: RangeSource, requested: RequestedRange | null): Promise<ByteRange> {
   if (requested === null) return { from: 0, end: Infinity };
   if (!('lastBytes' in requested)) return requested;
   // A range of the last bytes depends on the length.

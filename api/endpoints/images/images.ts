@@ -118,7 +118,7 @@ async function streamResponse({ services, context, checked, admitted }: ImageCal
 }
 
 /** Enqueues the job once its account may dispatch it. */
-function enqueue<T extends Pick<AwaitedJob, 'whenLeft' | 'whenEnded' | 'markQueued' | 'fail'>>(
+function enqueue<T extends Pick<AwaitedJob, 'whenDisconnected' | 'whenEnded' | 'markQueued' | 'fail'>>(
   { jobs, images, bulkShares }: Services,
   dispatched: T,
   request: AdmittedRequest,
@@ -128,7 +128,7 @@ function enqueue<T extends Pick<AwaitedJob, 'whenLeft' | 'whenEnded' | 'markQueu
   // delay it.
   const inFlight = jobs.countOf('image', request.accountId) - 1;
   const lane = chooseLane(inFlight + 1);
-  dispatched.whenLeft(() => images[lane].dropPayload(request.requestId));
+  dispatched.whenDisconnected(() => images[lane].dropPayload(request.requestId));
   const add = async (): Promise<void> => {
     if (lane === 'bulk') {
       const ended = new AbortController();

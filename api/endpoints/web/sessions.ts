@@ -18,7 +18,7 @@ import type { ApiContext } from '../../request/context.ts';
 import { inDatabaseTurn } from '../../request/in-database-turn.ts';
 import { clearCookies, readCookie } from '../../request/session-cookies.ts';
 import type { Services } from '../../services.ts';
-import { answerWithoutSession, answerWithSession } from './answer-with-session.ts';
+import { respondWithoutSession, respondWithSession } from './respond-with-session.ts';
 import { readTimeZone } from './fields.ts';
 import { findUser } from './find-user.ts';
 import { record } from './record.ts';
@@ -49,7 +49,7 @@ export const refreshSession = defineEndpoint(operations.refreshSession, changeFr
       const refreshed =
         found === null || user === null ? null : await web.sessions.refresh(token, context.ip, found, late);
       if (user !== null && refreshed?.kind === 'refreshed') {
-        answerWithSession(services, context, user, refreshed);
+        respondWithSession(services, context, user, refreshed);
         return;
       }
       clearCookies(context, config);
@@ -119,7 +119,7 @@ export const logOut = defineEndpoint(
   [...changeFromPage, clearDeadCookies, authenticateSession, limitCalls, checkCsrf],
   (services) => async (context) => {
     await endSessions(services, context, 'signed-out', (id, ownId) => id === ownId);
-    answerWithoutSession(services, context);
+    respondWithoutSession(services, context);
   },
 );
 
@@ -128,7 +128,7 @@ export const logOutEverywhere = defineEndpoint(
   changeAsUser,
   (services) => async (context) => {
     await endSessions(services, context, 'sessions-revoked', () => true);
-    answerWithoutSession(services, context);
+    respondWithoutSession(services, context);
   },
 );
 
@@ -161,7 +161,7 @@ export const revokeSession = defineEndpoint(
     const sessionId = context.state.path.session_id.toLowerCase();
     const isFound = await endSessions(services, context, 'sessions-revoked', (id) => id === sessionId);
     if (!isFound) throw noSuchSession(sessionId);
-    if (sessionId === sessionOf(context)._id) answerWithoutSession(services, context);
+    if (sessionId === sessionOf(context)._id) respondWithoutSession(services, context);
     else context.status = 204;
   },
 );

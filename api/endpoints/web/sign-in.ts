@@ -7,7 +7,7 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { parseBody } from '../../middleware/parse-body.ts';
 import { inDatabaseTurn } from '../../request/in-database-turn.ts';
 import type { Services } from '../../services.ts';
-import { answerWithSession } from './answer-with-session.ts';
+import { respondWithSession } from './respond-with-session.ts';
 import { deviceOf, languageOf, originOf } from './caller.ts';
 import { endFormerSession, endOtherSessions } from './end-former-sessions.ts';
 import { enterCode } from './enter-code.ts';
@@ -148,7 +148,7 @@ export const verifyCode = defineEndpoint(
             await sessions.revokeAll(userId);
             throw userBanned();
           }
-          answerWithSession(services, context, signedIn, opened);
+          respondWithSession(services, context, signedIn, opened);
         });
       });
     };

@@ -4,10 +4,10 @@ import { beginInTurns } from '../../middleware/begin-in-turns.ts';
 import { checkCsrf } from '../../middleware/check-csrf.ts';
 import { checkOrigin } from '../../middleware/check-origin.ts';
 import { limitCalls } from '../../middleware/limit-account-calls.ts';
-import { translateFaults } from '../../middleware/translate-faults.ts';
+import { translateErrors } from '../../middleware/translate-errors.ts';
 
 /** For calls from pages that change something without a session. */
-export const changeFromPage: readonly Step[] = [beginInTurns, forbidCaching, translateFaults, checkOrigin];
+export const changeFromPage: readonly Step[] = [beginInTurns, forbidCaching, translateErrors, checkOrigin];
 
 /** For calls from pages that read data of the signed-in user. */
 export const readAsUser: readonly Step[] = [beginInTurns, forbidCaching, authenticateSession, limitCalls];

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { callerNetwork } from '../../../api/callers/caller-network.ts';
 import { Captcha } from '../../../api/captcha/captcha.ts';
-import type { Place } from '../../../api/captcha/place-icons.ts';
+import type { Point } from '../../../api/captcha/place-icons.ts';
 import { hashSecret } from '../../../shared/accounts/credentials.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
@@ -22,7 +22,7 @@ test.after.always(() => shared?.close());
 /** Tests in this file run serially: only a few callers per network may wait for a captcha at the same time. */
 const network = '203.0.113.7';
 
-async function requestAndSolve(): Promise<{ challengeId: string; points: Place[] }> {
+async function requestAndSolve(): Promise<{ challengeId: string; points: Point[] }> {
   const { challengeId } = await useCaptcha().challenge('login', network);
   return { challengeId, points: await solveCaptcha(redis(), challengeId) };
 }

@@ -6,38 +6,38 @@ import {
   iconReach,
   imageHeight,
   imageWidth,
-  leastDistance,
-  leastMargin,
+  minDistance,
+  minMargin,
   placeIcons,
-  type Place,
+  type Point,
 } from '../../../api/captcha/place-icons.ts';
 import { createSeededRandom } from '../../crash/seeded-random.ts';
 
 const seeded = createSeededRandom('16');
 const random: Random = () => seeded.next();
 
-const toPoint = ({ x, y }: Place): Place => ({
+const toPoint = ({ x, y }: Point): Point => ({
   x: (x / imageWidth) * pointUnits,
   y: (y / imageHeight) * pointUnits,
 });
 
-const drawPoint = (): Place => ({ x: random() * pointUnits, y: random() * pointUnits });
+const drawPoint = (): Point => ({ x: random() * pointUnits, y: random() * pointUnits });
 
 const images = Array.from({ length: 10_000 }, () => placeIcons(random));
 
 /** The number of captchas solved by their guesses. */
-function countSolved(guess: (icons: readonly Place[]) => Place[]): number {
+function countSolved(guess: (icons: readonly Point[]) => Point[]): number {
   return images.filter((icons) => areOnIcons(guess(icons), icons.slice(0, promptCount))).length;
 }
 
 test('icons neither overlap nor cross the border', (t) => {
-  t.true(leastDistance > 2 * iconReach);
-  t.true(leastMargin > iconReach);
+  t.true(minDistance > 2 * iconReach);
+  t.true(minMargin > iconReach);
   for (const icons of images.slice(0, 500)) {
     for (const [i, { x, y }] of icons.entries()) {
-      t.true(Math.min(x, y, imageWidth - x, imageHeight - y) >= leastMargin);
+      t.true(Math.min(x, y, imageWidth - x, imageHeight - y) >= minMargin);
       for (const other of icons.slice(i + 1)) {
-        t.true(Math.hypot(x - other.x, y - other.y) >= leastDistance);
+        t.true(Math.hypot(x - other.x, y - other.y) >= minDistance);
       }
     }
   }

@@ -1,7 +1,7 @@
 import sharp, { type Sharp } from 'sharp';
 import { iconUnits } from '../../../api/captcha/captcha-icons.ts';
 import { formatOutline, type Outline } from '../../../api/captcha/outline.ts';
-import type { Place } from '../../../api/captcha/place-icons.ts';
+import type { Point } from '../../../api/captcha/place-icons.ts';
 
 /** An image with one number per pixel: its lightness, or how strongly the lightness changes there. */
 export interface PixelMap {
@@ -41,7 +41,7 @@ export function drawPlainIcon(outline: Outline, size: number, degrees: number): 
 }
 
 /** The position where one of the templates correlates best with the image, in image pixels. */
-export function findBest(map: PixelMap, templates: readonly PixelMap[]): Place {
+export function findBest(map: PixelMap, templates: readonly PixelMap[]): Point {
   let best = { x: 0, y: 0, score: -1 };
   for (const template of templates) {
     const deviations = deviationsOf(map, template);

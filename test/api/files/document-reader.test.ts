@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { DocumentReader } from '../../../api/files/document-reader.ts';
-import type { FileAnswer, FileRequest } from '../../../api/files/file-content.ts';
+import type { FileResult, FileRequest } from '../../../api/files/file-content.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import type { Logger } from '../../../shared/runtime/logger.ts';
 import { countTokens } from '../../../shared/pricing/count-tokens.ts';
@@ -23,7 +23,7 @@ function useReader(t: ExecutionContext, timeoutMs?: number, logged: [LogFields, 
   const log = { error: (fields: LogFields, text: string) => logged.push([fields, text]) };
   const documents = new DocumentReader(log as unknown as Logger, timeoutMs);
   t.teardown(() => documents.close());
-  return async (bytes: Buffer, options: ReadOptions = {}): Promise<FileAnswer> => {
+  return async (bytes: Buffer, options: ReadOptions = {}): Promise<FileResult> => {
     const { accountId = 'a', mediaType, signal = new AbortController().signal, ...more } = options;
     const request: FileRequest = {
       filename: '',
@@ -47,7 +47,7 @@ test('reading a file returns token counts and no text, whatever it unpacks to', 
   const zip = makeZip({ 'a.txt': Buffer.from(text) });
   const counts = {
     textTokens: countTokens(text),
-    textTokensElsewhere: estimateInOtherVocabularies(text),
+    textTokensInOtherVocabularies: estimateInOtherVocabularies(text),
     textBytes: text.length,
     pages: 0,
     tokens: 0,

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { DocumentAnswer, DocumentRequest } from '../../../api/files/file-content.ts';
+import type { DocumentResult, DocumentRequest } from '../../../api/files/file-content.ts';
 import { loadPdfium } from '../../../api/files/pdf-text.ts';
 import { readDocument } from '../../../api/files/read-file.ts';
 import { makePdf } from '../../support/make-pdf.ts';
@@ -7,17 +7,17 @@ import { makeZip } from '../../support/make-zip.ts';
 
 const pdfium = await loadPdfium();
 
-function read(bytes: Buffer, options: Partial<Omit<DocumentRequest, 'bytes'>> = {}): DocumentAnswer {
+function read(bytes: Buffer, options: Partial<Omit<DocumentRequest, 'bytes'>> = {}): DocumentResult {
   return readDocument(pdfium, { kind: 'pdf', maxCharacters: 4_000_000, maxPages: 1_000, ...options, bytes });
 }
 
 /** The texts of a result, each repeated as often as it is shown. */
-function listTexts(result: DocumentAnswer): string[] {
+function listTexts(result: DocumentResult): string[] {
   if ('fault' in result) throw new Error(`the document is ${result.fault}`);
   return result.texts.flatMap(({ text, times }) => Array.from({ length: times }, () => text));
 }
 
-function countTimes(result: DocumentAnswer, word: string): number {
+function countTimes(result: DocumentResult, word: string): number {
   if ('fault' in result) throw new Error(`the document is ${result.fault}`);
   return result.texts.reduce((sum, { text, times }) => sum + (text.split(word).length - 1) * times, 0);
 }

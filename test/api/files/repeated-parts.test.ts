@@ -1,11 +1,11 @@
 import test from 'ava';
-import type { DocumentAnswer, FileContent } from '../../../api/files/file-content.ts';
+import type { DocumentResult, FileContent } from '../../../api/files/file-content.ts';
 import { readZip } from '../../../api/files/zip-text.ts';
 import { makeZip } from '../../support/make-zip.ts';
 
 /** Content stored once and shown many times counts as often as it is shown, without being expanded. */
 
-const read = (parts: Readonly<Record<string, string>>): DocumentAnswer =>
+const read = (parts: Readonly<Record<string, string>>): DocumentResult =>
   readZip(
     makeZip(Object.fromEntries(Object.entries(parts).map(([name, text]) => [name, Buffer.from(text)]))),
     1e12,
@@ -136,7 +136,7 @@ test('empty cells count up to the last non-empty cell, and not beyond', (t) => {
   );
 });
 
-const cells = (rows: string): DocumentAnswer =>
+const cells = (rows: string): DocumentResult =>
   read({ 'xl/worksheets/sheet1.xml': `<worksheet><sheetData>${rows}</sheetData></worksheet>` });
 
 test('the empty cells of a sparse sheet count, except those that have only a style', (t) => {

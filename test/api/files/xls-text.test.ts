@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { DocumentAnswer } from '../../../api/files/file-content.ts';
+import type { DocumentResult } from '../../../api/files/file-content.ts';
 import { readXls } from '../../../api/files/xls-text.ts';
 import {
   makeCompoundFile,
@@ -9,10 +9,10 @@ import {
   type XlsOptions,
 } from '../../support/make-xls.ts';
 
-const read = (options: XlsOptions, maxCharacters = 1e12): DocumentAnswer =>
+const read = (options: XlsOptions, maxCharacters = 1e12): DocumentResult =>
   readXls(makeCompoundFile('Workbook', makeWorkbook(options)), maxCharacters);
 
-function countTimes(result: DocumentAnswer, word: string): number {
+function countTimes(result: DocumentResult, word: string): number {
   if ('fault' in result) throw new Error(result.fault);
   return result.texts.reduce((sum, { text, times }) => sum + (text.split(word).length - 1) * times, 0);
 }

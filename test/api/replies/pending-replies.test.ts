@@ -483,7 +483,7 @@ test('a paid response whose caller stops reading is not mistaken for a lost one'
   const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000, isHeld: false };
   void setup.wait({ ...wait, requestId: paused }).then(() => outcomes.push('paused'));
   const [entry] = setup.waiters.entries();
-  setup.waiters.control(entry!.waiter, 'pause');
+  setup.waiters.control(entry!.pending, 'pause');
   // It is checked as often as the other one.
   void setup.wait({ ...wait, requestId: read }).then(() => outcomes.push('read'));
   await waitFor('the response that is read to end', () => {
@@ -491,7 +491,7 @@ test('a paid response whose caller stops reading is not mistaken for a lost one'
     return outcomes.length > 0;
   });
   t.deepEqual(outcomes, ['read']);
-  setup.waiters.control(entry!.waiter, 'resume');
+  setup.waiters.control(entry!.pending, 'resume');
   await waitFor('the other one to end once it is read', () => {
     setup.pass(1_000);
     return outcomes.at(-1) === 'paused';
@@ -511,7 +511,7 @@ test('a cancelled request counts as in flight until its worker reports the end, 
   worker.send(ending, 1, 1, 'error', Buffer.from('{"code":"job_cancelled","message":"left"}'));
   await waitFor('its end', () => waiters.countOf('image', 'a') === 2);
   // A request taken off its queue has no worker to report its end.
-  waiters.endLeft(queued);
+  waiters.endDisconnected(queued);
   t.is(waiters.countOf('image', 'a'), 1);
   await worker.die();
   await waitFor('the end of its worker', () => waiters.countOf('image', 'a') === 0);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
 import type { PendingReply } from '../../../api/replies/pending-reply.ts';
-import { WorkerControls, type WaiterControl } from '../../../api/replies/worker-controls.ts';
+import { WorkerControls, type ReplyControl } from '../../../api/replies/worker-controls.ts';
 import { redisChannels } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { listenTo } from '../../support/listen-to.ts';
@@ -16,9 +16,9 @@ const waiterOf = (workerId: string, requestId: string) =>
 test('only the last control message for a request is resent; superseded messages are not', async (t) => {
   const controls = new WorkerControls(redis(), createLogger('test', 'silent'));
   const workerId = randomUUID();
-  const send = (requestId: string, ...messages: WaiterControl[]): void => {
-    const waiter = waiterOf(workerId, requestId);
-    for (const message of messages) controls.control(waiter, message);
+  const send = (requestId: string, ...messages: ReplyControl[]): void => {
+    const pending = waiterOf(workerId, requestId);
+    for (const message of messages) controls.control(pending, message);
   };
   // Nobody listens yet. The reply to the first message arrives after the second one was sent.
   send('paused', 'resume', 'pause');
@@ -26,11 +26,11 @@ test('only the last control message for a request is resent; superseded messages
   send('resumed', 'pause', 'resume');
   await redis().ping();
   await nextTurn();
-  t.true(controls.hasUntold);
+  t.true(controls.hasUndelivered);
   const { host, port } = redis().options as { host: string; port: number };
   const worker = await listenTo(t, `redis://${host}:${port}`, redisChannels.control(workerId));
-  await controls.tellUntold();
-  t.false(controls.hasUntold);
+  await controls.retryUndelivered();
+  t.false(controls.hasUndelivered);
   const received: unknown[] = [JSON.parse((await worker.receive()).toString())];
   received.push(JSON.parse((await worker.receive()).toString()));
   t.deepEqual(received, [

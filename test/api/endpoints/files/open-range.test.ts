@@ -1,6 +1,6 @@
 import test from 'ava';
 import { openRange, type RangeSource } from '../../../../api/endpoints/files/open-range.ts';
-import type { WantedRange } from '../../../../api/present/byte-range.ts';
+import type { RequestedRange } from '../../../../api/present/byte-range.ts';
 
 const bytes = Buffer.from(Array.from({ length: 1_200_000 }, (_, i) => i % 251));
 const step = 512 * 1024;
@@ -23,7 +23,9 @@ function createFile() {
   return { file, readRanges };
 }
 
-async function readAll(range: WantedRange | null): Promise<{ read: Buffer; readRanges: readonly string[] }> {
+async function readAll(
+  range: RequestedRange | null,
+): Promise<{ read: Buffer; readRanges: readonly string[] }> {
   const { file, readRanges } = createFile();
   const { chunks } = await openRange(file, range);
   const read: Buffer[] = [];
@@ -36,7 +38,7 @@ async function readAll(range: WantedRange | null): Promise<{ read: Buffer; readR
 }
 
 test('only the bytes inside a range are read, and at most half a megabyte at a time', async (t) => {
-  const cases: readonly [WantedRange | null, number, number, readonly string[]][] = [
+  const cases: readonly [RequestedRange | null, number, number, readonly string[]][] = [
     [null, 0, 1_200_000, [`0+${step}`, `${step}+${step}`, `${2 * step}+${1_200_000 - 2 * step}`]],
     [{ from: 1_000_000, end: 1_000_010 }, 1_000_000, 1_000_010, ['1000000+10']],
     [{ from: 1_199_990, end: Infinity }, 1_199_990, 1_200_000, ['1199990+10']],

@@ -8,12 +8,12 @@ const checkAfterMs = 5_000;
 /**
  * The last frame of a request follows its settlement immediately. If it has not arrived by the next check, it is lost.
  */
-export const checksToEnd = 2;
+export const checksUntilLost = 2;
 /**
  * The same for jobs on a BullMQ queue. If their worker died right after the settlement, the job runs again once its
  * lock of 10 s has expired, which BullMQ checks every 5 s, and then delivers the response that was charged.
  */
-export const checksToEndQueued = 5;
+export const checksUntilLostQueued = 5;
 
 /** Tracks when a request was last heard from. */
 export interface ReplyLiveness {
@@ -23,7 +23,7 @@ export interface ReplyLiveness {
   /** Consecutive checks that found no reservation. */
   endedChecks: number;
   /** Number of such checks after which no more frames are expected. */
-  readonly checksToEnd: number;
+  readonly checksUntilLost: number;
   /** The caller is not reading, so the worker sends nothing, whether or not the request is settled. */
   isPaused: boolean;
 }
@@ -42,7 +42,7 @@ const idsPerCommand = 1_000;
  * A request without a reservation has ended. Frames that have not arrived after enough checks were lost in transit.
  * @returns the requests that will get no more frames
  */
-export async function findMissedEnds<H extends ReplyLiveness>(
+export async function findLostReplies<H extends ReplyLiveness>(
   redis: RedisClient,
   replies: readonly H[],
   nowMs: () => number,
@@ -78,6 +78,6 @@ async function checkShard<H extends ReplyLiveness>(
     if (reply.lastActivityAtMs !== before[i]) return false;
     reply.lastActivityAtMs = nowMs();
     reply.endedChecks = reservations[i] === null ? reply.endedChecks + 1 : 0;
-    return reply.endedChecks >= reply.checksToEnd;
+    return reply.endedChecks >= reply.checksUntilLost;
   });
 }

@@ -1,7 +1,7 @@
 import { operations } from '../../shared/contract/operations.ts';
 import { defineEndpoint } from '../endpoint.ts';
 import { beginInTurns } from '../middleware/begin-in-turns.ts';
-import { presentModelStatus, presentSummary } from '../present/figures.ts';
+import { presentModelStatus, presentSummary } from '../present/traffic-stats.ts';
 import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
 import { sendPrepared } from './send-prepared.ts';
 

@@ -1,7 +1,7 @@
 import type { ApiMiddleware } from '../request/context.ts';
 
 /** Adds Russian texts to the issues of a 422. */
-export const translateFaults = (): ApiMiddleware => async (context, next) => {
+export const translateErrors = (): ApiMiddleware => async (context, next) => {
   context.state.translatesErrors = true;
   await next();
 };

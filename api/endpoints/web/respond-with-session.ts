@@ -7,7 +7,7 @@ import { clearCookies, setCookie } from '../../request/session-cookies.ts';
 import type { Services } from '../../services.ts';
 
 /** Sends a new or refreshed session's tokens to the browser. No other response contains them. */
-export function answerWithSession(
+export function respondWithSession(
   { config }: Services,
   context: ApiContext,
   user: WebUser,
@@ -19,7 +19,7 @@ export function answerWithSession(
   context.body = { user: presentWebUser(user), csrf_token: csrfToken } satisfies AuthResult;
 }
 
-export function answerWithoutSession({ config }: Services, context: ApiContext): void {
+export function respondWithoutSession({ config }: Services, context: ApiContext): void {
   clearCookies(context, config);
   context.status = 204;
 }

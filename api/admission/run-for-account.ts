@@ -12,7 +12,7 @@ import type { Services } from '../services.ts';
  * Runs a script that needs the account and its key in Redis. If the account is not in Redis, loads it from MongoDB; if
  * the key is not the one in Redis, looks the key up in MongoDB. Then runs the script once more.
  */
-export async function askAccount<T extends { readonly outcome: string }>(
+export async function runForAccount<T extends { readonly outcome: string }>(
   services: Services,
   holder: KeyHolder,
   runScript: () => Promise<T>,

@@ -11,7 +11,7 @@ export interface Size {
 }
 
 /** Patches of medium lightness, so that no threshold of lightness or colour separates all icons from the background. */
-export function drawGround(random: Random, { width, height }: Size): string {
+export function drawBackground(random: Random, { width, height }: Size): string {
   const hue = drawHue(random);
   let patches = '';
   for (let i = 0; i < 14; i++) {

@@ -1,12 +1,12 @@
 import type { RequestListener, Server } from 'node:http';
-import { answerClientErrors, type ClientErrorOptions } from './client-error.ts';
+import { handleClientErrors, type ClientErrorOptions } from './client-error.ts';
 import { allowHalfOpen } from './node-internals.ts';
 
 /**
  * Prevents Node from responding to, dropping or aborting requests by itself. Requests that it would refuse are refused
  * in our error format.
  */
-export function answerAllRequests(
+export function handleAllRequests(
   server: Server,
   handle: RequestListener,
   options: ClientErrorOptions,
@@ -16,7 +16,7 @@ export function answerAllRequests(
   // The middleware that reads the body sends `100 Continue` when it is ready for the body.
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
-  answerClientErrors(server, options);
-  // `answerHalfClosed` detects which of those clients have disconnected.
+  handleClientErrors(server, options);
+  // `serveHalfClosed` detects which of those clients have disconnected.
   allowHalfOpen(server);
 }

@@ -11,19 +11,19 @@ const discard: Receiver = { delta: () => undefined, end: () => undefined, fail: 
  * running requests get no message from here: they stop and settle the account's requests themselves. A `cancel` would
  * mean that the caller disconnected, which is charged differently.
  */
-export function endPendingReplies(replies: PendingReplies, accountId: string, error: AppError): void {
-  for (const { waiter, owner } of replies.entries()) {
-    const { request, receiver, workerId } = waiter;
+export function failPendingReplies(replies: PendingReplies, accountId: string, error: AppError): void {
+  for (const { pending, owner } of replies.entries()) {
+    const { request, receiver, workerId } = pending;
     if (request.accountId !== accountId) continue;
     if (workerId === null) {
       // A request that is being queued right now is found by the next check.
-      if (!owner.withdraw(waiter)) continue;
+      if (!owner.withdraw(pending)) continue;
     } else if (isResponseStored(request)) {
       // Its worker stores the frames. `StoredResponses.endAccount` fails its readers.
       continue;
-    } else if (waiter.hasOutput) {
+    } else if (pending.hasOutput) {
       // Keep the pending reply: if the worker dies before it settles, the tokens in its frames are charged.
-      waiter.receiver = discard;
+      pending.receiver = discard;
     } else {
       replies.remove(request.requestId);
     }
