@@ -15,17 +15,17 @@ import { restoreForgotten, type RestoreForgottenDeps } from './restore-forgotten
 
 export const batchSize = 1_000;
 
-/** A stream id, and the fields and values in turn. */
+/** A stream ID, and a flat list of fields and values. */
 type RawEntry = readonly [string, readonly string[]];
 
-/** The most accounts that an intent names, unless a single batch has more. */
+/** Maximum number of accounts in an intent, unless a single batch has more. */
 const maxIntent = batchSize;
 
 /**
- * Trims entries that are safely in MongoDB, and records up to where, because restoring an account from MongoDB
- * needs that. A reader that was paused and resumes after another one went further moves nothing back, and must
- * check what the other left. If the stream lacks the last entry that was read from it, Redis lost data. Then
- * nothing is trimmed, so that the recorded position shows the loss.
+ * Trims entries that are safely in MongoDB, and records the trim position, which is needed to restore an account from
+ * MongoDB. A reader that was paused, and resumes after another one went further, does not move the position back, and
+ * must check for lost data before its next batch. If the last entry that was read is missing from the stream, Redis
+ * lost data. Then nothing is trimmed, so that the recorded position shows the loss.
  */
 const trimScript = new RedisScript(`${isLaterId}
 local isFurther = isLaterId(ARGV[1], redis.call('GET', KEYS[2]) or '0-0')
@@ -38,19 +38,19 @@ return isFurther and ARGV[1]
 `);
 
 /**
- * Moves the stream of one shard to MongoDB, batch by batch, as long as no other reader does and nothing fails.
- * After that its state is invalid, and a new instance must replace it.
+ * Moves the stream of one shard to MongoDB, batch by batch. Once another reader has moved a batch, or a call has
+ * failed, its state is invalid, and a new instance must replace it.
  *
- * Redis may come back at any moment with less than it had. Each batch is read together with the trim position
- * that Redis recorded, and is trimmed only if Redis still has it. So a loss shows before the next batch is
+ * Redis may come back at any moment with less data than it had. Each batch is read together with the trim position
+ * that Redis recorded, and is trimmed only if Redis still has it. So a loss is detected before the next batch is
  * applied, and lost entries that MongoDB has are summed before any later one.
  */
 export class ShardLedger {
   readonly #dependencies: RestoreForgottenDeps;
   readonly #shard: number;
   readonly #deadLetters: DeadLetters;
-  /** Up to where Redis is known to have what MongoDB has; null if that must be checked. */
-  #remembered: string | null = null;
+  /** The trim position up to which Redis is known to match MongoDB; null if that must be checked. */
+  #verifiedUpTo: string | null = null;
   /** Accounts announced to MongoDB. A batch with other accounts is announced first. */
   #intent: ReadonlySet<string> = new Set();
 
@@ -63,17 +63,17 @@ export class ShardLedger {
   /**
    * Moves one batch.
    * @returns how many entries were moved
-   * @throws LedgerConflict if another reader was faster
+   * @throws LedgerConflict if another reader moved it first
    */
-  async moveBatch(most = batchSize): Promise<number> {
-    const { trimmed, raw } = await this.#read(most);
+  async moveBatch(maxEntries = batchSize): Promise<number> {
+    const { trimmed, raw } = await this.#read(maxEntries);
     // A trim position that was not written here may come from a Redis that lost data.
-    if (trimmed !== this.#remembered) {
+    if (trimmed !== this.#verifiedUpTo) {
       this.#intent = await this.#dependencies.store.intents.read(this.#shard);
-      this.#remembered = null;
+      this.#verifiedUpTo = null;
       // The batch may date from before the restore, so the next call reads it again.
       if (await restoreForgotten(this.#dependencies, this.#shard, trimmed, this.#intent)) return 0;
-      this.#remembered = trimmed;
+      this.#verifiedUpTo = trimmed;
     }
     const last = raw.at(-1);
     if (last === undefined) return 0;
@@ -84,16 +84,16 @@ export class ShardLedger {
   }
 
   /**
-   * Reads from the start of the stream. Entries are trimmed only after the checkpoint, so everything in it is
-   * still to be moved.
+   * Reads from the start of the stream. Entries are trimmed only after the checkpoint is written, so everything in the
+   * stream still has to be moved.
    */
-  async #read(most: number): Promise<{ readonly trimmed: string; readonly raw: readonly RawEntry[] }> {
-    const answers = await this.#dependencies.redis
+  async #read(maxEntries: number): Promise<{ readonly trimmed: string; readonly raw: readonly RawEntry[] }> {
+    const replies = await this.#dependencies.redis
       .multi()
       .get(redisKeys.ledgerTrimmed(this.#shard))
-      .xrange(redisKeys.ledgerStream(this.#shard), '-', '+', 'COUNT', most)
+      .xrange(redisKeys.ledgerStream(this.#shard), '-', '+', 'COUNT', maxEntries)
       .exec();
-    const [trimmed, raw] = (answers ?? []).map(([error, value]) => {
+    const [trimmed, raw] = (replies ?? []).map(([error, value]) => {
       if (error !== null) throw error;
       return value;
     }) as [string | null, RawEntry[]];
@@ -101,8 +101,8 @@ export class ShardLedger {
   }
 
   /**
-   * Copies what cannot be read completely to the dead-letter stream, before the batch is moved and trimmed.
-   * @returns the entries whose money can be read
+   * Copies entries that cannot be read completely to the dead-letter stream, before the batch is moved and trimmed.
+   * @returns the entries whose amounts can be read
    */
   async #parse(raw: readonly RawEntry[]): Promise<LedgerEntry[]> {
     const entries: LedgerEntry[] = [];
@@ -111,16 +111,18 @@ export class ShardLedger {
         const entry = parseLedgerEntry(streamId, fields);
         entries.push(entry);
         if (entry.damage === null) continue;
-        await this.#bury({ streamId, reason: entry.damage, isCounted: true, fields });
+        await this.#addDeadLetter({ streamId, reason: entry.damage, isCounted: true, fields });
       } catch (error) {
         if (!(error instanceof UnreadableEntry)) throw error;
-        await this.#bury({ streamId, reason: error.message, isCounted: false, fields });
+        await this.#addDeadLetter({ streamId, reason: error.message, isCounted: false, fields });
       }
     }
     return entries;
   }
 
-  async #bury(letter: Pick<DeadLetter, 'streamId' | 'reason' | 'isCounted' | 'fields'>): Promise<void> {
+  async #addDeadLetter(
+    letter: Pick<DeadLetter, 'streamId' | 'reason' | 'isCounted' | 'fields'>,
+  ): Promise<void> {
     const { log } = this.#dependencies;
     const { streamId, reason, isCounted, fields } = letter;
     const shard = this.#shard;
@@ -134,18 +136,18 @@ export class ShardLedger {
     );
   }
 
-  /** Most batches hold only accounts that were already announced, and cost no write. */
+  /** Most batches contain only accounts that were already announced and need no write. */
   async #announce(entries: readonly LedgerEntry[]): Promise<void> {
-    const own = new Set(entries.map((entry) => entry.event.accountId));
-    const added = [...own].filter((id) => !this.#intent.has(id));
+    const accountIds = new Set(entries.map((entry) => entry.event.accountId));
+    const added = [...accountIds].filter((id) => !this.#intent.has(id));
     if (added.length === 0) return;
     const { intents } = this.#dependencies.store;
     if (this.#intent.size + added.length <= maxIntent) {
       await intents.add(this.#shard, added);
       this.#intent = new Set([...this.#intent, ...added]);
     } else {
-      await intents.replace(this.#shard, [...own]);
-      this.#intent = own;
+      await intents.replace(this.#shard, [...accountIds]);
+      this.#intent = accountIds;
     }
   }
 
@@ -154,23 +156,23 @@ export class ShardLedger {
     const { redis, store } = this.#dependencies;
     const shard = this.#shard;
     const repeated = await applyEntries(store, entries);
-    // Comes before trimming: if it fails, the batch is read again and its repeated entries are found again.
+    // Do this before trimming: if it fails, the batch is read again and its repeated entries are found again.
     await this.#restoreRepeated(repeated);
     await store.writeCheckpoint(shard, last);
     const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerTrimmed(shard)];
     const args = [formatStreamId(last), formatStreamId(next(last))];
-    this.#remembered = (await trimScript.run(redis, keys, args)) as string | null;
+    this.#verifiedUpTo = (await trimScript.run(redis, keys, args)) as string | null;
   }
 
   async #restoreRepeated(accountIds: ReadonlySet<string>): Promise<void> {
     if (accountIds.size === 0) return;
     const { store, hotAccounts, log } = this.#dependencies;
-    // Entries of a missing account have no balance to move; `ledger verify` reports them.
+    // Entries of a missing account have no balance to change; `ledger verify` reports them.
     for (const accountId of (await store.findAccountsApplied([...accountIds])).keys()) {
       await hotAccounts.reload(accountId);
       log.error(
         { shard: this.#shard, accountId },
-        'Redis moved money again that it had forgotten; the account is restored',
+        'Redis lost a balance change and made it again; the account is restored',
       );
     }
   }

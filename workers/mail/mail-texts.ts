@@ -1,6 +1,6 @@
 import type { ConfirmedAction, NoticeEvent } from '../../shared/web/mail.ts';
 
-/** Which mail with a sign-in code is sent, depending on its purpose and on whether the address has a user. */
+/** The variant of a sign-in mail, which depends on its purpose and on whether the address belongs to a user. */
 export type SignInCase = 'login' | 'signup' | 'signup-of-known';
 
 /** The texts of one mail. Values in them are not escaped; the layout does that. */
@@ -8,11 +8,11 @@ export interface Words {
   readonly subject: string;
   readonly heading: string;
   readonly lead: string;
-  /** What to do if the reader did not ask for this. */
+  /** What to do if the recipient did not request this. */
   readonly advice: string;
 }
 
-/** All texts of a language. `service` is the service's name, `label` is the name that the user gave an account. */
+/** All texts in one language. `service` is the service's name, `label` the name that the user gave an account. */
 export interface MailTexts {
   signIn(signInCase: SignInCase, service: string): Words;
   noProfile(email: string, service: string, isSignUpOpen: boolean): Words;
