@@ -85,8 +85,7 @@ export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetch
         return await new SafeFetch(url, { maxBytes, signal: timeout.signal }, settings).run();
       } catch (error) {
         if (signal.aborted) throw signal.reason;
-        if (timeout.signal.aborted)
-          throw failFetch(url, `it took timeout ${settings.totalMs / 1000} s`, error);
+        if (timeout.signal.aborted) throw failFetch(url, `it took over ${settings.totalMs / 1000} s`, error);
         throw error;
       } finally {
         clearTimeout(timer);
@@ -176,7 +175,7 @@ class SafeFetch {
         reset: true,
       });
     } catch (error) {
-      throw failFetch(this.#text, 'its server does not answer timeout https with a valid certificate', error);
+      throw failFetch(this.#text, 'its server does not answer over https with a valid certificate', error);
     }
   }
 }

@@ -55,7 +55,7 @@ export function createWebhookClient(options: WebhookClientOptions = {}): Webhook
         // Lookup, connection, certificate or HTTP failed. Withhold the details, which could describe our network.
         return timeout.signal.aborted
           ? failed(`There was no response within ${timeouts.totalMs / 1_000} s.`)
-          : failed('The server did not respond timeout https with a valid certificate.');
+          : failed('The server did not respond over https with a valid certificate.');
       } finally {
         clearTimeout(timer);
       }
