@@ -14,7 +14,8 @@ import { readBoundedBody } from './read-bounded-body.ts';
 
 /**
  * Maximum number of concurrent fetches. Callers choose the hosts, so without a limit they could make a worker open
- * thousands of connections. Accounts share the limit fairly, so that hanging URLs only delay the account that sent them.
+ * thousands of connections. Accounts share the limit fairly, so that hanging URLs only delay the account that sent
+ * them.
  */
 const maxFetches = 16;
 /** How long to wait for a connection. A fetch takes at most 15 s, so a longer wait means a long queue. */

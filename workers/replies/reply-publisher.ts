@@ -74,7 +74,9 @@ export class ReplyPublisher {
     this.#windowOf(channel).queue(length);
   }
 
-  /** Returns null while the channel's process keeps up; otherwise a promise that resolves when more may be sent to it. */
+  /**
+   * Returns null while the channel's process keeps up; otherwise a promise that resolves when more may be sent to it.
+   */
   whenRoom(channel: string): Promise<void> | null {
     if (channel === noChannel) return null;
     return this.#windows.get(channel)?.whenRoom() ?? null;

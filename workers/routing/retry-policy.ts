@@ -100,9 +100,9 @@ export function classifyFailure({ failure, status, isOfRequest }: UpstreamError)
 }
 
 /**
- * Returns the key's cooldown after a failure, or null if there is none. A 403 or a rate limit often applies to one model
- * only, and may depend on the request: a word, an option, a size. The same is true of a 402 from vendors that require a
- * balance that covers the maximum cost of the response.
+ * Returns the key's cooldown after a failure, or null if there is none. A 403 or a rate limit often applies to one
+ * model only, and may depend on the request: a word, an option, a size. The same is true of a 402 from vendors that
+ * require a balance that covers the maximum cost of the response.
  */
 export function findCooldown({
   failure,

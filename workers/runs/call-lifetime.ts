@@ -29,8 +29,8 @@ export class CallLifetime {
   readonly #isPaused: () => boolean;
   #isSent = false;
   /**
-   * Whether the caller disconnected while reading was paused. The usage known by then misses what the vendor sent during
-   * the pause.
+   * Whether the caller disconnected while reading was paused. The usage known by then misses what the vendor sent
+   * during the pause.
    */
   #isBehind = false;
   #timer: NodeJS.Timeout | undefined;

@@ -22,7 +22,7 @@ interface Choice {
 }
 
 /** Collects the events of a chat into the response of a call that is not streamed. */
-export class ChatAnswer {
+export class ChatResponseBuilder {
   readonly #choices = new Map<number, Choice>();
 
   add(event: Extract<ChatEvent, { type: 'delta' | 'finish' }>): void {

@@ -170,8 +170,8 @@ export class ChatMeter {
   #findCompletion(ending: CallEnding): number | null {
     const reported = this.#reported?.completionTokens ?? null;
     if (reported === null) return null;
-    // A report that arrives before the response and is never updated is used if it is at least as high as our own count.
-    // A report of 0 is ignored if there was output.
+    // A report that arrives before the response and is never updated is used if it is at least as high as our own
+    // count. A report of 0 is ignored if there was output.
     const isKnown = ending === 'complete' ? this.#isCovered || reported >= this.#counted : this.isCovered;
     return isKnown && (reported > 0 || this.#seenTokens === 0) ? reported : null;
   }

@@ -8,7 +8,7 @@ import { callRoute } from '../routing/call-route.ts';
 import { createImageFinder } from '../upstreams/collect-media.ts';
 import { UpstreamError, type ChatBody, type ChatEvent } from '../upstreams/upstream.ts';
 import { CallLifetime } from './call-lifetime.ts';
-import { ChatAnswer } from './chat-answer.ts';
+import { ChatResponseBuilder } from './chat-answer.ts';
 import { ChatChunks } from './chat-chunks.ts';
 import { ChatMeter, type CallEnding, type MeteredChat } from './chat-meter.ts';
 import { presentUsage } from './chat-usage.ts';
@@ -42,7 +42,7 @@ export class Conversation {
   readonly #sources = new Map<number, WebSources>();
   readonly #annotated = new Set<number>();
   readonly #reasoning: ReasoningSaver;
-  #response: ChatAnswer | null;
+  #response: ChatResponseBuilder | null;
   #finished = false;
   #unsent = '';
   #hasOutput = false;
@@ -65,7 +65,7 @@ export class Conversation {
           body.stream_options?.include_usage === true,
         )
       : null;
-    this.#response = streamed ? null : new ChatAnswer();
+    this.#response = streamed ? null : new ChatResponseBuilder();
     this.#sourcesMode = chooseSourcesMode(body);
   }
 
@@ -210,7 +210,7 @@ export class Conversation {
     this.#annotated.clear();
     this.#reasoning.restart();
     this.#chunks?.restart();
-    if (this.#response !== null) this.#response = new ChatAnswer();
+    if (this.#response !== null) this.#response = new ChatResponseBuilder();
   }
 
   #take(event: ChatEvent, { reasoning }: JobDeps): void {

@@ -14,7 +14,8 @@ type Delta = Readonly<Record<string, unknown>>;
 
 /**
  * Counts the tokens of everything in one delta: text, reasoning, tool names and arguments, whatever the fields are
- * called. An image counts as a fixed number of tokens. Audio counts as 0, because only the vendor can report its tokens.
+ * called. An image counts as a fixed number of tokens. Audio counts as 0, because only the vendor can report its
+ * tokens.
  */
 export function countDelta(delta: Delta, encoding: EncodingName = defaultEncoding): number {
   let tokens = 0;

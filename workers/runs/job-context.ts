@@ -171,9 +171,9 @@ function describeCaller(error: CallerGone): string {
 }
 
 /**
- * Logs and returns the error for a model that is in the api process's catalog but not in this worker's: the catalog has
- * just changed, or the two processes use different catalogs, which the operator must fix. The caller may retry: once the
- * change has reached both processes, the request is either served or rejected.
+ * Logs and returns the error for a model that is in the api process's catalog but not in this worker's: the catalog
+ * has just changed, or the two processes use different catalogs, which the operator must fix. The caller may retry:
+ * once the change has reached both processes, the request is either served or rejected.
  */
 export function missingModel({ model }: AdmittedRequest, { log }: RequestRun): AppError {
   log.error({ model }, 'requested model is not in the catalog of this worker');

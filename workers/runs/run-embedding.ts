@@ -26,8 +26,8 @@ import { logImplausible } from './plausible-usage.ts';
 import { sendResult } from './send-result.ts';
 
 /**
- * Runs a batch. The inputs of its parts wait in the scheduler with those of all other batches of this process. Each part
- * is settled and answered separately, as soon as it has its vectors. Never rejects.
+ * Runs a batch. The inputs of its parts wait in the scheduler with those of all other batches of this process. Each
+ * part is settled and answered separately, as soon as it has its vectors. Never rejects.
  * @param runs one per part, in order
  */
 export async function runEmbedding(
@@ -78,8 +78,8 @@ export async function runEmbedding(
 }
 
 /**
- * Returns a failure if the vectors of one request have different lengths. That happens if a vendor changed its model, or
- * if routes lead to different models.
+ * Returns a failure if the vectors of one request have different lengths. That happens if a vendor changed its model,
+ * or if routes lead to different models.
  */
 function findMixture(outcomes: readonly InputOutcome[]): FailedInput | undefined {
   const lengths = new Set(outcomes.map((one) => ('error' in one ? null : one.dimensions)));

@@ -10,8 +10,8 @@ import type { StoredJob } from '../../shared/reply/response-store.ts';
 import type { JobDeps, RequestRun } from './job-context.ts';
 
 /**
- * Sends a complete response: in one frame if it fits, otherwise through the response store if it is stored, otherwise in
- * pieces as they are requested. Resolves when it has been sent, or when nobody waits for it any more.
+ * Sends a complete response: in one frame if it fits, otherwise through the response store if it is stored, otherwise
+ * in pieces as they are requested. Resolves when it has been sent, or when nobody waits for it any more.
  * @param parts the bytes of the response, in order
  */
 export async function sendResult(
@@ -40,9 +40,9 @@ async function storeJobResponse(
   bytes: Buffer,
 ): Promise<AfterSettlement> {
   const request = { requestId, accountId, jobAttempt };
-  // The vendor bills the response, so wait out an outage; the settlement that follows waits for Redis as well. If a frame
-  // is stored twice because the first reply was lost, it is read once. Nothing cuts the wait short: the settlement
-  // decides whether this worker still has the job.
+  // The vendor bills the response, so wait out an outage; the settlement that follows waits for Redis as well. If a
+  // frame is stored twice because the first reply was lost, it is read once. Nothing cuts the wait short: the
+  // settlement decides whether this worker still has the job.
   const saved = await throughOutage(() => answers.keep(request, bytes));
   return () => {
     if ('size' in saved) mover.frames(request, saved.size);

@@ -6,7 +6,7 @@ import type { ChatEvent } from '../upstreams/upstream.ts';
 import { mayReason } from './chat-report-filter.ts';
 import { ChoiceSilence, longestStepMs } from './choice-silence.ts';
 import { isReasoningItself } from './count-delta.ts';
-import { isReadAsStream, type AskedChat } from './read-as-stream.ts';
+import { isReadAsStream, type ChatCallInput } from './read-as-stream.ts';
 
 export type ChoiceDelta = Pick<Extract<ChatEvent, { type: 'delta' }>, 'index' | 'delta'>;
 
@@ -23,7 +23,7 @@ export class UnseenGeneration {
   #seenTokens = 0;
 
   constructor(
-    job: AskedChat,
+    job: ChatCallInput,
     model: Pick<CatalogModel, 'published' | 'searchesUnasked'>,
     route: CatalogRoute,
     nowMs: () => number,
@@ -94,7 +94,7 @@ export class UnseenGeneration {
 
 /** Whether the model may generate unseen tokens at any time, regardless of its last output. */
 function hidesAnywhere(
-  job: AskedChat,
+  job: ChatCallInput,
   model: Pick<CatalogModel, 'published' | 'searchesUnasked'>,
   { upstream }: CatalogRoute,
 ): boolean {

@@ -7,8 +7,8 @@ const maxSources = 20;
 const maxTitle = 200;
 
 /**
- * How the sources of a response are shown: `listed` at the end of its text and as annotations; `annotated` as OpenAI does
- * it, for callers that use OpenAI's parameters; `hidden` if the caller does not want them.
+ * How the sources of a response are shown: `listed` at the end of its text and as annotations; `annotated` as OpenAI
+ * does it, for callers that use OpenAI's parameters; `hidden` if the caller does not want them.
  */
 export type SourcesMode = 'listed' | 'annotated' | 'hidden';
 
@@ -50,7 +50,8 @@ export class WebSources {
   }
 
   /**
-   * Only some vendors report where in the text a page is cited, and in different units, so annotations have no position.
+   * Only some vendors report where in the text a page is cited, and in different units, so annotations have no
+   * position.
    */
   #annotate(): object[] {
     return [...this.#sources.values()].map(({ url, title }) => ({

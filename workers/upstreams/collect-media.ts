@@ -3,7 +3,8 @@ import { readArray, readText } from './json-value.ts';
 import type { CallContext, ChatBody, LoadedMedia, Upstream, UpstreamTarget } from './upstream.ts';
 
 /**
- * Concurrent loads per request: enough for most requests, and few enough that one caller does not fill a worker's memory.
+ * Concurrent loads per request: enough for most requests, and few enough that one caller does not fill a worker's
+ * memory.
  */
 const MAX_CONCURRENT_LOADS = 4;
 

@@ -9,8 +9,8 @@ export function findBroken(vectors: Buffer, dimensions: number): number[] {
 }
 
 /**
- * Whether all float32 numbers are finite: infinities and NaN have all exponent bits set. Checking a vector right after it
- * is written takes a third of the time of a later check, because it is still in the CPU cache.
+ * Whether all float32 numbers are finite: infinities and NaN have all exponent bits set. Checking a vector right
+ * after it is written takes a third of the time of a later check, because it is still in the CPU cache.
  * @param vector little-endian
  */
 export function isFiniteVector(vector: Uint8Array): boolean {

@@ -48,8 +48,8 @@ export interface HttpPost {
 }
 
 /**
- * A response whose headers have arrived. Its body is read once, with one of these methods. All reject with UpstreamError,
- * or with the signal's reason once it is aborted.
+ * A response whose headers have arrived. Its body is read once, with one of these methods. All reject with
+ * UpstreamError, or with the signal's reason once it is aborted.
  */
 export interface HttpResponse {
   readonly status: number;
@@ -66,8 +66,8 @@ export interface HttpResponse {
   /** Reads the next chunk; null means the end. The socket is paused while too much is unread. */
   next(): Promise<Buffer | null>;
   /**
-   * Stops reading the body. If the body ends soon, its connection is reused; otherwise the connection is closed. Safe to
-   * call at any time, even after the end.
+   * Stops reading the body. If the body ends soon, its connection is reused; otherwise the connection is closed. Safe
+   * to call at any time, even after the end.
    */
   release(): void;
   /** Aborts the call immediately. Safe to call at any time. */

@@ -6,8 +6,8 @@
 const MAX_MESSAGE_CHARS = 500;
 const REDACTED = '[redacted]';
 /**
- * Vendors echo a shortened key (`sk-abc***xyz`). Anything that has this many leading characters in common with the key is
- * redacted as well.
+ * Vendors echo a shortened key (`sk-abc***xyz`). Anything that has this many leading characters in common with the
+ * key is redacted as well.
  */
 const SHARED_PREFIX_CHARS = 8;
 

@@ -1,8 +1,8 @@
 import type { UpstreamUsage } from './upstream.ts';
 
 /**
- * Removes implausible zero counts from the usage of one image call: the prompt had tokens, and so did the image, if there
- * is one. Returns null if no count is left.
+ * Removes implausible zero counts from the usage of one image call: the prompt had tokens, and so did the image, if
+ * there is one. Returns null if no count is left.
  */
 export function dropEmptyCounts(usage: UpstreamUsage, images: number): UpstreamUsage | null {
   const promptTokens = usage.promptTokens === 0 ? null : usage.promptTokens;

@@ -28,8 +28,8 @@ export function readArray(value: unknown): readonly unknown[] {
 }
 
 /**
- * Whether JSON that arrived as text within a body is nested deeper than a body may be. JSON.parse supports any depth, but
- * JSON.stringify, which writes the vendor's request, does not.
+ * Whether JSON that arrived as text within a body is nested deeper than a body may be. JSON.parse supports any depth,
+ * but JSON.stringify, which writes the vendor's request, does not.
  */
 export function isTooDeep(value: unknown): boolean {
   let level = [value];

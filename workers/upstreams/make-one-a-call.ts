@@ -11,9 +11,9 @@ type CallResult = PromiseSettledResult<ImageResponse>;
 const acquireWithoutLimit: AcquireFurther = () => Promise.resolve({ release: () => undefined });
 
 /**
- * Makes `n` images with `n` calls, for models that make one image per call. Calls run in parallel if slots are free, and
- * otherwise one after another in the slot of the first call. The vendor bills each image, so a failed call does not
- * cancel the others. No further call is started if it would fail in the same way.
+ * Makes `n` images with `n` calls, for models that make one image per call. Calls run in parallel if slots are free,
+ * and otherwise one after another in the slot of the first call. The vendor bills each image, so a failed call does
+ * not cancel the others. No further call is started if it would fail in the same way.
  */
 export async function makeOneACall(
   n: number,
@@ -49,7 +49,8 @@ export async function makeOneACall(
   };
 
   const first = startCall();
-  // A slot request is abandoned if it is still waiting when no further call will start. Its failure is not a failed call.
+  // A slot request is abandoned if it is still waiting when no further call will start. Its failure is not a failed
+  // call.
   for (let i = 1; i < n; i++)
     startInParallel().catch((error: unknown) => log.warn({ err: error }, 'acquiring another slot failed'));
   await first;
@@ -60,8 +61,8 @@ export async function makeOneACall(
 }
 
 /**
- * A rejected request would be rejected again, a rate limit or a bad key persists, and a vendor that timed out may still be
- * working.
+ * A rejected request would be rejected again, a rate limit or a bad key persists, and a vendor that timed out may
+ * still be working.
  */
 const mayOthersSucceed = (error: unknown): boolean =>
   error instanceof UpstreamError && error.failure === 'unavailable' && !error.mayGoOn;
@@ -69,8 +70,8 @@ const mayOthersSucceed = (error: unknown): boolean =>
 /**
  * Merges the responses of several calls into one, ignoring failed calls. A count that is missing in any response is
  * unknown in total.
- * @throws a failure if all calls failed: preferably a rejection, because retrying a rejected request is useless, otherwise
- * one whose image the vendor may still make and bill
+ * @throws a failure if all calls failed: preferably a rejection, because retrying a rejected request is useless,
+ * otherwise one whose image the vendor may still make and bill
  */
 export function joinImageAnswers(results: readonly PromiseSettledResult<ImageResponse>[]): ImageResponse {
   const responses = results.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));

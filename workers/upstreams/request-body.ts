@@ -32,8 +32,8 @@ export interface FilePart {
 }
 
 /**
- * Encodes `multipart/form-data` (RFC 7578). Field and file names are our own and need no escaping. The bytes of the files
- * are not copied.
+ * Encodes `multipart/form-data` (RFC 7578). Field and file names are our own and need no escaping. The bytes of the
+ * files are not copied.
  */
 export function encodeMultipartBody(
   fields: Readonly<Record<string, unknown>>,

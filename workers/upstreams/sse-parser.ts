@@ -29,8 +29,8 @@ const reusedBytes = 64 * 1024;
 const defaultMaxEventLength = 1024 * 1024;
 
 /**
- * Parses server-sent events as defined by the WHATWG HTML standard (section 9.2.6), except that an event that is pending at
- * the end is returned.
+ * Parses server-sent events as defined by the WHATWG HTML standard (section 9.2.6), except that an event that is
+ * pending at the end is returned.
  * @param options.maxEventLength limit for the data of an event, in characters, and for a line, in bytes
  */
 export function createSseParser({ maxEventLength = defaultMaxEventLength } = {}): SseParser {
@@ -55,8 +55,8 @@ export function createSseParser({ maxEventLength = defaultMaxEventLength } = {})
   });
 
   /**
-   * An unfinished line is copied into a buffer that doubles in size. The parser would store a list of small pieces, which
-   * takes more memory than the pieces.
+   * An unfinished line is copied into a buffer that doubles in size. The parser would store a list of small pieces,
+   * which takes more memory than the pieces.
    */
   let buffer: Buffer = Buffer.alloc(0);
   let bufferedBytes = 0;

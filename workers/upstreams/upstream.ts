@@ -31,7 +31,10 @@ export interface CallContext {
   readonly log: UpstreamLogger;
   /** Loads the media that the caller's messages refer to. */
   readonly media: MediaLoader;
-  /** The reasoning that was saved from earlier turns of this conversation (`remember` events), as counted at admission. */
+  /**
+   * The reasoning that was saved from earlier turns of this conversation (`remember` events), as counted at
+   * admission.
+   */
   readonly recalled: Recalled;
   /** Called when a request is written to the vendor. From then on, the vendor may bill it. */
   readonly onSent?: () => void;
@@ -94,8 +97,8 @@ export interface UpstreamLogger {
 }
 
 /**
- * Tokens as reported by the vendor; null if it did not report them. Cached, cache-write and web-search tokens are parts of
- * `promptTokens`, and reasoning tokens are part of `completionTokens`.
+ * Tokens as reported by the vendor; null if it did not report them. Cached, cache-write and web-search tokens are
+ * parts of `promptTokens`, and reasoning tokens are part of `completionTokens`.
  */
 export interface UpstreamUsage {
   readonly promptTokens: number | null;
@@ -154,8 +157,8 @@ export type ChatEvent =
    */
   | { readonly type: 'remember'; readonly index: number; readonly toolCallId: string; readonly value: object }
   /**
-   * Reported as soon as any count is known, and again when one changes; the last event is used. A partial report does not
-   * cover everything generated before it, such as Anthropic's first one, with `output_tokens: 1`.
+   * Reported as soon as any count is known, and again when one changes; the last event is used. A partial report does
+   * not cover everything generated before it, such as Anthropic's first one, with `output_tokens: 1`.
    */
   | { readonly type: 'usage'; readonly usage: UpstreamUsage; readonly isPartial?: true };
 
@@ -236,8 +239,8 @@ export interface GeneratedImage {
 
 export interface ImageResponse {
   /**
-   * Fewer than requested if the vendor failed to make the others. Empty only if the model reported that it ended without
-   * an image, and the vendor counted the usage.
+   * Fewer than requested if the vendor failed to make the others. Empty only if the model reported that it ended
+   * without an image, and the vendor counted the usage.
    */
   readonly images: readonly GeneratedImage[];
   /** Why there are fewer images, if known; always set if there are none. */
@@ -251,8 +254,8 @@ export interface ImageResponse {
 /** Methods that a kind does not support are missing. All reject with UpstreamError, or with the signal's reason. */
 export interface Upstream {
   /**
-   * Yields the model's output. If it returns without at least one `finish` event, the caller must throw an upstream error:
-   * a stream that stops early is never a success.
+   * Yields the model's output. If it returns without at least one `finish` event, the caller must throw an upstream
+   * error: a stream that stops early is never a success.
    */
   chat?(
     target: UpstreamTarget,

@@ -2,8 +2,8 @@
 const maxPerAccount = 2;
 
 /**
- * Limits concurrent attempts per account, so that a receiver that does not respond delays only the deliveries of its own
- * account.
+ * Limits concurrent attempts per account, so that a receiver that does not respond delays only the deliveries of its
+ * own account.
  */
 export class DeliveryTurns {
   readonly #active = new Map<string, number>();

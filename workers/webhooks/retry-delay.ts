@@ -2,13 +2,18 @@ const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 
-/** Pauses after the first attempt, the second and so on: the first six of the schedule that Standard Webhooks suggests. */
+/**
+ * Pauses after the first attempt, the second and so on: the first six of the schedule that Standard Webhooks
+ * suggests.
+ */
 const pausesMs = [5 * secondMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs, 5 * hourMs, 10 * hourMs] as const;
 
 /** A receiver may request a longer pause, up to this. */
 const maxRetryAfterMs = hourMs;
 
-/** Up to this fraction of the pause is added at random, so that deliveries that failed together do not retry together. */
+/**
+ * Up to this fraction of the pause is added at random, so that deliveries that failed together do not retry together.
+ */
 const jitterFraction = 0.2;
 
 /**

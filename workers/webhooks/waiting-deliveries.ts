@@ -10,8 +10,8 @@ const pausePerWaitingMs = 1_000;
 
 /**
  * Returns the delay after which a waiting delivery is retried if nothing wakes it: a worker may die, or Redis fail,
- * between the end of an attempt and the wake. The delay grows with the number of waiting deliveries, so that at most one
- * per account is retried each second.
+ * between the end of an attempt and the wake. The delay grows with the number of waiting deliveries, so that at most
+ * one per account is retried each second.
  */
 export function computePauseMs(waiting: number, minMs: number): number {
   return Math.max(minMs, waiting * pausePerWaitingMs);
@@ -29,8 +29,8 @@ redis.call('EXPIRE', KEYS[1], ARGV[3])
 export type WakeDelivery = (deliveryId: string) => Promise<boolean>;
 
 /**
- * The waiting deliveries of each account that is at its limit, oldest first. The end of each attempt wakes the next one,
- * so the load on Redis per waiting delivery does not grow with its wait.
+ * The waiting deliveries of each account that is at its limit, oldest first. The end of each attempt wakes the next
+ * one, so the load on Redis per waiting delivery does not grow with its wait.
  */
 export class WaitingDeliveries {
   readonly #redis: RedisClient;

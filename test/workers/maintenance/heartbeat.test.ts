@@ -65,7 +65,10 @@ test('a worker is healthy while Redis takes its heartbeats, and no longer once R
   await waitForLine(({ msg }) => msg === 'heartbeat failed');
   const lastMs = (await stat(healthFile)).mtimeMs;
   t.is(await findIllness(healthFile, lastMs + heartbeatLifetimeMs), null);
-  t.regex((await findIllness(healthFile, lastMs + heartbeatLifetimeMs + 1)) ?? '', /last accepted a heartbeat/);
+  t.regex(
+    (await findIllness(healthFile, lastMs + heartbeatLifetimeMs + 1)) ?? '',
+    /last accepted a heartbeat/,
+  );
 
   await heartbeat.stop();
   const { code, stderr } = await check(healthFile);

@@ -1,6 +1,6 @@
 /**
- * What a Claude model accepts, derived from its name. The Messages API responds with 400 to fields that a model does not
- * support, and has no way to query them. Based on Anthropic's pages on thinking, effort, preserved thinking and
+ * What a Claude model accepts, derived from its name. The Messages API responds with 400 to fields that a model does
+ * not support, and has no way to query them. Based on Anthropic's pages on thinking, effort, preserved thinking and
  * migration (2026).
  */
 export interface ClaudeTraits {

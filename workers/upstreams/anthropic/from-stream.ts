@@ -10,9 +10,9 @@ import { isErrorBody, toErrorWithin } from './from-error.ts';
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
 /**
- * Translates a stream of the Messages API: `message_start`; for each content block `content_block_start`, its deltas and
- * `content_block_stop`; then `message_delta` and `message_stop`. The data includes the event's type, so the `event:` line
- * is not needed. `ping` may occur anywhere, and unknown events are skipped.
+ * Translates a stream of the Messages API: `message_start`; for each content block `content_block_start`, its deltas
+ * and `content_block_stop`; then `message_delta` and `message_stop`. The data includes the event's type, so the
+ * `event:` line is not needed. `ping` may occur anywhere, and unknown events are skipped.
  */
 export function createChatStreamTranslator(answer: Answer, apiKey: string | null): ChatStreamTranslator {
   const parser = createSseParser({ maxEventLength: MAX_EVENT_BYTES });

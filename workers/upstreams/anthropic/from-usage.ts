@@ -23,9 +23,9 @@ export interface UsageMeter {
 const noCounts: CallUsage = { input: null, cacheRead: null, cacheWrite: null, output: null, thinking: null };
 
 /**
- * Adds up the usage of several calls. Counts in streams are cumulative, and old or third-party servers send only some of
- * them (`output_tokens` at the end). `input_tokens` excludes tokens read from or written to the cache; `output_tokens`
- * includes the thinking.
+ * Adds up the usage of several calls. Counts in streams are cumulative, and old or third-party servers send only some
+ * of them (`output_tokens` at the end). `input_tokens` excludes tokens read from or written to the cache;
+ * `output_tokens` includes the thinking.
  */
 export function createUsageMeter(): UsageMeter {
   let finished: UpstreamUsage | null = null;

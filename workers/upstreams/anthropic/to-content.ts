@@ -56,8 +56,8 @@ function toImageBlock(url: string, media: MediaMap): Block {
 }
 
 /**
- * Converts a file sent as `data:<type>;base64,<bytes>`. PDFs stay base64. Texts are decoded, because the API accepts them
- * only as plain text.
+ * Converts a file sent as `data:<type>;base64,<bytes>`. PDFs stay base64. Texts are decoded, because the API accepts
+ * them only as plain text.
  */
 function toDocumentBlock(file: JsonRecord, where: string): Block {
   // Admission has already checked the base64.

@@ -126,9 +126,9 @@ function readMaxTokens(body: ChatBody): number {
 }
 
 /**
- * The maximum `temperature` is 1 here. Most models accept only one of `top_p` and `temperature`. If both are set, `top_p`
- * is sent, because every request of ours has a temperature, which may be just the default. While thinking, models only
- * accept a `top_p` near 1.
+ * The maximum `temperature` is 1 here. Most models accept only one of `top_p` and `temperature`. If both are set,
+ * `top_p` is sent, because every request of ours has a temperature, which may be just the default. While thinking,
+ * models only accept a `top_p` near 1.
  */
 function toSamplingFields(body: ChatBody, traits: ClaudeTraits, thinks: boolean): Record<string, number> {
   if (traits.sampling === 'none') return {};

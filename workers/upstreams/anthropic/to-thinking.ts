@@ -14,7 +14,8 @@ import { isToolForced } from './to-tools.ts';
 /**
  * How a request makes the model think.
  * - `budget`: up to this many tokens
- * - `adaptive`: as much as it chooses, guided by `effort`; `isShown` is whether the thinking is included in the response
+ * - `adaptive`: as much as it chooses, guided by `effort`; `isShown` is whether the thinking is included in the
+ *   response
  * - `off`: not at all; `type` is the value that turns it off, or null if it is off by default
  */
 export type ThinkingPlan =
@@ -125,8 +126,8 @@ export function isOpenRoundKnown(
 }
 
 /**
- * Returns the message indices of the open round's steps, oldest first; empty if the conversation does not end with a tool
- * call or its results.
+ * Returns the message indices of the open round's steps, oldest first; empty if the conversation does not end with a
+ * tool call or its results.
  */
 function findOpenRound(messages: readonly ChatMessage[]): number[] {
   const steps: number[] = [];

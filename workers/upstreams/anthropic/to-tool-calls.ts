@@ -46,12 +46,14 @@ function parseArguments(text: unknown, where: string): JsonRecord {
 }
 
 /**
- * Makes tool call IDs valid for the API, which accepts letters, digits, `_` and `-`, and each ID only once. Other models
- * use other IDs (`functions.get_time:0`), and some restart their numbering every turn.
+ * Makes tool call IDs valid for the API, which accepts letters, digits, `_` and `-`, and each ID only once. Other
+ * models use other IDs (`functions.get_time:0`), and some restart their numbering every turn.
  */
 export class WireIds {
   readonly #used = new Set<string>();
-  /** The next suffix per ID. Counting from the start each time would take minutes for thousands of calls with one ID. */
+  /**
+   * The next suffix per ID. Counting from the start each time would take minutes for thousands of calls with one ID.
+   */
   readonly #next = new Map<string, number>();
   readonly #latest = new Map<string, string>();
 

@@ -35,8 +35,8 @@ export interface BuiltinOptions {
 const MAX_BILLED_TOKENS = 8192;
 
 /**
- * Creates the upstream of the models that need no vendor: a sentence encoder, a chat that echoes, a poster generator and
- * an image editor.
+ * Creates the upstream of the models that need no vendor: a sentence encoder, a chat that echoes, a poster generator
+ * and an image editor.
  */
 export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
   const encoder = createTextEncoder({

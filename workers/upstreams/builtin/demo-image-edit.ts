@@ -52,9 +52,10 @@ function checkCall({ inputs, n, size }: ImageCall): void {
 }
 
 /**
- * Edits a call's images according to its prompt: resize, rotate, grayscale, blur and caption, in the order of the prompt.
- * If the prompt contains none of these, it is used as a caption. Several images are first joined side by side. With a
- * mask, only its transparent part changes. With several variants, each one has a little less contrast than the previous.
+ * Edits a call's images according to its prompt: resize, rotate, grayscale, blur and caption, in the order of the
+ * prompt. If the prompt contains none of these, it is used as a caption. Several images are first joined side by
+ * side. With a mask, only its transparent part changes. With several variants, each one has a little less contrast
+ * than the previous.
  */
 async function editImages(call: ImageCall, signal: AbortSignal): Promise<GeneratedImage[]> {
   const named = parseEdits(call.prompt);

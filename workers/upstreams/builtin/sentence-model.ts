@@ -31,9 +31,9 @@ interface SentenceModel {
 
 const transformer = 'module_apply_default/Encoder_en/KonaTransformer';
 /**
- * Graph nodes whose values are known in advance, because no input has more tokens than the model accepts: the tokens that
- * are not cut off, and the positions in a batch that are not padding. To compute these itself, the graph would have to
- * run asynchronously, which would add a third to the time of a short batch.
+ * Graph nodes whose values are known in advance, because no input has more tokens than the model accepts: the tokens
+ * that are not cut off, and the positions in a batch that are not padding. To compute these itself, the graph would
+ * have to run asynchronously, which would add a third to the time of a short batch.
  */
 const nodes = {
   indices: `${transformer}/ClipToMaxLength/GatherV2`,
@@ -96,8 +96,8 @@ export async function loadSentenceModel(): Promise<SentenceModel> {
 }
 
 /**
- * Normalizes the model's vectors, whose length differs from 1 only by rounding errors. Works in place if the numbers are
- * the only content of their buffer, so that the buffer can be transferred to another thread.
+ * Normalizes the model's vectors, whose length differs from 1 only by rounding errors. Works in place if the numbers
+ * are the only content of their buffer, so that the buffer can be transferred to another thread.
  */
 function toUnitVectors(data: Float32Array, count: number): Float32Array<ArrayBuffer> {
   if (data.length !== count * ENCODER_DIMENSIONS) {

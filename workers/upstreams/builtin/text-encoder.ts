@@ -6,7 +6,8 @@ import { ENCODER_DIMENSIONS } from './sentence-model.ts';
 
 const VECTOR_BYTES = ENCODER_DIMENSIONS * 4;
 /**
- * One running and one queued batch, so that no thread waits for the main thread to read a result and form the next batch.
+ * One running and one queued batch, so that no thread waits for the main thread to read a result and form the next
+ * batch.
  */
 const BATCHES_AHEAD = 2;
 /**
@@ -143,7 +144,8 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
   }
 
   /**
-   * Requeues the batches of a dead thread. The running batch may have killed the thread; those queued behind it did not.
+   * Requeues the batches of a dead thread. The running batch may have killed the thread; those queued behind it did
+   * not.
    */
   function requeueBatches({ isReady, batches }: Thread, cause: unknown): void {
     const suspect = isReady ? batches.shift() : takeBatch();

@@ -14,8 +14,8 @@ export interface BareJsonCutter {
 }
 
 /**
- * Finds JSON in a stream that is not part of an event, which is how Gemini writes its errors. No event line begins with a
- * brace or a bracket, and event parsers must ignore lines that do.
+ * Finds JSON in a stream that is not part of an event, which is how Gemini writes its errors. No event line begins
+ * with a brace or a bracket, and event parsers must ignore lines that do.
  */
 export function createBareJsonCutter(): BareJsonCutter {
   const bareJson: Buffer[] = [];

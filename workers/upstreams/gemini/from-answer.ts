@@ -26,8 +26,8 @@ export interface AnswerTranslator {
 }
 
 /**
- * Creates the translator. It reports the finish at the very end, because this protocol has no end marker: until the body
- * ends, a candidate that has a finish reason may still receive more text.
+ * Creates the translator. It reports the finish at the very end, because this protocol has no end marker: until the
+ * body ends, a candidate that has a finish reason may still receive more text.
  */
 export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator {
   const candidates = new Map<number, Candidate>();
@@ -102,8 +102,8 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
       const hasAnswer = all.some(({ hasAnswered }) => hasAnswered);
       const failed = all.find(({ native }) => native !== null && toFinishReason(native) === null);
       if (failed !== undefined && !hasAnswer && counts === null) {
-        // If the model failed before any output, a retry is better than an empty text. But if the vendor counted tokens,
-        // it bills every attempt, so an empty text with the reason is returned, which is billed once.
+        // If the model failed before any output, a retry is better than an empty text. But if the vendor counted
+        // tokens, it bills every attempt, so an empty text with the reason is returned, which is billed once.
         throw new UpstreamError(
           'unavailable',
           `the model ended without a response (${shorten(failed.native ?? '', 100)})`,

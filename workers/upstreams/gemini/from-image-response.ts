@@ -9,8 +9,8 @@ import { isErrorBody, toErrorWithin } from './from-error.ts';
 import { readCounts, toUsage } from './from-usage.ts';
 
 /**
- * Returns the first image of a response, and its usage. The model may also report that it ended without an image. If the
- * vendor counted tokens, that is a valid response: it is charged, and a retry would cost the same again.
+ * Returns the first image of a response, and its usage. The model may also report that it ended without an image. If
+ * the vendor counted tokens, that is a valid response: it is charged, and a retry would cost the same again.
  * @throws UpstreamError if there is neither
  */
 export async function fromImageResponse(
@@ -50,8 +50,8 @@ function listImages(candidate: JsonRecord): string[] {
 }
 
 /**
- * Explains a response without images. A retry does not help if the vendor refuses to generate the image. Any other finish
- * reason may be accidental, and is retried only if the call was free.
+ * Explains a response without images. A retry does not help if the vendor refuses to generate the image. Any other
+ * finish reason may be accidental, and is retried only if the call was free.
  */
 function explainNone(body: JsonRecord, candidates: readonly JsonRecord[], isCounted: boolean): UpstreamError {
   const feedback = isRecord(body['promptFeedback']) ? body['promptFeedback'] : {};

@@ -10,9 +10,9 @@ import { parseResponses } from './from-response.ts';
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * Translates a chat stream as Gemini sends it with `alt=sse`. Each event is a complete response. There is no end marker:
- * the stream is complete if all candidates have a finish reason when the body ends. An error in the stream arrives as
- * bare JSON, and so does the whole stream from a server that does not support `alt=sse`.
+ * Translates a chat stream as Gemini sends it with `alt=sse`. Each event is a complete response. There is no end
+ * marker: the stream is complete if all candidates have a finish reason when the body ends. An error in the stream
+ * arrives as bare JSON, and so does the whole stream from a server that does not support `alt=sse`.
  */
 export function createChatStreamTranslator(options: AnswerOptions): ChatStreamTranslator {
   const parser = createSseParser({ maxEventLength: MAX_ANSWER_BYTES });

@@ -25,10 +25,10 @@ const IMAGE = /-image(?:-|$)/;
 const SPEECH = /-tts(?:-|$)/;
 
 /**
- * Derives the traits from the name. According to Google's documentation on thinking, generation 2.5 has budgets (Pro 128
- * to 32768, the others 0 to 24576). Later generations have levels; Pro does not support `MINIMAL`, and 3 Pro does not
- * support `MEDIUM` either. An unknown name is treated as a newer model, except that signatures are only sent to models
- * that are known to require them.
+ * Derives the traits from the name. According to Google's documentation on thinking, generation 2.5 has budgets (Pro
+ * 128 to 32768, the others 0 to 24576). Later generations have levels; Pro does not support `MINIMAL`, and 3 Pro does
+ * not support `MEDIUM` either. An unknown name is treated as a newer model, except that signatures are only sent to
+ * models that are known to require them.
  */
 export function readTraits(model: string): GeminiTraits {
   const name = model.slice(model.lastIndexOf('/') + 1).toLowerCase();

@@ -49,9 +49,9 @@ interface Content {
 }
 
 /**
- * Adds the placeholder where the vendor would otherwise reject the request: to the first call of each step in the current
- * turn, which began with the user's last message. A message that mixes tool results with text does not count as the
- * beginning, because a superfluous placeholder is harmless while a missing one is an error.
+ * Adds the placeholder where the vendor would otherwise reject the request: to the first call of each step in the
+ * current turn, which began with the user's last message. A message that mixes tool results with text does not count
+ * as the beginning, because a superfluous placeholder is harmless while a missing one is an error.
  */
 export function fillMissingSignatures(contents: readonly Content[]): void {
   const turn = contents.findLastIndex(

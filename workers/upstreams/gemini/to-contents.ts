@@ -55,8 +55,8 @@ class KnownCalls {
 /**
  * Converts a conversation to Gemini's format: two alternating roles, with the instructions separate.
  *
- * Later instructions are appended to the leading ones, so they lose their position. Gemini does not support instructions
- * between turns, and as user text they would lose their priority over the user.
+ * Later instructions are appended to the leading ones, so they lose their position. Gemini does not support
+ * instructions between turns, and as user text they would lose their priority over the user.
  */
 export function toContents(
   target: UpstreamTarget,

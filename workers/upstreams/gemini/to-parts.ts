@@ -21,8 +21,8 @@ const LINK_TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * URLs on this host refer to files of the key's account. A caller's URL would read them, or be rejected as an error of the
- * key.
+ * URLs on this host refer to files of the key's account. A caller's URL would read them, or be rejected as an error
+ * of the key.
  */
 const KEYED_HOST = /^generativelanguage\.googleapis\.com\.?$/;
 

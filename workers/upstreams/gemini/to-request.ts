@@ -5,9 +5,9 @@ import { toGenerationConfig } from './to-generation-config.ts';
 import { toTools } from './to-tools.ts';
 
 /**
- * Converts an OpenAI chat request to Gemini's `generateContent` (Gemini API reference; the SDK's types). Omits fields that
- * it does not support: `user`, `logit_bias`, `metadata`, `parallel_tool_calls` and the like. Safety settings keep the
- * vendor's defaults. Pure.
+ * Converts an OpenAI chat request to Gemini's `generateContent` (Gemini API reference; the SDK's types). Omits fields
+ * that it does not support: `user`, `logit_bias`, `metadata`, `parallel_tool_calls` and the like. Safety settings
+ * keep the vendor's defaults. Pure.
  */
 export function toChatRequest(target: UpstreamTarget, body: ChatBody, gathered: Gathered): JsonRecord {
   const request = dropFields(body, target.drops);
@@ -22,8 +22,9 @@ export function toChatRequest(target: UpstreamTarget, body: ChatBody, gathered: 
 /** Drops fields before translation, because routes name them as OpenAI does. */
 function dropFields(body: ChatBody, drops: ReadonlySet<string>): ChatBody {
   const remainingFields = Object.entries(body).filter(([field]) => !drops.has(field));
-  // Messages cannot be dropped, because every request needs them. The token limit is dropped only if the route drops both
-  // of its names, because it limits the cost: a route that drops one name has a server that only supports the other.
+  // Messages cannot be dropped, because every request needs them. The token limit is dropped only if the route drops
+  // both of its names, because it limits the cost: a route that drops one name has a server that only supports the
+  // other.
   const limits = ['max_tokens', 'max_completion_tokens'];
   const keepsLimit = !limits.every((field) => drops.has(field));
   const limitFields = Object.entries(body).filter(([field]) => keepsLimit && limits.includes(field));

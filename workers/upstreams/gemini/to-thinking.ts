@@ -4,8 +4,8 @@ import type { UpstreamTarget } from '../upstream.ts';
 import { readTraits, type ThinkingLevel } from './gemini-traits.ts';
 
 /**
- * Tokens for each effort. Google's OpenAI-compatible format uses 1024, 8192 and 24576 for low, medium and high; 512 is the
- * minimum that every model of generation 2.5 accepts.
+ * Tokens for each effort. Google's OpenAI-compatible format uses 1024, 8192 and 24576 for low, medium and high; 512
+ * is the minimum that every model of generation 2.5 accepts.
  */
 const BUDGETS: Readonly<Record<string, number>> = { minimal: 512, low: 1024, medium: 8192, high: 24_576 };
 const LEVELS: Readonly<Record<string, ThinkingLevel>> = {

@@ -70,8 +70,8 @@ const COLON = 0x3a;
 const SPACE = 0x20;
 
 /**
- * Returns the body's JSON with each base64 vector replaced by its index in `spans`. A body with escapes in a vector (some
- * encoders write `\\/`) is returned unchanged, without spans; JSON.parse can read it.
+ * Returns the body's JSON with each base64 vector replaced by its index in `spans`. A body with escapes in a vector
+ * (some encoders write `\\/`) is returned unchanged, without spans; JSON.parse can read it.
  */
 function cutBase64(body: Buffer): { readonly text: string; readonly spans: readonly Span[] | null } {
   const spans: Span[] = [];
@@ -85,8 +85,8 @@ function cutBase64(body: Buffer): { readonly text: string; readonly spans: reado
     let end = key + EMBEDDING.length;
     // "embedding" also occurs as the value of `object`, and before an array of numbers.
     if (body[colon] === COLON && body[start - 1] === QUOTE) {
-      // Vectors usually have the same length. If the span contains anything else, the vector is invalid, which is detected
-      // later.
+      // Vectors usually have the same length. If the span contains anything else, the vector is invalid, which is
+      // detected later.
       const expected = start + (spans[0] === undefined ? 0 : spans[0].end - spans[0].start);
       end = expected > start && body[expected] === QUOTE ? expected : body.indexOf(QUOTE, start);
       if (nextBackslash !== -1 && nextBackslash < start) {

@@ -6,8 +6,8 @@ import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
 /**
- * Codes for problems with the key or its account, whatever the status: an empty account results in 429, a spending limit
- * in 400, and neither goes away by waiting or with another request.
+ * Codes for problems with the key or its account, whatever the status: an empty account results in 429, a spending
+ * limit in 400, and neither goes away by waiting or with another request.
  */
 const KEY_CODES = new Set([
   'insufficient_quota',
@@ -18,9 +18,10 @@ const KEY_CODES = new Set([
 ]);
 
 /**
- * Messages that determine the classification, because their status and code are those of a key that is rejected or over
- * its limit. Otherwise, such requests would put the key on cooldown for all accounts. Matched by the start of the message.
- * If a vendor changes it, the limiter still puts the key on cooldown only for the accounts that hit the error.
+ * Messages that determine the classification, because their status and code are those of a key that is rejected or
+ * over its limit. Otherwise, such requests would put the key on cooldown for all accounts. Matched by the start of
+ * the message. If a vendor changes it, the limiter still puts the key on cooldown only for the accounts that hit the
+ * error.
  * - xAI's 403 for text that it does not accept continues with the operator's team and key IDs, which callers
  *   must not see.
  * - OpenAI's 429 for more tokens than are allowed per minute does not go away by waiting.

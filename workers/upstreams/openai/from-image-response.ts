@@ -59,8 +59,8 @@ export async function toImage(item: JsonRecord, accountId: string): Promise<Gene
 }
 
 /**
- * Reads the usage of image responses. The token counts of the GPT image models have other names than those of chats; the
- * prompt's count covers text and input images together (OpenAI API reference, images).
+ * Reads the usage of image responses. The token counts of the GPT image models have other names than those of chats;
+ * the prompt's count covers text and input images together (OpenAI API reference, images).
  */
 export function readImageUsage(body: JsonRecord, images: number): UpstreamUsage | null {
   const usage = isRecord(body['usage']) ? body['usage'] : {};

@@ -16,8 +16,8 @@ import { isErrorBody } from './from-response.ts';
 const maxEventBytes = 64 * 1024 * 1024;
 
 /**
- * Reads a stream of previews up to the final image (OpenAI API reference: image streaming). After a preview, nothing more
- * is read from the vendor until the caller has read it.
+ * Reads a stream of previews up to the final image (OpenAI API reference: image streaming). After a preview, nothing
+ * more is read from the vendor until the caller has read it.
  * @throws UpstreamError; with `mayGoOn` if the stream ended without an image, because the vendor may still make it
  */
 export async function readImageStream(

@@ -12,8 +12,9 @@ interface SavedReasoning {
 }
 
 /**
- * Saves the reasoning under the first tool call. Some vendors with OpenAI's format (DeepSeek) reject a conversation with
- * tools if its calls are sent back without the `reasoning_content` that led to them, which OpenAI's clients drop.
+ * Saves the reasoning under the first tool call. Some vendors with OpenAI's format (DeepSeek) reject a conversation
+ * with tools if its calls are sent back without the `reasoning_content` that led to them, which OpenAI's clients
+ * drop.
  */
 export async function* saveReasoning(
   events: AsyncIterable<ChatEvent> | Iterable<ChatEvent>,

@@ -11,9 +11,9 @@ type Fields = Record<string, unknown>;
 const dallE3Styles = new Set(['vivid', 'natural']);
 
 /**
- * Builds the body of `/images/generations`. OpenAI rejects fields that a model family does not support, so each family
- * gets only its own fields. Servers of other models get every option that the caller set; if a server rejects an option,
- * its route `drops` it.
+ * Builds the body of `/images/generations`. OpenAI rejects fields that a model family does not support, so each
+ * family gets only its own fields. Servers of other models get every option that the caller set; if a server rejects
+ * an option, its route `drops` it.
  */
 export function toImageRequest(target: UpstreamTarget, call: ImageCall): Fields {
   const { moderation } = call.options;

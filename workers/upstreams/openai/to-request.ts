@@ -6,9 +6,10 @@ import { readImageShape } from '../image-shape.ts';
 /** Converts requests to OpenAI's format (OpenAI API reference: chat, embeddings, images). Pure. */
 
 /**
- * The chat fields that OpenAI-compatible servers support, copied if the caller set them. Deliberately omitted: `stream`,
- * `stream_options` and the two token limits, which are set below, and `web_search`, which is the gateway's own field. The
- * four sampling fields in the last line are from vLLM and OpenRouter; if a server rejects them, its route `drops` them.
+ * The chat fields that OpenAI-compatible servers support, copied if the caller set them. Deliberately omitted:
+ * `stream`, `stream_options` and the two token limits, which are set below, and `web_search`, which is the gateway's
+ * own field. The four sampling fields in the last line are from vLLM and OpenRouter; if a server rejects them, its
+ * route `drops` them.
  */
 const CHAT_FIELDS = `
   audio frequency_penalty function_call functions logit_bias logprobs metadata modalities n
@@ -69,8 +70,8 @@ function toImageConfig(body: ChatBody): JsonBody {
 }
 
 /**
- * OpenAI rejects a request with both names, and its reasoning models only accept the newer one. So only one is sent, with
- * the smaller value: the older name, unless the route drops it or the caller used only the newer one.
+ * OpenAI rejects a request with both names, and its reasoning models only accept the newer one. So only one is sent,
+ * with the smaller value: the older name, unless the route drops it or the caller used only the newer one.
  */
 function toTokenLimit(body: ChatBody, drops: ReadonlySet<string>): JsonBody {
   const older = readLimit(body['max_tokens']);

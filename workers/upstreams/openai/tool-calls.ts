@@ -15,9 +15,10 @@ export interface ToolCallNormalizer {
 }
 
 /**
- * Normalizes streamed tool calls. In OpenAI's streams, each tool call has an integer index, its ID and name once, and then
- * pieces of arguments; clients concatenate all of these. Some compatible servers omit the index, use the same one for
- * parallel calls, repeat the ID and name with every piece, or omit the ID. Other deltas are passed on unchanged.
+ * Normalizes streamed tool calls. In OpenAI's streams, each tool call has an integer index, its ID and name once, and
+ * then pieces of arguments; clients concatenate all of these. Some compatible servers omit the index, use the same
+ * one for parallel calls, repeat the ID and name with every piece, or omit the ID. Other deltas are passed on
+ * unchanged.
  */
 export function createToolCallNormalizer(): ToolCallNormalizer {
   const callsOfChoice = new Map<number, KnownCall[]>();

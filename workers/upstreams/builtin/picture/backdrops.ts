@@ -6,8 +6,8 @@ export const CANVAS = 1000;
 
 export interface Backdrop {
   /**
-   * Draws SVG over the whole canvas. `height` is the part that stays visible, measured from the top. The SVG contains only
-   * our own numbers and colours, never a caller's text.
+   * Draws SVG over the whole canvas. `height` is the part that stays visible, measured from the top. The SVG contains
+   * only our own numbers and colours, never a caller's text.
    */
   draw(random: Random, palette: Palette, height: number): string;
   /** Whether it needs a light card, because a dark one would not stand out. */

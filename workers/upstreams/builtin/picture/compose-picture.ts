@@ -25,8 +25,8 @@ const CARD_WIDTH = CANVAS - 2 * MARGIN;
 const MIN_CHARACTER_PIXELS = 11;
 
 /**
- * Composes a poster of a prompt as SVG: a backdrop with a card that shows the prompt's text, all as paths. The same order
- * always gives the same image.
+ * Composes a poster of a prompt as SVG: a backdrop with a card that shows the prompt's text, all as paths. The same
+ * order always gives the same image.
  */
 export function composePicture(order: PictureOrder, font: PictureFont): string {
   const { prompt, negativePrompt, style, index, size } = order;
