@@ -35,7 +35,7 @@ export interface EmbeddedInput {
   readonly hold: BufferRef | null;
   readonly dimensions: number;
   readonly tokens: number;
-  /** Whether the count is ours: the vendor reported no tokens, or a sum that says nothing about this input. */
+  /** Whether the count is ours: the vendor reported no tokens, or a sum that cannot be split among the inputs. */
   readonly counted: boolean;
   readonly billedMs: number;
 }
@@ -53,7 +53,7 @@ export function isRefusal(error: unknown): boolean {
   return cause instanceof UpstreamError && (cause.failure === 'rejected' || cause.failure === 'too_large');
 }
 
-/** One request's part of the work. */
+/** The embedding work of one request. */
 export interface EmbeddingTask {
   readonly accountId: string;
   readonly dimensions: Dimensions;
@@ -87,7 +87,7 @@ export interface EmbeddingTask {
 export interface EmbeddingOutcomes {
   /** One per input, in order. They reference the vectors' buffers until `dropVectors` is called. */
   readonly outcomes: readonly InputOutcome[];
-  /** Whether a model was called for any of the inputs, or all of them came from the cache. */
+  /** Whether a model was called for any of the inputs, or all of them were cached. */
   readonly reachedModel: boolean;
   /** Whether the caller disconnected before all vectors were delivered. The caller pays for those that were. */
   readonly hasLeft: boolean;
@@ -236,7 +236,7 @@ export class PendingInput {
   readonly sharesCalls: boolean;
   readonly text: string;
   readonly tokens: number;
-  /** The request that it came with. */
+  /** The request that claimed it first. */
   readonly group: PendingRequest;
   /** Its entry in the wait queue. */
   entry: QueueEntry<PendingInput> | null = null;
@@ -244,7 +244,7 @@ export class PendingInput {
   #isSent = false;
   #isDelivered = false;
 
-  /** @param group the first request that claims it */
+  /** @param group the request that claims it first */
   constructor(group: PendingRequest, text: string, tokens: number) {
     this.group = group;
     this.accountId = group.task.accountId;
@@ -260,7 +260,7 @@ export class PendingInput {
     if (this.#isSent) request.reachedModel = true;
   }
 
-  /** Whether anyone still waits for it. False once it is delivered, because nothing more will come. */
+  /** Whether any request still waits for it. False once it is delivered. */
   get isWanted(): boolean {
     return !this.#isDelivered && this.#claims.some(({ request, index }) => request.isWaitingFor(index));
   }

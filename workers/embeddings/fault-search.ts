@@ -41,7 +41,7 @@ export class FaultSearch {
     await this.#fail(inputs, error, null);
   }
 
-  /** @param search the search that the failed call was part of; null if a search begins here */
+  /** @param search the search that the failed call was part of; null to start a search */
   async #fail(
     inputs: readonly PendingInput[],
     error: unknown,

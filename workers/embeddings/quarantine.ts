@@ -20,7 +20,7 @@ interface QuarantineEntry {
   tokensToShow: number;
 }
 
-/** What is added to an account's entry. */
+/** An update of an account's entry. */
 interface Addition {
   readonly cohort: number;
   /** Tokens to show in addition to those already required. */
@@ -36,7 +36,7 @@ interface Addition {
  * accounts. A call that diverges splits its cohort again or, if only one account was in it, convicts that account.
  */
 export class Quarantine {
-  /** In the order of their last update. */
+  /** Ordered by their last update. */
   readonly #entries = new Map<string, QuarantineEntry>();
   readonly #nowMs: () => number;
   #cohorts = 0;
@@ -52,8 +52,8 @@ export class Quarantine {
   }
 
   /**
-   * Quarantines an account after the vendor rejected one of its inputs. Accepted inputs say nothing about the
-   * next one, so only time ends this.
+   * Quarantines an account after the vendor rejected one of its inputs. Accepted inputs do not predict the next
+   * one, so only time ends the quarantine.
    */
   addRefused(accountId: string): void {
     this.#putAlone(accountId, Infinity, quarantineMs);

@@ -3,7 +3,7 @@ export interface StoredVector {
   /** Float32, little-endian. */
   readonly vector: Buffer;
   readonly tokens: number;
-  /** Whether the count is ours: the vendor reported no tokens, or a sum that says nothing about this input. */
+  /** Whether the count is ours: the vendor reported no tokens, or a sum that cannot be split among the inputs. */
   readonly counted: boolean;
 }
 

@@ -25,7 +25,7 @@ export function findVectorSpace(
   return {
     modelId: model.id,
     dimensions: dimensions ?? model.dimensions.default,
-    // With some vendors, the default vectors differ from those of the same length requested explicitly.
+    // A vendor's default vectors may differ from vectors of the same length that are requested explicitly.
     identity: JSON.stringify([distinct, dimensions === null]),
     limits: model.embeddingCache,
   };

@@ -24,9 +24,9 @@ export interface MailTexts {
   /** For a notice about an action that may not have completed. */
   readonly uncertain: string;
   readonly when: string;
-  /** For a notice: where the action came from. */
+  /** For a notice: the label of the address from which the action was made. */
   readonly address: string;
-  /** For a code: the address that requested it. */
+  /** For a code: the label of the address that requested it. */
   readonly requestedFrom: string;
   readonly device: string;
   /** In UTC. */

@@ -4,7 +4,7 @@ import { FairBudget } from '../../shared/fairness/fair-budget.ts';
 
 /** Per image; the frames of an animation count together. */
 export const maxPixels = 50_000_000;
-/** Each frame costs more than its pixels: a file of a few megabytes can hold a million one-pixel frames. */
+/** Frames have a cost beyond their pixels: a file of a few megabytes can contain a million one-pixel frames. */
 export const maxFrames = 1_000;
 /** Only a crafted file takes a decoder longer. */
 export const maxDecodeSeconds = 10;

@@ -262,7 +262,7 @@ function toCallerError(error: UpstreamError): AppError {
     case 'missing':
       return new AppError('upstream_rejected', { message: error.message, cause: error });
     case 'too_large':
-      // The vendor's message names the operator's account.
+      // The vendor's message contains the operator's account.
       return new AppError('upstream_rejected', {
         message:
           'The request has more tokens than the vendors of this model take in a minute. Send fewer at once.',

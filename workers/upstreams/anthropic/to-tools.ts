@@ -22,7 +22,7 @@ export function toToolFields(body: ChatBody, calledNames: ReadonlySet<string>): 
   return {};
 }
 
-/** Whether the caller requires a function call instead of leaving it to the model. */
+/** Whether the caller requires a function call. */
 export function isToolForced(body: ChatBody): boolean {
   const { mode } = readChoice(body);
   return (mode === 'required' || mode === 'function') && readArray(body['tools']).length > 0;
