@@ -6,11 +6,11 @@ import { findIllness } from './maintenance/health-file.ts';
  * loads no package.
  */
 const [path, ...rest] = process.argv.slice(2);
-const illness =
+const problem =
   path === undefined || rest.length > 0
     ? 'Usage: node dist/workers/health.js <the --health-file of the worker>'
     : await findIllness(path);
-if (illness !== null) {
-  process.stderr.write(`${illness}\n`);
+if (problem !== null) {
+  process.stderr.write(`${problem}\n`);
   process.exitCode = 1;
 }

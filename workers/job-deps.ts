@@ -18,20 +18,20 @@ import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
 import { RouteLimiter } from './routing/route-limiter.ts';
 import { UpstreamPool } from './routing/upstream-pool.ts';
 
-/** For callers' images in total; `media-memory.ts` limits those of one request. */
-const pictureMemoryBytes = 512_000_000;
+/** For callers' images in total; `media-memory.ts` sets the limit per request. */
+const imageMemoryBytes = 512_000_000;
 
-/** For large jobs, from before they are read until they are done. */
+/** For large jobs in total. Reserved before a job is read and released when it is done. */
 const jobMemoryBytes = 512_000_000;
 
 export interface RunningDeps extends JobDeps {
-  /** Call this when no job runs any more, and before the stores are closed. */
+  /** Call this once no job is running, before the stores are closed. */
   readonly stop: () => Promise<void>;
-  /** Releases the process's call slots because it is about to exit. Other workers run its waiting calls. */
+  /** Releases the call slots of a process that is about to exit. Other workers run its waiting calls. */
   readonly handBackCalls: () => Promise<void>;
 }
 
-/** Creates what all jobs of a process share. */
+/** Creates the dependencies that all jobs of a process share. */
 export function createJobDeps(
   { redis, payloads, catalog, ledger, hotAccounts, prices, objects, storedFrames }: Stores,
   workerId: string,
@@ -50,7 +50,7 @@ export function createJobDeps(
   const media = {
     fetchClient: createSafeFetchClient(),
     checkImage: createImageChecker(decoders),
-    memory: new FairBudget({ capacity: pictureMemoryBytes }),
+    memory: new FairBudget({ capacity: imageMemoryBytes }),
   };
   const vectorCache = new VectorCacheStore(redis, log);
   return {

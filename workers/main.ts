@@ -7,7 +7,7 @@ import { runProcess } from '../shared/runtime/lifecycle.ts';
 import { createLogger } from '../shared/runtime/logger.ts';
 import type { WorkerOptions } from './worker.ts';
 
-/** Interactive chats wait on sockets and cost little. The vendors' limits apply long before this one. */
+/** Interactive chats mostly wait on sockets, so they are cheap. Vendors' limits apply long before this one. */
 const defaultConcurrency = 8_192;
 
 function readOptions(args: string[]): WorkerOptions {
@@ -30,12 +30,12 @@ function readOptions(args: string[]): WorkerOptions {
   const unknown = queues.filter((name) => !(queueNames as readonly string[]).includes(name));
   if (unknown.length > 0) {
     throw new ConfigError(
-      `--queues: there is no queue ${unknown.join(', ')}; there are ${queueNames.join(', ')}.`,
+      `--queues: unknown queue ${unknown.join(', ')}; must be one of ${queueNames.join(', ')}.`,
     );
   }
   const concurrency = Number(values.concurrency ?? defaultConcurrency);
   if (!Number.isInteger(concurrency) || concurrency < 1) {
-    throw new ConfigError('--concurrency must be a whole number of at least 1.');
+    throw new ConfigError('--concurrency must be an integer of at least 1.');
   }
   const healthFile = values['health-file'];
   return {
@@ -49,8 +49,8 @@ await runProcess('worker', async () => {
   const options = readOptions(process.argv.slice(2));
   const config = loadConfig(process.env);
   const log = createLogger('worker', config.logLevel);
-  // Node opens all modules that it finds at one time together. Loading in two stages lets a process start with
-  // a limit of 256 open files.
+  // Node opens the files of an import graph all at the same time. Loading it in two stages lets a process start
+  // with a limit of 256 open files.
   const { startWorker } = await import('./worker.ts');
   return { running: await startWorker(config, process.env, log, options), log };
 });

@@ -23,13 +23,13 @@ export interface DurableJobsOptions {
   readonly queues: readonly QueueName[];
   readonly concurrency: number;
   readonly secrets: WebhookSecretStore;
-  /** For webhooks: a connection without a limit on retries, as BullMQ's workers require. */
+  /** For webhooks: a connection without a retry limit, as BullMQ's workers require. */
   readonly bullmq: RedisClient;
 }
 
-/** Everything a worker does for durable jobs: runs them, maintains them, and sends their webhooks. */
+/** Everything a worker does for durable jobs: running them, maintaining them and sending their webhooks. */
 export interface DurableJobs extends Required<Running> {
-  /** Looks for jobs to take. */
+  /** Checks for jobs to run. */
   wake(queue: QueueName): void;
   /** Cancels the job on behalf of its account. */
   cancel(jobId: string): void;
@@ -60,8 +60,8 @@ export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
     faults,
     log,
   });
-  const keeping = runPeriodically(
-    { name: 'looking after jobs', intervalMs: 1_000, run: () => keeper.look() },
+  const keeperTask = runPeriodically(
+    { name: 'maintaining jobs', intervalMs: 1_000, run: () => keeper.look() },
     faults,
   );
   return {
@@ -69,7 +69,7 @@ export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
     cancel: (jobId) => intake.cancel(jobId),
     async stop() {
       await Promise.all([intake.stop(), webhooks.stop()]);
-      await keeping.stop();
+      await keeperTask.stop();
       await webhookQueue.close();
     },
     handBack: () => intake.handBack(),

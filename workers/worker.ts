@@ -23,15 +23,15 @@ import { startMaintenance } from './maintenance/start-maintenance.ts';
 
 export interface WorkerOptions {
   readonly queues: readonly QueueName[];
-  /** Requests of each queue that run at once. */
+  /** Concurrent requests per queue. */
   readonly concurrency: number;
-  /** Bytes that whole responses may hold in total until they have been sent. */
+  /** Memory limit for all complete responses that have not been sent yet, in bytes. */
   readonly responseMemoryBytes?: number;
-  /** Written for `node dist/workers/health.js`. Omit for none. */
+  /** The file written for `node dist/workers/health.js`. If omitted, none is written. */
   readonly healthFile?: string;
 }
 
-/** Starts everything a worker process does: running requests and durable jobs, and the periodic tasks of maintenance. */
+/** Starts everything a worker process does: requests, durable jobs, and periodic maintenance. */
 export async function startWorker(
   config: Config,
   env: NodeJS.ProcessEnv,
@@ -68,7 +68,7 @@ export async function startWorker(
   listenToChanges(stores, { bans, log });
   await subscriber.start();
 
-  // The worker must be registered before it takes anything, because work of a worker presumed dead is
+  // The worker must be registered before it takes any work, because the work of a worker presumed dead is
   // dispatched again.
   const heartbeat = await startHeartbeat({
     redis,
@@ -113,10 +113,10 @@ export async function startWorker(
       await stores.close();
     },
     async handBack() {
-      // Settling cancelled jobs takes a moment, which the other steps do not wait for.
+      // Settling cancelled jobs takes a moment; the other steps do not wait for it.
       const handedBack = jobs.handBack();
       await dependencies.handBackCalls();
-      // From then on its chats are dispatched again.
+      // Once the heartbeat stops, the chats of this worker are dispatched again.
       await heartbeat.stop();
       await handedBack;
     },
@@ -141,7 +141,7 @@ function createPublisher(
   });
 }
 
-/** Null without a mail server. */
+/** Returns null if no mail server is configured. */
 async function startMails(
   config: Config,
   { web, connect }: Stores,
@@ -150,7 +150,7 @@ async function startMails(
 ): Promise<Running | null> {
   const { smtpUrl, masterKey, mailFrom, supportEmail, signup } = config;
   if (smtpUrl === null) {
-    log.warn('SMTP_URL is not set; mails wait until a worker has it');
+    log.warn('SMTP_URL is not set; mails stay queued until a worker has it');
     return null;
   }
   return startMailIntake({

@@ -1,6 +1,6 @@
 import { shareExactly } from './share-exactly.ts';
 
-/** How much more or less than ours a vendor's tokenizer may count for ordinary texts. */
+/** How far a vendor's token count for ordinary texts may deviate from ours. */
 const slackPermille = 100;
 
 /**
@@ -9,38 +9,38 @@ const slackPermille = 100;
  */
 const roundingTokens = 2;
 
-/** An input of a call, with its tokens by our own count, special tokens included. */
+/** An input of a call with our own count of its tokens, including special tokens. */
 export interface CountedInput {
   readonly accountId: string;
   readonly tokens: number;
 }
 
-/** What each input is billed. */
+/** The tokens billed for each input. */
 export interface InputBills {
   /** By input, in order. */
   readonly tokens: readonly number[];
-  /** Whether the tokens are our own count: the vendor reported none, or 0, or more or fewer than can be shared. */
+  /** Whether the tokens are our own count, because the vendor reported none, 0, or a sum that cannot be shared. */
   readonly isCounted: boolean;
 }
 
-/** What each input of a call is billed, and what the count of the call says about the accounts. */
+/** The tokens billed for each input of a call, and what the vendor's count shows about the accounts. */
 export interface CallBill extends InputBills {
   /**
-   * What each input is billed when it is requested again and served from the cache. It then has other
-   * neighbours in the call, or none.
+   * The tokens billed for each input when it is requested again and served from the cache, without these
+   * neighbours in the call.
    */
   readonly kept: InputBills;
   /** Our own count of the whole call. */
   readonly ownSum: number;
   /** Whether the vendor's count is near ours; null if it reported none. */
   readonly agrees: boolean | null;
-  /** What the vendor counted above our own count, if the two agree. */
+  /** The vendor's count minus our own count if the vendor's is higher and the two agree; otherwise 0. */
   readonly excess: number;
 }
 
 /**
- * The most tokens that an account is billed above our own count of its inputs in a call because of its
- * neighbours.
+ * The maximum number of tokens that an account is billed above our own count of its inputs because of its
+ * neighbours in a call.
  */
 export function findSlack(ownTokens: number): number {
   return Math.floor((ownTokens * slackPermille) / 1_000);
@@ -52,25 +52,25 @@ export function findTolerance(ownTokens: number, accounts: number): number {
 }
 
 /**
- * Shares the tokens that a vendor reported for a call over its inputs. The vendor reports one sum per call, so
+ * Splits the tokens that a vendor reported for a call among its inputs. The vendor reports one sum per call, so
  * in a call shared by several accounts the count of each input is unknown. An excess over our own count is
- * shared if no account is billed more than its slack for it. The operator bears any larger excess, and any
- * count that is not near ours; then all accounts are billed by our own count. A single account pays what the
- * vendor reported. If that is too far above our own count, it may all be due to one of several inputs, so the
- * other inputs are not cached with a share of it.
+ * split if no account is billed more than its slack for it. The operator bears any larger excess, and any
+ * count that is not near ours; then all accounts are billed by our own count. A single account pays for what
+ * the vendor reported. If that is too far above our own count, it may all be due to one of several inputs, so
+ * the other inputs are not cached with a share of it.
  * @param inputs in order
  */
 export function billCall(inputs: readonly CountedInput[], reported: number | null): CallBill {
-  const own = inputs.map(({ tokens }) => tokens);
-  const counted: InputBills = { tokens: own, isCounted: true };
-  const ownSum = sum(own);
+  const ownCounts = inputs.map(({ tokens }) => tokens);
+  const counted: InputBills = { tokens: ownCounts, isCounted: true };
+  const ownSum = sum(ownCounts);
   // Inputs were sent, so 0 tokens cannot be a count of them.
   if (reported === null || reported === 0)
     return { ...counted, kept: counted, ownSum, agrees: null, excess: 0 };
-  const ofAccounts = groupByAccount(inputs);
+  const indicesByAccount = groupByAccount(inputs);
   const difference = reported - ownSum;
-  const agrees = Math.abs(difference) <= findTolerance(ownSum, ofAccounts.length);
-  const shared = shareReport(own, ofAccounts, reported, agrees);
+  const agrees = Math.abs(difference) <= findTolerance(ownSum, indicesByAccount.length);
+  const shared = shareReport(ownCounts, indicesByAccount, reported, agrees);
   const bills = shared === null ? counted : { tokens: shared, isCounted: false };
   const isDoubtful = !agrees && difference > 0 && inputs.length > 1;
   return {
@@ -82,48 +82,48 @@ export function billCall(inputs: readonly CountedInput[], reported: number | nul
   };
 }
 
-/** Returns null if the report cannot be shared. */
+/** Returns null if the reported tokens cannot be split fairly. */
 function shareReport(
-  own: readonly number[],
-  ofAccounts: readonly (readonly number[])[],
+  ownCounts: readonly number[],
+  indicesByAccount: readonly (readonly number[])[],
   reported: number,
   agrees: boolean,
 ): number[] | null {
-  const excess = reported - sum(own);
-  if (ofAccounts.length === 1 || (agrees && excess <= 0)) return shareExactly(reported, own);
-  return agrees ? shareExcess(own, ofAccounts, excess) : null;
+  const excess = reported - sum(ownCounts);
+  if (indicesByAccount.length === 1 || (agrees && excess <= 0)) return shareExactly(reported, ownCounts);
+  return agrees ? shareExcess(ownCounts, indicesByAccount, excess) : null;
 }
 
-/** Returns null if the excess is more than the slacks of all accounts. */
+/** Returns null if the excess is more than the slack of all accounts together. */
 function shareExcess(
-  own: readonly number[],
-  ofAccounts: readonly (readonly number[])[],
+  ownCounts: readonly number[],
+  indicesByAccount: readonly (readonly number[])[],
   excess: number,
 ): number[] | null {
-  const slacks = ofAccounts.map((places) => findSlack(sum(places.map((place) => own[place]!))));
+  const slacks = indicesByAccount.map((indices) => findSlack(sum(indices.map((index) => ownCounts[index]!))));
   if (excess > sum(slacks)) return null;
-  const tokens = [...own];
+  const tokens = [...ownCounts];
   // The slacks are integers whose sum is at least the excess, so no share exceeds its slack.
   for (const [i, share] of shareExactly(excess, slacks).entries()) {
-    const places = ofAccounts[i]!;
+    const indices = indicesByAccount[i]!;
     const shares = shareExactly(
       share,
-      places.map((place) => own[place]!),
+      indices.map((index) => ownCounts[index]!),
     );
-    for (const [j, place] of places.entries()) tokens[place]! += shares[j]!;
+    for (const [j, index] of indices.entries()) tokens[index]! += shares[j]!;
   }
   return tokens;
 }
 
 /** Returns the indices of each account's inputs. */
 function groupByAccount(inputs: readonly CountedInput[]): number[][] {
-  const places = new Map<string, number[]>();
+  const byAccount = new Map<string, number[]>();
   for (const [i, { accountId }] of inputs.entries()) {
-    const ofAccount = places.get(accountId);
-    if (ofAccount === undefined) places.set(accountId, [i]);
-    else ofAccount.push(i);
+    const indices = byAccount.get(accountId);
+    if (indices === undefined) byAccount.set(accountId, [i]);
+    else indices.push(i);
   }
-  return [...places.values()];
+  return [...byAccount.values()];
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);

@@ -4,17 +4,17 @@ import type { PendingRequest } from './embedding-work.ts';
 import type { NamedVector, VectorCacheStore } from './vector-cache-store.ts';
 import { createVectorNames, type VectorSpace } from './vector-space.ts';
 
-/** Delivers the cached vectors of a request at once, billed as if a model had been called now. */
+/** Delivers the cached vectors of a request immediately, billed as if a model had been called now. */
 export async function deliverCached(
   cache: VectorCacheStore,
   space: VectorSpace,
   request: PendingRequest,
 ): Promise<void> {
   const { accountId, inputs } = request.task;
-  const kept = await cache.read(space, inputs.map(createVectorNames(space, accountId)));
-  // One cached input does not tell whether the uncached ones will reach a model.
-  if (kept.every((one) => one !== null)) request.reachedModel = true;
-  for (const [i, one] of kept.entries()) {
+  const cached = await cache.read(space, inputs.map(createVectorNames(space, accountId)));
+  // If only some inputs are cached, it is not known yet whether the others will reach a model.
+  if (cached.every((one) => one !== null)) request.reachedModel = true;
+  for (const [i, one] of cached.entries()) {
     if (one !== null) request.deliver(i, { ...one, hold: null, dimensions: space.dimensions, billedMs: 0 });
   }
 }

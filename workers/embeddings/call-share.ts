@@ -6,7 +6,7 @@ import type { CallLimits } from './waiting-inputs.ts';
 /** Vendors limit the number of calls, so a call is not split further than this to use free slots. */
 export const leastShare = 32;
 
-/** How many of the waiting inputs each of several calls takes, decided for all of them together. */
+/** The number of waiting inputs that each of several calls takes, decided for all of them together. */
 export interface ShareDecision {
   readonly share: number;
   readonly waiting: number;
@@ -15,15 +15,15 @@ export interface ShareDecision {
 /** How many of the waiting inputs go with a call. */
 export interface CallShare {
   readonly share: number;
-  /** Whether the parallel calls take as many, so that none of them takes more to finish a request. */
+  /** Whether parallel calls take the same number, so that none of them takes more to finish a request. */
   readonly isEven: boolean;
-  /** How many the next calls take, if that is decided along with this call. */
+  /** How many inputs the next calls take, if that is decided along with this call. */
   readonly shareOfNext: number | null;
 }
 
 /**
  * Chooses how many of the waiting inputs go with a call.
- * @param decision the decision made for several calls together; void once more inputs wait than did then
+ * @param decision the decision made for several calls together; ignored once more inputs wait than at that time
  */
 export function chooseShare(
   { routes }: CatalogModel,
@@ -50,8 +50,8 @@ function findEvenShare(waiting: number, { spareSlots, slots }: GrantedCall, allS
 
 /**
  * Returns how many waiting inputs go with one call while others run: an even share over half of all slots. The
- * running calls end before a call that took everything would. With fewer inputs in each, the fixed cost of
- * calls would slow all of them.
+ * running calls finish before a call that took everything would. With fewer inputs in each, the fixed cost per
+ * call would slow all of them down.
  */
 function findShare(waiting: number, allSlots: number): number {
   return Math.max(leastShare, Math.ceil((2 * waiting) / allSlots));

@@ -1,11 +1,11 @@
 import { findTolerance, type CallBill } from './bill-call.ts';
 
 /**
- * Picks an account of a merged call to be checked: its next calls hold only its own inputs, so that they are
- * counted alone. Returns null for none. A text that the vendor counts many times over can hide in the excess
- * that is tolerated for all accounts. So every call whose count agrees but is above ours is a reason to check;
- * the more of the tolerance it uses, the more likely. At most one account per call is checked, among those that
- * could not have caused the whole excess alone unnoticed.
+ * Picks an account of a merged call to check: its next calls contain only its own inputs, so that they are
+ * counted alone. Returns null if none is to be checked. A text that the vendor counts many times over can hide
+ * in the excess that is tolerated for all accounts. So every call whose count agrees but is above ours may lead
+ * to a check; the more of the tolerance it uses, the more likely. At most one account per call is checked, and
+ * only one that could not have caused the whole excess unnoticed in a call of its own.
  * @param tokensOf own counts, by account
  * @param random in [0, 1)
  */

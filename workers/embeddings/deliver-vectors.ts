@@ -7,12 +7,12 @@ import type { StoredVector } from './vector-entry.ts';
 
 export interface DeliveredInput {
   readonly input: PendingInput;
-  /** Its vector, and what it is billed when it is requested again and served from the cache. */
+  /** Its vector, and the tokens billed for it when it is requested again and served from the cache. */
   readonly toKeep: StoredVector;
 }
 
 export interface Delivery {
-  /** The inputs that have their vector now. */
+  /** The inputs that were given their vectors. */
   readonly embedded: readonly DeliveredInput[];
   /** The inputs whose vector was invalid. */
   readonly broken: readonly PendingInput[];
@@ -20,9 +20,9 @@ export interface Delivery {
 
 /**
  * Delivers the vectors of a call to its inputs. A vector with non-finite numbers is invalid, and JSON cannot
- * represent it. If some vectors are invalid, the fault lies with their inputs and does not affect the others.
- * If all are, it is the upstream's.
- * @throws UpstreamError when no vector is finite; nothing is delivered then
+ * represent it. If only some vectors are invalid, their inputs are to blame, and the others are delivered. If
+ * all are invalid, the upstream is to blame.
+ * @throws UpstreamError if no vector is finite; nothing is delivered then
  */
 export function deliverVectors(
   inputs: readonly PendingInput[],

@@ -20,7 +20,7 @@ import { findUser, sumTokens } from './inputs-of-calls.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
 import { findVectorSpace } from './vector-space.ts';
 
-/** How long a batch waits while no route can be called, in milliseconds. */
+/** How long a call waits while no route can be called, in milliseconds. */
 const waitLimits = { keyMs: 60_000, breakerMs: 30_000 };
 
 /** No caller was waiting any more when a slot was granted or a call failed, so no call was made. */
@@ -37,9 +37,9 @@ export interface CallDeps {
 
 /** One call through a model's routes. */
 export interface ModelCall {
-  /** The accounts that wait for the slot, also when the call is retried. */
+  /** The accounts waiting for the slot, including when the call is retried. */
   readonly accountIds: () => Iterable<string>;
-  /** Aborted when nobody waits for the call any more. A vendor call that has started still runs to its end. */
+  /** Aborted when nobody waits for the call any more. A vendor call that has started is still completed. */
   readonly stop: AbortController;
   readonly chooseInputs: (granted: GrantedCall) => readonly PendingInput[];
 }
@@ -63,8 +63,8 @@ export class EmbeddingCaller {
   }
 
   /**
-   * Makes one call through the model's routes. The inputs are chosen once a slot is granted, and get their
-   * vectors.
+   * Makes one call through the model's routes. The inputs are chosen once a slot is granted, and their vectors
+   * are delivered to them.
    * @returns the inputs whose vectors are invalid; the caller must fail them
    */
   async call(
@@ -91,9 +91,9 @@ export class EmbeddingCaller {
           inputs = chooseInputs(granted);
         }
         await beginJobs(inputs);
-        // Callers may have left since a call with their inputs failed. This call is not made on their behalf.
-        const left = new NothingWanted();
-        for (const input of inputs) input.failLeft(left);
+        // Callers may have disconnected since an earlier call with their inputs failed. Do not call for them.
+        const nobodyWaits = new NothingWanted();
+        for (const input of inputs) input.failLeft(nobodyWaits);
         inputs = inputs.filter((input) => input.isWanted);
         if (inputs.length === 0) throw new NothingWanted();
         granted.onShared(new Set(inputs.map(({ accountId }) => accountId)));
@@ -102,7 +102,7 @@ export class EmbeddingCaller {
     });
   }
 
-  /** Calls the vendor. Only the upstream's own timeouts end the call, because it is paid for once it was sent. */
+  /** Calls the vendor. Only the upstream's timeouts end the call, because the vendor bills it once it is sent. */
   async #embed(
     model: CatalogModel,
     upstream: Upstream,
@@ -128,24 +128,24 @@ export class EmbeddingCaller {
     const hold = answer.release === null ? null : new BufferRef(answer.release);
     hold?.take();
     const bill = billCall(inputs, answer.promptTokens);
-    this.#noteBill(model, target, inputs, bill, answer.promptTokens);
+    this.#recordBill(model, target, inputs, bill, answer.promptTokens);
     const tookMs = Math.round(performance.now() - startedAtMs);
     const { embedded, broken } = deliverVectors(inputs, answer, bill, hold, tookMs);
     // Uses the model that was called; the catalog may have changed since the inputs were looked up.
     const space = findVectorSpace(model, dimensions);
     if (space === null) hold?.drop();
     else {
-      const keeping = keepOutcomes(vectorCache, space, embedded).finally(() => hold?.drop());
-      runInBackground(keeping, 'keeping vectors', log);
+      const caching = keepOutcomes(vectorCache, space, embedded).finally(() => hold?.drop());
+      runInBackground(caching, 'caching vectors', log);
     }
     return broken;
   }
 
   /**
-   * Quarantines accounts whose inputs a vendor counts differently from us, or may: they share no calls for a
-   * while.
+   * Quarantines accounts whose inputs the vendor counts, or may count, differently from us: they do not share
+   * calls for a while.
    */
-  #noteBill(
+  #recordBill(
     model: CatalogModel,
     target: UpstreamTarget,
     inputs: readonly PendingInput[],
@@ -178,7 +178,7 @@ export class EmbeddingCaller {
   }
 }
 
-/** Marks durable jobs as active. A job that must not run has withdrawn its request once this resolves. */
+/** Marks durable jobs as active. Once this resolves, jobs that must not run have withdrawn their requests. */
 async function beginJobs(inputs: readonly PendingInput[]): Promise<void> {
   const begins = new Set(
     inputs.flatMap(({ claims }) => claims.flatMap(({ request }) => request.task.begin ?? [])),

@@ -27,15 +27,14 @@ const deadlineCheckMs = 1_000;
 
 export interface SchedulerOptions {
   readonly modelId: string;
-  /** No client waits at a socket for its requests. */
+  /** Whether no client waits on a connection for its requests. */
   readonly isBackground?: boolean;
   readonly findModel: () => CatalogModel | undefined;
 }
 
 /**
- * Holds all inputs of one model that wait in this process, across jobs and accounts. A call is filled at the
- * moment its upstream's slot is granted: with the inputs at hand if slots were free, and with all that gathered
- * if they were taken.
+ * Queues all inputs of one model that wait in this process, across jobs and accounts. A call is filled at the
+ * moment its upstream's slot is granted, so it includes the inputs that arrived while it waited for the slot.
  */
 export class EmbeddingScheduler {
   readonly #options: SchedulerOptions;
@@ -75,18 +74,18 @@ export class EmbeddingScheduler {
   }
 
   /**
-   * Embeds a request's inputs. Never rejects: an input that failed, or whose caller left before a model was
-   * called, has its error in the result.
+   * Embeds a request's inputs. Never rejects: an input that failed, or whose caller disconnected before a model
+   * was called, has its error in the result.
    */
   async embed(task: EmbeddingTask): Promise<EmbeddingOutcomes> {
     const request = new PendingRequest(task);
     this.#requests.add(request);
     this.#deadlines ??= setInterval(() => this.#failOverdue(), deadlineCheckMs);
     const { signal, stopSignal, stopping } = task;
-    const onStop = (): void => this.#dropUnwanted(request.fail(stopSignal.reason));
-    const onAbort = (): void => this.#dropUnwanted(request.leave(signal.reason));
+    const onStop = (): void => this.#dropAbandoned(request.fail(stopSignal.reason));
+    const onAbort = (): void => this.#dropAbandoned(request.leave(signal.reason));
     const onStopping = (): void => {
-      if (signal.aborted) this.#dropUnwanted(request.fail(signal.reason));
+      if (signal.aborted) this.#dropAbandoned(request.fail(signal.reason));
     };
     stopSignal.addEventListener('abort', onStop, { once: true });
     stopping?.addEventListener('abort', onStopping, { once: true });
@@ -97,7 +96,7 @@ export class EmbeddingScheduler {
     if (space !== null) await deliverCached(this.#vectorCache, space, request);
     for (const i of request.findMissing()) this.#add(request, i);
     this.#tryCall();
-    const answer = await request.answer;
+    const outcomes = await request.answer;
     stopSignal.removeEventListener('abort', onStop);
     stopping?.removeEventListener('abort', onStopping);
     signal.removeEventListener('abort', onAbort);
@@ -106,7 +105,7 @@ export class EmbeddingScheduler {
       clearInterval(this.#deadlines);
       this.#deadlines = null;
     }
-    return answer;
+    return outcomes;
   }
 
   #add(request: PendingRequest, index: number): void {
@@ -115,7 +114,7 @@ export class EmbeddingScheduler {
   }
 
   /** Drops inputs that nobody else waits for. */
-  #dropUnwanted(inputs: ReadonlySet<PendingInput>): void {
+  #dropAbandoned(inputs: ReadonlySet<PendingInput>): void {
     for (const input of inputs) {
       if (input.isWanted) continue;
       this.#waiting.remove(input.entry!);
@@ -125,7 +124,7 @@ export class EmbeddingScheduler {
   }
 
   /**
-   * Cancels pending slot requests when no input waits. Otherwise they would acquire slots for nothing, or wait
+   * Cancels pending slot requests if no input waits. Otherwise they would acquire slots for nothing, or wait
    * forever.
    */
   #cancelSlotRequests(): void {
@@ -137,7 +136,8 @@ export class EmbeddingScheduler {
   /**
    * Requests one slot for all waiting inputs, or as many as needed when slots are known to be free. A call is
    * filled when its slot is granted.
-   * @param share how many inputs each call takes, if decided for all of them together and no more inputs arrive
+   * @param share how many inputs each call takes, if that was decided for several calls together; applies until
+   * more inputs arrive
    */
   #tryCall(freeSlots = 1, share: number | null = null): void {
     const waiting = this.#waiting.size;
@@ -178,7 +178,7 @@ export class EmbeddingScheduler {
     } catch (error) {
       if (error instanceof NothingWanted) return;
       if (inputs === null) {
-        // Nothing can be called: the waiting requests fail, and later ones try again.
+        // No route can be called: the waiting requests fail, and later ones try again.
         inputs = this.#waiting.drain();
         this.#slotRequests.delete(stop);
         this.#cancelSlotRequests();
@@ -189,18 +189,18 @@ export class EmbeddingScheduler {
     }
   }
 
-  /** Fails inputs and the requests they belong to: the remaining inputs of those requests are withdrawn. */
+  /** Fails inputs and the requests they belong to, whose remaining inputs are withdrawn. */
   #failInputs(inputs: readonly PendingInput[], describe: (claim: InputClaim) => unknown): void {
     const failed = new Map(inputs.flatMap(({ claims }) => claims.map((claim) => [claim.request, claim])));
     for (const input of inputs) input.fail(describe);
-    for (const [request, claim] of failed) this.#dropUnwanted(request.withdraw(describe(claim)));
+    for (const [request, claim] of failed) this.#dropAbandoned(request.withdraw(describe(claim)));
   }
 
   #failOverdue(): void {
     const nowMs = Date.now();
     for (const request of this.#requests) {
       if (!request.reachedModel && nowMs > request.task.deadlineAtMs) {
-        this.#dropUnwanted(request.withdraw(new AppError('deadline_exceeded')));
+        this.#dropAbandoned(request.withdraw(new AppError('deadline_exceeded')));
       }
     }
   }

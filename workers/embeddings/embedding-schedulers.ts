@@ -14,13 +14,13 @@ export class EmbeddingSchedulers {
     this.#dependencies = dependencies;
   }
 
-  /** Inputs that wait for their turn at a vendor. */
+  /** Inputs that are not part of a call yet. */
   get waiting(): number {
     return [...this.#schedulers.values()].reduce((sum, scheduler) => sum + scheduler.waiting, 0);
   }
 
   async embed(modelId: string, task: EmbeddingTask): Promise<EmbeddingOutcomes> {
-    // Durable jobs share no calls with interactive requests, which go first.
+    // Durable jobs do not share calls with interactive requests, which take precedence.
     const isBackground = task.begin !== undefined;
     const name = `${modelId}\n${isBackground}`;
     let scheduler = this.#schedulers.get(name);

@@ -27,15 +27,15 @@ export class BufferRef {
   }
 }
 
-/** What a vendor call returned for one of its inputs. A vector from the cache has no billed time. */
+/** The result of a vendor call for one input. For a vector from the cache, `billedMs` is 0. */
 export interface EmbeddedInput {
-  /** Read it only while holding a reference. */
+  /** Read it only while holding a reference to its buffer. */
   readonly vector: Buffer;
   /** Null if the vector has its own memory. */
   readonly hold: BufferRef | null;
   readonly dimensions: number;
   readonly tokens: number;
-  /** Whether the count is ours: the vendor reported no tokens, or a sum that says nothing about this input. */
+  /** Whether the count is ours: the vendor reported no tokens, or a sum that cannot be split among the inputs. */
   readonly counted: boolean;
   readonly billedMs: number;
 }
@@ -47,53 +47,53 @@ export interface FailedInput {
 
 export type InputOutcome = EmbeddedInput | FailedInput;
 
-/** Whether a vendor rejected what it was sent. Only the sender of the bad input is at fault. */
+/** Whether a vendor rejected the input of a call. Only the sender of the bad input is at fault. */
 export function isRefusal(error: unknown): boolean {
   const cause = error instanceof AppError ? error.cause : null;
   return cause instanceof UpstreamError && (cause.failure === 'rejected' || cause.failure === 'too_large');
 }
 
-/** One request's part of the work. */
+/** The embedding work of one request. */
 export interface EmbeddingTask {
   readonly accountId: string;
   readonly dimensions: Dimensions;
   /**
-   * Call time cannot be attributed to single accounts, so a call paid by time holds only inputs of its own
+   * Call time cannot be attributed to single accounts, so a call billed by time contains only inputs of one
    * account.
    */
   readonly isPaidByTime: boolean;
-  /** The end user, passed to the vendor if a call holds no other request's inputs. */
+  /** The end user, passed to the vendor if a call contains no other request's inputs. */
   readonly user: string | null;
   readonly inputs: readonly string[];
   /** By our own count. */
   readonly inputTokens: readonly number[];
-  /** Aborted when its caller leaves, or when it must end at once. */
+  /** Aborted when the caller disconnects, or when the task must stop immediately. */
   readonly signal: AbortSignal;
-  /** Aborted before `signal` when it must end at once, even if a model was called. */
+  /** Aborted before `signal` when the task must stop immediately, even if a model was called. */
   readonly stopSignal: AbortSignal;
   /**
-   * Aborted when the process is about to exit. A request whose caller has left is then settled with the vectors
-   * it has.
+   * Aborted when the process is about to exit. A request whose caller has disconnected is then settled with the
+   * vectors it has.
    */
   readonly stopping?: AbortSignal;
   readonly deadlineAtMs: number;
   readonly log: Logger;
   /** For durable jobs: awaited before a model is called. If it rejects, the signal is aborted. */
   readonly begin?: () => Promise<void>;
-  /** For durable jobs: the share of its inputs that are done, from 0 to 1. */
+  /** For durable jobs: called with the fraction of the inputs that are done, from 0 to 1. */
   readonly progress?: (done: number) => void;
 }
 
 export interface EmbeddingOutcomes {
-  /** One for each input, in order. Holds references to the vectors' buffers until `dropVectors`. */
+  /** One per input, in order. They reference the vectors' buffers until `dropVectors` is called. */
   readonly outcomes: readonly InputOutcome[];
-  /** Whether a model was called for any of the inputs, or all of them came from the cache. */
+  /** Whether a model was called for any of the inputs, or all of them were cached. */
   readonly reachedModel: boolean;
-  /** Whether its caller left before all vectors were there. The caller pays for those that were. */
+  /** Whether the caller disconnected before all vectors were delivered. The caller pays for those that were. */
   readonly hasLeft: boolean;
 }
 
-/** Drops the references to the vectors; they are not read any more. */
+/** Drops the references to the vectors' buffers; do not read the vectors after this. */
 export function dropVectors({ outcomes }: EmbeddingOutcomes): void {
   for (const outcome of outcomes) if ('vector' in outcome) outcome.hold?.drop();
 }
@@ -102,20 +102,20 @@ export function dropVectors({ outcomes }: EmbeddingOutcomes): void {
 export class PendingRequest {
   readonly task: EmbeddingTask;
   readonly answer: Promise<EmbeddingOutcomes>;
-  /** Resolves when nobody waits for the response any more: it is complete, or its caller has left. */
+  /** Resolves when nobody waits for the response any more: it is complete, or the caller has disconnected. */
   readonly whenUnawaited: Promise<void>;
   reachedModel = false;
   readonly #outcomes: (InputOutcome | undefined)[];
   readonly #inputs: (PendingInput | undefined)[];
-  #left: number;
-  #isOver = false;
-  #hasLeft = false;
-  #resolve!: (answer: EmbeddingOutcomes) => void;
+  #remaining: number;
+  #isDone = false;
+  #hasDisconnected = false;
+  #resolve!: (outcomes: EmbeddingOutcomes) => void;
   #endWait!: () => void;
 
   constructor(task: EmbeddingTask) {
     this.task = task;
-    this.#left = task.inputs.length;
+    this.#remaining = task.inputs.length;
     this.#outcomes = task.inputs.map(() => undefined);
     this.#inputs = task.inputs.map(() => undefined);
     this.answer = new Promise((resolve) => {
@@ -127,14 +127,14 @@ export class PendingRequest {
   }
 
   /**
-   * Whether its caller still waits. If the caller has left, calls in progress are still recorded, but nothing
-   * new is started.
+   * Whether the caller still waits. After a disconnect, results of running calls are still recorded, but no new
+   * call is started.
    */
   get isAwaited(): boolean {
-    return !this.#isOver && !this.#hasLeft;
+    return !this.#isDone && !this.#hasDisconnected;
   }
 
-  /** Whether its caller still waits for this input. Inputs that failed are not called again. */
+  /** Whether the caller still waits for this input. Inputs that failed are not retried. */
   isWaitingFor(index: number): boolean {
     return this.isAwaited && this.#outcomes[index] === undefined;
   }
@@ -152,22 +152,22 @@ export class PendingRequest {
   }
 
   deliver(index: number, outcome: InputOutcome): void {
-    if (this.#isOver || this.#outcomes[index] !== undefined) return;
-    if (!this.#hasLeft && 'vector' in outcome) outcome.hold?.take();
-    this.#outcomes[index] = this.#hasLeft ? dropVector(outcome) : outcome;
-    this.#left -= 1;
-    if (this.#left === 0) this.#end();
-    else this.task.progress?.(1 - this.#left / this.task.inputs.length);
+    if (this.#isDone || this.#outcomes[index] !== undefined) return;
+    if (!this.#hasDisconnected && 'vector' in outcome) outcome.hold?.take();
+    this.#outcomes[index] = this.#hasDisconnected ? dropVector(outcome) : outcome;
+    this.#remaining -= 1;
+    if (this.#remaining === 0) this.#end();
+    else this.task.progress?.(1 - this.#remaining / this.task.inputs.length);
   }
 
   /**
-   * Records that the caller has left. A model call in progress goes on and is paid for. So is a cached vector
-   * that was delivered, which counts as if a model had been called for it. The vectors themselves are dropped.
-   * @returns the inputs that it gives up
+   * Records that the caller has disconnected. A running model call is completed and billed. A cached vector that
+   * was delivered is billed as well, as if a model had been called for it. The vectors themselves are dropped.
+   * @returns the inputs that the request gives up
    */
   leave(reason: unknown): ReadonlySet<PendingInput> {
     if (!this.isAwaited) return new Set();
-    this.#hasLeft = true;
+    this.#hasDisconnected = true;
     this.#endWait();
     for (const [i, outcome] of this.#outcomes.entries()) {
       if (outcome === undefined || 'error' in outcome) continue;
@@ -180,7 +180,7 @@ export class PendingRequest {
 
   /**
    * Fails all missing inputs with this error.
-   * @returns the inputs that it gives up
+   * @returns the inputs that the request gives up
    */
   fail(error: unknown): ReadonlySet<PendingInput> {
     const inputs = this.withdraw(error);
@@ -194,7 +194,7 @@ export class PendingRequest {
    */
   withdraw(error: unknown): ReadonlySet<PendingInput> {
     const inputs = new Set<PendingInput>();
-    for (let i = 0; i < this.#outcomes.length && !this.#isOver; i++) {
+    for (let i = 0; i < this.#outcomes.length && !this.#isDone; i++) {
       const input = this.#inputs[i];
       if (this.#outcomes[i] !== undefined || input?.isAsked === true) continue;
       if (input !== undefined) inputs.add(input);
@@ -204,32 +204,31 @@ export class PendingRequest {
   }
 
   #end(): void {
-    this.#isOver = true;
+    this.#isDone = true;
     this.#endWait();
     this.#resolve({
       outcomes: this.#outcomes as InputOutcome[],
       reachedModel: this.reachedModel,
-      hasLeft: this.#hasLeft,
+      hasLeft: this.#hasDisconnected,
     });
   }
 }
 
 const noVector = Buffer.alloc(0);
 
-/** Removes the vector from an outcome that is paid for but not read. */
+/** Removes the vector from an outcome that is billed but not read. */
 function dropVector(outcome: InputOutcome): InputOutcome {
   return 'error' in outcome ? outcome : { ...outcome, vector: noVector, hold: null };
 }
 
-/** Where an input's outcome is wanted. */
+/** A request that waits for an input, and the index of the input in that request. */
 export interface InputClaim {
   readonly request: PendingRequest;
   readonly index: number;
 }
 
 /**
- * An input that waits for its turn at the vendor, or is there. Requests of one account for the same text share
- * it.
+ * An input that waits for a call or is part of one. Requests of one account for the same text share it.
  */
 export class PendingInput {
   readonly accountId: string;
@@ -237,15 +236,15 @@ export class PendingInput {
   readonly sharesCalls: boolean;
   readonly text: string;
   readonly tokens: number;
-  /** The request that it came with. */
+  /** The request that claimed it first. */
   readonly group: PendingRequest;
   /** Its entry in the wait queue. */
   entry: QueueEntry<PendingInput> | null = null;
   #claims: InputClaim[] = [];
-  #isAsked = false;
+  #isSent = false;
   #isDelivered = false;
 
-  /** @param group the first request that claims it */
+  /** @param group the request that claims it first */
   constructor(group: PendingRequest, text: string, tokens: number) {
     this.group = group;
     this.accountId = group.task.accountId;
@@ -258,10 +257,10 @@ export class PendingInput {
   claim(request: PendingRequest, index: number): void {
     this.#claims.push({ request, index });
     request.noteInput(index, this);
-    if (this.#isAsked) request.reachedModel = true;
+    if (this.#isSent) request.reachedModel = true;
   }
 
-  /** Whether anyone still waits for it. False once it is delivered, because nothing more will come. */
+  /** Whether any request still waits for it. False once it is delivered. */
   get isWanted(): boolean {
     return !this.#isDelivered && this.#claims.some(({ request, index }) => request.isWaitingFor(index));
   }
@@ -271,25 +270,25 @@ export class PendingInput {
   }
 
   get isAsked(): boolean {
-    return this.#isAsked;
+    return this.#isSent;
   }
 
   markAsked(): void {
-    this.#isAsked = true;
+    this.#isSent = true;
     for (const { request } of this.#claims) request.reachedModel = true;
   }
 
-  /** Fails the claims of callers who have left: nothing is retried on their behalf, and the earlier call failed. */
+  /** Fails the claims of callers that have disconnected: their call failed, and is not retried for them. */
   failLeft(error: unknown): void {
     if (this.#claims.every(({ request }) => request.isAwaited)) return;
-    const left = this.#claims.filter(({ request }) => !request.isAwaited);
+    const abandoned = this.#claims.filter(({ request }) => !request.isAwaited);
     this.#claims = this.#claims.filter(({ request }) => request.isAwaited);
-    for (const { request, index } of left) request.deliver(index, { error });
+    for (const { request, index } of abandoned) request.deliver(index, { error });
   }
 
   /**
-   * Delivers the outcome to all claims. Each pays the tokens in full, because each requested them. They split
-   * the vendor's time, because it passed once.
+   * Delivers the outcome to all claims. Each is billed the tokens in full, because each requested them. They
+   * split the vendor's time, because it was spent only once.
    */
   deliver(outcome: EmbeddedInput): void {
     this.#isDelivered = true;

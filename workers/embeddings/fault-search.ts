@@ -9,8 +9,9 @@ import { abortWhenUnwanted, findAccounts, groupByRequest } from './inputs-of-cal
 import type { Quarantine } from './quarantine.ts';
 
 /**
- * The most calls spent on finding whose inputs a vendor rejected: enough for a dozen bad inputs among some hundred
- * requests, and fewer than one call per request. Requests not cleared by then fail with a retryable error.
+ * The maximum number of calls spent on finding whose inputs a vendor rejected: enough for a dozen bad inputs among
+ * about a hundred requests, and fewer than one call per request. Requests not cleared by then fail with a retryable
+ * error.
  */
 const countSearchCalls = (requests: number): number => 64 + Math.ceil(requests / 4);
 
@@ -32,15 +33,15 @@ export class FaultSearch {
   }
 
   /**
-   * Fails the inputs of a failed call. If the vendor rejected a call that several requests share, one of them is at
-   * fault: each half is called again until the requests are found whose inputs are rejected on their own. Nothing is
-   * retried on behalf of callers who have left.
+   * Fails the inputs of a failed call. If the vendor rejected a call that several requests share, bisects it: each
+   * half is called again until the requests are found whose inputs are rejected on their own. Nothing is retried for
+   * callers that have disconnected.
    */
   async fail(inputs: readonly PendingInput[], error: unknown): Promise<void> {
     await this.#fail(inputs, error, null);
   }
 
-  /** @param search the search that the failed call was part of; null if a search begins here */
+  /** @param search the search that the failed call was part of; null to start a search */
   async #fail(
     inputs: readonly PendingInput[],
     error: unknown,
@@ -48,24 +49,26 @@ export class FaultSearch {
   ): Promise<void> {
     const { quarantine, failInputs } = this.#deps;
     for (const input of inputs) input.failLeft(error);
-    const wanted = inputs.filter((input) => input.isWanted);
-    const groups = groupByRequest(wanted);
+    const awaited = inputs.filter((input) => input.isWanted);
+    const groups = groupByRequest(awaited);
     const isRefused = isRefusal(error);
-    const someLeft = wanted.length < inputs.length;
+    const someDisconnected = awaited.length < inputs.length;
     if (isRefused) {
-      // Inputs of callers who have left are not searched. Quarantine their accounts, or leaving early would hide who sends
-      // bad inputs.
+      // Inputs of disconnected callers are not searched. Quarantine their accounts: otherwise a client could hide its
+      // bad inputs by disconnecting early.
       for (const input of inputs) if (!input.isWanted) quarantine.addRefused(input.accountId);
-      if (groups.length === 1 && !someLeft) quarantine.addRefused(wanted[0]!.accountId);
+      if (groups.length === 1 && !someDisconnected) quarantine.addRefused(awaited[0]!.accountId);
     }
-    if (!isRefused || (groups.length <= 1 && !someLeft)) {
-      failInputs(wanted, () => error);
+    if (!isRefused || (groups.length <= 1 && !someDisconnected)) {
+      failInputs(awaited, () => error);
       return;
     }
     const budget = search ?? { callsLeft: countSearchCalls(groups.length) };
     const middle = Math.ceil(groups.length / 2);
-    // If some callers have left, their inputs alone may be at fault.
-    const parts = someLeft ? [wanted] : [groups.slice(0, middle).flat(), groups.slice(middle).flat()];
+    // If some callers have disconnected, their inputs alone may be at fault.
+    const parts = someDisconnected
+      ? [awaited]
+      : [groups.slice(0, middle).flat(), groups.slice(middle).flat()];
     await Promise.all(parts.map((part) => this.#callAgain(part, budget)));
   }
 
@@ -73,10 +76,10 @@ export class FaultSearch {
     const { caller, quarantine, failInputs, findModel, log } = this.#deps;
     if (part.length === 0) return;
     if (search.callsLeft <= 0) {
-      const lost = new AppError('upstream_error', {
+      const retryable = new AppError('upstream_error', {
         message: 'The model refused inputs of other requests that this one shared its call with. Try again.',
       });
-      failInputs(part, () => lost);
+      failInputs(part, () => retryable);
       return;
     }
     search.callsLeft -= 1;
@@ -87,7 +90,7 @@ export class FaultSearch {
       const call = { accountIds: () => accounts, stop, chooseInputs: () => part };
       failInputs(await caller.call(findModel(), call), describeBroken);
     } catch (error) {
-      // Otherwise callers could hide a bad input by leaving during the search.
+      // Otherwise callers could hide a bad input by disconnecting during the search.
       if (error instanceof NothingWanted) for (const { accountId } of part) quarantine.addRefused(accountId);
       await this.#fail(part, error, search);
     }

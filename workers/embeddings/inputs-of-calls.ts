@@ -1,6 +1,6 @@
 import type { PendingRequest, PendingInput } from './embedding-work.ts';
 
-/** Returns null if a call holds inputs of several requests. */
+/** Returns null if the inputs belong to several requests. */
 export function findUser(inputs: readonly PendingInput[]): string | null {
   const requests = new Set(inputs.flatMap(({ claims }) => claims.map(({ request }) => request)));
   const [only] = requests;
@@ -31,14 +31,14 @@ export function groupByRequest(inputs: readonly PendingInput[]): PendingInput[][
     group.push(input);
     groups.set(request, group);
   }
-  // Keeps the requests of one account together, so that an account with many bad requests is found at the cost
-  // of one.
+  // Keep the requests of one account together, so that finding an account with many bad requests costs no more
+  // than finding a single one.
   const ofAccount = ([request]: [PendingRequest, PendingInput[]]): string => request.task.accountId;
   const ordered = [...groups].sort((a, b) => (ofAccount(a) < ofAccount(b) ? -1 : 1));
   return ordered.map(([, group]) => group);
 }
 
-/** Aborts once nobody waits for any of the inputs, including requests that came to share them meanwhile. */
+/** Aborts once no request waits for any of the inputs, including requests that started sharing them later. */
 export async function abortWhenUnwanted(
   inputs: readonly PendingInput[],
   stop: AbortController,

@@ -1,7 +1,7 @@
-/** An account whose input was rejected, or may be counted differently from our count, is likely to send another. */
+/** An account whose input was rejected, or may be counted differently by the vendor, is likely to send another. */
 const quarantineMs = 60_000;
 
-/** For an account whose own call was counted differently. Being alone costs it little, and others nothing. */
+/** For an account whose own call was counted differently. Isolation costs it little and does not affect others. */
 const provenMs = 10 * 60_000;
 
 /**
@@ -10,17 +10,17 @@ const provenMs = 10 * 60_000;
  */
 const maxCohorts = 32;
 
-/** The oldest entries are evicted. An account that is trusted too soon is found again by its calls. */
+/** The oldest entries are evicted. An account evicted too soon is detected again by its calls. */
 const maxEntries = 10_000;
 
 interface QuarantineEntry {
   readonly cohort: number;
   readonly untilMs: number;
-  /** Tokens that the account's calls must agree on before it is trusted again. */
+  /** Tokens on which the account's calls must agree before it is trusted again. */
   tokensToShow: number;
 }
 
-/** What is added to an account's entry. */
+/** An update of an account's entry. */
 interface Addition {
   readonly cohort: number;
   /** Tokens to show in addition to those already required. */
@@ -31,12 +31,12 @@ interface Addition {
 /**
  * Accounts that share calls of one model only within their cohort, because a vendor rejected one of their
  * inputs or counted one of their calls differently from us. When a merged count diverges, the input that caused
- * it is unknown, so all accounts of that call are quarantined, in up to 32 cohorts: in most cases each alone.
+ * it is unknown, so all accounts of that call are quarantined, in up to 32 cohorts: usually one account each.
  * The calls of a cohort show which account is at fault. A call that agrees with our count vouches for its
- * accounts. One that does not splits its cohort again, and proves the fault of an account that was alone in it.
+ * accounts. A call that diverges splits its cohort again or, if only one account was in it, convicts that account.
  */
 export class Quarantine {
-  /** In the order of their last update. */
+  /** Ordered by their last update. */
   readonly #entries = new Map<string, QuarantineEntry>();
   readonly #nowMs: () => number;
   #cohorts = 0;
@@ -52,23 +52,23 @@ export class Quarantine {
   }
 
   /**
-   * Quarantines an account after the vendor rejected one of its inputs. Accepted inputs say nothing about the
-   * next one, so only time ends this.
+   * Quarantines an account after the vendor rejected one of its inputs. Accepted inputs do not predict the next
+   * one, so only time ends the quarantine.
    */
   addRefused(accountId: string): void {
     this.#putAlone(accountId, Infinity, quarantineMs);
   }
 
-  /** Has the account's inputs counted alone until calls with this many tokens agree with our count. */
+  /** Isolates the account's inputs until calls with this many tokens agree with our count. */
   addCheck(accountId: string, tokens: number): void {
     this.#putAlone(accountId, tokens, quarantineMs);
   }
 
   /**
-   * Quarantines the accounts of a call whose count by the vendor is not near ours. An account that was alone in
-   * it is proven to send such inputs. What it sends next does not change that, so only time ends the
-   * quarantine. With several accounts, each leaves quarantine when its further calls agree on as many tokens as
-   * it had in the calls that diverged: a small input that counts as expected does not vouch for a large one.
+   * Quarantines the accounts of a call that the vendor counted very differently from us. An account that was
+   * alone in it is proven to send such inputs. Its next inputs do not change that, so only time ends the
+   * quarantine. With several accounts, each is released when its later calls agree on as many tokens as it had
+   * in the calls that diverged: a small input that counts as expected does not vouch for a large one.
    * @param tokensOf own counts, by account
    */
   addDivergent(tokensOf: ReadonlyMap<string, number>): void {
@@ -78,16 +78,16 @@ export class Quarantine {
     }
     const perCohort = Math.ceil(tokensOf.size / maxCohorts);
     const firstCohort = this.#cohorts + 1;
-    let place = 0;
+    let index = 0;
     for (const [accountId, tokens] of tokensOf) {
-      const cohort = firstCohort + Math.floor(place / perCohort);
+      const cohort = firstCohort + Math.floor(index / perCohort);
       this.#put(accountId, { cohort, tokens, forMs: quarantineMs });
       this.#cohorts = cohort;
-      place += 1;
+      index += 1;
     }
   }
 
-  /** Records that the vendor's count of a call is near ours. */
+  /** Records that the vendor's count of a call agrees with ours. */
   vouch(tokensOf: ReadonlyMap<string, number>): void {
     if (this.#entries.size === 0) return;
     for (const [accountId, tokens] of tokensOf) {
@@ -110,11 +110,11 @@ export class Quarantine {
     }
     const before = this.#entries.get(accountId);
     this.#entries.delete(accountId);
-    const isOver = before === undefined || before.untilMs <= nowMs;
+    const isExpired = before === undefined || before.untilMs <= nowMs;
     this.#entries.set(accountId, {
       cohort,
-      untilMs: Math.max(nowMs + forMs, isOver ? 0 : before.untilMs),
-      tokensToShow: tokens + (isOver ? 0 : before.tokensToShow),
+      untilMs: Math.max(nowMs + forMs, isExpired ? 0 : before.untilMs),
+      tokensToShow: tokens + (isExpired ? 0 : before.tokensToShow),
     });
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Splits an integer in proportion to weights, exactly: the shares sum to it, and each is within one of its true
- * share. Ties go to the first.
+ * Splits an integer in proportion to weights. The shares sum to it exactly, and each differs from its exact
+ * value by less than 1. Ties go to the first.
  */
 export function shareExactly(total: number, weights: readonly number[]): number[] {
   const sum = weights.reduce((a, b) => a + b, 0);
@@ -11,14 +11,14 @@ export function shareExactly(total: number, weights: readonly number[]): number[
     );
   const exact = weights.map((weight) => (total * weight) / sum);
   const shares = exact.map(Math.floor);
-  let left = total - shares.reduce((a, b) => a + b, 0);
+  let remaining = total - shares.reduce((a, b) => a + b, 0);
   const byRemainder = exact
-    .map((value, i) => ({ i, rest: value - Math.floor(value) }))
-    .sort((a, b) => b.rest - a.rest);
+    .map((value, i) => ({ i, remainder: value - Math.floor(value) }))
+    .sort((a, b) => b.remainder - a.remainder);
   for (const { i } of byRemainder) {
-    if (left <= 0) break;
+    if (remaining <= 0) break;
     shares[i]! += 1;
-    left -= 1;
+    remaining -= 1;
   }
   return shares;
 }

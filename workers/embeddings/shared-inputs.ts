@@ -1,16 +1,16 @@
 import { PendingInput, type PendingRequest } from './embedding-work.ts';
 
 /**
- * The inputs of one model that wait or are at the vendor. Requests of one account for the same text share an input, so
- * that it is embedded once.
+ * The inputs of one model that wait for a call or are part of one. Requests of one account for the same text share an
+ * input, so that it is embedded once.
  */
 export class SharedInputs {
   /** By account, dimensions and billing mode, then by text. */
   readonly #inputs = new Map<string, Map<string, PendingInput>>();
 
   /**
-   * Claims an input of a request.
-   * @returns the input if nobody had claimed it yet, so that it must be queued; null if it is there already
+   * Claims an input for a request.
+   * @returns the input if it is new and must be queued; null if it is shared with an earlier request
    */
   claim(request: PendingRequest, index: number): PendingInput | null {
     const { inputs, inputTokens } = request.task;
@@ -22,7 +22,7 @@ export class SharedInputs {
       this.#inputs.set(name, byText);
     }
     const found = byText.get(text);
-    // An input that nobody wants any more is not retried if its call fails, so it cannot be shared.
+    // An input that nobody waits for is not retried if its call fails, so it cannot be shared.
     if (found?.isWanted === true) {
       found.claim(request, index);
       return null;
@@ -33,7 +33,7 @@ export class SharedInputs {
     return input;
   }
 
-  /** Stops sharing an input that is done or unwanted. */
+  /** Stops sharing an input that is done or abandoned. */
   forget(input: PendingInput): void {
     const name = nameSharers(input.group);
     const byText = this.#inputs.get(name);
@@ -43,6 +43,6 @@ export class SharedInputs {
   }
 }
 
-/** Names the requests that may share inputs with this one. */
+/** Requests with the same name may share inputs. */
 const nameSharers = ({ task: { accountId, dimensions, isPaidByTime } }: PendingRequest): string =>
   `${dimensions}\n${isPaidByTime}\n${accountId}`;

@@ -7,22 +7,22 @@ import { runCacheVectors, type VectorToCache } from '../../shared/vector-cache/k
 import { decodeEntry, encodeEntry, type StoredVector } from './vector-entry.ts';
 import type { VectorSpace } from './vector-space.ts';
 
-/** Larger commands would block Redis for other clients noticeably. */
+/** Larger commands would noticeably block Redis for other clients. */
 const namesPerCommand = 256;
 const bytesPerCommand = 1_000_000;
 
-/** After this time the vendor is as fast. */
-const lookUpMs = 1_000;
+/** A slower lookup would take as long as calling the vendor. */
+const lookupTimeoutMs = 1_000;
 
-/** Nobody awaits writes, so this bounds the memory they take when Redis is slow. */
-const maxBytesUnderWay = 64_000_000;
+/** Nothing awaits the writes, so this limits the memory they use when Redis is slow. */
+const maxBytesInFlight = 64_000_000;
 
 export interface NamedVector extends StoredVector {
   readonly name: string;
 }
 
 /**
- * Caches the vectors that models returned, by their names in a space, for as long as the catalog says. A lost
+ * Caches the vectors that models returned, by their names in a space, for the time set in the catalog. A lost
  * vector only costs another call to the vendor, so an unavailable, slow or failing Redis is not an error here:
  * reads find nothing, and writes do nothing.
  */
@@ -30,7 +30,7 @@ export class VectorCacheStore {
   readonly #redis: RedisClient;
   readonly #use: CacheUseStore;
   readonly #log: Logger;
-  #bytesUnderWay = 0;
+  #bytesInFlight = 0;
 
   constructor(redis: RedisClient, log: Logger) {
     this.#redis = redis;
@@ -43,13 +43,13 @@ export class VectorCacheStore {
     const { modelId, dimensions } = space;
     const keys = names.map((name) => redisKeys.cachedVector(modelId, name));
     try {
-      const kept = await within(lookUpMs, this.#readKeys(keys), failLate);
-      const found = kept.map((bytes) => (bytes === null ? null : decodeEntry(bytes, dimensions)));
-      this.#drop(keys.filter((_, i) => kept[i] !== null && found[i] === null));
+      const cached = await within(lookupTimeoutMs, this.#readKeys(keys), throwTimeout);
+      const found = cached.map((bytes) => (bytes === null ? null : decodeEntry(bytes, dimensions)));
+      this.#drop(keys.filter((_, i) => cached[i] !== null && found[i] === null));
       this.#count(modelId, found);
       return found;
     } catch (error) {
-      this.#tell(error, 'kept vectors could not be looked up');
+      this.#logFailure(error, 'looking up cached vectors failed');
       return names.map(() => null);
     }
   }
@@ -58,16 +58,16 @@ export class VectorCacheStore {
   async write(space: VectorSpace, vectors: readonly NamedVector[]): Promise<void> {
     const fitting = vectors.filter(({ vector }) => vector.length === space.dimensions * 4);
     const bytes = fitting.reduce((sum, { vector }) => sum + vector.length, 0);
-    if (bytes === 0 || this.#bytesUnderWay + bytes > maxBytesUnderWay) return;
-    this.#bytesUnderWay += bytes;
+    if (bytes === 0 || this.#bytesInFlight + bytes > maxBytesInFlight) return;
+    this.#bytesInFlight += bytes;
     try {
       const entries = fitting.map((one) => ({ hash: one.name, value: encodeEntry(one) }));
       const parts = cutByBytes(entries);
       await Promise.all(parts.map((part) => runCacheVectors(this.#redis, space.modelId, space.limits, part)));
     } catch (error) {
-      this.#tell(error, 'vectors could not be kept');
+      this.#logFailure(error, 'caching vectors failed');
     } finally {
-      this.#bytesUnderWay -= bytes;
+      this.#bytesInFlight -= bytes;
     }
   }
 
@@ -79,34 +79,34 @@ export class VectorCacheStore {
     return (await Promise.all(parts)).flat();
   }
 
-  /** Deletes malformed entries, which would block the valid vectors that replace them now. */
+  /** Deletes malformed entries, which would prevent valid vectors from being written in their place. */
   #drop(keys: readonly string[]): void {
     if (keys.length === 0) return;
-    this.#log.warn({ entries: keys.length }, 'damaged vectors were deleted from the cache');
+    this.#log.warn({ entries: keys.length }, 'deleting damaged vectors from the cache');
     this.#redis.unlink([...keys]).catch((error: unknown) => {
-      this.#tell(error, 'spoilt vectors could not be dropped');
+      this.#logFailure(error, 'deleting damaged vectors failed');
     });
   }
 
   #count(modelId: string, found: readonly (StoredVector | null)[]): void {
     const hits = found.filter((one) => one !== null).length;
     this.#use.count(modelId, hits, found.length - hits).catch((error: unknown) => {
-      this.#tell(error, 'a look-up of kept vectors could not be counted');
+      this.#logFailure(error, 'counting a lookup of cached vectors failed');
     });
   }
 
-  #tell(error: unknown, message: string): void {
-    const isOurs = !(error instanceof LookUpTooSlow) && !isRedisAway(error);
+  #logFailure(error: unknown, message: string): void {
+    const isOurs = !(error instanceof LookupTimeout) && !isRedisAway(error);
     this.#log[isOurs ? 'warn' : 'debug']({ err: error }, message);
   }
 }
 
-class LookUpTooSlow extends Error {
-  override readonly name = 'LookUpTooSlow';
+class LookupTimeout extends Error {
+  override readonly name = 'LookupTimeout';
 }
 
-function failLate(): never {
-  throw new LookUpTooSlow(`no answer within ${lookUpMs} ms`);
+function throwTimeout(): never {
+  throw new LookupTimeout(`no reply within ${lookupTimeoutMs} ms`);
 }
 
 function cutByBytes(entries: readonly VectorToCache[]): VectorToCache[][] {

@@ -1,9 +1,9 @@
-/** A cached vector, with what it is billed when it is requested again. */
+/** A cached vector, and the tokens billed for it when it is requested again. */
 export interface StoredVector {
   /** Float32, little-endian. */
   readonly vector: Buffer;
   readonly tokens: number;
-  /** Whether the count is ours: the vendor reported no tokens, or a sum that says nothing about this input. */
+  /** Whether the count is ours: the vendor reported no tokens, or a sum that cannot be split among the inputs. */
   readonly counted: boolean;
 }
 

@@ -5,27 +5,27 @@ import type { CatalogEmbeddingCache, CatalogModel } from '../../shared/catalog/c
 export interface VectorSpace {
   readonly modelId: string;
   readonly dimensions: number;
-  /** Everything that changes the vectors when it changes. Prices, weights and keys do not. */
+  /** Everything that affects the vectors. Prices, weights and keys do not. */
   readonly identity: string;
   readonly limits: CatalogEmbeddingCache;
 }
 
 /**
  * Returns null if the model's vectors are not cached.
- * @param dimensions null for the model's own
+ * @param dimensions null for the model's default
  */
 export function findVectorSpace(
   model: CatalogModel | undefined,
   dimensions: number | null,
 ): VectorSpace | null {
   if (model === undefined || model.embeddingCache === null || model.dimensions === null) return null;
-  // Two servers may serve different models under one name, so the route's destination counts as well.
-  const places = model.routes.map(({ upstream, model: name }) => [upstream.kind, upstream.baseUrl, name]);
-  const distinct = [...new Set(places.map((place) => JSON.stringify(place)))].sort();
+  // Two servers may serve different models under one name, so the route's destination is part of the identity.
+  const targets = model.routes.map(({ upstream, model: name }) => [upstream.kind, upstream.baseUrl, name]);
+  const distinct = [...new Set(targets.map((target) => JSON.stringify(target)))].sort();
   return {
     modelId: model.id,
     dimensions: dimensions ?? model.dimensions.default,
-    // A vendor's default may differ from the same length requested explicitly.
+    // A vendor's default vectors may differ from vectors of the same length that are requested explicitly.
     identity: JSON.stringify([distinct, dimensions === null]),
     limits: model.embeddingCache,
   };
@@ -33,8 +33,8 @@ export function findVectorSpace(
 
 /**
  * Returns a function that names the vectors of one account in a space by their texts. The account is part of
- * every name: a vector cached for one account never serves another, so response times do not reveal what others
- * embed.
+ * every name: a vector cached for one account is never used for another, so response times do not reveal what
+ * others embed.
  */
 export function createVectorNames(space: VectorSpace, accountId: string): (text: string) => string {
   const { modelId, dimensions, identity } = space;

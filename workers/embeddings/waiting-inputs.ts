@@ -1,17 +1,17 @@
 import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
 
-/** Null for the model's own. */
+/** Null for the model's default. */
 export type Dimensions = number | null;
 
 export interface WaitingInput {
   readonly accountId: string;
   readonly dimensions: Dimensions;
   readonly tokens: number;
-  /** Whether a call may hold it along with inputs of other accounts. */
+  /** Whether a call may combine it with inputs of other accounts. */
   readonly sharesCalls: boolean;
   /**
-   * The request that it came with, which gets its response when the last of its inputs is done. Its inputs are
-   * added together.
+   * The request that it belongs to, whose response is sent when the last of its inputs is done. The inputs of a
+   * request are added together.
    */
   readonly group: object;
 }
@@ -23,32 +23,32 @@ export interface CallLimits {
 
 export interface CallPlan extends CallLimits {
   /**
-   * A call is full with this many inputs, unless the group of the last input fits completely into less than
-   * twice as many.
+   * A call is full at this many inputs. Up to twice as many are taken if that completes the group of the last
+   * input.
    */
   readonly enough: number;
 }
 
-/** Inputs that an account adds to a call per turn, once each account has one in it. */
+/** Maximum number of inputs that an account adds to a call per turn, once each account has one in it. */
 const turnInputs = 256;
 
 /**
- * The inputs of a model that wait. Inputs that may share a call are in one queue: those with the same
- * dimensions, and of the same account if they share no calls. Accounts take turns in choosing the queue of the
- * next call, and the queues of each account take turns as well: an account has one turn among the accounts,
- * however many different dimensions it requests. Within a queue, accounts take turns in its calls.
+ * The waiting inputs of a model. Inputs that may share a call are in one queue: those with the same dimensions
+ * and, if they must not share calls across accounts, of the same account. Accounts take turns at choosing the
+ * queue of the next call, and so do the queues of each account: an account gets one turn per round, however many
+ * different dimensions it requests. Within a queue, accounts take turns in its calls.
  */
 export class WaitingInputs<T extends WaitingInput> {
   readonly #queues = new Map<string, FairQueue<T>>();
-  /** What each account waits for: one entry per queue. */
+  /** Per account, one entry for each queue in which it has inputs. */
   readonly #turns = new FairQueue<string>();
   readonly #turnOf = new Map<string, QueueEntry<string>>();
-  /** How many inputs of each group wait. */
+  /** The number of waiting inputs per group. */
   readonly #groups = new Map<object, number>();
   readonly #cohortOf: (accountId: string) => number | null;
   #size = 0;
 
-  /** @param cohortOf the cohort of an account; accounts share calls only within one, and null is a cohort as well */
+  /** @param cohortOf returns an account's cohort; accounts share calls only within a cohort, and null is one too */
   constructor(cohortOf: (accountId: string) => number | null = () => null) {
     this.#cohortOf = cohortOf;
   }
@@ -57,7 +57,7 @@ export class WaitingInputs<T extends WaitingInput> {
     return this.#size;
   }
 
-  /** Number of queues. At least as many calls are needed, because queues share no calls. */
+  /** Number of queues. At least as many calls are needed, because queues do not share calls. */
   get queueCount(): number {
     return this.#queues.size;
   }
@@ -83,29 +83,29 @@ export class WaitingInputs<T extends WaitingInput> {
     return queue.add(accountId, input);
   }
 
-  /** Removes an input that nobody wants any more. */
+  /** Removes an input that nobody waits for any more. */
   remove(entry: QueueEntry<T>): void {
     const queue = this.#queues.get(nameQueue(entry.item));
-    if (queue?.remove(entry) === true) this.#noteLeft(queue, entry.item);
+    if (queue?.remove(entry) === true) this.#noteRemoved(queue, entry.item);
   }
 
   /**
-   * Takes the inputs for one call: first one input of each account in turn, then many of one account in turn.
-   * An input too large for any call goes alone.
+   * Takes the inputs for one call: first one input per account, then up to 256 per account in turn. An input that
+   * is too large for any call goes alone.
    * @param servedId the account that the call is made for and begins with; if it no longer waits, the account
-   * whose turn is next
+   * whose turn is next is used
    */
   take(servedId: string, plan: CallPlan): T[] {
     const turn = this.#turns.headOf(servedId) ?? this.#turns.peek();
     if (turn === undefined) return [];
     const { holder: accountId, item: name } = turn;
     const queue = this.#queues.get(name)!;
-    const accounts = this.#findCompany(queue, accountId, plan.enough);
+    const accounts = this.#findSharers(queue, accountId, plan.enough);
     this.#turns.serve(turn);
     this.#turnOf.set(nameTurn(accountId, name), this.#turns.add(accountId, name));
     const call = new Call(plan, queue, (entry) => {
       queue.serve(entry);
-      this.#noteLeft(queue, entry.item);
+      this.#noteRemoved(queue, entry.item);
     });
     if (accounts.length > 1) takeTurns(accounts, call, 1);
     while (!call.isFull && accounts.some((id) => queue.countOf(id) > 0)) {
@@ -129,22 +129,22 @@ export class WaitingInputs<T extends WaitingInput> {
    * The accounts that share a call with this one: the account itself first, then the others in the order of
    * their turns.
    */
-  #findCompany(queue: FairQueue<T>, accountId: string, most: number): string[] {
+  #findSharers(queue: FairQueue<T>, accountId: string, maxAccounts: number): string[] {
     const cohort = this.#cohortOf(accountId);
     const accounts = [accountId];
     for (const id of queue.holders()) {
-      if (accounts.length >= most) break;
+      if (accounts.length >= maxAccounts) break;
       if (id !== accountId && this.#cohortOf(id) === cohort) accounts.push(id);
     }
     return accounts;
   }
 
-  #noteLeft(queue: FairQueue<T>, input: T): void {
+  #noteRemoved(queue: FairQueue<T>, input: T): void {
     const { accountId, group } = input;
     this.#size -= 1;
-    const left = this.#groups.get(group)! - 1;
-    if (left === 0) this.#groups.delete(group);
-    else this.#groups.set(group, left);
+    const remaining = this.#groups.get(group)! - 1;
+    if (remaining === 0) this.#groups.delete(group);
+    else this.#groups.set(group, remaining);
     if (queue.countOf(accountId) > 0) return;
     const name = nameQueue(input);
     const turn = nameTurn(accountId, name);
@@ -162,13 +162,13 @@ const nameTurn = (accountId: string, queue: string): string => `${queue}\n${acco
 function takeTurns<T extends WaitingInput>(
   accounts: readonly string[],
   call: Call<T>,
-  mostOfEach: number,
+  maxPerAccount: number,
   countGroup: ((group: object) => number) | null = null,
 ): void {
   for (const accountId of accounts) {
     // An account whose input did not fit keeps its turn and is first in the next call.
     if (call.isFull) return;
-    call.take(accountId, mostOfEach);
+    call.take(accountId, maxPerAccount);
     if (call.isFull && countGroup !== null) call.finishGroup(accountId, countGroup);
   }
 }
@@ -180,7 +180,7 @@ class Call<T extends WaitingInput> {
   readonly #queue: FairQueue<T>;
   readonly #serve: (entry: QueueEntry<T>) => void;
   #tokens = 0;
-  #hasNoRoom = false;
+  #isAtTokenLimit = false;
 
   constructor(plan: CallPlan, queue: FairQueue<T>, serve: (entry: QueueEntry<T>) => void) {
     this.#plan = plan;
@@ -189,28 +189,28 @@ class Call<T extends WaitingInput> {
   }
 
   get isFull(): boolean {
-    return this.#hasNoRoom || this.items.length >= this.#plan.enough;
+    return this.#isAtTokenLimit || this.items.length >= this.#plan.enough;
   }
 
-  take(accountId: string, most: number): void {
-    this.#takeUpTo(accountId, Math.min(this.#plan.enough, this.items.length + most));
+  take(accountId: string, maxItems: number): void {
+    this.#takeUpTo(accountId, Math.min(this.#plan.enough, this.items.length + maxItems));
   }
 
-  /** Finishes the group of the last input with this call when only a few of its inputs are left. */
+  /** Adds the remaining inputs of the last input's group if they fit. */
   finishGroup(accountId: string, countGroup: (group: object) => number): void {
     const { enough, maxInputs } = this.#plan;
-    const rest = countGroup(this.items.at(-1)!.group);
-    const room = Math.min(maxInputs, 2 * enough) - this.items.length;
-    if (rest <= room) this.#takeUpTo(accountId, this.items.length + rest);
+    const remaining = countGroup(this.items.at(-1)!.group);
+    const capacity = Math.min(maxInputs, 2 * enough) - this.items.length;
+    if (remaining <= capacity) this.#takeUpTo(accountId, this.items.length + remaining);
   }
 
-  #takeUpTo(accountId: string, most: number): void {
-    while (this.items.length < most && !this.#hasNoRoom) {
+  #takeUpTo(accountId: string, maxItems: number): void {
+    while (this.items.length < maxItems && !this.#isAtTokenLimit) {
       const entry = this.#queue.headOf(accountId);
       if (entry === undefined) return;
       const { tokens } = entry.item;
       if (this.items.length > 0 && this.#tokens + tokens > this.#plan.maxTokens) {
-        this.#hasNoRoom = true;
+        this.#isAtTokenLimit = true;
         return;
       }
       this.#serve(entry);

@@ -4,14 +4,14 @@ import { isResponseStored, type AdmittedRequest } from '../../shared/billing/adm
 import { CallerGone, CallerStalled, RunReplaced, type RequestRun } from '../runs/job-context.ts';
 
 /**
- * The api reports every few seconds that a caller still lags behind, and ends runs whose output is not read at
- * all. If nothing arrives for this long, such a message was lost, and the run ends as stalled.
+ * While a caller reads too slowly, the api process reports so every few seconds, and it cancels runs whose output is
+ * not read at all. If neither message arrives for this long, it was lost, and the run is cancelled as stalled.
  */
 const maxPauseMs = 30_000;
 
 interface Pause {
   readonly ended: Promise<void>;
-  /** Extends the pause after another report. */
+  /** Extends the pause when it is reported again. */
   readonly prolong: () => void;
   readonly end: () => void;
 }
@@ -25,12 +25,12 @@ interface ActiveRun {
   readonly attempt: number;
   readonly abort: AbortController;
   pause: Pause | null;
-  /** Up to where an offered result was requested. */
-  askedUpTo: number;
-  onAsked: (() => void) | null;
+  /** The number of bytes of an offered result that were requested. */
+  requestedBytes: number;
+  onRequested: (() => void) | null;
 }
 
-/** One run, as its starter sees it. */
+/** A run, as seen by the code that started it. */
 export interface StartedRun {
   readonly signal: AbortSignal;
   readonly stopping: AbortSignal;
@@ -41,14 +41,14 @@ export interface StartedRun {
   end(): void;
 }
 
-/** The requests that this worker runs now, and the control messages of the api processes about them. */
+/** The requests that this worker is running. Applies the control messages that api processes send about them. */
 export class ActiveRuns {
   readonly #runs = new Map<string, ActiveRun>();
   readonly #stopping = new AbortController();
   readonly #whenEmpty: (() => void)[] = [];
 
   constructor() {
-    // All runs share one signal; Node must not warn of a leak.
+    // All runs share one signal. Without this, Node would report its many listeners as a leak.
     setMaxListeners(0, this.#stopping.signal);
   }
 
@@ -56,22 +56,22 @@ export class ActiveRuns {
     return this.#runs.size;
   }
 
-  /** The requests that run now, for heartbeats. */
+  /** The running requests, for heartbeats. */
   *requests(): Generator<RunningRequest> {
     for (const { request } of this.#runs.values()) yield request;
   }
 
-  /** The reply channels that wait for work whose result is not kept, each once. */
+  /** The distinct reply channels of runs whose response is not stored. */
   channels(): ReadonlySet<string> {
-    const awaited = [...this.#runs.values()].filter((run) => !isResponseStored(run.request));
-    return new Set(awaited.map((run) => run.replyChannel));
+    const unstored = [...this.#runs.values()].filter((run) => !isResponseStored(run.request));
+    return new Set(unstored.map((run) => run.replyChannel));
   }
 
-  /** Starts a run. An earlier run of the same request, presumed lost, ends without being settled. */
+  /** Starts a run. An earlier run of the same request is presumed lost, and is cancelled without being settled. */
   start(request: RunningRequest, replyChannel: string, attempt: number): StartedRun {
     const { requestId } = request;
     const abort = new AbortController();
-    const state = { pause: null, askedUpTo: 0, onAsked: null };
+    const state = { pause: null, requestedBytes: 0, onRequested: null };
     const run: ActiveRun = { request, replyChannel, attempt, abort, ...state };
     const earlier = this.#runs.get(requestId);
     if (earlier !== undefined) this.#cancel(earlier, new RunReplaced());
@@ -104,23 +104,23 @@ export class ActiveRuns {
         this.#cancel(run, message.isUnread ? new CallerStalled() : new CallerGone(message.isOurFault));
         break;
       case 'send':
-        // Sent to an earlier attempt here. The result of this attempt is not offered yet.
+        // Meant for an earlier attempt in this process. The result of this attempt has not been offered yet.
         if (message.attempt !== run.attempt) break;
-        run.askedUpTo = Math.max(run.askedUpTo, message.upToByte);
-        run.onAsked?.();
+        run.requestedBytes = Math.max(run.requestedBytes, message.upToByte);
+        run.onRequested?.();
         break;
       default:
         message satisfies never;
     }
   }
 
-  /** Ends a run for a reason other than its caller having left. */
+  /** Cancels a run for a reason other than a disconnect of its caller. */
   fail(requestId: string, error: Error): void {
     const run = this.#runs.get(requestId);
     if (run !== undefined) this.#cancel(run, error);
   }
 
-  /** Stops all runs for an api process that is gone, except those whose result is kept for a later request. */
+  /** Cancels all runs for an api process that is gone, except those whose response is stored for a later request. */
   cancelChannel(replyChannel: string): void {
     for (const run of this.#runs.values()) {
       if (run.replyChannel === replyChannel && !isResponseStored(run.request))
@@ -129,21 +129,21 @@ export class ActiveRuns {
   }
 
   /**
-   * Ends streams still being read for callers who left, because the process is about to exit and they must be
-   * settled first.
+   * Ends the vendor streams that are still being read after their callers disconnected, because the process is about
+   * to exit and must settle them first.
    */
   stopReadingOn(): void {
     this.#stopping.abort();
   }
 
-  /** Ends all runs of an account at once, for a reason other than their callers having left. */
+  /** Cancels all runs of an account immediately, for a reason other than a disconnect. */
   cancelAccount(accountId: string, reason: Error): void {
     for (const run of this.#runs.values()) {
       if (run.request.accountId === accountId) this.#cancel(run, reason);
     }
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when no run is left. */
   async drained(): Promise<void> {
     if (this.#runs.size === 0) return;
     await new Promise<void>((resolve) => {
@@ -156,8 +156,9 @@ export class ActiveRuns {
       run.pause.prolong();
       return;
     }
-    const giveUp = (): NodeJS.Timeout => setTimeout(() => this.#cancel(run, new CallerStalled()), maxPauseMs);
-    let timer = giveUp();
+    const startTimer = (): NodeJS.Timeout =>
+      setTimeout(() => this.#cancel(run, new CallerStalled()), maxPauseMs);
+    let timer = startTimer();
     let resolve = (): void => undefined;
     const ended = new Promise<void>((done) => {
       resolve = done;
@@ -166,7 +167,7 @@ export class ActiveRuns {
       ended,
       prolong: () => {
         clearTimeout(timer);
-        timer = giveUp();
+        timer = startTimer();
       },
       end: () => {
         clearTimeout(timer);
@@ -183,28 +184,28 @@ export class ActiveRuns {
   #cancel(run: ActiveRun, reason: Error): void {
     run.abort.abort(reason);
     this.#resume(run);
-    run.onAsked?.();
+    run.onRequested?.();
   }
 }
 
 /**
- * A live caller asks again every few seconds. A dead one is usually reported as gone; this limit applies when
- * it is not.
+ * A live caller requests more of the result every few seconds. A dead one is usually reported as gone; this limit
+ * applies if it is not.
  */
-const maxUnaskedMs = 5 * 60_000;
+const requestTimeoutMs = 5 * 60_000;
 
 async function whenAsked(run: ActiveRun, beyond: number): Promise<number> {
   const { signal } = run.abort;
-  while (run.askedUpTo <= beyond && !signal.aborted) {
+  while (run.requestedBytes <= beyond && !signal.aborted) {
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve, reject) => {
-      run.onAsked = resolve;
-      timer = setTimeout(() => reject(new Error('nobody asked for the result')), maxUnaskedMs);
+      run.onRequested = resolve;
+      timer = setTimeout(() => reject(new Error('nobody requested the result')), requestTimeoutMs);
     }).finally(() => {
       clearTimeout(timer);
-      run.onAsked = null;
+      run.onRequested = null;
     });
   }
   signal.throwIfAborted();
-  return run.askedUpTo;
+  return run.requestedBytes;
 }

@@ -13,15 +13,15 @@ import { runChat } from '../runs/run-chat.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { readStoredJob } from './read-stored-job.ts';
 
-/** How long one wait for work lasts. Stopping may take as long to be noticed. */
+/** How long one blocking wait for work lasts. A stop may go unnoticed for as long. */
 const waitSeconds = 1;
 const failurePauseMs = 500;
-/** Below the 28 s that a process has to stop. The rest is for settling the streams that were read until then. */
-const readOnWhileStoppingMs = 22_000;
-/** How long a worker waits before looking again when only the slots for quick chats are free. */
-const lookAgainMs = 50;
+/** A process has 28 s to stop. The remaining time is for settling the streams that are still running by then. */
+const streamDrainMs = 22_000;
+/** How often a worker checks for work while only the slots for quick chats are free. */
+const quickPollMs = 50;
 const part = 'taking chats';
-/** Limit per take, so that one worker does not empty the list while another is idle. */
+/** Maximum number of chats per take, so that one worker does not empty the list while another is idle. */
 const maxTaken = 64;
 
 export interface ReadyIntakeOptions {
@@ -30,11 +30,11 @@ export interface ReadyIntakeOptions {
   readonly publisher: ReplyPublisher;
   readonly runs: ActiveRuns;
   readonly bans: Pick<BanWatch, 'checkStarted'>;
-  /** Chats that run at once in this process. */
+  /** Concurrent chats in this process. */
   readonly concurrency: number;
 }
 
-/** Takes interactive chats off the ready queue, as many as there are free slots, and runs them. */
+/** Takes interactive chats off the ready queue, up to the number of free slots, and runs them. */
 export function startReadyIntake(options: ReadyIntakeOptions): Running {
   const { dependencies, blocking, runs, concurrency } = options;
   const stopping = new AbortController();
@@ -46,7 +46,7 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
     try {
       await runItem(options, text);
     } catch (error) {
-      dependencies.log.error({ err: error }, 'a chat could not be settled');
+      dependencies.log.error({ err: error }, 'settling a chat failed');
     } finally {
       active -= 1;
       slotFreed?.();
@@ -59,20 +59,20 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
       slotFreed = resolve;
     });
 
-  const mostOfBulk = countBulkRuns('chat', concurrency);
+  const maxBulkRuns = countBulkRuns('chat', concurrency);
 
-  /** @returns whether there was capacity for any chat that may come */
+  /** @returns false if there is only capacity for quick chats and none was waiting */
   const take = async (): Promise<boolean> => {
-    const hasRoom = active < mostOfBulk;
-    const count = Math.min(maxTaken, (hasRoom ? mostOfBulk : concurrency) - active);
-    const items = hasRoom
+    const hasBulkCapacity = active < maxBulkRuns;
+    const count = Math.min(maxTaken, (hasBulkCapacity ? maxBulkRuns : concurrency) - active);
+    const items = hasBulkCapacity
       ? await takeReady(blocking, lanes, count, waitSeconds)
       : await takeReady(blocking, ['quick'], count, 0);
     for (const item of items) runInBackground(run(item), 'running a chat', dependencies.log);
-    // Sent before a vendor's slot is requested. A single server handles both in that order, so a missing
-    // listener is known before anything costs money.
+    // Sent before a vendor's slot is requested. A single Redis server handles both in that order, so a missing
+    // listener is detected before anything costs money.
     options.publisher.flush();
-    return hasRoom || items.length > 0;
+    return hasBulkCapacity || items.length > 0;
   };
 
   const loop = (async () => {
@@ -82,9 +82,9 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
         continue;
       }
       try {
-        const hadRoom = await take();
+        const canTakeMore = await take();
         dependencies.faults.clear(part);
-        if (!hadRoom) await Promise.race([whenSlotFreed(), delay(lookAgainMs)]);
+        if (!canTakeMore) await Promise.race([whenSlotFreed(), delay(quickPollMs)]);
       } catch (error) {
         dependencies.faults.note(part, error);
         await delay(failurePauseMs);
@@ -95,13 +95,13 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
   return {
     async stop() {
       stopping.abort();
-      const timer = setTimeout(() => runs.stopReadingOn(), readOnWhileStoppingMs);
-      // Without Redis the blocking wait ends only when Redis is back, and nothing can be taken meanwhile.
-      const cut = new Promise<void>((resolve) => {
+      const timer = setTimeout(() => runs.stopReadingOn(), streamDrainMs);
+      // If Redis is down, the blocking wait ends only when it is back. Nothing can be taken before that.
+      const disconnected = new Promise<void>((resolve) => {
         if (blocking.status === 'ready') blocking.once('close', resolve);
         else resolve();
       });
-      await Promise.race([loop, cut]);
+      await Promise.race([loop, disconnected]);
       await runs.drained();
       clearTimeout(timer);
     },
@@ -119,8 +119,8 @@ async function runItem(options: ReadyIntakeOptions, text: string): Promise<void>
   const reply = new ReplyWriter(publisher, replyChannel, request, attempt);
   const run = { ...runs.start(request, replyChannel, attempt), reply };
   const log = dependencies.log.child({ requestId });
-  // Accept before reading a large body, which waits its turn, so that the request is not presumed lost
-  // meanwhile.
+  // Accept the request before reading a large body, which may have to wait for memory. Otherwise the request would
+  // be presumed lost.
   reply.accepted(dependencies.workerId);
   bans.checkStarted(request);
   if (dependencies.redis.isCluster) {
@@ -132,8 +132,8 @@ async function runItem(options: ReadyIntakeOptions, text: string): Promise<void>
     if ('stored' in item) await runStored(dependencies, item, { ...run, log });
     else await runChat(dependencies, item, { ...run, log });
   } catch (error) {
-    // A request that cannot be settled still needs a reply: its caller waits for as long as this worker lives.
-    log.error({ err: error }, 'a chat could not be settled');
+    // A request that cannot be settled still needs a reply: its caller would wait until this worker exits.
+    log.error({ err: error }, 'settling a chat failed');
     reply.error(notSettled);
   } finally {
     run.end();

@@ -6,9 +6,9 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
 import { passesByItself, type Faults } from '../../shared/storage/faults.ts';
 
-/** Webhooks and mails do not crash workers, so worker restarts are no reason to give one up. */
+/** Webhooks and mails do not crash workers, so do not fail them because of worker restarts. */
 const defaultMaxStalled = 100;
-/** Pause before asking for work again after Redis has refused. */
+/** Pause before the next attempt after Redis rejects a command. */
 const failurePauseMs = 500;
 
 export interface BullWorkerSettings {
@@ -25,10 +25,10 @@ export interface BullWorkerSettings {
 }
 
 /**
- * Creates a worker of a BullMQ queue that survives Redis outages. By default BullMQ asks for the next item
- * immediately after a refusal. While a connection is down, every command is refused without any I/O, so that
- * loop would starve the whole process. And when BullMQ's wait for work fails, it only waits again, so a wait
- * that always fails would hide all work.
+ * Creates a worker of a BullMQ queue that survives Redis outages. By default BullMQ requests the next item
+ * immediately after a failure. While a connection is down, every command fails without any I/O, so that loop would
+ * starve the whole process. And if BullMQ's blocking wait for work fails, BullMQ just waits again, so if it always
+ * failed, no work would ever be found.
  */
 export function createBullWorker<T>(
   queue: string,
@@ -54,7 +54,7 @@ export function createBullWorker<T>(
   });
   const backend = worker.getBackend();
   const known = new WeakSet<Error>();
-  /** BullMQ emits some of these failures as well. */
+  /** `known` is for the failures that BullMQ also emits as `error` events. */
   async function pauseAfter(part: string, error: unknown): Promise<void> {
     known.add(error as Error);
     faults.note(part, error);
@@ -81,7 +81,7 @@ export function createBullWorker<T>(
       return item;
     } catch (error) {
       await pauseAfter(waiting, error);
-      // Looks like a timeout, so BullMQ looks for work.
+      // BullMQ treats this as a timeout and checks for work.
       return null;
     }
   };
@@ -89,7 +89,7 @@ export function createBullWorker<T>(
   worker.on('error', (error) => {
     if (known.has(error)) return;
     if (passesByItself(error)) log.debug({ queue, err: error }, 'waiting for Redis');
-    else warn('BullMQ reports an error', error);
+    else warn('BullMQ error', error);
   });
   return worker;
 }

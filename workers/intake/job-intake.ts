@@ -30,21 +30,21 @@ import { JobRun } from './job-run.ts';
 import { readJobBody } from './read-job-body.ts';
 import { renewRuns } from './renew-runs.ts';
 
-/** Durable jobs of each queue that a worker runs at once, in addition to interactive requests. */
-const mostRuns: Readonly<Record<QueueName, number>> = { chat: 64, image: 64, embedding: 256 };
+/** Maximum number of durable jobs that a worker runs per queue, in addition to interactive requests. */
+const maxRuns: Readonly<Record<QueueName, number>> = { chat: 64, image: 64, embedding: 256 };
 /**
- * Jobs per model that a worker has taken and that wait for a vendor's slot. Few, so that a slow model does not
- * keep others from running. Embedding inputs wait together and fill calls. An account gets at most half of
- * them, so that another account's job is taken at once and waits for the running job and one more.
+ * Maximum number of jobs per model that a worker has taken and that still wait for a vendor's slot. It is low so that
+ * a slow model does not block others. For embeddings it is higher because waiting inputs fill calls together. An
+ * account gets at most half of it, so that another account's job is taken immediately and waits only for the running
+ * job and one more.
  */
-const mostUnbegun: Readonly<Record<QueueName, number>> = { chat: 2, image: 2, embedding: 128 };
+const maxNotStarted: Readonly<Record<QueueName, number>> = { chat: 2, image: 2, embedding: 128 };
 const maxTurns = 32;
 /**
- * How long to wait before looking for jobs again when there is nothing to take, unless a notification comes
- * first.
+ * How long to wait before checking for jobs again if there is nothing to take, unless a notification arrives first.
  */
 const idleMs = 1_000;
-/** After turns that found nothing: the index counted jobs that are gone, or none may be taken at the moment. */
+/** Pause after turns without a job: the index counted jobs that are gone, or none may be taken at the moment. */
 const emptyTurnsMs = 50;
 const failurePauseMs = 500;
 
@@ -57,13 +57,13 @@ export interface JobIntakeOptions {
   readonly concurrency: number;
 }
 
-/** Takes durable jobs, whose callers fetch the response later, and runs them. Accounts take turns. */
+/** Takes durable jobs, whose responses are fetched later, and runs them. Accounts take turns. */
 export class JobIntake implements Running {
   readonly #options: JobIntakeOptions;
   readonly #active = new Map<string, JobRun>();
   readonly #stopping = new AbortController();
   readonly #loops: Promise<void>[];
-  readonly #renewing: NodeJS.Timeout;
+  readonly #renewalTimer: NodeJS.Timeout;
   readonly #wakes = new Map<QueueName, () => void>();
 
   constructor(options: JobIntakeOptions) {
@@ -72,12 +72,12 @@ export class JobIntake implements Running {
     const { log } = options.dependencies;
     const renewal = { redis: options.dependencies.redis, turns: options.turns, active: this.#active, log };
     const stop = (jobId: string, reason: Error): void => options.runs.fail(jobId, reason);
-    this.#renewing = setInterval(() => {
+    this.#renewalTimer = setInterval(() => {
       runInBackground(renewRuns(renewal, stop), 'renewing jobs', log);
     }, renewIntervalMs);
   }
 
-  /** Looks for jobs to take. */
+  /** Checks for jobs to run. */
   wake(queue: QueueName): void {
     this.#wakes.get(queue)?.();
   }
@@ -87,40 +87,40 @@ export class JobIntake implements Running {
     if (this.#active.has(jobId)) this.#options.runs.fail(jobId, new JobCancelled());
   }
 
-  /** Takes no more jobs, hands back those that have not begun, and waits for those that have. */
+  /** Stops taking jobs, hands back those that have not started, and waits for those that have. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     for (const wake of this.#wakes.values()) wake();
     await Promise.all(this.#loops);
     await this.#release([...this.#active.values()].filter(({ hasBegun }) => !hasBegun));
     await this.#options.runs.drained();
-    clearInterval(this.#renewing);
+    clearInterval(this.#renewalTimer);
   }
 
   /**
-   * Hands back all jobs because the process exits now; they return to their old place in the queue. Cancelled
-   * jobs are settled with the output they have.
+   * Hands back all jobs because the process is exiting; they return to their previous position in the queue.
+   * Cancelled jobs are settled with the output so far.
    */
   async handBack(): Promise<void> {
     const { runs } = this.#options;
-    clearInterval(this.#renewing);
+    clearInterval(this.#renewalTimer);
     await this.#release([...this.#active.values()]);
     runs.stopReadingOn();
     await runs.drained();
   }
 
-  async #release(given: readonly JobRun[]): Promise<void> {
+  async #release(jobs: readonly JobRun[]): Promise<void> {
     const { dependencies, runs, turns } = this.#options;
     await Promise.all(
-      given.map(async ({ taken, line }) => {
+      jobs.map(async ({ taken, line }) => {
         try {
           const outcome = await handBackJob(dependencies.redis, taken);
           runs.fail(taken.id, outcome === 'cancelled' ? new JobCancelled() : new RunReplaced());
           if (typeof outcome === 'number') await turns.add(line, taken.accountId, outcome);
         } catch (error) {
-          // Its lease expires, and then another worker takes it.
+          // Another worker takes the job when its lease expires.
           runs.fail(taken.id, new RunReplaced());
-          dependencies.log.debug({ requestId: taken.id, err: error }, 'a job could not be handed back');
+          dependencies.log.debug({ requestId: taken.id, err: error }, 'handing back a job failed');
         }
       }),
     );
@@ -130,10 +130,10 @@ export class JobIntake implements Running {
     const { faults } = this.#options.dependencies;
     const part = `taking durable jobs of the queue ${queue}`;
     const { signal } = this.#stopping;
-    const most = Math.min(mostRuns[queue], this.#options.concurrency);
+    const maxActive = Math.min(maxRuns[queue], this.#options.concurrency);
     while (!signal.aborted) {
-      const woken = new Promise<void>((resolve) => this.#wakes.set(queue, resolve));
-      const free = most - this.#countOf(queue);
+      const wakeUp = new Promise<void>((resolve) => this.#wakes.set(queue, resolve));
+      const free = maxActive - this.#countOf(queue);
       let taken: number | null = null;
       try {
         if (free > 0) taken = await this.#takeTurns(queue, Math.min(free, maxTurns));
@@ -147,7 +147,7 @@ export class JobIntake implements Running {
       const pause = new AbortController();
       // Rejects only when the pause is aborted.
       const timer = delay(pauseMs, undefined, { signal: pause.signal }).catch(() => undefined);
-      await Promise.race([woken, timer]);
+      await Promise.race([wakeUp, timer]);
       pause.abort();
     }
   }
@@ -155,19 +155,19 @@ export class JobIntake implements Running {
   /** @returns how many jobs were taken; null if there were no turns */
   async #takeTurns(queue: QueueName, count: number): Promise<number | null> {
     const { turns, dependencies } = this.#options;
-    // Jobs of a model that this worker's catalog lacks wait for a worker that knows it.
+    // Jobs for a model that is not in this worker's catalog wait for a worker that has it.
     const models = dependencies.catalog.current.models.filter(({ type }) => type === queue);
     const names = models.flatMap(({ id, aliases }) => [id, ...aliases]);
-    const room = new Map(names.map((model) => [model, mostUnbegun[queue]]));
+    const capacity = new Map(names.map((model) => [model, maxNotStarted[queue]]));
     const held = new Map<string, Map<string, number>>();
     for (const { line, taken, hasBegun } of this.#active.values()) {
-      const left = room.get(line.model);
-      if (line.queue !== queue || hasBegun || left === undefined) continue;
-      room.set(line.model, left - 1);
+      const free = capacity.get(line.model);
+      if (line.queue !== queue || hasBegun || free === undefined) continue;
+      capacity.set(line.model, free - 1);
       const ofModel = held.get(line.model) ?? new Map<string, number>();
       held.set(line.model, ofModel.set(taken.accountId, (ofModel.get(taken.accountId) ?? 0) + 1));
     }
-    const given = await turns.take(queue, count, room, held);
+    const given = await turns.take(queue, count, capacity, held);
     if (given.length === 0) return null;
     const used = await Promise.all(given.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)));
     return used.filter(Boolean).length;
@@ -191,8 +191,8 @@ export class JobIntake implements Running {
   #start(line: JobLine, taken: TakenJob): void {
     const { log } = this.#options.dependencies;
     const running = this.#run(line, taken).catch((error: unknown) => {
-      // Its lease expires, and then it is taken again.
-      log.error({ requestId: taken.id, err: error }, 'a job could not be run');
+      // The job is taken again when its lease expires.
+      log.error({ requestId: taken.id, err: error }, 'running a job failed');
     });
     runInBackground(running, 'running a job', log);
   }
@@ -215,7 +215,7 @@ export class JobIntake implements Running {
     this.#active.set(id, run);
     try {
       const model = dependencies.catalog.find(line.model);
-      // The catalog has changed since the turn was taken.
+      // The catalog may have changed since the turn was taken.
       if (model === undefined) await this.#release([run]);
       else if (dependencies.catalog.isDisabled(model)) {
         await failJob(redis, taken, disabled);
@@ -270,7 +270,7 @@ async function runJob(
   { attempt, free }: TakenJob,
   run: RequestRun,
 ): Promise<void> {
-  // The job's record enforces the deadline until the job begins for the first time.
+  // The deadline only limits when a job first starts, and the job's record enforces it.
   const ofAttempt = { jobAttempt: attempt, isFree: free, deadlineAtMs: Number.MAX_SAFE_INTEGER };
   switch (job.kind) {
     case 'chat':

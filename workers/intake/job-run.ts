@@ -7,7 +7,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { JobCancelled, RunReplaced } from '../runs/job-context.ts';
 
-/** Progress within this interval is reported at once. */
+/** Progress is reported at most once per interval. */
 const progressIntervalMs = 500;
 
 export interface JobRunOptions {
@@ -19,15 +19,15 @@ export interface JobRunOptions {
   readonly onBegun: () => void;
 }
 
-/** One attempt at a durable job since it was taken: whether it has begun, and its progress. */
+/** One attempt at a durable job, from when it is taken: whether it has started, and its progress. */
 export class JobRun {
   readonly line: JobLine;
   readonly taken: TakenJob;
   readonly #options: JobRunOptions;
-  #beginning: Promise<void> | null = null;
-  #begunAtMs: number | null = null;
+  #starting: Promise<void> | null = null;
+  #startedAtMs: number | null = null;
   #progress = 0;
-  #telling: NodeJS.Timeout | null = null;
+  #reportTimer: NodeJS.Timeout | null = null;
 
   constructor(line: JobLine, taken: TakenJob, options: JobRunOptions) {
     this.line = line;
@@ -36,7 +36,7 @@ export class JobRun {
   }
 
   get hasBegun(): boolean {
-    return this.#begunAtMs !== null;
+    return this.#startedAtMs !== null;
   }
 
   /**
@@ -44,49 +44,53 @@ export class JobRun {
    * @throws the signal's reason if the job must not run
    */
   async begin(): Promise<void> {
-    this.#beginning ??= this.#start();
-    await this.#beginning;
+    this.#starting ??= this.#start();
+    await this.#starting;
   }
 
   /** @param done from 0 to 1 */
   progress(done: number): void {
     this.#progress = Math.floor(Math.min(0.99, done) * 100) / 100;
-    this.#telling ??= setTimeout(() => this.#tellProgress(), progressIntervalMs);
+    this.#reportTimer ??= setTimeout(() => this.#reportProgress(), progressIntervalMs);
   }
 
-  #tellProgress(): void {
+  #reportProgress(): void {
     const { redis, log } = this.#options;
-    this.#telling = null;
+    this.#reportTimer = null;
     recordProgress(redis, this.taken, this.#progress).catch((error: unknown) => {
-      log.debug({ requestId: this.taken.id, err: error }, 'the progress of a job could not be saved');
+      log.debug({ requestId: this.taken.id, err: error }, 'saving the progress of a job failed');
     });
   }
 
   /** Ends the run, however it went. */
   end(): void {
-    clearTimeout(this.#telling ?? undefined);
-    if (this.#begunAtMs === null) return;
+    clearTimeout(this.#reportTimer ?? undefined);
+    if (this.#startedAtMs === null) return;
     const { turns, log, signal } = this.#options;
-    const serviceMs = signal.aborted ? null : performance.now() - this.#begunAtMs;
+    const serviceMs = signal.aborted ? null : performance.now() - this.#startedAtMs;
     runInBackground(turns.ended(this.line, this.taken.id, serviceMs), 'counting a job that ended', log);
   }
 
   async #start(): Promise<void> {
     const { turns, log, abort, signal, onBegun } = this.#options;
-    const outcome = await this.#askToStart();
+    const outcome = await this.#requestStart();
     if (outcome === 'ok') {
-      this.#begunAtMs = performance.now();
+      this.#startedAtMs = performance.now();
       onBegun();
-      runInBackground(turns.started(this.line, this.taken.id, jobLeaseMs), 'counting a job that began', log);
+      runInBackground(
+        turns.started(this.line, this.taken.id, jobLeaseMs),
+        'counting a job that started',
+        log,
+      );
       return;
     }
-    // Ended, overdue, or taken by another worker meanwhile: nothing is settled or reported here.
+    // The job has ended, is overdue, or was taken by another worker: nothing is settled or reported here.
     abort(outcome === 'cancelled' ? new JobCancelled() : new RunReplaced());
     signal.throwIfAborted();
   }
 
   /** Retries while Redis is unavailable. */
-  async #askToStart(): ReturnType<typeof startJob> {
+  async #requestStart(): ReturnType<typeof startJob> {
     const { redis, signal, abort } = this.#options;
     try {
       return await throughOutage(async () => {

@@ -24,7 +24,7 @@ import { closeBullWorker } from './close-bull-worker.ts';
 import { createBullWorker } from './create-bull-worker.ts';
 import { readStoredJob } from './read-stored-job.ts';
 
-/** A job whose worker is silent for this long is given to another worker. */
+/** If a job's worker is silent for this long, another worker takes the job. */
 const lockMs = 10_000;
 /** How many workers may die while running one job before the job is presumed to be the cause. */
 const maxStalled = 2;
@@ -41,7 +41,7 @@ export interface QueuedIntakeOptions {
   readonly concurrency: number;
 }
 
-/** Takes jobs off a BullMQ queue and runs them. A job that ran has replied and settled itself. */
+/** Takes jobs off a BullMQ queue and runs them. Running a job includes its replies and settlement. */
 export function startQueuedIntake(options: QueuedIntakeOptions): Running {
   const { dependencies, queue } = options;
   const worker = createBullWorker<QueuedItem>(
@@ -62,14 +62,14 @@ export function startQueuedIntake(options: QueuedIntakeOptions): Running {
     dependencies.log.error({ queue, jobId: job?.id, err: error }, 'job failed');
     if (job !== undefined) {
       abandon(options, job).catch((failure: unknown) => {
-        dependencies.log.error({ queue, jobId: job.id, err: failure }, 'a failed job could not be released');
+        dependencies.log.error({ queue, jobId: job.id, err: failure }, 'releasing a failed job failed');
       });
     }
   });
   return {
     async stop() {
       await closeBullWorker(worker, options.bullmq);
-      // Without Redis, BullMQ does not wait for running jobs.
+      // If Redis is down, BullMQ does not wait for running jobs.
       await options.runs.drained();
     },
   };
@@ -83,15 +83,16 @@ const requestsOf = (item: QueuedItem): readonly AdmittedRequest[] =>
 async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
   const item = bullJob.data;
   const opened = openRuns(options, item, bullJob.attemptsStarted);
-  // Both commands are sent before a vendor's slot is requested. A single server handles them in that order, so
-  // both take effect before anything costs money.
+  // Both commands are sent before a vendor's slot is requested. A single Redis server handles them in that order,
+  // so both take effect before anything costs money.
   options.publisher.flush();
-  const absent = cancelAbsent(options, item);
-  if (options.dependencies.redis.isCluster) await Promise.all([options.publisher.sent(), absent]);
+  const cancelled = cancelDisconnected(options, item);
+  if (options.dependencies.redis.isCluster) await Promise.all([options.publisher.sent(), cancelled]);
   try {
-    if ('stored' in item) await runStored(options, item, opened, absent);
+    if ('stored' in item) await runStored(options, item, opened, cancelled);
     else await runJob(options, item, opened);
-    // If the worker dies once the job is done, nothing runs it again and its callers would wait forever.
+    // If the worker died with unsent replies after the job is marked as done, nothing would run it again and its
+    // callers would wait forever.
     await options.publisher.sent();
   } finally {
     for (const run of opened) run.end();
@@ -111,10 +112,10 @@ async function runStored(
   options: QueuedIntakeOptions,
   item: StoredJob,
   runs: readonly RequestRun[],
-  absent: Promise<void>,
+  cancelled: Promise<void>,
 ): Promise<void> {
   const { dependencies } = options;
-  await absent;
+  await cancelled;
   const read = await readStoredJob<QueuedJob>(dependencies, item, runs);
   try {
     if (read !== null) await runJob(options, read.job, runs);
@@ -124,7 +125,7 @@ async function runStored(
   dependencies.payloads.drop(item.stored);
 }
 
-/** Opens a run for each request. A request whose deadline passed while it was queued fails at once. */
+/** Opens a run for each request. A request whose deadline passed while it was queued fails immediately. */
 function openRuns(
   { dependencies, publisher, runs, bans }: QueuedIntakeOptions,
   item: QueuedItem,
@@ -135,7 +136,7 @@ function openRuns(
     const { requestId, deadlineAtMs } = request;
     const reply = new ReplyWriter(publisher, item.replyChannel, request, attempt);
     const run = runs.start(request, item.replyChannel, attempt);
-    // The caller still waits, so the request counts as overdue and not as cancelled.
+    // The caller is still waiting, so the request counts as overdue, not as cancelled.
     if (nowMs > deadlineAtMs) runs.fail(requestId, new AppError('deadline_exceeded'));
     else reply.accepted(dependencies.workerId);
     bans.checkStarted(request);
@@ -143,8 +144,11 @@ function openRuns(
   });
 }
 
-/** Ends the runs of callers who left while the job was queued. */
-async function cancelAbsent({ dependencies, runs }: QueuedIntakeOptions, item: QueuedItem): Promise<void> {
+/** Cancels the runs of callers that disconnected while the job was queued. */
+async function cancelDisconnected(
+  { dependencies, runs }: QueuedIntakeOptions,
+  item: QueuedItem,
+): Promise<void> {
   const requestIds = requestsOf(item).map(({ requestId }) => requestId);
   try {
     const cancelled = await new CancelledStore(dependencies.redis).check(requestIds);
@@ -152,12 +156,15 @@ async function cancelAbsent({ dependencies, runs }: QueuedIntakeOptions, item: Q
       if (cancelled[i] === true) runs.control({ action: 'cancel', requestId });
     }
   } catch (error) {
-    // Their api process sees that the requests were accepted, and cancels them.
-    dependencies.log.debug({ err: error }, 'could not check which callers left while the job was queued');
+    // The api process is notified that the requests were accepted, and cancels them.
+    dependencies.log.debug(
+      { err: error },
+      'checking for callers that disconnected while the job was queued failed',
+    );
   }
 }
 
-/** Ends the requests of a job that killed its workers. Nobody is charged, and the callers get an error. */
+/** Fails the requests of a job that killed its workers. Nobody is charged, and the callers get an error. */
 async function abandon(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
   const { dependencies, publisher } = options;
   const item = bullJob.data;

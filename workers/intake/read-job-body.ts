@@ -13,13 +13,16 @@ export interface JobBody {
   readonly job: Job;
 }
 
-/** A durable job's body, and its share of the memory for large ones. A small one has no share. */
+/** A durable job's body, and its share of the memory for large jobs; null for a small one. */
 export interface ReadJobBody {
   readonly job: Job;
   readonly memory: BudgetShare | null;
 }
 
-/** Returns null if the body is gone. Rejects with the signal's reason. */
+/**
+ * Returns null if the body is gone.
+ * @throws the signal's reason when it is aborted
+ */
 export async function readJobBody(
   { payloads, jobMemory }: JobDeps,
   { id, accountId, body, bytes }: TakenJob,

@@ -8,16 +8,16 @@ import { describeFailure, isReplaced, type JobDeps, type RequestRun } from '../r
 /** Memory per byte of JSON: characters beyond Latin-1 take two bytes. */
 export const memoryPerByte = 2;
 
-/** A large job that was read, and its share of the memory for large jobs. */
+/** A large job, and its share of the memory for large jobs. */
 export interface ReadJob<T extends Job> {
   readonly job: T;
   readonly memory: BudgetShare;
 }
 
 /**
- * Reads a large job once there is memory for it; accounts take turns for memory. The worker's other work goes
- * on meanwhile. Returns null if nobody waits for the job any more, in which case it is not read, or if its body
- * is lost. In both cases its requests have been ended.
+ * Reads a large job once there is memory for it; accounts take turns for memory. The worker's other work continues
+ * during the wait. Returns null if the body is lost, or if nobody waits for the job any more, in which case it is
+ * not read. In both cases its requests have been ended.
  * @param runs the runs of its requests, in the same order
  */
 export async function readStoredJob<T extends Job>(
@@ -31,7 +31,7 @@ export async function readStoredJob<T extends Job>(
     const [{ accountId }] = item.requests;
     const read = await readJson(dependencies.payloads.read(item.stored), accountId);
     if (read !== null) return { job: read.value as T, memory };
-    dependencies.log.warn({ stored: item.stored }, 'the body of a job is gone');
+    dependencies.log.warn({ stored: item.stored }, 'job body not found');
     throw new AppError('service_unavailable', { message: 'The body of the request was lost.' });
   } catch (error) {
     memory?.release();
@@ -49,14 +49,14 @@ async function acquireMemory(
   const [{ signal }] = runs as [RequestRun];
   if (runs.every((run) => run.signal.aborted)) throw signal.reason;
   return await jobMemory.acquire(accountId, bytes * memoryPerByte, {
-    // If one of several callers leaves, the others keep waiting.
+    // If one of several callers disconnects, the others keep waiting.
     ...(runs.length === 1 && { signal }),
     waitMs: Math.max(0, deadlineAtMs - Date.now()),
     refuse: () => new AppError('deadline_exceeded'),
   });
 }
 
-/** Ends the requests of a job that was not read. No model was called, so nobody is charged. */
+/** Fails the requests of a job that was not read. No model was called, so nobody is charged. */
 async function endUnread(
   { redis }: JobDeps,
   { requests }: StoredJob,

@@ -14,7 +14,7 @@ export interface IntakesOptions {
   readonly publisher: ReplyPublisher;
   readonly bans: BanWatch;
   readonly runsByQueue: ReadonlyMap<QueueName, ActiveRuns>;
-  /** Requests of each queue that run at once. */
+  /** Concurrent requests per queue. */
   readonly concurrency: number;
   readonly connect: (purpose: 'blocking' | 'bullmq') => Promise<RedisClient>;
 }
@@ -31,8 +31,8 @@ export async function startIntakes(options: IntakesOptions): Promise<Running[]> 
     }
     for (const bullQueue of bullQueues[queue]) {
       const bullmq = await connect('bullmq');
-      const runsAtOnce = countQueuedRuns(bullQueue, concurrency);
-      intakes.push(startQueuedIntake({ ...common, bullmq, queue: bullQueue, concurrency: runsAtOnce }));
+      const maxRuns = countQueuedRuns(bullQueue, concurrency);
+      intakes.push(startQueuedIntake({ ...common, bullmq, queue: bullQueue, concurrency: maxRuns }));
     }
   }
   return intakes;

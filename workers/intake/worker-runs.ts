@@ -4,9 +4,9 @@ import { ActiveRuns, type RunningRequest } from './active-runs.ts';
 
 /** All runs of a worker process. */
 export class WorkerRuns {
-  /** Those whose callers wait. */
+  /** The runs of interactive requests. */
   readonly byQueue: ReadonlyMap<QueueName, ActiveRuns>;
-  /** Those of durable jobs. */
+  /** The runs of durable jobs. */
   readonly ofJobs = new ActiveRuns();
   readonly #all: readonly ActiveRuns[];
 
@@ -20,12 +20,12 @@ export class WorkerRuns {
     return this.#all.flatMap((runs) => Array.from(runs.requests(), ({ accountId }) => accountId));
   }
 
-  /** The requests whose callers wait. */
+  /** The running interactive requests. */
   awaited(): RunningRequest[] {
     return [...this.byQueue.values()].flatMap((runs) => [...runs.requests()]);
   }
 
-  /** The reply channels of callers that wait for a response that is not kept, each once. */
+  /** The distinct reply channels of interactive requests whose response is not stored. */
   channels(): ReadonlySet<string> {
     return new Set([...this.byQueue.values()].flatMap((runs) => [...runs.channels()]));
   }
@@ -34,17 +34,17 @@ export class WorkerRuns {
     for (const runs of this.byQueue.values()) runs.control(message);
   }
 
-  /** Stops the runs of an api process that is gone. */
+  /** Cancels all runs for an api process that is gone, except those whose response is stored for a later request. */
   cancelChannel(replyChannel: string): void {
     for (const runs of this.byQueue.values()) runs.cancelChannel(replyChannel);
   }
 
-  /** Ends all runs of an account, for a reason other than their callers having left. */
+  /** Cancels all runs of an account for a reason other than a disconnect. */
   cancelAccount(accountId: string, reason: Error): void {
     for (const runs of this.#all) runs.cancelAccount(accountId, reason);
   }
 
-  /** Ends a run for a reason other than its caller having left. */
+  /** Cancels a run for a reason other than a disconnect of its caller. */
   fail(requestId: string, error: Error): void {
     for (const runs of this.#all) runs.fail(requestId, error);
   }

@@ -2,7 +2,7 @@ import { RedisScript, type RedisClient } from '../../shared/redis/redis-client.t
 
 const leaseMs = 5_000;
 
-/** Takes the lease if it is free, and renews this worker's lease. */
+/** Takes the lease if it is free, or renews it if this worker holds it. */
 const takeScript = new RedisScript(`
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
@@ -16,8 +16,8 @@ return 1
 `);
 
 /**
- * A lease for work that one worker at a time should do. It only saves duplicate work: everything done under it
- * must be safe when two workers do it at once.
+ * A lease for work that only one worker at a time should do. It only avoids duplicate work: everything done under it
+ * must be safe even if two workers do it concurrently.
  */
 export class Lease {
   readonly #redis: RedisClient;
@@ -30,7 +30,7 @@ export class Lease {
     this.#key = key;
   }
 
-  /** @returns whether this worker holds the lease now, for the next five seconds */
+  /** @returns whether this worker now holds the lease, for the next five seconds */
   async take(): Promise<boolean> {
     return (await takeScript.run(this.#redis, [this.#key], [this.#workerId, leaseMs])) === 1;
   }

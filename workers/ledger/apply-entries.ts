@@ -9,11 +9,11 @@ import { firstStreamId, isAfter, type LedgerEntry, type StreamId } from '../../s
 
 /**
  * Writes one batch of a shard's stream in an order that makes every step repeatable. Rows come first, keyed by
- * their own IDs. The documents that hold sums follow; each knows the last entry it includes and adds only newer
- * ones. A crash between two steps, or a second reader that believes it holds the lease, repeats work and
- * changes nothing.
- * @returns the accounts of entries that already existed from another place in the stream: Redis lost them and
- * moved the money again. They count once here, and those accounts must be restored. Applying the batch again
+ * their own IDs. The documents that hold sums follow; each records the last entry that it includes and only adds
+ * newer ones. After a crash between two steps, or with a second reader that believes it holds the lease, work is
+ * repeated without changing anything.
+ * @returns the accounts of entries that were already written from another position in the stream: Redis lost them and
+ * moved the money a second time. They count once here, and those accounts must be restored. Applying the batch again
  * returns the same accounts.
  */
 export async function applyEntries(
@@ -34,7 +34,7 @@ export async function applyEntries(
 }
 
 /**
- * Repeated entries add nothing but are still marked as applied; otherwise restoring the account would add them
+ * Repeated entries are not added, but are still marked as applied; otherwise restoring the account would add them
  * from the stream.
  */
 async function applyToAccounts(
@@ -44,18 +44,18 @@ async function applyToAccounts(
 ): Promise<void> {
   const byAccount = groupBy(entries, (entry) => entry.event.accountId);
   const applied = await store.findAccountsApplied([...byAccount.keys()]);
-  const changes = [...byAccount].flatMap(([id, own]) => {
+  const changes = [...byAccount].flatMap(([id, group]) => {
     const from = applied.get(id);
-    // Entries of a missing account have no balance to move; `ledger verify` reports them.
+    // Entries of a missing account have no balance to change; `ledger verify` reports them.
     if (from === undefined) return [];
-    const fresh = own.filter((entry) => isAfter(entry.streamId, from));
-    if (fresh.length === 0) return [];
+    const newer = group.filter((entry) => isAfter(entry.streamId, from));
+    if (newer.length === 0) return [];
     let balanceNano = 0n;
     let addedNano = 0n;
     let freeRequests = 0;
     let charges = 0;
     let codes = 0;
-    for (const entry of fresh) {
+    for (const entry of newer) {
       if (isRepeated.has(entry)) continue;
       if (entry.kind === 'refill') {
         balanceNano += entry.amountNano;
@@ -68,7 +68,7 @@ async function applyToAccounts(
         charges = Math.max(charges, entry.ordinal);
       }
     }
-    return [{ id, from, to: lastOf(fresh), balanceNano, addedNano, freeRequests, charges, codes }];
+    return [{ id, from, to: lastOf(newer), balanceNano, addedNano, freeRequests, charges, codes }];
   });
   await store.addToAccounts(changes);
 }
@@ -79,11 +79,11 @@ async function applyToStats(store: LedgerStore, charges: readonly Charge[]): Pro
   const dayOf = (entry: Charge): string => new Date(entry.event.at).toISOString().slice(0, 10);
   const byDay = groupBy(charges, (entry) => `${entry.event.accountId}:${dayOf(entry)}`);
   const applied = await store.findStatsApplied([...byDay.keys()]);
-  const changes = [...byDay].flatMap(([id, own]) => {
+  const changes = [...byDay].flatMap(([id, group]) => {
     const from = applied.get(id) ?? null;
-    const fresh = own.filter((entry) => isAfter(entry.streamId, from ?? firstStreamId));
-    if (fresh.length === 0) return [];
-    return [{ from, sums: sumDay(id, dayOf(fresh[0]!), fresh) }];
+    const newer = group.filter((entry) => isAfter(entry.streamId, from ?? firstStreamId));
+    if (newer.length === 0) return [];
+    return [{ from, sums: sumDay(id, dayOf(newer[0]!), newer) }];
   });
   await store.addToStats(changes);
 }

@@ -10,11 +10,11 @@ import type { RestoreForgottenDeps } from './restore-forgotten.ts';
 import { batchSize, ShardLedger, TooManyDeadLetters } from './shard-ledger.ts';
 import type { ShardLeases } from '../leases/shard-leases.ts';
 
-/** How soon a settled request is in MongoDB under low load. After a full batch the next one follows at once. */
+/** Under low load, a settled request reaches MongoDB within this time. After a full batch there is no pause. */
 const idlePollMs = 200;
 const failurePauseMs = 1_000;
-/** Far above what a batch takes. A driver command that never ends must not stop a shard's ledger. */
-const patienceMs = 60_000;
+/** Far longer than a batch takes. A driver command that hangs must not stop a shard's ledger. */
+const batchTimeoutMs = 60_000;
 
 export interface LedgerReaderDeps extends RestoreForgottenDeps {
   readonly leases: ShardLeases;
@@ -22,17 +22,17 @@ export interface LedgerReaderDeps extends RestoreForgottenDeps {
 }
 
 /**
- * Moves every shard's stream into MongoDB, with one reader per shard, which holds the shard's lease. The lease
- * only saves duplicate work. applyEntries ensures that nothing counts twice, because its writes are conditional
- * on what was applied before.
+ * Moves every shard's stream into MongoDB, with one reader per shard, which holds the shard's lease. The lease only
+ * avoids duplicate work. `applyEntries` ensures that nothing counts twice: its writes are conditional on what was
+ * applied before.
  */
 export function startLedgerReader(dependencies: LedgerReaderDeps): Running {
   const stopping = new AbortController();
-  // One pause per shard listens to it; Node would report that many listeners as a leak.
+  // The pause of each shard listens to the signal. Without this, Node would report the listeners as a leak.
   setMaxListeners(shardCount + 1, stopping.signal);
-  const stops = new Stops(dependencies.log, dependencies.faults);
+  const failures = new ShardFailures(dependencies.log, dependencies.faults);
   const loops = Array.from({ length: shardCount }, (_, shard) =>
-    readShard(dependencies, shard, stops, stopping.signal),
+    readShard(dependencies, shard, failures, stopping.signal),
   );
   return {
     async stop() {
@@ -44,8 +44,8 @@ export function startLedgerReader(dependencies: LedgerReaderDeps): Running {
 
 const part = 'moving the ledger to MongoDB';
 
-/** Logs an outage once, however many shards it stops, and its end; and so with any other failure. */
-class Stops {
+/** Logs the start and end of an outage, or of any other failure, once for all shards that it stops. */
+class ShardFailures {
   readonly #log: Logger;
   readonly #faults: Faults;
   readonly #waiting = new Set<number>();
@@ -56,7 +56,7 @@ class Stops {
     this.#faults = faults;
   }
 
-  begin(shard: number, error: unknown): void {
+  record(shard: number, error: unknown): void {
     if (error instanceof TooManyDeadLetters) {
       this.#faults.fail(
         readingOf(shard),
@@ -72,20 +72,20 @@ class Stops {
     }
     if (this.#waiting.size === 0) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#log.warn({ reason }, 'the ledger waits: Redis or MongoDB does not answer');
+      this.#log.warn({ reason }, 'the ledger waits: Redis or MongoDB does not respond');
     }
     this.#waiting.add(shard);
   }
 
-  /** A batch was moved. */
-  end(shard: number): void {
+  /** Call this when a batch was moved. */
+  clear(shard: number): void {
     this.#endWait(shard);
     if (this.#failing.delete(shard) && this.#failing.size === 0) this.#faults.clear(part);
     this.#faults.clear(readingOf(shard));
   }
 
-  /** Another worker has the shard now. */
-  leave(shard: number): void {
+  /** Call this when another worker has the shard. */
+  forget(shard: number): void {
     this.#endWait(shard);
     if (this.#failing.delete(shard) && this.#failing.size === 0) this.#faults.forget(part);
     this.#faults.forget(readingOf(shard));
@@ -101,7 +101,7 @@ const readingOf = (shard: number): string => `reading the ledger of shard ${shar
 async function readShard(
   dependencies: LedgerReaderDeps,
   shard: number,
-  stops: Stops,
+  failures: ShardFailures,
   signal: AbortSignal,
 ): Promise<void> {
   const { log, leases } = dependencies;
@@ -110,20 +110,20 @@ async function readShard(
     let pauseMs = idlePollMs;
     try {
       if (await leases.take(shard)) {
-        if ((await within(patienceMs, ledger.moveBatch(), failLate)) === batchSize) pauseMs = 0;
-        stops.end(shard);
+        if ((await within(batchTimeoutMs, ledger.moveBatch(), throwTimeout)) === batchSize) pauseMs = 0;
+        failures.clear(shard);
       } else {
         ledger = new ShardLedger(dependencies, shard);
-        stops.leave(shard);
+        failures.forget(shard);
       }
     } catch (error) {
-      // A batch that hangs may still go on. The new instance shares no state with it.
+      // A batch that hangs may still complete. The new instance does not share state with it.
       ledger = new ShardLedger(dependencies, shard);
       if (error instanceof LedgerConflict) continue;
-      // The stream keeps what MongoDB cannot accept; admission stops at the stream's limit. Perhaps only this
-      // worker cannot reach MongoDB, so another one may take the shard meanwhile.
-      stops.begin(shard, error);
-      await giveUp(leases, shard, log);
+      // Entries stay in the stream until MongoDB accepts them; admission stops at the stream's limit. Perhaps only
+      // this worker cannot reach MongoDB, so release the shard for another one.
+      failures.record(shard, error);
+      await releaseLease(leases, shard, log);
       pauseMs = failurePauseMs;
     }
     if (pauseMs > 0) await pause(pauseMs, signal);
@@ -131,22 +131,22 @@ async function readShard(
   try {
     if (await leases.take(shard)) await ledger.moveBatch();
   } catch (error) {
-    log.debug({ shard, err: error }, 'the rest of the stream is left to the next reader');
+    log.debug({ shard, err: error }, 'moving the last batch failed; the next reader continues');
   }
-  await giveUp(leases, shard, log);
+  await releaseLease(leases, shard, log);
 }
 
-async function giveUp(leases: ShardLeases, shard: number, log: Logger): Promise<void> {
+async function releaseLease(leases: ShardLeases, shard: number, log: Logger): Promise<void> {
   try {
     await leases.release(shard);
   } catch (error) {
-    log.debug({ shard, err: error }, 'the lease of a shard could not be released; it expires');
+    log.debug({ shard, err: error }, 'releasing the lease of a shard failed; it expires');
   }
 }
 
-/** Abandons a batch that hangs. Moving it again changes nothing. */
-function failLate(): never {
-  throw new Error(`a batch was not moved within ${patienceMs} ms`);
+/** Gives up a batch that hangs. It is safe to move it again. */
+function throwTimeout(): never {
+  throw new Error(`a batch was not moved within ${batchTimeoutMs} ms`);
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -8,7 +8,7 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 
-/** Accounts requested from Redis at once. */
+/** Accounts looked up in Redis concurrently. */
 const idsPerRead = 1_000;
 
 export interface RestoreForgottenDeps {
@@ -20,7 +20,7 @@ export interface RestoreForgottenDeps {
 }
 
 /**
- * Restores accounts from MongoDB after Redis has come back without its last writes, and logs it. The balances
+ * Restores accounts from MongoDB, and logs it, after Redis has come back without its last writes. The balances
  * in Redis are then too high or too low, because MongoDB recorded charges and refills that Redis lost. Two
  * kinds of entries may be lost: those up to the checkpoint, which the sums include, and those of a batch that
  * was not written completely, which exist as rows and may be missing from the sums.
@@ -40,39 +40,39 @@ export async function restoreForgotten(
     isAfter(checkpoint, parseStreamId(trimmed)) && (await hasLostEntries(redis, shard, checkpoint));
   const missing = await findMissing(redis, shard, await store.findAfter([...intent], checkpoint));
   if (!isMissing && missing.length === 0) return false;
-  // Read after the stream, because another reader may have finished and trimmed a batch meanwhile.
+  // Read this again after the stream, because another reader may have finished and trimmed a batch since.
   const known = parseStreamId((await redis.get(redisKeys.ledgerTrimmed(shard))) ?? '0-0');
   const isBehind = isMissing && isAfter(checkpoint, known);
   const rows = missing.filter((row) => isAfter(positionOf(row), known));
   if (!isBehind && rows.length === 0) return false;
   const summed = isBehind ? await accounts.findAppliedSince(known.ms) : new Map<string, StreamId>();
-  const held = await findHeld(redis, shard, [...summed.keys()]);
-  // Entries of a missing account have no balance to move; `ledger verify` reports them.
+  const cached = await findCached(redis, shard, [...summed.keys()]);
+  // Entries of a missing account have no balance to change; `ledger verify` reports them.
   const touched = await store.findAccountsApplied(rows.map(({ accountId }) => accountId));
-  const ends = new Map([...held.map((id) => [id, summed.get(id)!] as const), ...touched]);
+  const ends = new Map([...cached.map((id) => [id, summed.get(id)!] as const), ...touched]);
   const last = findLatest([checkpoint, ...rows.map(positionOf)]);
   await advanceShard(redis, shard, findLatest([last, ...ends.values()]));
   for (const id of ends.keys()) await hotAccounts.reload(id);
-  // Comes last: if a reader takes over before this, it restores all of them again.
+  // Do this last: a reader that takes over before this restores all accounts again.
   await advanceTrimPosition(redis, shard, last);
   log.error(
     { shard, redisHas: formatStreamId(known), mongodbHas: formatStreamId(last), restored: ends.size },
-    'Redis has forgotten entries that MongoDB has; accounts are restored from MongoDB',
+    'Redis lost entries that MongoDB has; accounts restored from MongoDB',
   );
   return true;
 }
 
-const findLatest = (places: readonly StreamId[]): StreamId =>
-  places.reduce((latest, place) => (isAfter(place, latest) ? place : latest));
+const findLatest = (ids: readonly StreamId[]): StreamId =>
+  ids.reduce((latest, id) => (isAfter(id, latest) ? id : latest));
 
 /** Returns the accounts of the shard that are in Redis. Any other account is restored on its first use. */
-async function findHeld(redis: RedisClient, shard: number, ids: readonly string[]): Promise<string[]> {
-  const own = ids.filter((id) => shardOf(id) === shard);
-  const held: string[] = [];
-  for (let from = 0; from < own.length; from += idsPerRead) {
-    const some = own.slice(from, from + idsPerRead);
-    const found = await Promise.all(some.map((id) => redis.exists(redisKeys.account(id))));
-    held.push(...some.filter((_, i) => found[i] === 1));
+async function findCached(redis: RedisClient, shard: number, ids: readonly string[]): Promise<string[]> {
+  const ofShard = ids.filter((id) => shardOf(id) === shard);
+  const cached: string[] = [];
+  for (let from = 0; from < ofShard.length; from += idsPerRead) {
+    const chunk = ofShard.slice(from, from + idsPerRead);
+    const found = await Promise.all(chunk.map((id) => redis.exists(redisKeys.account(id))));
+    cached.push(...chunk.filter((_, i) => found[i] === 1));
   }
-  return held;
+  return cached;
 }

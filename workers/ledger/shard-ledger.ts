@@ -22,7 +22,7 @@ import { restoreForgotten, type RestoreForgottenDeps } from './restore-forgotten
 
 export const batchSize = 1_000;
 
-/** A stream id, and the fields and values in turn. */
+/** A stream ID, and a flat list of fields and values. */
 type RawEntry = readonly [string, readonly string[]];
 
 /** What was read of a batch of the stream. */
@@ -41,7 +41,7 @@ export class TooManyDeadLetters extends Error {
   override readonly name = 'TooManyDeadLetters';
 }
 
-/** The most accounts that an intent names, unless a single batch has more. */
+/** Maximum number of accounts in an intent, unless a single batch has more. */
 const maxIntent = batchSize;
 
 /**
@@ -63,18 +63,18 @@ return isFurther and ARGV[1]
 `);
 
 /**
- * Moves the stream of one shard to MongoDB, batch by batch, as long as no other reader does and nothing fails.
- * After that its state is invalid, and a new instance must replace it.
+ * Moves the stream of one shard to MongoDB, batch by batch. Once another reader has moved a batch, or a call has
+ * failed, its state is invalid, and a new instance must replace it.
  *
- * Redis may come back at any moment with less than it had. Each batch is read together with the trim position
- * that Redis recorded, and is trimmed only if Redis still has it. So a loss shows before the next batch is
+ * Redis may come back at any moment with less data than it had. Each batch is read together with the trim position
+ * that Redis recorded, and is trimmed only if Redis still has it. So a loss is detected before the next batch is
  * applied, and lost entries that MongoDB has are summed before any later one.
  */
 export class ShardLedger {
   readonly #dependencies: RestoreForgottenDeps;
   readonly #shard: number;
-  /** Up to where Redis is known to have what MongoDB has; null if that must be checked. */
-  #remembered: string | null = null;
+  /** The trim position up to which Redis is known to match MongoDB; null if that must be checked. */
+  #verifiedUpTo: string | null = null;
   /** Accounts announced to MongoDB. A batch with other accounts is announced first. */
   #intent: ReadonlySet<string> = new Set();
 
@@ -86,17 +86,17 @@ export class ShardLedger {
   /**
    * Moves one batch.
    * @returns how many entries were moved
-   * @throws LedgerConflict if another reader was faster
+   * @throws LedgerConflict if another reader moved it first
    */
-  async moveBatch(most = batchSize): Promise<number> {
-    const { trimmed, raw } = await this.#read(most);
+  async moveBatch(maxEntries = batchSize): Promise<number> {
+    const { trimmed, raw } = await this.#read(maxEntries);
     // A trim position that was not written here may come from a Redis that lost data.
-    if (trimmed !== this.#remembered) {
+    if (trimmed !== this.#verifiedUpTo) {
       this.#intent = await this.#dependencies.store.intents.read(this.#shard);
-      this.#remembered = null;
+      this.#verifiedUpTo = null;
       // The batch may date from before the restore, so the next call reads it again.
       if (await restoreForgotten(this.#dependencies, this.#shard, trimmed, this.#intent)) return 0;
-      this.#remembered = trimmed;
+      this.#verifiedUpTo = trimmed;
     }
     if (raw.length === 0) return 0;
     const batch = parseBatch(this.#shard, raw);
@@ -108,16 +108,16 @@ export class ShardLedger {
   }
 
   /**
-   * Reads from the start of the stream. Entries are trimmed only after the checkpoint, so everything in it is
-   * still to be moved.
+   * Reads from the start of the stream. Entries are trimmed only after the checkpoint is written, so everything in the
+   * stream still has to be moved.
    */
-  async #read(most: number): Promise<{ readonly trimmed: string; readonly raw: readonly RawEntry[] }> {
-    const answers = await this.#dependencies.redis
+  async #read(maxEntries: number): Promise<{ readonly trimmed: string; readonly raw: readonly RawEntry[] }> {
+    const replies = await this.#dependencies.redis
       .multi()
       .get(redisKeys.ledgerTrimmed(this.#shard))
-      .xrange(redisKeys.ledgerStream(this.#shard), '-', '+', 'COUNT', most)
+      .xrange(redisKeys.ledgerStream(this.#shard), '-', '+', 'COUNT', maxEntries)
       .exec();
-    const [trimmed, raw] = (answers ?? []).map(([error, value]) => {
+    const [trimmed, raw] = (replies ?? []).map(([error, value]) => {
       if (error !== null) throw error;
       return value;
     }) as [string | null, RawEntry[]];
@@ -144,18 +144,18 @@ export class ShardLedger {
       );
   }
 
-  /** Most batches hold only accounts that were already announced, and cost no write. */
+  /** Most batches contain only accounts that were already announced and need no write. */
   async #announce(entries: readonly LedgerEntry[]): Promise<void> {
-    const own = new Set(entries.map((entry) => entry.event.accountId));
-    const added = [...own].filter((id) => !this.#intent.has(id));
+    const accountIds = new Set(entries.map((entry) => entry.event.accountId));
+    const added = [...accountIds].filter((id) => !this.#intent.has(id));
     if (added.length === 0) return;
     const { intents } = this.#dependencies.store;
     if (this.#intent.size + added.length <= maxIntent) {
       await intents.add(this.#shard, added);
       this.#intent = new Set([...this.#intent, ...added]);
     } else {
-      await intents.replace(this.#shard, [...own]);
-      this.#intent = own;
+      await intents.replace(this.#shard, [...accountIds]);
+      this.#intent = accountIds;
     }
   }
 
@@ -164,19 +164,19 @@ export class ShardLedger {
     const shard = this.#shard;
     const repeated = await applyEntries(store, entries);
     // Comes before trimming: if it fails, the batch is read again and the same accounts are found again.
-    await this.#reload(repeated, 'Redis moved money again that it had forgotten; the account is restored');
+    await this.#reload(repeated, 'Redis lost a balance change and made it again; the account is restored');
     await this.#reload(uncountedAccounts, 'an entry of the account does not count; the account is restored');
     await store.writeCheckpoint(shard, last);
     const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerTrimmed(shard), redisKeys.ledgerDead(shard)];
     const args = [formatStreamId(last), formatStreamId(next(last)), ...toScriptArguments(unread)];
-    this.#remembered = (await trimScript.run(redis, keys, args)) as string | null;
+    this.#verifiedUpTo = (await trimScript.run(redis, keys, args)) as string | null;
   }
 
   /** Restores accounts from MongoDB, so that Redis counts the same entries. */
   async #reload(accountIds: ReadonlySet<string>, message: string): Promise<void> {
     if (accountIds.size === 0) return;
     const { store, hotAccounts, log } = this.#dependencies;
-    // Entries of a missing account have no balance to move; `ledger verify` reports them.
+    // Entries of a missing account have no balance to change; `ledger verify` reports them.
     for (const accountId of (await store.findAccountsApplied([...accountIds])).keys()) {
       await hotAccounts.reload(accountId);
       log.error({ shard: this.#shard, accountId }, message);

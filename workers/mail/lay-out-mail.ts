@@ -1,6 +1,6 @@
 import { html, Html } from '../../shared/runtime/html.ts';
 
-/** The contents of a mail, in reading order. Plain text: both the text and the HTML form are made from it. */
+/** The contents of a mail as plain text, in reading order. Both the text and the HTML version are made from it. */
 export interface MailContent {
   readonly language: string;
   readonly service: string;
@@ -13,7 +13,7 @@ export interface MailContent {
   readonly footer: readonly string[];
 }
 
-/** Lays out the text form. The code is on a separate line, so that it is easy to find and copy. */
+/** Lays out the text version. The code is on a separate line, so that it is easy to find and copy. */
 export function layOutText({ heading, lead, code, facts, advice, footer }: MailContent): string {
   const paragraphs = [
     heading,
@@ -55,7 +55,7 @@ const styles = {
   footer: 'padding:18px 4px 0;font-size:12px;line-height:18px;color:#7a8394;word-break:break-word;',
 } as const;
 
-/** For mail programs that support them. Others keep the colours or invert them. */
+/** For mail programs that support media queries. Others keep the colours or invert them. */
 const darkStyles = new Html(`@media (prefers-color-scheme: dark) {
 .page { background: #0f1115 !important; }
 .card { background: #1a1d24 !important; border-color: #2b303b !important; }
@@ -66,7 +66,7 @@ const darkStyles = new Html(`@media (prefers-color-scheme: dark) {
 .line { border-color: #2b303b !important; }
 }`);
 
-/** Lays out the HTML form: the service's name, one card, and the small print below. It loads nothing external. */
+/** Lays out the HTML version: the service's name, a card, and the small print below. It loads nothing external. */
 export function layOutHtml(content: MailContent): string {
   const { language, service, heading, lead, code, facts, advice, footer } = content;
   const page = html`<!doctype html>

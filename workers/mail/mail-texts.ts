@@ -1,6 +1,6 @@
 import type { ConfirmedAction, NoticeEvent } from '../../shared/web/mail.ts';
 
-/** Which mail with a sign-in code is sent, depending on its purpose and on whether the address has a user. */
+/** The variant of a sign-in mail, which depends on its purpose and on whether the address belongs to a user. */
 export type SignInCase = 'login' | 'signup' | 'signup-of-known';
 
 /** The texts of one mail. Values in them are not escaped; the layout does that. */
@@ -8,11 +8,11 @@ export interface Words {
   readonly subject: string;
   readonly heading: string;
   readonly lead: string;
-  /** What to do if the reader did not ask for this. */
+  /** What to do if the recipient did not request this. */
   readonly advice: string;
 }
 
-/** All texts of a language. `service` is the service's name, `label` is the name that the user gave an account. */
+/** All texts in one language. `service` is the service's name, `label` the name that the user gave an account. */
 export interface MailTexts {
   signIn(signInCase: SignInCase, service: string): Words;
   noProfile(email: string, service: string, isSignUpOpen: boolean): Words;
@@ -24,9 +24,9 @@ export interface MailTexts {
   /** For a notice about an action that may not have completed. */
   readonly uncertain: string;
   readonly when: string;
-  /** For a notice: where the action came from. */
+  /** For a notice: the label of the address from which the action was made. */
   readonly address: string;
-  /** For a code: the address that requested it. */
+  /** For a code: the label of the address that requested it. */
   readonly requestedFrom: string;
   readonly device: string;
   /** In UTC. */

@@ -11,12 +11,12 @@ export interface RenderedMail {
   readonly html: string;
 }
 
-/** What a mail says about the service, and what it depends on besides its own data. */
+/** Everything that a rendered mail depends on besides its own data. */
 export interface RenderContext {
   readonly service: string;
   readonly supportEmail: string | null;
   readonly isSignUpOpen: boolean;
-  /** Whether the address has a user. Only used for sign-in codes. */
+  /** Whether the address belongs to a user. Only used for sign-in codes. */
   readonly isKnown: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -29,24 +29,24 @@ const maxValueLength = 100;
 /** RFC 5321, 4.5.3.1. */
 const maxEmailLength = 254;
 
-/** Turns a value into one short line. A line break would start something new in a header or in the text part. */
+/** Turns a value into one short line. A line break would start a new header, or a new line in the text version. */
 function toLine(value: string, maxLength = maxValueLength): string {
   return shorten(value.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim(), maxLength);
 }
 
-/** Text that mail programs turn into links. */
-const likeALink = /\S*(?::\/\/|www\.|@|[\p{L}\p{N}]\.\p{L}{2})\S*/giu;
+/** Matches text that mail programs turn into links. */
+const linkLike = /\S*(?::\/\/|www\.|@|[\p{L}\p{N}]\.\p{L}{2})\S*/giu;
 /** Long enough for a name, too short for a sentence. */
 const maxLabelLength = 40;
 
 /**
- * Sanitizes an account's label. A thief with a session may have chosen it to make the owner do something, so
- * links are removed and it is no longer than a name.
+ * Sanitizes an account's label. The thief of a session may have chosen it to make the owner do something, so links
+ * are removed and it is cut to the length of a name.
  */
-const toName = (label: string): string => toLine(toLine(label).replaceAll(likeALink, '…'), maxLabelLength);
+const toName = (label: string): string => toLine(toLine(label).replaceAll(linkLike, '…'), maxLabelLength);
 
 /**
- * Renders subject, text and HTML of a mail. Leaves out the code if there is no user for it and none may be
+ * Renders the subject, text and HTML of a mail. Omits the code if the address belongs to no user and none may be
  * created.
  */
 export function renderMail(mail: Mail, context: RenderContext): RenderedMail {

@@ -2,18 +2,19 @@ import type { Mail } from '../../shared/web/mail.ts';
 
 const firstPauseMs = 5_000;
 const maxPauseMs: Record<Mail['kind'], number> = {
-  // A user waits for the code, which is valid for ten minutes at most.
+  // A user is waiting for the code, which is valid for at most ten minutes.
   'sign-in-code': 60_000,
   'confirmation-code': 60_000,
   notice: 15 * 60_000,
 };
 
-/** Share of the pause that is added at random, so that mails that failed together do not retry together. */
-const jitterPart = 0.2;
+/** Up to this fraction of the pause is added at random, so that mails that failed together do not retry together. */
+const jitterFraction = 0.2;
 
 /**
- * Returns how long to wait before the next attempt to send a mail, in milliseconds: twice as long each time.
- * @param attempts made so far
+ * Returns how long to wait before the next attempt to send a mail, in milliseconds. The pause doubles each time, up to
+ * a maximum.
+ * @param attempts number of attempts so far
  * @param random from 0 to 1
  */
 export function computeMailRetryMs(
@@ -22,5 +23,5 @@ export function computeMailRetryMs(
   random: () => number = Math.random,
 ): number {
   const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(attempts - 1, 20), maxPauseMs[kind]);
-  return Math.ceil(pauseMs * (1 + jitterPart * random()));
+  return Math.ceil(pauseMs * (1 + jitterFraction * random()));
 }

@@ -12,23 +12,23 @@ export interface MailDeps {
   readonly from: MailSender;
   readonly supportEmail: string | null;
   readonly isSignUpOpen: boolean;
-  /** Whether the address has a user. */
+  /** Whether the address belongs to a user. */
   readonly isKnown: (email: string) => Promise<boolean>;
 }
 
-/** Thrown when the mail will not be sent: it is too late, or the server rejected it for good. */
+/** The mail will not be sent: it has expired, or the server has permanently rejected it. */
 export class MailDropped extends UnrecoverableError {}
 
 /**
- * Processes a BullMQ job: makes one attempt to send a mail. Its errors are stored in Redis, so they contain no
- * address.
- * @throws MailDropped if no attempt follows; any other error if one does
+ * Processes a BullMQ job: makes one attempt to send a mail. Its errors are stored in Redis, so they do not contain
+ * the address.
+ * @throws MailDropped if the mail will not be retried; any other error if it will
  */
 export async function sendMail(dependencies: MailDeps, job: BullJob<SealedMail>): Promise<void> {
   const { client, masterKey, from, supportEmail, isSignUpOpen, isKnown } = dependencies;
   const now = Date.now();
   if (now >= job.data.expiresAt) throw new MailDropped('It could not be sent in time.');
-  // This fails under a different MASTER_KEY. A worker with the right key may take the next attempt.
+  // This fails if MASTER_KEY differs from the one used to seal. A worker with the right key may make the next attempt.
   const mail = JSON.parse(decryptSecret(job.data.sealed, masterKey)) as Mail;
   const rendered = renderMail(mail, {
     service: serviceNameOf(from),

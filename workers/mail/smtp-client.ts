@@ -4,15 +4,15 @@ import { isMailAddress, type MailSender } from '../../shared/config/mail-sender.
 
 export interface SmtpTimeouts {
   readonly connectMs: number;
-  /** Without any data from the server. */
+  /** Maximum time without any data from the server. */
   readonly silenceMs: number;
-  /** For a whole mail, because a server that sends a byte now and then is never silent. */
+  /** For a whole mail, because a server that sends a byte from time to time never hits `silenceMs`. */
   readonly totalMs: number;
 }
 
 const defaultTimeouts: SmtpTimeouts = { connectMs: 10_000, silenceMs: 20_000, totalMs: 60_000 };
 
-/** Many servers limit the mails per connection, and a new connection costs little. */
+/** Many servers limit the mails per connection, and a new connection is cheap. */
 const maxMailsPerConnection = 100;
 
 export interface SmtpClientOptions {
@@ -26,8 +26,7 @@ export interface OutgoingMail {
   readonly from: MailSender;
   readonly to: string;
   /**
-   * The same for every attempt, so that mail programs show a mail that arrived twice only once. Without angle
-   * brackets.
+   * The same for every attempt, so that mail programs show a mail that arrives twice only once. Without angle brackets.
    */
   readonly messageId: string;
   readonly subject: string;
@@ -35,10 +34,10 @@ export interface OutgoingMail {
   readonly html: string;
 }
 
-/** The mail was not sent. The message contains nothing that the server said, because that may repeat the address. */
+/** The mail was not sent. The message does not quote the server, whose replies may contain the address. */
 export class SendingFailed extends Error {
   override readonly name = 'SendingFailed';
-  /** Whether the server rejected this recipient or this mail for good. */
+  /** Whether the server permanently rejected this recipient or this mail. */
   readonly isPermanent: boolean;
 
   constructor(message: string, isPermanent: boolean, cause?: unknown) {
@@ -72,7 +71,7 @@ export function createSmtpClient({
     socketTimeout: timeouts.silenceMs,
     maxConnections,
     maxMessages: maxMailsPerConnection,
-    // For a pooled connection that the server has closed meanwhile. The queue makes all further attempts.
+    // For a pooled connection that the server has closed. All further attempts are made through the queue.
     maxRequeues: 1,
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -89,7 +88,7 @@ export function createSmtpClient({
           text,
           html,
           messageId: `<${messageId}>`,
-          // RFC 3834: keeps out-of-office programs from replying. Exchange only knows the second header.
+          // RFC 3834: prevents out-of-office replies. Exchange only supports the second header.
           headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
           signal: AbortSignal.timeout(timeouts.totalMs),
         });
@@ -103,7 +102,7 @@ export function createSmtpClient({
   };
 }
 
-/** @returns where to connect, and how */
+/** Parses `SMTP_URL` into nodemailer's options for connecting and authenticating. */
 export function readServer(text: string) {
   const { protocol, hostname, port, username, password } = new URL(text);
   const isSecure = protocol === 'smtps:';
@@ -113,8 +112,7 @@ export function readServer(text: string) {
     host,
     port: port === '' ? (isSecure ? 465 : 587) : Number(port),
     secure: isSecure,
-    // Without this, the password is sent in clear text if the server, or a man in the middle, offers no
-    // STARTTLS.
+    // Without this, the password is sent in clear text if the server, or a man in the middle, does not offer STARTTLS.
     requireTLS: !isSecure && username !== '' && !isLoopback,
     ...(username === ''
       ? {}
@@ -123,18 +121,17 @@ export function readServer(text: string) {
 }
 
 /**
- * Returns an address in the form that mail servers use, with the domain in punycode.
- * @throws SendingFailed if it could be read as anything but one address
+ * Returns an address in the format that mail servers use, with the domain in Punycode.
+ * @throws SendingFailed if it could be parsed as anything but a single address
  */
 function toWireAddress(address: string): string {
-  if (!isMailAddress(address))
-    throw new SendingFailed('The address is not one that a mail can be sent to.', true);
+  if (!isMailAddress(address)) throw new SendingFailed('The recipient address is invalid.', true);
   const at = address.lastIndexOf('@');
   return `${address.slice(0, at)}@${domainToASCII(address.slice(at + 1))}`;
 }
 
-/** What nodemailer adds to its errors. */
-interface SmtpFault {
+/** The properties that nodemailer adds to its errors. */
+interface SmtpErrorDetails {
   readonly code?: string;
   readonly command?: string;
   readonly responseCode?: number;
@@ -142,13 +139,13 @@ interface SmtpFault {
 }
 
 function explainFailure(error: unknown): SendingFailed {
-  const { code, command, responseCode, permanent } = error as SmtpFault;
+  const { code, command, responseCode, permanent } = error as SmtpErrorDetails;
   // A rejected login or sender is a configuration problem that the operator can fix.
-  const isOfMail = command === 'RCPT TO' || command === 'DATA';
-  const what = [command, responseCode ?? code].filter((word) => word !== undefined).join(', ');
+  const isMailRejected = command === 'RCPT TO' || command === 'DATA';
+  const reason = [command, responseCode ?? code].filter((word) => word !== undefined).join(', ');
   return new SendingFailed(
-    `The mail server did not take the mail (${what || 'no reason given'}).`,
-    isOfMail && permanent === true,
+    `The mail server did not accept the mail (${reason || 'no reason given'}).`,
+    isMailRejected && permanent === true,
     error,
   );
 }

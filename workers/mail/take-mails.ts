@@ -11,13 +11,13 @@ import { computeMailRetryMs } from './retry-delay.ts';
 import { MailDropped, sendMail, type MailDeps } from './send-mail.ts';
 import { createSmtpClient, type SmtpTimeouts } from './smtp-client.ts';
 
-/** Mails that a process sends at once, each over a separate connection. Mail servers often allow ten or twenty. */
+/** Mails that a process sends concurrently, each over its own connection. Mail servers often allow ten or twenty. */
 const defaultConcurrency = 5;
 
-/** A mail whose worker has been silent for this long is taken over by another worker. */
+/** If a mail's worker is silent for this long, another worker takes it over. */
 const defaultLockMs = 10_000;
 
-/** How long mails in progress have when the process stops. Another worker sends the interrupted ones again. */
+/** How long running sends may take when the process stops. Another worker sends interrupted mails again. */
 const stopGraceMs = 5_000;
 
 export interface MailIntakeOptions extends Omit<MailDeps, 'client'> {
@@ -25,14 +25,14 @@ export interface MailIntakeOptions extends Omit<MailDeps, 'client'> {
   readonly bullmq: RedisClient;
   readonly faults: Faults;
   readonly log: Logger;
-  /** All of the following are for tests, which cannot wait for minutes. */
+  /** The following options are for tests, which cannot wait for minutes. */
   readonly concurrency?: number;
   readonly computeRetryMs?: typeof computeMailRetryMs;
   readonly lockMs?: number;
   readonly timeouts?: SmtpTimeouts;
 }
 
-/** Takes mails off their queue and hands each to the mail server at least once. */
+/** Takes mails off their queue and delivers each to the mail server at least once. */
 export function startMailIntake(options: MailIntakeOptions): Running {
   const { smtpUrl, bullmq, faults, log, timeouts } = options;
   const { concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;

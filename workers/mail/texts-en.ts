@@ -41,7 +41,7 @@ export const textsEn: MailTexts = {
     lead: {
       unlink: `The API key of “${label}” will keep working. Enter this code to unlink the account from your profile:`,
       reveal: `Enter this code to show the API key of the account “${label}”:`,
-      regenerate: `The current API key of “${label}” will stop working at once. Enter this code to replace it:`,
+      regenerate: `The current API key of “${label}” will stop working immediately. Enter this code to replace it:`,
     }[action],
     advice: intruder,
   }),

@@ -5,13 +5,13 @@ import { explainFileError } from '../../shared/runtime/explain-file-error.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
 
-const text = 'Changed with each heartbeat of a model-gateway worker that Redis has taken.\n';
+const text = 'Changed with each heartbeat of a model-gateway worker that Redis has accepted.\n';
 
 /**
- * A file whose modification time tells health checks on the same machine when Redis last accepted a heartbeat
- * of this worker. A file makes the check almost free. A check that asked Redis would load a client, connect,
- * and need the passwords, every few seconds in every container. This module imports no package for the same
- * reason.
+ * A file whose modification time shows health checks on the same machine when Redis last accepted a heartbeat
+ * of this worker. A file makes the check almost free. A check that queried Redis would have to load a client,
+ * connect, and have the passwords, every few seconds in every container. For the same reason, this module imports no
+ * package.
  */
 export class HealthFile {
   readonly #path: string;
@@ -40,7 +40,7 @@ export class HealthFile {
   }
 
   async touch(): Promise<void> {
-    // A heartbeat in progress at the end must not create the file again.
+    // A heartbeat that is still running when the worker stops must not create the file again.
     if (this.#isRemoved) return;
     try {
       await writeFile(this.#path, text);
@@ -54,22 +54,22 @@ export class HealthFile {
     try {
       await rm(this.#path, { force: true });
     } catch (error) {
-      this.#warn('health file not removed; health checks will fail in some seconds', error);
+      this.#warn('health file not removed; health checks will fail in a few seconds', error);
     }
   }
 }
 
 /** @returns why the worker that maintains the file is unhealthy; null if it is healthy */
 export async function findIllness(path: string, nowMs = Date.now()): Promise<string | null> {
-  let heardAtMs: number;
+  let acceptedAtMs: number;
   try {
-    heardAtMs = (await stat(path)).mtimeMs;
+    acceptedAtMs = (await stat(path)).mtimeMs;
   } catch (error) {
     return `${path} cannot be read: ${explainFileError(error, path)}. Does a worker run with --health-file ${path}?`;
   }
-  if (heardAtMs === 0) return 'Redis has not taken a heartbeat of this worker yet.';
-  // A clock that was set back leaves a modification time in the future. It must not count as a heartbeat until
+  if (acceptedAtMs === 0) return 'Redis has not accepted a heartbeat of this worker yet.';
+  // If the clock was set back, the modification time is in the future. It must not count as a recent heartbeat until
   // the clock reaches it again.
-  if (Math.abs(nowMs - heardAtMs) <= heartbeatLifetimeMs) return null;
-  return `Redis last took a heartbeat of this worker at ${new Date(heardAtMs).toISOString()}.`;
+  if (Math.abs(nowMs - acceptedAtMs) <= heartbeatLifetimeMs) return null;
+  return `Redis last accepted a heartbeat of this worker at ${new Date(acceptedAtMs).toISOString()}.`;
 }

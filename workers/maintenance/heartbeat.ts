@@ -18,13 +18,13 @@ interface HeartbeatOptions {
   readonly embeddings: Pick<EmbeddingSchedulers, 'waiting'>;
   readonly faults: Pick<Faults, 'count'>;
   readonly workerId: string;
-  /** Touched after each heartbeat that Redis accepted, for health checks on this machine. */
+  /** Touched after each heartbeat that Redis accepts, for health checks on this machine. */
   readonly healthFile?: string;
   readonly log: Logger;
 }
 
 /**
- * Publishes that this worker is alive, and what it runs. Stopping removes it from the registry.
+ * Regularly registers this worker as alive, with its load. Stopping removes it from the registry.
  * @throws ConfigError if the health file cannot be written
  */
 export async function startHeartbeat(options: HeartbeatOptions): Promise<Running> {
@@ -47,11 +47,11 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
       );
       await health?.touch();
     } catch (error) {
-      log.debug({ err: error }, 'a heartbeat was lost');
+      log.debug({ err: error }, 'heartbeat failed');
     }
   };
   await beat();
-  const timer = setInterval(() => runInBackground(beat(), 'a heartbeat', log), heartbeatIntervalMs);
+  const timer = setInterval(() => runInBackground(beat(), 'sending a heartbeat', log), heartbeatIntervalMs);
   return {
     async stop() {
       clearInterval(timer);
@@ -59,7 +59,7 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
       try {
         await Promise.all([...runsByQueue.keys()].map((queue) => registry.leave(queue, workerId)));
       } catch (error) {
-        log.debug({ err: error }, 'the heartbeat could not be removed; it expires');
+        log.debug({ err: error }, 'removing the worker from the registry failed; its entry expires');
       }
     },
   };

@@ -15,34 +15,34 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Faults } from '../../shared/storage/faults.ts';
 import type { ShardLeases } from '../leases/shard-leases.ts';
 
-/** How often the index across accounts is compared with the lists that it summarizes. */
+/** How often the index across accounts is synced with the lists that it summarizes. */
 const syncIntervalMs = 5_000;
 /** Normal clock adjustments are smaller than this. */
 const clockStepMs = 2_000;
-/** The most script runs per shard and pass. */
+/** Maximum number of script runs per shard and pass. */
 const maxRuns = 16;
 
 export interface JobKeeperOptions {
   readonly redis: RedisClient;
   readonly turns: Pick<JobTurns, 'add' | 'drop' | 'sync'>;
   readonly leases: ShardLeases;
-  /** Puts a job's webhook on its queue. Idempotent. */
+  /** Adds a job's webhook to its queue. Idempotent. */
   readonly queueHook: (hook: DueHook) => Promise<void>;
   readonly faults: Faults;
   readonly log: Logger;
 }
 
 /**
- * Maintains the durable jobs of this worker's shards: requeues jobs whose workers died, ends overdue jobs,
- * queues webhooks of ended jobs, and deletes jobs that ended a day ago.
+ * Maintains the durable jobs of this worker's shards: requeues jobs whose workers died, ends overdue jobs, queues the
+ * webhooks of ended jobs, and deletes jobs that ended a day ago.
  */
 export class JobKeeper {
   readonly #options: JobKeeperOptions;
-  /** Since when each shard has been maintained without interruption, and when its queues were last compared. */
+  /** Per shard: since when this worker has maintained it without interruption, and when its index was last synced. */
   readonly #since = new Map<number, { atMs: number; syncedAtMs: number }>();
 
-  /** Redis's clock minus our monotonic clock. */
-  #aheadMs: number | null = null;
+  /** The offset of Redis's clock from our monotonic clock. */
+  #clockOffsetMs: number | null = null;
 
   constructor(options: JobKeeperOptions) {
     this.#options = options;
@@ -51,22 +51,22 @@ export class JobKeeper {
   async look(): Promise<void> {
     await this.#followClock();
     const shards = Array.from({ length: shardCount }, (_, shard) => shard);
-    const looks = await Promise.allSettled(shards.map((shard) => this.#lookAt(shard)));
-    const failed = looks.find((look) => look.status === 'rejected');
+    const passes = await Promise.allSettled(shards.map((shard) => this.#maintain(shard)));
+    const failed = passes.find((pass) => pass.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** If Redis's clock was set, leases are meaningless until live workers have renewed theirs. */
+  /** If Redis's clock was set, leases mean nothing until live workers have renewed theirs. */
   async #followClock(): Promise<void> {
     const [seconds = 0, micros = 0] = (await callRedis(() => this.#options.redis.time())).map(Number);
-    const aheadMs = seconds * 1_000 + micros / 1_000 - performance.now();
-    if (Math.abs(aheadMs - (this.#aheadMs ?? aheadMs)) > clockStepMs) this.#since.clear();
-    this.#aheadMs = aheadMs;
+    const offsetMs = seconds * 1_000 + micros / 1_000 - performance.now();
+    if (Math.abs(offsetMs - (this.#clockOffsetMs ?? offsetMs)) > clockStepMs) this.#since.clear();
+    this.#clockOffsetMs = offsetMs;
   }
 
-  async #lookAt(shard: number): Promise<void> {
+  async #maintain(shard: number): Promise<void> {
     const { leases, faults } = this.#options;
-    const part = `looking after the jobs of shard ${shard}`;
+    const part = `maintaining the jobs of shard ${shard}`;
     try {
       if (!(await leases.take(shard))) {
         this.#since.delete(shard);
@@ -77,17 +77,17 @@ export class JobKeeper {
       const since = this.#since.get(shard) ?? { atMs: nowMs, syncedAtMs: -Infinity };
       this.#since.set(shard, since);
       // After a Redis outage, live workers need a moment to renew their leases.
-      if (nowMs - since.atMs > jobLeaseMs) await this.#lose(shard);
-      const chores = [this.#expire(shard), this.#queueHooks(shard), this.#forget(shard)];
+      if (nowMs - since.atMs > jobLeaseMs) await this.#requeueLost(shard);
+      const tasks = [this.#expire(shard), this.#queueHooks(shard), this.#forget(shard)];
       if (nowMs - since.syncedAtMs > syncIntervalMs) {
         const synced = this.#sync(shard).then(() => {
           since.syncedAtMs = nowMs;
         });
-        chores.push(synced);
+        tasks.push(synced);
       }
-      // The next pass retries a failed task. A failure does not keep the others from running.
-      const ended = await Promise.allSettled(chores);
-      const failed = ended.find((chore) => chore.status === 'rejected');
+      // A failed task is retried in the next pass, and does not keep the others from running.
+      const ended = await Promise.allSettled(tasks);
+      const failed = ended.find((task) => task.status === 'rejected');
       if (failed === undefined) faults.clear(part);
       else faults.note(part, failed.reason);
     } catch (error) {
@@ -105,12 +105,12 @@ export class JobKeeper {
     }
   }
 
-  async #lose(shard: number): Promise<void> {
+  async #requeueLost(shard: number): Promise<void> {
     const { redis, turns, log } = this.#options;
     for (let runs = 0; runs < maxRuns; runs++) {
       const { again, ended } = await recoverLostJobs(redis, shard);
       if (again.length + ended === 0) return;
-      log.warn({ shard, again: again.length, ended }, 'jobs of workers that died wait again');
+      log.warn({ shard, again: again.length, ended }, 'jobs of dead workers requeued');
       await Promise.all(
         again.map(({ accountId, queue, model, weight }) => turns.add({ queue, model }, accountId, weight)),
       );

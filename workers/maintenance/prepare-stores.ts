@@ -4,11 +4,11 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { explainStoreFailure } from '../../shared/storage/explain-store-failure.ts';
 
 const firstRetryMs = 500;
-const lastRetryMs = 15_000;
+const maxRetryMs = 15_000;
 
 /**
- * Prepares the stores (indexes, the bucket and its rules), each as soon as it is reachable, so that a worker
- * starts while MongoDB or S3 is unavailable. All steps are safe to repeat, by every worker at every start.
+ * Prepares the stores (indexes, the bucket and its rules), each as soon as it is reachable, so that a worker can start
+ * while MongoDB or S3 is unavailable. All steps are safe to repeat: every worker runs them at every start.
  */
 export function startPreparing(steps: Readonly<Record<string, () => Promise<void>>>, log: Logger): Running {
   const stopping = new AbortController();
@@ -27,18 +27,15 @@ async function prepare(
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  for (let retryMs = firstRetryMs; !signal.aborted; retryMs = Math.min(lastRetryMs, retryMs * 2)) {
+  for (let retryMs = firstRetryMs; !signal.aborted; retryMs = Math.min(maxRetryMs, retryMs * 2)) {
     try {
       await run();
-      log.debug({ store: name }, 'prepared');
+      log.debug({ store: name }, 'store prepared');
       return;
     } catch (error) {
-      log.warn(
-        { store: name, reason: explainStoreFailure(error) },
-        'could not be prepared yet; trying again',
-      );
+      log.warn({ store: name, reason: explainStoreFailure(error) }, 'preparing a store failed; retrying');
     }
-    // Rejects only by the abort that ends the loop.
+    // Rejects only when the loop is aborted.
     await delay(retryMs, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -3,7 +3,7 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Faults } from '../../shared/storage/faults.ts';
 
 export interface PeriodicTask {
-  /** For the log, such as `looking after jobs`. */
+  /** For the log, such as `maintaining jobs`. */
   readonly name: string;
   readonly intervalMs: number;
   readonly run: () => Promise<unknown> | void;
@@ -21,7 +21,7 @@ export function runPeriodically({ name, intervalMs, run }: PeriodicTask, faults:
       } catch (error) {
         faults.note(name, error);
       }
-      // Rejects only by the abort that ends the loop.
+      // Rejects only when the loop is aborted.
       await delay(intervalMs, undefined, { signal }).catch(() => undefined);
     }
   })();

@@ -5,13 +5,13 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 export interface ScheduledTask {
   /** For the log. */
   readonly name: string;
-  /** A cron expression, in UTC. With six fields, the first is the second. */
+  /** A cron expression, in UTC. If it has six fields, the first is for seconds. */
   readonly expression: string;
-  /** @param signal aborts when the worker stops */
+  /** @param signal aborted when the worker stops */
   readonly run: (signal: AbortSignal) => Promise<unknown>;
 }
 
-/** Runs a task at set times, never twice at once. A run that is due while another is in progress is skipped. */
+/** Runs a task on a schedule. A run that is due while the previous one is still running is skipped. */
 export function runOnSchedule({ name, expression, run }: ScheduledTask, log: Logger): Running {
   const stopping = new AbortController();
   let current: Promise<void> = Promise.resolve();
@@ -19,16 +19,16 @@ export function runOnSchedule({ name, expression, run }: ScheduledTask, log: Log
     try {
       await run(stopping.signal);
     } catch (error) {
-      // Stopping aborts the run in progress.
+      // Stopping aborts the current run.
       if (stopping.signal.aborted) return;
-      log.warn({ task: name, err: error }, 'scheduled task failed; it runs again at its next time');
+      log.warn({ task: name, err: error }, 'scheduled task failed; it runs again at its next scheduled time');
     }
   };
   const options: TaskOptions = {
     name,
     timezone: 'UTC',
     noOverlap: true,
-    // A run that a busy process could not start in time is left to the next scheduled time.
+    // If a busy process could not start a run in time, the next one does its work.
     suppressMissedWarning: true,
     logger: createCronLogger(name, log),
   };

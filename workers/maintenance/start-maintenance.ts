@@ -22,7 +22,7 @@ export interface MaintenanceOptions {
   readonly stores: Stores;
   readonly workerId: string;
   readonly bans: BanWatch;
-  /** The requests that the worker runs, except durable jobs, which have separate leases. */
+  /** The requests that the worker is running, except durable jobs, which have their own leases. */
   readonly listRequests: Parameters<typeof startRequestHeartbeat>[1];
   /** Checks whether the api processes that wait for this worker's replies are alive. */
   readonly probeReaders: () => void;
@@ -31,8 +31,8 @@ export interface MaintenanceOptions {
 }
 
 /**
- * Starts everything a worker does besides running requests: prepares the stores, reads the ledger, and cleans
- * up after dead processes.
+ * Starts everything a worker does besides running requests: prepares the stores, reads the ledger, and cleans up after
+ * dead processes.
  */
 export function startMaintenance(options: MaintenanceOptions): Running {
   const { stores, workerId, faults, log } = options;
@@ -48,11 +48,11 @@ export function startMaintenance(options: MaintenanceOptions): Running {
     faults,
     log,
   });
-  const chores = startPeriodicTasks(options);
+  const tasks = startPeriodicTasks(options);
   return {
     async stop() {
       await preparing.stop();
-      await Promise.all(chores.map((chore) => chore.stop()));
+      await Promise.all(tasks.map((task) => task.stop()));
       await ledgerReader.stop();
     },
   };
@@ -63,21 +63,23 @@ function listPreparations({ accounts, codes, ledger, objects, web }: Stores, log
     accounts: () => accounts.createIndexes(),
     keySecrets: async () => {
       if (await accounts.prepareSecrets()) return;
-      log.warn('MASTER_KEY has changed; set the former one to show API keys stored under it');
+      log.warn(
+        'MASTER_KEY has changed; API keys stored with the previous one can only be shown if it is set again',
+      );
     },
     codes: () => codes.createIndexes(),
     ledger: () => ledger.createIndexes(),
     web: () => web.createIndexes(),
     bucket: async () => {
       if (await objects.prepareBucket()) return;
-      // Another worker may have created the bucket a moment ago and be about to add the rules.
+      // Another worker may have just created the bucket and be about to add the rules.
       await delay(2_000);
       if (await objects.prepareBucket()) return;
       log.warn(
         `The bucket has no rules that delete "${filePrefix}" and "${answerPrefix}" after a day, or does not let this service ` +
-          'read them. Either it was not made by this service, so its rules are left as they are: add the rules, or set ' +
-          'S3_MANAGE_BUCKET=on. Or its server has no lifecycle rules: delete old objects by other means. Until then, answers ' +
-          'that are kept for an Idempotency-Key are never deleted.',
+          'read them. If the bucket was not created by this service, its rules are not changed: add the rules, or set ' +
+          'S3_MANAGE_BUCKET=on. If its server does not support lifecycle rules, delete old objects by other means. Until ' +
+          'then, responses stored for an Idempotency-Key are never deleted.',
       );
     },
   };
@@ -96,8 +98,8 @@ function startPeriodicTasks({
   const reservations = new ReservationStore(redis);
   const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);
   const sweeper = new OrphanSweeper(reservations, sweepLeases, log);
-  const chores = [
-    { name: 'remembering prices', intervalMs: 5_000, run: () => prices.remember(catalog.current.models) },
+  const tasks = [
+    { name: 'saving prices', intervalMs: 5_000, run: () => prices.remember(catalog.current.models) },
     {
       name: 'finishing redeemed codes',
       intervalMs: 5_000,
@@ -108,13 +110,13 @@ function startPeriodicTasks({
       intervalMs: 5_000,
       run: () => queuePendingNotices({ ...web, mails }),
     },
-    { name: 'looking for dead api processes', intervalMs: 1_000, run: probeReaders },
-    { name: 'sweeping orphans', intervalMs: requestHeartbeatIntervalMs, run: () => sweeper.sweep() },
+    { name: 'checking for dead api processes', intervalMs: 1_000, run: probeReaders },
+    { name: 'releasing orphaned reservations', intervalMs: requestHeartbeatIntervalMs, run: () => sweeper.sweep() },
   ];
   return [
     startRequestHeartbeat(reservations, listRequests, log),
     bans,
-    ...chores.map((chore) => runPeriodically(chore, faults)),
+    ...tasks.map((task) => runPeriodically(task, faults)),
     startSweepingFiles({ redis, workerId, objects, log }),
   ];
 }

@@ -9,32 +9,31 @@ import { runOnSchedule } from './schedule.ts';
 
 const defaultPageKeys = 250;
 /**
- * How often to look while nothing is known to be due: other workers' clocks may differ, and deletions may have
- * failed.
+ * How often to check while no file is known to be due: other workers' clocks may differ, and deletions may have failed.
  */
-const lookEveryMs = 60_000;
+const checkIntervalMs = 60_000;
 
 export interface FileSweeperOptions {
   readonly redis: RedisClient;
   readonly workerId: string;
   readonly objects: ObjectStore;
   readonly log: Logger;
-  /** How many files are listed or deleted per call; 1000 at most. */
+  /** How many files are listed or deleted per call; at most 1000. */
   readonly pageKeys?: number;
 }
 
 /**
- * Deletes images after 24 hours. Their names sort by time, so a listing starts with the files that are due and
- * nothing else is read. The first file that is not due tells when to look again. Failed deletions are retried
- * within a minute. The bucket's lifecycle rule deletes files that no worker was there to delete.
+ * Deletes images after 24 hours. Their names sort by time, so a listing starts with the files that are due and can stop
+ * after them. The first file that is not due determines the time of the next check. Failed deletions are retried within
+ * a minute. If no worker is running, the bucket's lifecycle rule deletes the files.
  */
 export class FileSweeper {
   readonly #objects: ObjectStore;
   readonly #lease: Lease;
   readonly #log: Logger;
   readonly #pageKeys: number;
-  #lookedAtMs = -Infinity;
-  /** When the first file that was not due at the last look is due. */
+  #checkedAtMs = -Infinity;
+  /** When the first file that was not due at the last check becomes due. */
   #nextDueMs = Infinity;
 
   constructor({ redis, workerId, objects, log, pageKeys = defaultPageKeys }: FileSweeperOptions) {
@@ -45,17 +44,16 @@ export class FileSweeper {
   }
 
   /**
-   * Deletes the files that are due. Cheap enough to call every second: it sends no request while nothing can be
-   * due.
+   * Deletes the files that are due. Cheap enough to call every second: it sends no request while no file can be due.
    * @throws Error while Redis or the object store is unavailable
    */
   async sweep(signal: AbortSignal, nowMs = Date.now()): Promise<void> {
-    if (!this.#isTimeToLook(nowMs)) return;
-    // If anything fails, the next look is a minute away.
-    this.#lookedAtMs = nowMs;
+    if (!this.#isCheckDue(nowMs)) return;
+    // If anything fails, the next check is in a minute.
+    this.#checkedAtMs = nowMs;
     this.#nextDueMs = Infinity;
     if (!(await this.#lease.take())) {
-      // The lease holder may have died.
+      // Try again soon, because the lease holder may have died.
       this.#nextDueMs = nowMs;
       return;
     }
@@ -79,14 +77,14 @@ export class FileSweeper {
     if (deleted > 0) this.#log.debug({ deleted, failed }, 'expired files deleted');
   }
 
-  #isTimeToLook(nowMs: number): boolean {
+  #isCheckDue(nowMs: number): boolean {
     // The clock may have been set back.
-    const isLong = Math.abs(nowMs - this.#lookedAtMs) >= lookEveryMs;
-    return isLong || nowMs >= this.#nextDueMs;
+    const isOverdue = Math.abs(nowMs - this.#checkedAtMs) >= checkIntervalMs;
+    return isOverdue || nowMs >= this.#nextDueMs;
   }
 }
 
-/** Looks every second, so that an image is deleted in the second in which its 24 hours end. */
+/** Checks every second, so that an image is deleted in the second in which its 24 hours end. */
 export function startSweepingFiles(options: FileSweeperOptions): Running {
   const sweeper = new FileSweeper(options);
   const run = async (signal: AbortSignal): Promise<void> => await sweeper.sweep(signal);

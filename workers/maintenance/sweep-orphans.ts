@@ -4,12 +4,12 @@ import { shardCount } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ShardLeases } from '../leases/shard-leases.ts';
 
-const looksUntilReleased = 3;
+const passesUntilReleased = 3;
 
 /**
- * Releases reservations whose requests no process reports in its heartbeats any more, because their processes
- * died. A reservation is released when three passes in a row find it orphaned, so that a process that lost
- * Redis has time to report.
+ * Releases reservations whose requests no process reports in its heartbeats any more, because their processes died. A
+ * reservation is released when three passes in a row find it orphaned, so that a process that lost its connection to
+ * Redis has time to report it.
  */
 export class OrphanSweeper {
   readonly #reservations: ReservationStore;
@@ -24,7 +24,7 @@ export class OrphanSweeper {
     this.#log = log;
   }
 
-  /** Makes one pass over the shards that this worker looks after. */
+  /** Makes one pass over the shards whose leases this worker holds. */
   async sweep(): Promise<void> {
     const suspects = this.#suspects;
     // If a pass fails, the count starts over.
@@ -37,12 +37,12 @@ export class OrphanSweeper {
       for (const reservation of ahead) await this.#reservations.resetAge(reservation);
       for (const orphan of orphans) {
         const { requestId, accountId, costNano } = orphan;
-        const looks = (suspects.get(requestId) ?? 0) + 1;
-        if (looks < looksUntilReleased) found.set(requestId, looks);
+        const passes = (suspects.get(requestId) ?? 0) + 1;
+        if (passes < passesUntilReleased) found.set(requestId, passes);
         else if (await this.#reservations.releaseOrphan(orphan))
           this.#log.warn(
             { requestId, accountId, reserved: formatRub(costNano) },
-            'a reservation whose request is gone was released',
+            'orphaned reservation released',
           );
       }
       await this.#reservations.forget(shard);

@@ -11,12 +11,12 @@ import {
   type Sharp,
 } from './decoders.ts';
 
-/** How long to wait for a decoder. Decodes ahead in the queue end within seconds. */
+/** How long to wait for a decoder. Each decode ahead in the queue finishes within seconds. */
 const maxWaitMs = 60_000;
 
 export interface CheckedImage {
   readonly mediaType: ImageType;
-  /** Over all frames. */
+  /** Total over all frames. */
   readonly pixels: number;
 }
 
@@ -29,12 +29,12 @@ export type CheckImage = (
 
 /**
  * Creates the check for untrusted images: they must be PNG, JPEG, WebP or GIF, of a reasonable size, and fully
- * decodable. A truncated animated GIF passes with the frames it has. Bytes after the end of an image are kept;
+ * decodable. A truncated animated GIF passes with the frames it has. Bytes after the end of an image are not removed;
  * they cannot harm a reader that treats the file as an image.
  */
 export function createImageChecker(decoders = new Decoders()): CheckImage {
   return async (bytes, accountId, signal) => {
-    // The first bytes decide whether a decoder sees the file at all, so SVG, PDF and the like never reach one.
+    // The first bytes decide whether the file is decoded at all, so SVG, PDF and the like never reach a decoder.
     const mediaType = sniffImageType(bytes);
     if (mediaType === null) return unknownImageType;
     return await decoders.use({ accountId, signal, waitMs: maxWaitMs }, (sharp) =>
@@ -47,8 +47,7 @@ async function decode(sharp: Sharp, bytes: Buffer, mediaType: ImageType): Promis
   try {
     const head = await inspectHead(sharp, bytes, { format: mediaType, countsFrames: true });
     if ('fault' in head) return head;
-    // Needs only a single pixel of each frame, but must decode all of it: `fill` crops nothing, so every row is
-    // decoded.
+    // Outputs a single pixel per frame but decodes all of it: `fill` does not crop, so every row is decoded.
     await sharp(bytes, { ...decodeOptions, limitInputPixels: maxPixels, pages: -1 })
       .resize(1, 1, { fit: 'fill' })
       .timeout({ seconds: maxDecodeSeconds })

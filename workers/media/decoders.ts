@@ -4,24 +4,24 @@ import { FairBudget } from '../../shared/fairness/fair-budget.ts';
 
 /** Per image; the frames of an animation count together. */
 export const maxPixels = 50_000_000;
-/** Each frame costs more than its pixels: a file of a few megabytes can hold a million one-pixel frames. */
+/** Frames have a cost beyond their pixels: a file of a few megabytes can contain a million one-pixel frames. */
 export const maxFrames = 1_000;
-/** A decoder that takes longer is under attack by a crafted file. */
+/** Only a crafted file takes a decoder longer. */
 export const maxDecodeSeconds = 10;
 /** An interlaced image of the maximum size takes 400 MB for a second, and small machines have two cores. */
 const maxDecodes = 2;
 
-/** What is wrong with an image, phrased to follow "an image". */
+/** What is wrong with an image, phrased to follow "the image". */
 export interface ImageFault {
   readonly fault: string;
 }
 
 export const unknownImageType: ImageFault = { fault: 'is not a PNG, JPEG, WebP or GIF' };
-/** Decoder messages describe internals; to a caller they all mean this. */
+/** Used instead of the decoder's messages, which describe internals and all mean this to a caller. */
 export const undecodable: ImageFault = { fault: 'cannot be decoded: it is damaged or cut off' };
 
 /**
- * Cameras write JPEGs that make the decoder warn although every program shows them. So only truncated or
+ * Some cameras write JPEGs that cause decoder warnings although every program can display them. So only truncated or
  * unreadable images are rejected. Colour profiles are ignored, because they are a kind of program.
  */
 export const decodeOptions = { failOn: 'error', ignoreIcc: true } as const;
@@ -32,7 +32,7 @@ export class Decoders {
 
   /**
    * Runs work with sharp once a decoder is free.
-   * @throws AppError `deadline_exceeded` if none is free in time; the signal's reason
+   * @throws AppError `deadline_exceeded` if none is free in time; the signal's reason when it is aborted
    */
   async use<T>(
     { accountId, signal, waitMs }: { accountId: string; signal: AbortSignal; waitMs: number },
@@ -59,9 +59,9 @@ async function loadSharp(): Promise<Sharp> {
 }
 
 /**
- * Reads only the header, whatever number of pixels it claims.
+ * Reads only the header, however many pixels it claims.
  * @param format the format that the first bytes indicate
- * @param countsFrames whether the pixels of all frames are decoded, and not just those of the first
+ * @param countsFrames whether to count the pixels of all frames, or only those of the first
  * @throws sharp's error if the header cannot be read
  */
 export async function inspectHead(

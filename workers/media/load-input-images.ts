@@ -18,18 +18,18 @@ import type { RemadeImage, RemakeImage } from './remake-image.ts';
 /** OpenAI's limit. */
 const maxMaskBytes = 4_000_000;
 /**
- * Re-encoded without visible loss, a photograph may take up to two and a half times its bytes. If that is too
- * much, it is encoded at the usual quality of cameras and web pages, which makes it as large as before or a
- * little smaller.
+ * Re-encoding a photograph without visible loss may make it up to two and a half times as large. If that is too much,
+ * it is encoded at the usual quality of cameras and web pages, which makes it about as large as before or a little
+ * smaller.
  */
 const usualQuality = 75;
-/** While they are sent, images are in memory as they are, and once more as base64 or as form data. */
+/** While images are sent, they are in memory twice: as raw bytes, and as base64 or form data. */
 const memoryPerByte = 7 / 3;
 
 export interface InputImageSources {
   readonly fetchClient: SafeFetchClient;
   readonly remakeImage: RemakeImage;
-  /** Bytes that callers' images hold, from before they arrive until their request has ended. */
+  /** The memory budget for callers' images, in bytes, from before they are loaded until their request has ended. */
   readonly memory: FairBudget;
 }
 
@@ -45,10 +45,10 @@ const noInputs: LoadedInputs = { inputs: [], mask: null, release: () => undefine
 type Location = readonly (string | number)[];
 
 /**
- * Loads the images that a request gives its model to edit, one after another. URLs go through the SSRF guard;
- * data URIs are used as they are. All images are re-encoded from their pixels.
- * @throws AppError `unsafe_url` or `validation_failed`, which name the field; `deadline_exceeded`; the signal's
- * reason
+ * Loads the input images of an image edit, one after another. URLs are fetched through the SSRF guard; data URIs are
+ * decoded. All images are re-encoded from their pixels.
+ * @throws AppError `unsafe_url` or `validation_failed`, which specify the field; `deadline_exceeded`; the signal's
+ * reason when it is aborted
  */
 export async function loadInputImages(
   sources: InputImageSources,
@@ -65,7 +65,7 @@ export async function loadInputImages(
   }
 }
 
-/** Counts the file that is being re-encoded, and all that already were. */
+/** Counts the file that is being re-encoded, and all files that already were. */
 function countNeededBytes({ inputs, mask }: ImageJob): number {
   const count = inputs.length + (mask === null ? 0 : 1);
   return Math.min(count * maxImageBytes, maxRequestBytes) + maxImageBytes;
@@ -97,14 +97,16 @@ class InputLoad {
   async #loadMask(url: string, first: RemadeImage | undefined): Promise<InputImage> {
     const loc = ['body', 'mask'];
     const bytes = await this.#loadBytes(url, loc);
-    const fault = 'must be a PNG with an alpha channel, of less than 4 MB, as large as the first input image';
-    if (bytes.length >= maxMaskBytes || sniffImageType(bytes) !== 'image/png') throw invalidField(loc, fault);
+    const requirement =
+      'must be a PNG with an alpha channel, of less than 4 MB, as large as the first input image';
+    if (bytes.length >= maxMaskBytes || sniffImageType(bytes) !== 'image/png')
+      throw invalidField(loc, requirement);
     const mask = await this.#remake(bytes, loc);
-    if (!mask.hasAlpha) throw invalidField(loc, `${fault}: this one has no alpha channel`);
+    if (!mask.hasAlpha) throw invalidField(loc, `${requirement}: this one has no alpha channel`);
     if (mask.width !== first?.width || mask.height !== first.height) {
       const size = ({ width, height }: InputImage): string => `${width}x${height}`;
       const sizes = first === undefined ? '' : `: it is ${size(mask)}, the image ${size(first)}`;
-      throw invalidField(loc, `${fault}${sizes}`);
+      throw invalidField(loc, `${requirement}${sizes}`);
     }
     return mask;
   }
@@ -134,7 +136,7 @@ class InputLoad {
       const limits = { maxBytes: maxImageBytes, accountId, signal: this.#signal };
       return (await this.#sources.fetchClient.fetchBytes(url, limits)).bytes;
     } catch (error) {
-      // The fetch client does not know the field.
+      // Add the field, which the fetch client does not know.
       const [issue] = error instanceof AppError ? error.issues : [];
       if (!(error instanceof AppError) || issue === undefined) throw error;
       throw invalidField(loc, issue.msg, { code: error.code, type: issue.type });
@@ -142,9 +144,9 @@ class InputLoad {
   }
 
   async #remake(bytes: Buffer, loc: Location): Promise<RemadeImage> {
-    let image = await this.#write(bytes, loc, null);
+    let image = await this.#encode(bytes, loc, null);
     if (image.bytes.length > maxImageBytes && image.contentType !== 'image/png')
-      image = await this.#write(bytes, loc, usualQuality);
+      image = await this.#encode(bytes, loc, usualQuality);
     this.#bytes += image.bytes.length;
     if (image.bytes.length > maxImageBytes)
       throw invalidField(
@@ -158,7 +160,7 @@ class InputLoad {
     return image;
   }
 
-  async #write(bytes: Buffer, loc: Location, quality: number | null): Promise<RemadeImage> {
+  async #encode(bytes: Buffer, loc: Location, quality: number | null): Promise<RemadeImage> {
     const { accountId } = this.#request;
     const options = { accountId, signal: this.#signal, waitMs: countMsUntilDeadline(this.#request) };
     const image = await this.#sources.remakeImage(bytes, { ...options, format: null, quality });

@@ -11,17 +11,17 @@ import { decodeBase64, encodeBase64 } from '../../shared/encoding/base64.ts';
 
 /** For all images of one request. */
 const maxRequestPixels = 300_000_000;
-const maxRequestPictures = 500;
-/** Concurrent fetches of one request, so that many slow URLs leave capacity for other requests. */
+const maxRequestImages = 500;
+/** Concurrent fetches per request, so that many slow URLs leave capacity for other requests. */
 const maxRequestFetches = 4;
-/** Counted from a request's first image. No image is started after this. */
+/** Counted from a request's first image. No fetch or check is started after this. */
 const maxRequestMs = 60_000;
 
 /** Shared by all requests of a process. */
 export interface MediaSources {
   readonly fetchClient: SafeFetchClient;
   readonly checkImage: CheckImage;
-  /** Bytes that fetched images hold, from before they arrive until their request has ended. */
+  /** The memory budget for fetched images, in bytes, from before they are fetched until their request has ended. */
   readonly memory: FairBudget;
 }
 
@@ -31,19 +31,18 @@ export interface RequestMedia extends MediaLoader {
 }
 
 /**
- * Creates the loader for the media in one request's messages. It loads each URL once and keeps the result until
- * released.
+ * Creates the loader for the media in one request's messages. It loads each URL only once.
  */
 export function createMediaLoader(sources: MediaSources, request: MediaHolder): RequestMedia {
   return new RequestMediaLoader(sources, request);
 }
 
-/** Memory for some URLs of a request. */
+/** Memory reserved for some URLs of a request. */
 interface Reservation {
   readonly share: BudgetShare;
-  /** How many are not loaded yet. */
-  left: number;
-  /** Bytes held by those that are loaded. */
+  /** Number of URLs that are not loaded yet. */
+  missing: number;
+  /** Bytes used by the URLs that are loaded. */
   loadedBytes: number;
 }
 
@@ -52,15 +51,15 @@ class RequestMediaLoader implements RequestMedia {
   readonly #request: MediaHolder;
   readonly #loads = new Map<string, Promise<LoadedMedia>>();
   readonly #fetchSlots = new Slots(maxRequestFetches);
-  /** One at a time, so that the sums are right and a request with many images does not delay others. */
+  /** One check at a time, so that the sums are right and a request with many images does not delay others. */
   readonly #checkSlots = new Slots(1);
-  /** Aborted by the first failure. The request cannot succeed without all of its images, so the others may stop. */
+  /** Aborted by the first failure. The request cannot succeed without all of its images, so the other loads stop. */
   readonly #failed = new AbortController();
   /** By URL. */
   readonly #reservations = new Map<string, Reservation>();
   #isReleased = false;
   #deadlineAtMs: number | null = null;
-  #pictures = 0;
+  #images = 0;
   #bytes = 0;
   #pixels = 0;
 
@@ -72,11 +71,10 @@ class RequestMediaLoader implements RequestMedia {
   async reserve(urls: readonly string[], signal: AbortSignal): Promise<void> {
     const links = urls.filter((url) => !isDataUri(url) && !this.#reservations.has(url));
     if (links.length === 0) return;
-    // A URL of a few bytes makes a worker hold megabytes for as long as its request waits for a slot of a
-    // route.
-    const needed = countMostBytes(links.length);
+    // A URL of a few bytes makes a worker use megabytes while its request waits for a slot of a route.
+    const needed = countMaxBytes(links.length);
     const share = await acquireMediaMemory(this.#sources.memory, this.#request, needed, signal);
-    const reservation = { share, left: links.length, loadedBytes: 0 };
+    const reservation = { share, missing: links.length, loadedBytes: 0 };
     for (const url of links) this.#reservations.set(url, reservation);
     // The request may have ended at the moment the memory was granted.
     if (this.#isReleased) this.release();
@@ -89,7 +87,7 @@ class RequestMediaLoader implements RequestMedia {
     const load = this.#load(url, AbortSignal.any([signal, this.#failed.signal]));
     this.#loads.set(url, load);
     load.catch((error: unknown) => {
-      // An abort says nothing about the image.
+      // After an abort, the image may be loaded again: it may be valid.
       if (signal.aborted) this.#loads.delete(url);
       else this.#failed.abort(error);
     });
@@ -104,9 +102,9 @@ class RequestMediaLoader implements RequestMedia {
   async #load(url: string, signal: AbortSignal): Promise<LoadedMedia> {
     // The request has already failed.
     signal.throwIfAborted();
-    this.#pictures += 1;
-    if (this.#pictures > maxRequestPictures)
-      throw refuse(`the messages hold more than ${maxRequestPictures} pictures`);
+    this.#images += 1;
+    if (this.#images > maxRequestImages)
+      throw refuse(`the messages hold more than ${maxRequestImages} pictures`);
     const base64 = isDataUri(url) ? readBase64(url) : null;
     const bytes = base64 === null ? await this.#fetch(url, signal) : await this.#decode(base64);
     signal.throwIfAborted();
@@ -129,26 +127,26 @@ class RequestMediaLoader implements RequestMedia {
   }
 
   async #fetch(url: string, signal: AbortSignal): Promise<Buffer> {
-    // Images loaded together are already reserved. This is for a single one.
+    // Memory for images that are loaded together is already reserved. This is for a single one.
     await this.reserve([url], signal);
     const release = await this.#fetchSlots.acquire(signal, this.#readDeadline());
     try {
       const { accountId } = this.#request;
       const limits = { maxBytes: maxImageBytes, accountId, signal };
       const { bytes } = await this.#sources.fetchClient.fetchBytes(url, limits);
-      this.#noteFetched(url, bytes.length);
+      this.#recordFetched(url, bytes.length);
       return bytes;
     } finally {
       release();
     }
   }
 
-  #noteFetched(url: string, bytes: number): void {
+  #recordFetched(url: string, bytes: number): void {
     const reservation = this.#reservations.get(url)!;
     // A URL that was aborted after its bytes arrived is fetched again.
-    reservation.left = Math.max(0, reservation.left - 1);
+    reservation.missing = Math.max(0, reservation.missing - 1);
     reservation.loadedBytes += countBase64(bytes);
-    reservation.share.shrink(reservation.loadedBytes + countMostBytes(reservation.left));
+    reservation.share.shrink(reservation.loadedBytes + countMaxBytes(reservation.missing));
   }
 
   async #check(url: string, bytes: Buffer, signal: AbortSignal): Promise<string> {
@@ -167,8 +165,8 @@ class RequestMediaLoader implements RequestMedia {
   }
 }
 
-/** The most bytes for this many URLs: those loaded, and those in flight when there are too many. */
-function countMostBytes(links: number): number {
+/** The maximum bytes for this many URLs: the loaded ones, plus those in flight when the limit is exceeded. */
+function countMaxBytes(links: number): number {
   return countBase64(Math.min(links * maxImageBytes, maxRequestBytes + maxRequestFetches * maxImageBytes));
 }
 

@@ -28,9 +28,9 @@ export interface RemakeOptions {
   readonly signal: AbortSignal;
   /** How long to wait for a decoder. */
   readonly waitMs: number;
-  /** Null for the image's own format, or PNG if that cannot be written (GIF). */
+  /** Null keeps the image's format, or uses PNG if that cannot be written (GIF). */
   readonly format: OutputFormat | null;
-  /** 1 to 100, for JPEG and WebP. Null re-encodes with as little visible loss as is sensible. */
+  /** 1 to 100, for JPEG and WebP. Null re-encodes without visible loss. */
   readonly quality: number | null;
 }
 
@@ -52,20 +52,20 @@ export function createImageRemaker(decoders: Decoders): RemakeImage {
 /** Re-encodes a photograph without visible loss. */
 const fineQuality = 95;
 /**
- * From this quality on, JPEGs keep full colour resolution. Below it, that would make files larger than other
- * programs' files.
+ * JPEGs of this quality or higher keep full colour resolution. At lower qualities, it would make them larger than those
+ * of other programs.
  */
-const leastFullColourQuality = 90;
+const minFullColourQuality = 90;
 
 async function remake(
   sharp: Sharp,
   bytes: Buffer,
   type: ImageType,
-  { format: wanted, quality: asked }: RemakeOptions,
+  { format: requestedFormat, quality: requestedQuality }: RemakeOptions,
 ): Promise<RemadeImage | ImageFault> {
-  const format = wanted ?? ownFormat(type);
-  const quality = Math.max(1, asked ?? fineQuality);
-  const chromaSubsampling = quality < leastFullColourQuality ? '4:2:0' : '4:4:4';
+  const format = requestedFormat ?? chooseFormat(type);
+  const quality = Math.max(1, requestedQuality ?? fineQuality);
+  const chromaSubsampling = quality < minFullColourQuality ? '4:2:0' : '4:4:4';
   try {
     const head = await inspectHead(sharp, bytes, { format: type, countsFrames: false });
     if ('fault' in head) return head;
@@ -74,7 +74,7 @@ async function remake(
       .timeout({ seconds: maxDecodeSeconds });
     if (format === 'png') image.png({ adaptiveFiltering: true });
     else if (format === 'webp') image.webp({ quality });
-    // JPEG has no transparency; without a background it would turn black.
+    // JPEG has no transparency; without a background, transparent areas would turn black.
     else image.flatten({ background: 'white' }).jpeg({ quality, chromaSubsampling });
     const { data, info } = await image.toBuffer({ resolveWithObject: true });
     const { width, height, channels } = info;
@@ -86,7 +86,7 @@ async function remake(
   }
 }
 
-function ownFormat(type: ImageType): OutputFormat {
+function chooseFormat(type: ImageType): OutputFormat {
   switch (type) {
     case 'image/jpeg':
       return 'jpeg';

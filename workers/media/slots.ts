@@ -3,15 +3,15 @@ import { AppError } from '../../shared/contract/errors.ts';
 /** A FIFO counting semaphore. */
 export class Slots {
   #free: number;
-  readonly #waiters: (() => void)[] = [];
+  readonly #pending: (() => void)[] = [];
 
   constructor(count: number) {
     this.#free = count;
   }
 
   /**
-   * Waits for a slot and returns a function that releases it. Rejects with the signal's reason.
-   * @throws AppError `deadline_exceeded`
+   * Waits for a slot and returns a function that releases it.
+   * @throws AppError `deadline_exceeded` if none is free in time; the signal's reason when it is aborted
    */
   async acquire(signal: AbortSignal, deadlineAtMs: number): Promise<() => void> {
     signal.throwIfAborted();
@@ -26,14 +26,14 @@ export class Slots {
 
   async #wait(signal: AbortSignal, deadlineAtMs: number): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      const leave = (reason: Error): void => {
+      const cancel = (reason: Error): void => {
         stopWaiting();
-        this.#waiters.splice(this.#waiters.indexOf(grant), 1);
+        this.#pending.splice(this.#pending.indexOf(grant), 1);
         reject(reason);
       };
-      const onAbort = (): void => leave(signal.reason as Error);
+      const onAbort = (): void => cancel(signal.reason as Error);
       const timer = setTimeout(
-        () => leave(new AppError('deadline_exceeded')),
+        () => cancel(new AppError('deadline_exceeded')),
         Math.max(0, deadlineAtMs - Date.now()),
       );
       const stopWaiting = (): void => {
@@ -44,13 +44,13 @@ export class Slots {
         stopWaiting();
         resolve();
       };
-      this.#waiters.push(grant);
+      this.#pending.push(grant);
       signal.addEventListener('abort', onAbort, { once: true });
     });
   }
 
   #release(): void {
-    const next = this.#waiters.shift();
+    const next = this.#pending.shift();
     if (next === undefined) this.#free += 1;
     else next();
   }

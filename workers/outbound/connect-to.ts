@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 
-/** Addresses that are tried, one after another, before a host counts as unreachable. */
+/** How many addresses are tried, one after another, before a host counts as unreachable. */
 const maxAddresses = 4;
 
 export interface ConnectOptions {
@@ -14,15 +14,15 @@ export interface ConnectOptions {
 }
 
 /**
- * Creates a connector that makes TLS connections only to these addresses, whatever host name is requested.
- * Resolving a name again between check and connection could lead to another host.
+ * Creates a connector that makes TLS connections only to these addresses, regardless of the host name. Resolving the
+ * name again between check and connection could return another host's address.
  */
 export function connectTo(
   addresses: readonly string[],
   { signal, timeoutMs, isPublic, ca }: ConnectOptions,
 ): buildConnector.connector {
   const connect = buildConnector({
-    lookup: answerWith(addresses.slice(0, maxAddresses)),
+    lookup: resolveTo(addresses.slice(0, maxAddresses)),
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: 1_000,
     timeout: timeoutMs,
@@ -39,14 +39,14 @@ export function connectTo(
       // Defence in depth: no request goes to an address that is not public.
       if (!isPublic(socket.remoteAddress ?? '')) {
         socket.destroy();
-        return callback(new Error('the connection leads elsewhere than was checked'), null);
+        return callback(new Error('the connection goes to an address that was not checked'), null);
       }
       return callback(null, socket);
     });
   };
 }
 
-function answerWith(addresses: readonly string[]): LookupFunction {
+function resolveTo(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
   return (_host, options, callback) => {
     const first = all[0]!;

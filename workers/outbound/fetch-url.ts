@@ -5,8 +5,7 @@ import { shorten } from '../../shared/runtime/shorten.ts';
 const maxShownLength = 120;
 
 /**
- * Returns a URL as error messages show it: shortened, and without its query and user info, which can hold
- * secrets.
+ * Returns a URL as shown in error messages: shortened, and without its query and user info, which can contain secrets.
  */
 export function showUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -16,16 +15,16 @@ export function showUrl(text: string): string {
 }
 
 /** Creates the error for a URL that must not be fetched, or that redirects to one. */
-export function refuseUrl(text: string, fault: UrlFault, isRedirected: boolean): AppError {
+export function refuseUrl(text: string, problem: UrlFault, isRedirected: boolean): AppError {
   const subject = isRedirected ? `${showUrl(text)} redirects to one that` : showUrl(text);
-  return invalidField(['body', 'messages'], `The URL ${subject} ${fault}, so it is not fetched.`, {
+  return invalidField(['body', 'messages'], `The URL ${subject} ${problem}, so it is not fetched.`, {
     code: 'unsafe_url',
   });
 }
 
 /** Creates the error for a failed fetch of a permitted URL. */
-export function failFetch(text: string, why: string, cause?: unknown): AppError {
-  const msg = `The URL ${showUrl(text)} could not be fetched: ${why}.`;
+export function failFetch(text: string, reason: string, cause?: unknown): AppError {
+  const msg = `The URL ${showUrl(text)} could not be fetched: ${reason}.`;
   const { message, issues } = invalidField(['body', 'messages'], msg);
   return new AppError('validation_failed', { message, issues, cause });
 }

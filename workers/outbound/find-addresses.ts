@@ -4,11 +4,11 @@ import { isPublicAddress } from '../../shared/runtime/address-class.ts';
 import { publicPorts, readHost } from '../../shared/runtime/public-url.ts';
 import { createHostResolver, type ResolveHost } from './resolve-host.ts';
 
-/** Defines the public internet. Only tests set these, because they have no public hosts. */
+/** Defines the public internet. Only tests set these options, because they have no public hosts. */
 export interface PublicInternetOptions {
   readonly resolveHost?: ResolveHost;
   readonly isPublic?: (address: string) => boolean;
-  /** Certificates to trust in place of Node's, as PEM. */
+  /** PEM certificates to trust instead of Node's. */
   readonly ca?: string;
   readonly ports?: ReadonlySet<number>;
 }
@@ -30,10 +30,10 @@ export function readPublicInternet(options: PublicInternetOptions): PublicIntern
 }
 
 /**
- * Resolves all addresses of a URL's host. A single address that is not public rules out the host, because with
- * both kinds it would be random which one is used. A name that does not exist gives the same result after the
- * same delay as an internal one, so that callers cannot find out which internal names exist.
- * @param refusalStepMs a null result comes at a multiple of this, however fast the lookup was
+ * Resolves all addresses of a URL's host. A single address that is not public rules out the host, because it would be
+ * random which of its addresses is used. A name that does not exist gives the same result after the same delay as an
+ * internal one, so that callers cannot find out which internal names exist.
+ * @param refusalStepMs null is returned after a multiple of this, however fast the lookup was
  * @returns null if the host has no address, or one that is not public
  */
 export async function findPublicAddresses(

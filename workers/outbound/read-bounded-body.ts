@@ -3,8 +3,8 @@ import { ChunkList } from '../../shared/runtime/chunk-list.ts';
 export type BoundedBody = { readonly bytes: Buffer } | { readonly fault: string; readonly cause?: unknown };
 
 /**
- * Reads a response's whole body, or returns why it cannot. Rejects compressed bodies: a few kilobytes can
- * expand to any size, and the request asked for none.
+ * Reads a response's whole body, or returns why it cannot be read. Compressed bodies are rejected: a few kilobytes can
+ * expand to any size, and the request's `accept-encoding` excludes them.
  */
 export async function readBoundedBody(
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -15,7 +15,7 @@ export async function readBoundedBody(
   if (encoding !== '' && encoding !== 'identity') return { fault: 'its answer is compressed' };
   const tooLong = { fault: `it is larger than ${Math.floor(maxBytes / 1e6)} MB` };
   if (Number(headers['content-length']) > maxBytes) return tooLong;
-  // An untrusted server may send megabytes in chunks of one byte.
+  // An untrusted server may send megabytes in one-byte chunks.
   const chunks = new ChunkList();
   try {
     for await (const chunk of body) {

@@ -13,11 +13,12 @@ import {
 import { readBoundedBody } from './read-bounded-body.ts';
 
 /**
- * Callers choose the hosts, so without a limit they could make a worker open thousands of connections. Accounts
- * share the limit fairly, so that hanging URLs only delay the account that sent them.
+ * Maximum number of concurrent fetches. Callers choose the hosts, so without a limit they could make a worker open
+ * thousands of connections. Accounts share the limit fairly, so that hanging URLs only delay the account that sent
+ * them.
  */
 const maxFetches = 16;
-/** How long to wait for one of them. A fetch takes 15 s at most, so a longer wait means a long queue. */
+/** How long to wait for a connection. A fetch takes at most 15 s, so a longer wait means a long queue. */
 const maxWaitMs = 30_000;
 const maxRedirects = 3;
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -25,13 +26,13 @@ const defaultTimeouts: FetchTimeouts = { connectMs: 5_000, totalMs: 15_000, refu
 
 export interface FetchTimeouts {
   readonly connectMs: number;
-  /** One URL with its redirects, from the first lookup to the last byte. */
+  /** For one URL with its redirects, from the first lookup to the last byte. */
   readonly totalMs: number;
   /** A name without public addresses is rejected at a multiple of this, however fast the lookup was. */
   readonly refusalStepMs: number;
 }
 
-/** Only tests set these. */
+/** Only tests set these options. */
 export interface SafeFetchOptions extends PublicInternetOptions {
   readonly timeouts?: FetchTimeouts;
 }
@@ -40,14 +41,13 @@ type Settings = FetchTimeouts & PublicInternet;
 
 export interface FetchLimits {
   readonly maxBytes: number;
-  /** The account whose request names the URL. */
+  /** The account whose request contains the URL. */
   readonly accountId: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * The parts of a response with status 200 that are used. `contentType` is the server's claim, which is not
- * verified.
+ * The parts of a 200 response that are used. `contentType` is what the server claims; it is not verified.
  */
 export interface FetchedBytes {
   readonly bytes: Buffer;
@@ -57,17 +57,16 @@ export interface FetchedBytes {
 /** Fetches URLs that callers sent. Connections are not reused. */
 export interface SafeFetchClient {
   /**
-   * GETs an https URL on the public internet, following redirects within it. Rejects with AppError
-   * `unsafe_url`, `validation_failed` or `deadline_exceeded`, or with the signal's reason.
+   * GETs an https URL on the public internet, following redirects within it.
+   * @throws AppError `unsafe_url`, `validation_failed` or `deadline_exceeded`; the signal's reason when it is aborted
    */
   fetchBytes(url: string, limits: FetchLimits): Promise<FetchedBytes>;
 }
 
 /**
- * Creates the client for untrusted URLs. Each URL, including redirects, is checked as text and then by all
- * addresses of its host, and the connection goes only to those addresses. Each fetch uses a new connection:
- * hosts rarely repeat, and a reused connection would outlive its check. Proxies, cookies and keys are never
- * used.
+ * Creates the client for untrusted URLs. For each URL, including redirects, first its text and then all addresses of
+ * its host are checked, and the connection goes only to those addresses. Each fetch uses a new connection: hosts rarely
+ * repeat, and a reused connection would outlive its check. Proxies, cookies and keys are never used.
  */
 export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetchClient {
   const connections = new FairBudget({ capacity: maxFetches });
@@ -79,15 +78,15 @@ export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetch
   return {
     async fetchBytes(url, { maxBytes, accountId, signal }) {
       const connection = await connections.acquire(accountId, 1, { signal, waitMs: maxWaitMs, refuse });
-      const over = new AbortController();
-      const onAbort = (): void => over.abort(signal.reason);
+      const timeout = new AbortController();
+      const onAbort = (): void => timeout.abort(signal.reason);
       signal.addEventListener('abort', onAbort, { once: true });
-      const timer = setTimeout(() => over.abort(), settings.totalMs);
+      const timer = setTimeout(() => timeout.abort(), settings.totalMs);
       try {
-        return await new SafeFetch(url, { maxBytes, signal: over.signal }, settings).run();
+        return await new SafeFetch(url, { maxBytes, signal: timeout.signal }, settings).run();
       } catch (error) {
         if (signal.aborted) throw signal.reason;
-        if (over.signal.aborted) throw failFetch(url, `it took over ${settings.totalMs / 1000} s`, error);
+        if (timeout.signal.aborted) throw failFetch(url, `it took over ${settings.totalMs / 1000} s`, error);
         throw error;
       } finally {
         clearTimeout(timer);
@@ -114,13 +113,13 @@ class SafeFetch {
   async run(): Promise<FetchedBytes> {
     let url = this.#readUrl(this.#text);
     for (;;) {
-      const answer = await this.#ask(url, await this.#findAddresses(url));
-      if (!('location' in answer)) return answer;
+      const response = await this.#get(url, await this.#findAddresses(url));
+      if (!('location' in response)) return response;
       this.#redirects += 1;
       if (this.#redirects > maxRedirects) {
         throw failFetch(this.#text, `it redirects more than ${maxRedirects} times`);
       }
-      url = this.#readUrl(answer.location, url);
+      url = this.#readUrl(response.location, url);
     }
   }
 
@@ -134,11 +133,11 @@ class SafeFetch {
     const { signal } = this.#limits;
     const addresses = await findPublicAddresses(url, this.#settings, this.#settings.refusalStepMs, signal);
     if (addresses !== null) return addresses;
-    const fault = 'has a host without an address on the public internet';
-    throw refuseUrl(this.#text, fault, this.#redirects > 0);
+    const problem = 'has a host without an address on the public internet';
+    throw refuseUrl(this.#text, problem, this.#redirects > 0);
   }
 
-  async #ask(url: URL, addresses: readonly string[]): Promise<FetchedBytes | { location: string }> {
+  async #get(url: URL, addresses: readonly string[]): Promise<FetchedBytes | { location: string }> {
     const { signal, maxBytes } = this.#limits;
     const { isPublic, ca, connectMs: timeoutMs } = this.#settings;
     const client = new Client(url.origin, {
@@ -148,9 +147,8 @@ class SafeFetch {
       bodyTimeout: 0,
     });
     try {
-      const answer = await this.#request(client, url);
-      const { statusCode, headers, body } = answer;
-      // The rest of the body is cut off below. That is not an error.
+      const { statusCode, headers, body } = await this.#request(client, url);
+      // An unread body is cut off below when the client is destroyed. That is not an error.
       body.on('error', () => undefined);
       const location = headers['location'];
       if (redirectStatuses.has(statusCode) && typeof location === 'string') return { location };

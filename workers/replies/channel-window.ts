@@ -1,35 +1,39 @@
 /**
  * Redis disconnects a subscriber with 32 MB pending, which ends every stream of its api process: one account's streams
- * could end everyone's. Each worker therefore never has more than this in flight to one api process.
+ * could end everyone's. Therefore each worker never has more than this in flight to one api process.
  */
 const windowBytes = 2 * 1024 * 1024;
-/** How often the api process is asked to acknowledge what it has received. */
+/** After each of these many bytes, the api process is asked to acknowledge what it has received. */
 const markEveryBytes = 256 * 1024;
-/** An acknowledgement missing for this long was lost, or the process is gone, which is detected elsewhere. */
-const lostAfterMs = 2_000;
+/** If an acknowledgement takes longer, it was lost, or the process is gone, which is detected elsewhere. */
+const ackTimeoutMs = 2_000;
 
-interface Room {
-  readonly opens: Promise<void>;
+interface Wait {
+  readonly opened: Promise<void>;
   readonly open: () => void;
 }
 
 /** Flow control from one worker to one api process. */
 export class ChannelWindow {
   /**
-   * Bytes to be sent at the end of this event loop turn. A vendor's connection alone may deliver megabytes in one turn.
+   * Bytes to be sent at the end of this event loop turn. A single vendor connection may deliver megabytes in one turn.
    */
   #queuedBytes = 0;
   #sentBytes = 0;
   #markedBytes = 0;
   #receivedBytes = 0;
-  #room: Room | null = null;
+  #wait: Wait | null = null;
 
   /** Counts bytes that will be sent at the end of this turn. */
   queue(bytes: number): void {
     this.#queuedBytes += bytes;
   }
 
-  /** Records that the queued bytes were sent, and how many. @returns the mark to send after them, if one is due */
+  /**
+   * Records that the queued bytes were sent.
+   * @param bytes how many
+   * @returns the mark to send after them, if one is due
+   */
   send(bytes: number): number | null {
     this.#queuedBytes = 0;
     this.#sentBytes += bytes;
@@ -38,34 +42,34 @@ export class ChannelWindow {
     return this.#markedBytes;
   }
 
-  /** Everything up to this mark has been received. */
+  /** Records that everything up to this mark has been received. */
   acknowledge(mark: number): void {
     this.#receivedBytes = Math.max(this.#receivedBytes, mark);
-    if (this.#hasRoom) this.#room?.open();
+    if (this.#isOpen) this.#wait?.open();
   }
 
-  /** Null if more may be sent now; otherwise a promise that resolves when it may. */
+  /** Returns null if more may be sent now; otherwise a promise that resolves when it may. */
   whenRoom(): Promise<void> | null {
-    if (this.#hasRoom) return null;
-    this.#room ??= this.#createRoom();
-    return this.#room.opens;
+    if (this.#isOpen) return null;
+    this.#wait ??= this.#createWait();
+    return this.#wait.opened;
   }
 
-  get #hasRoom(): boolean {
+  get #isOpen(): boolean {
     return this.#queuedBytes + this.#sentBytes - this.#receivedBytes < windowBytes;
   }
 
-  #createRoom(): Room {
+  #createWait(): Wait {
     let resolve = (): void => undefined;
-    const opens = new Promise<void>((done) => {
+    const opened = new Promise<void>((done) => {
       resolve = done;
     });
-    const timer = setTimeout(() => this.acknowledge(this.#sentBytes), lostAfterMs);
+    const timer = setTimeout(() => this.acknowledge(this.#sentBytes), ackTimeoutMs);
     const open = (): void => {
       clearTimeout(timer);
-      this.#room = null;
+      this.#wait = null;
       resolve();
     };
-    return { opens, open };
+    return { opened, open };
   }
 }

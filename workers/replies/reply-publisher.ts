@@ -13,7 +13,7 @@ const maxMessageBytes = 1_000_000;
 
 /** A frame to be sent. Text may be appended to a delta until its tick ends. */
 export interface PendingFrame {
-  /** The request whose response is kept after its connection closes; null if it is not kept. */
+  /** The request whose response is stored beyond its connection; null if it is not stored. */
   readonly keptAs: HeartbeatRequest | null;
   readonly packedId: Uint8Array;
   readonly attempt: number;
@@ -27,20 +27,20 @@ export interface PendingFrame {
 export interface ReplyPublisherOptions {
   readonly workerId: string;
   readonly redis: RedisClient;
-  /** Carries the pieces of large results, so that other messages do not wait behind them. */
+  /** The connection for pieces of large results, so that other messages do not wait behind them. */
   readonly payloads: RedisClient;
   readonly storedFrames: Pick<StoredFramesStore, 'append'>;
   readonly log: Logger;
-  /** Called when nobody listens to this channel. */
+  /** Called when a channel has no listeners. */
   readonly onDeaf: (channel: string) => void;
-  /** All frames of a response have been kept. */
+  /** Called when all frames of a response have been stored. */
   readonly onStored?: (request: HeartbeatRequest, size: StoredSize) => void;
-  /** A frame was not kept because a bound is reached. Later frames have no reader. */
+  /** Called when a frame was not stored because a limit is reached. Later frames have no reader. */
   readonly onStoredTooMuch?: (request: HeartbeatRequest) => void;
 }
 
 /**
- * The worker's side of reply channels. Frames of one tick to one api process travel in one message. A channel without
+ * The worker's side of reply channels. Frames of one tick to one api process are sent in one message. A channel without
  * listeners means that the api process has died, and its callers' connections with it.
  */
 export class ReplyPublisher {
@@ -49,7 +49,7 @@ export class ReplyPublisher {
   readonly #log: Logger;
   readonly #pending = new Map<string, PendingFrame[]>();
   readonly #windows = new Map<string, ChannelWindow>();
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #inFlight = new Set<Promise<void>>();
 
   constructor(options: ReplyPublisherOptions) {
     this.#options = options;
@@ -68,29 +68,31 @@ export class ReplyPublisher {
     if (this.#pending.size === 1) setImmediate(() => this.flush());
   }
 
-  /** Counts bytes added to what is sent at the end of this turn. */
+  /** Counts bytes that were added to a frame to be sent at the end of this event loop turn. */
   grow(channel: string, length: number): void {
     if (channel === noChannel) return;
     this.#windowOf(channel).queue(length);
   }
 
-  /** Null while the channel's process keeps up; otherwise a promise that resolves when more may be sent to it. */
+  /**
+   * Returns null while the channel's process keeps up; otherwise a promise that resolves when more may be sent to it.
+   */
   whenRoom(channel: string): Promise<void> | null {
     if (channel === noChannel) return null;
     return this.#windows.get(channel)?.whenRoom() ?? null;
   }
 
-  /** The channel's process has received everything up to this mark. */
+  /** Records that the channel's process has received everything up to this mark. */
   acknowledge(channel: string, mark: number): void {
     this.#windows.get(channel)?.acknowledge(mark);
   }
 
   /**
-   * Sends one large frame at once, as a separate message. @throws what the Redis client throws; it may not have been
-   * sent
+   * Sends one large frame immediately, as a separate message.
+   * @throws errors of the Redis client; the frame may not have been sent
    */
   async sendPiece(channel: string, frame: readonly Buffer[]): Promise<void> {
-    await this.#hear(channel, await publishParts(this.#options.payloads, channel, frame));
+    await this.#checkListeners(channel, await publishParts(this.#options.payloads, channel, frame));
   }
 
   /** Checks whether idle channels still have listeners. An empty message has no frames. */
@@ -101,12 +103,12 @@ export class ReplyPublisher {
   /** Resolves when all frames so far have been sent. Only then may a job be reported as done. */
   async sent(): Promise<void> {
     this.flush();
-    await Promise.all(this.#leaving);
+    await Promise.all(this.#inFlight);
   }
 
   /**
-   * Sends what is queued for the end of this turn now. Redis replies to it, and so reports whether anyone listens,
-   * before it replies to any later command.
+   * Sends the queued frames now instead of at the end of this event loop turn. Redis replies with the number of
+   * listeners before it replies to any later command.
    */
   flush(): void {
     const batches = [...this.#pending];
@@ -119,7 +121,7 @@ export class ReplyPublisher {
         const payload = typeof frame.payload === 'string' ? Buffer.from(frame.payload) : frame.payload;
         const header = encodeHeader(frame.packedId, frame, payload.length);
         const length = header.length + payload.length;
-        if (frame.keptAs !== null) this.#keep(frame.keptAs, frame.kind, Buffer.concat([header, payload]));
+        if (frame.keptAs !== null) this.#store(frame.keptAs, frame.kind, Buffer.concat([header, payload]));
         if (size + length > maxMessageBytes && size > 0) {
           this.#publishFrames(channel, pieces, size);
           pieces = [];
@@ -133,7 +135,7 @@ export class ReplyPublisher {
   }
 
   #publishFrames(channel: string, pieces: Buffer[], size: number): void {
-    // Durable jobs have no listener. What they report is stored.
+    // Durable jobs have no listener; their results are stored.
     if (channel === noChannel) return;
     const mark = this.#windowOf(channel).send(size);
     if (mark !== null) pieces.push(encodeMark(this.#options.workerId, mark));
@@ -149,42 +151,42 @@ export class ReplyPublisher {
     return window;
   }
 
-  /** Called before publishing, so that a reader woken by the message finds the frame. */
-  #keep(request: HeartbeatRequest, kind: FrameKind, frame: Buffer): void {
+  /** Called before publishing, so that a reader notified by the message finds the frame. */
+  #store(request: HeartbeatRequest, kind: FrameKind, frame: Buffer): void {
     const { storedFrames, onStored, onStoredTooMuch } = this.#options;
-    const kept = storedFrames
+    const stored = storedFrames
       .append(request, kind, frame)
       .then((size) => {
         if (size === null) onStoredTooMuch?.(request);
         else if (kind === 'result') onStored?.(request, size);
       })
       .catch((error: unknown) => {
-        this.#log.warn({ requestId: request.requestId, err: error }, 'a frame could not be kept');
+        this.#log.warn({ requestId: request.requestId, err: error }, 'storing a frame failed');
       });
-    this.#follow(kept);
+    this.#track(stored);
   }
 
   #publish(channel: string, message: Buffer): void {
-    // The waiting process sees a lost message as a gap in the sequence, or as silence, and ends the request.
+    // The waiting process detects a lost message as a gap in the sequence or as silence, and ends the request.
     const published = this.#redis
       .spublish(channel, message)
-      .then((listeners) => this.#hear(channel, listeners as number))
+      .then((listeners) => this.#checkListeners(channel, listeners as number))
       .catch((error: unknown) => {
-        this.#log.warn({ channel, err: error }, 'frames could not be sent');
+        this.#log.warn({ channel, err: error }, 'sending frames failed');
       });
-    this.#follow(published);
+    this.#track(published);
   }
 
-  async #hear(channel: string, listeners: number): Promise<void> {
+  async #checkListeners(channel: string, listeners: number): Promise<void> {
     if (listeners > 0) return;
     if (this.#redis.isCluster && (await countListeners(this.#redis, channel)) > 0) return;
     this.#windows.delete(channel);
     this.#options.onDeaf(channel);
   }
 
-  #follow(leaving: Promise<void>): void {
-    this.#leaving.add(leaving);
-    const left = leaving.finally(() => this.#leaving.delete(leaving));
-    runInBackground(left, 'sending frames', this.#log);
+  #track(sending: Promise<void>): void {
+    this.#inFlight.add(sending);
+    const done = sending.finally(() => this.#inFlight.delete(sending));
+    runInBackground(done, 'sending frames', this.#log);
   }
 }

@@ -9,13 +9,13 @@ import type { PendingFrame, ReplyPublisher } from './reply-publisher.ts';
 /** Text of this length is at most `maxInlineBytes` in UTF-8. */
 const maxDeltaCharacters = maxInlineBytes / 3;
 
-/** Writes the frames of one attempt of a request, numbered in the order they are sent. */
+/** Writes the frames of one attempt at a request, numbered in the order in which they are sent. */
 export class ReplyWriter {
   readonly #publisher: ReplyPublisher;
   readonly #channel: string;
   readonly #packedId: Uint8Array;
   readonly #attempt: number;
-  readonly #keptAs: HeartbeatRequest | null;
+  readonly #storedAs: HeartbeatRequest | null;
   #sequence = 0;
   #lastDelta: PendingFrame | null = null;
 
@@ -28,8 +28,8 @@ export class ReplyWriter {
     this.#publisher = publisher;
     this.#channel = channel;
     this.#packedId = packRequestId(requestId);
-    // A durable job reports through its record, and its response is kept separately.
-    this.#keptAs = claimHash === null ? null : { requestId, accountId };
+    // A durable job is reported through its record, and its response is stored separately.
+    this.#storedAs = claimHash === null ? null : { requestId, accountId };
     this.#attempt = attempt;
   }
 
@@ -37,12 +37,12 @@ export class ReplyWriter {
     this.#send('accepted', workerId);
   }
 
-  /** Null while the waiting process keeps up; otherwise a promise that resolves when more may be sent to it. */
+  /** Returns null while the waiting process keeps up; otherwise a promise that resolves when more may be sent to it. */
   whenRoom(): Promise<void> | null {
     return this.#publisher.whenRoom(this.#channel);
   }
 
-  /** Deltas of one tick share a frame, so what a vendor sent at once reaches the caller at once. */
+  /** Deltas of one tick share a frame, so text that a vendor sent together reaches the caller together. */
   delta(text: string, tokens: number): void {
     if (text.length > maxDeltaCharacters) {
       const bytes = Buffer.from(text);
@@ -70,14 +70,14 @@ export class ReplyWriter {
     this.#send('stored', encodeStored(stored));
   }
 
-  /** A result of this many bytes can be requested. */
+  /** Announces that a result of this many bytes can be requested. */
   offered(length: number): void {
     this.#send('offered', encodeOffer(length));
   }
 
   /**
    * Prepares a piece that may be sent several times. A receiver that already has it ignores it.
-   * @returns a function that sends it, and throws what the Redis client throws if it may not have been sent
+   * @returns a function that sends it; it throws errors of the Redis client if the piece may not have been sent
    */
   piece(parts: readonly Buffer[]): () => Promise<void> {
     const length = parts.reduce((sum, part) => sum + part.length, 0);
@@ -92,7 +92,7 @@ export class ReplyWriter {
 
   #send(kind: FrameKind, payload: Buffer | string, tokens = 0): PendingFrame {
     const frame: PendingFrame = {
-      keptAs: this.#keptAs,
+      keptAs: this.#storedAs,
       packedId: this.#packedId,
       attempt: this.#attempt,
       sequence: this.#sequence++,

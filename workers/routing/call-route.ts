@@ -18,7 +18,7 @@ import type { WaitLimits } from './wait-queue.ts';
 import type { RouteLimiter } from './route-limiter.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 
-/** Everything that calls are made with. One per worker process. */
+/** The dependencies of calls. One per worker process. */
 export interface Routing {
   readonly upstreams: UpstreamPool;
   readonly limiter: RouteLimiter;
@@ -30,62 +30,59 @@ export interface RouteTarget {
   readonly target: UpstreamTarget;
 }
 
-/** What an attempt gets along with its call slot. */
+/** The slot that an attempt was granted, and ways to use it. */
 export interface GrantedCall {
   /** The account that the slot was granted to. */
   readonly accountId: string;
   readonly route: CatalogRoute;
-  /** How many more calls could run in parallel with this one. */
+  /** How many more calls can run in parallel with this one. */
   readonly spareSlots: number;
-  /** The number of calls that may run at once. */
+  /** The maximum number of concurrent calls. */
   readonly slots: number;
   /** Call this once the vendor starts to respond successfully, if the response takes a while. */
   readonly onAlive: () => void;
   /** Whether another account waits for the slot that this call holds. Takes one round trip to Redis. */
   readonly isContested: () => Promise<boolean>;
-  /** Waits for another slot of the same candidate, for a call in parallel with this one. */
+  /** Waits for another slot of the same candidate, to make a call in parallel with this one. */
   readonly acquireFurther: AcquireFurther;
   /** Reports that the call also serves these other accounts, so its outcome applies to all of them. */
   readonly onShared: (accountIds: Iterable<string>) => void;
 }
 
 export interface RouteCall<T> {
-  /**
-   * The accounts that the call may be made for, in the order of their turns. One account if it serves one
-   * request.
-   */
+  /** The accounts that the call may be made for, in the order of their turns; a single one if it serves one request. */
   readonly accountIds: () => Iterable<string>;
   /** The routes of the model that can serve this request. */
   readonly routes: readonly CatalogRoute[];
   readonly signal: AbortSignal;
-  /** The call fails if it has no slot of its upstream by then; milliseconds since the epoch. */
+  /** The call fails if it has no slot by then; milliseconds since the epoch. */
   readonly deadlineAtMs: number;
   readonly waitLimits: WaitLimits;
-  /** No client waits at a socket for this call. Calls that a client waits for go first. */
+  /** Whether no client waits on a connection for this call. Calls that a client waits for go first. */
   readonly isBackground?: boolean;
   /**
-   * A durable job waits instead of failing: vendors at their rate limits are retried for as long as calls may
-   * take.
+   * For durable jobs, which wait instead of failing: vendors at their rate limits are retried until the time budget of
+   * the call is used up.
    */
   readonly outlastsLimits: boolean;
-  /** Whether to retry after a vendor timed out. The vendor may still finish the first call, and charges for both. */
+  /** Whether to retry after a vendor timed out. The vendor may still finish the first call, and bills both. */
   readonly outlastsTimeouts: boolean;
   readonly log: Logger;
-  /** Once any output went out to the caller, a retry would repeat it. */
+  /** Whether any output was sent to the caller; a retry would repeat it. */
   readonly hasOutput: () => boolean;
   /**
-   * Returns a function that loads whatever a call through these routes needs and is not loaded yet, or null if
-   * there is nothing to load. It runs while no slot is held, because the sender of the request controls how
-   * long it takes.
+   * Returns a function that loads everything that a call through these routes needs and that is not loaded yet, or null
+   * if there is nothing to load. It runs while no slot is held, because the sender of the request controls how long it
+   * takes.
    */
   readonly findMissing?: (targets: readonly RouteTarget[]) => (() => Promise<void>) | null;
   readonly attempt: (upstream: Upstream, target: UpstreamTarget, granted: GrantedCall) => Promise<T>;
 }
 
 /**
- * Makes one call through the routes: loads what the call needs, acquires a slot, calls, and retries with
- * another candidate on failure. Ends with a response, a rejection of the request itself, a failure after output
- * has started, or when the retries are used up.
+ * Makes one call through the routes: loads what the call needs, acquires a slot, calls, and retries with another
+ * candidate on failure. Stops on a response, on a rejection of the request itself, on a failure after output has
+ * started, or when the retries are used up.
  * @throws AppError the error for the caller; the signal's reason if it was aborted
  */
 export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promise<T> {
@@ -96,21 +93,21 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
   let startedAtMs: number | null = null;
   let attempts = 0;
   let calls = 0;
-  let last: UpstreamError | null = null;
+  let lastError: UpstreamError | null = null;
   for (;;) {
-    const leftMs = startedAtMs === null ? Infinity : budgetMs - (performance.now() - startedAtMs);
-    const slot = await acquireSlot(routing.limiter, call, failed, leftMs);
-    if (slot === null) throw last === null ? nothingToCall() : toCallerError(last);
+    const remainingMs = startedAtMs === null ? Infinity : budgetMs - (performance.now() - startedAtMs);
+    const slot = await acquireSlot(routing.limiter, call, failed, remainingMs);
+    if (slot === null) throw lastError === null ? noCandidate() : toCallerError(lastError);
     startedAtMs ??= performance.now();
     try {
       const outcome = await callOnce(routing, call, slot);
-      if ('answer' in outcome) return outcome.answer;
+      if ('response' in outcome) return outcome.response;
       await outcome.loadMissing();
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason;
       if (!(error instanceof UpstreamError)) throw error;
-      last = error;
-      // A missing model or address is missing for every key of the route.
+      lastError = error;
+      // If the model or address is missing, it is missing for every key of the route.
       failed.push(...(error.failure === 'missing' ? listCandidates(slot.candidate.route) : [slot.candidate]));
       const isLast = orderCandidates(call.routes, failed, Math.random).length === 0;
       if (!call.outlastsLimits || error.failure !== 'rate_limited') {
@@ -125,7 +122,7 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
       const tries = { calls, attempts, elapsedMs, budgetMs };
       const history = { ...tries, hasOutput, hasOtherRoute: !isLast, outlastsTimeouts };
       if (!mayRetry(error, history)) throw toCallerError(error);
-      // The delay rejects with its own error; `throwIfAborted` throws the signal's reason instead.
+      // The delay rejects with an AbortError; `throwIfAborted` throws the signal's reason instead.
       const backoffMs = chooseBackoffMs(error, attempts, Math.random());
       if (backoffMs > 0) await delay(backoffMs, undefined, { signal: call.signal }).catch(() => undefined);
       call.signal.throwIfAborted();
@@ -133,26 +130,29 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
   }
 }
 
-/** How long to wait for candidates that have not failed yet before retrying those that have. */
-const othersPauseMs = 1_500;
+/** How long to wait for candidates that have not failed yet before retrying those that have failed. */
+const untriedWaitMs = 1_500;
 
 /**
- * Retries candidates that failed for this call only if no other candidate becomes available shortly.
- * @param leftMs no call may begin after this many milliseconds
+ * Acquires a slot. Candidates that failed for this call are retried only if no other becomes available shortly.
+ * @param remainingMs no call may start after this many milliseconds
  */
 async function acquireSlot<T>(
   limiter: RouteLimiter,
   call: RouteCall<T>,
   failed: readonly RouteCandidate[],
-  leftMs: number,
+  remainingMs: number,
 ): Promise<CallSlot | null> {
-  const fresh = orderCandidates(call.routes, failed, Math.random);
-  if (failed.length === 0) return await limiter.acquire(fresh, call);
-  const deadlineAtMs = Math.min(call.deadlineAtMs, Date.now() + leftMs);
-  const acquire = async (candidates: readonly RouteCandidate[], mostMs: number): Promise<CallSlot | null> => {
+  const untried = orderCandidates(call.routes, failed, Math.random);
+  if (failed.length === 0) return await limiter.acquire(untried, call);
+  const deadlineAtMs = Math.min(call.deadlineAtMs, Date.now() + remainingMs);
+  const acquire = async (
+    candidates: readonly RouteCandidate[],
+    maxWaitMs: number,
+  ): Promise<CallSlot | null> => {
     const waitLimits = {
-      keyMs: Math.min(call.waitLimits.keyMs, mostMs),
-      breakerMs: Math.min(call.waitLimits.breakerMs, mostMs),
+      keyMs: Math.min(call.waitLimits.keyMs, maxWaitMs),
+      breakerMs: Math.min(call.waitLimits.breakerMs, maxWaitMs),
     };
     return await limiter.acquire(candidates, {
       accountIds: call.accountIds,
@@ -163,24 +163,24 @@ async function acquireSlot<T>(
     });
   };
   try {
-    const slot = fresh.length === 0 ? null : await acquire(fresh, Math.min(othersPauseMs, leftMs));
-    return slot ?? (await acquire(orderCandidates(call.routes, [], Math.random), leftMs));
+    const slot = untried.length === 0 ? null : await acquire(untried, Math.min(untriedWaitMs, remainingMs));
+    return slot ?? (await acquire(orderCandidates(call.routes, [], Math.random), remainingMs));
   } catch (error) {
-    // The vendor's failure tells the caller more than the expired deadline does.
+    // The vendor's failure is more useful to the caller than the expired deadline.
     if (error instanceof AppError && error.code === 'deadline_exceeded') return null;
     throw error;
   }
 }
 
-/** Loads what any of the routes may need before acquiring a slot, so that the call waits for its slot only once. */
+/** Covers all routes before a slot is acquired, so that the call waits for a slot only once. */
 function findMissingOfAll<T>({ upstreams }: Routing, call: RouteCall<T>): (() => Promise<void>) | null {
   const { findMissing, routes } = call;
   if (findMissing === undefined) return null;
   return findMissing(routes.map((route) => findTarget(upstreams, route, null)));
 }
 
-/** The response, or what to load before the route can be called. The slot is released while that loads. */
-type CallResult<T> = { readonly answer: T } | { readonly loadMissing: () => Promise<void> };
+/** The response, or a function that loads what the route still needs. The slot has been released before it runs. */
+type CallResult<T> = { readonly response: T } | { readonly loadMissing: () => Promise<void> };
 
 async function callOnce<T>(
   { upstreams, limiter }: Routing,
@@ -196,7 +196,7 @@ async function callOnce<T>(
       limiter.release(slot, 'none');
       return { loadMissing };
     }
-    const answer = await call.attempt(upstream, target, {
+    const response = await call.attempt(upstream, target, {
       accountId: slot.accountId,
       route,
       spareSlots: slot.spareSlots,
@@ -209,7 +209,7 @@ async function callOnce<T>(
       },
     });
     limiter.release(slot, 'ok', null, accountIds);
-    return { answer };
+    return { response };
   } catch (error) {
     releaseFailed(limiter, slot, error, accountIds);
     throw error;
@@ -224,7 +224,7 @@ function findTarget(upstreams: UpstreamPool, route: CatalogRoute, apiKey: string
   };
 }
 
-/** A missing model or address is a mistake in the catalog, or the vendor retired the model. */
+/** A missing model or address is logged as an error: the catalog is wrong, or the vendor retired the model. */
 function logFailure(
   log: Logger,
   { route, fingerprint }: RouteCandidate,
@@ -241,11 +241,11 @@ function logFailure(
     call,
     reason: error.message,
   };
-  if (failure === 'missing') log.error(fields, 'an upstream does not know the model or address of a route');
+  if (failure === 'missing') log.error(fields, 'upstream does not have the model or address of a route');
   else log.warn(fields, 'upstream call failed');
 }
 
-function nothingToCall(): AppError {
+function noCandidate(): AppError {
   return new AppError('upstream_error', {
     message:
       'No vendor of this model can be called at the moment. Try again shortly, or choose another model.',
@@ -262,7 +262,7 @@ function toCallerError(error: UpstreamError): AppError {
     case 'missing':
       return new AppError('upstream_rejected', { message: error.message, cause: error });
     case 'too_large':
-      // The vendor's message names the operator's account.
+      // The vendor's message contains the operator's account.
       return new AppError('upstream_rejected', {
         message:
           'The request has more tokens than the vendors of this model take in a minute. Send fewer at once.',

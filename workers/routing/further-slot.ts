@@ -12,15 +12,15 @@ export function releaseFailed(
   error: unknown,
   accountIds?: readonly string[],
 ): void {
-  // A call cancelled by its caller, or an internal error, says nothing about the route.
+  // Other errors, such as a cancellation by the caller or an internal error, say nothing about the route.
   if (error instanceof UpstreamError)
     limiter.release(slot, classifyFailure(error), findCooldown(error), accountIds);
   else limiter.release(slot, 'none');
 }
 
 /**
- * Waits for another slot of the candidate that a call already has one of. Returns null if there is none to be
- * had; the call then goes on alone.
+ * Waits for another slot of a candidate that a call already has a slot of. Returns null if it cannot get one; the call
+ * then continues with a single slot.
  */
 export async function acquireFurther(
   limiter: RouteLimiter,

@@ -2,10 +2,10 @@ import type { OutcomeResult, KeyCooldown } from '../../shared/routing/outcome-sc
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 
-export const closedMessage = 'a route is well again: its circuit breaker closed';
+export const closedMessage = 'route circuit breaker closed';
 
 /**
- * Logs what a call's outcome changes for later calls: the circuit breaker of its route and the cooldown of its
+ * Logs the effects of a call's outcome on later calls: a change of its route's circuit breaker, or a cooldown of its
  * key.
  */
 export function logOutcome(
@@ -16,7 +16,7 @@ export function logOutcome(
   accountIds: readonly string[],
 ): void {
   const fields = { route: route.id, upstream: route.upstream.name };
-  if (breaker === 'opened') log.warn(fields, 'a route fails too often: its circuit breaker opened');
+  if (breaker === 'opened') log.warn(fields, 'route circuit breaker opened: too many failures');
   if (breaker === 'closed') log.info(fields, closedMessage);
   if (cooldown === null || !cooldown.reason.startsWith('refused')) return;
   const { reason } = cooldown;
@@ -24,6 +24,6 @@ export function logOutcome(
   const refused = setAsideFor === 'all' ? {} : { accounts: accountIds.slice(0, 10) };
   log.error(
     { ...fields, key: fingerprint, forMs, ...refused, reason },
-    `a key of an upstream is set aside${setAsideFor === 'all' ? '' : ' for accounts that it was refused to'}`,
+    `upstream key on cooldown${setAsideFor === 'all' ? '' : ' for the accounts whose calls were refused'}`,
   );
 }

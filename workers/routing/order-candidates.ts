@@ -6,16 +6,16 @@ import {
 } from '../../shared/routing/route-candidate.ts';
 
 /**
- * Caps the candidates considered for one call; beyond the cap they are a sample by weight. The cap is far above
- * any real catalog, because a sample may contain only keys on cooldown, and calls with different samples wait
- * in different queues.
+ * Maximum number of candidates considered for one call. If there are more, a random sample by weight is used. The limit
+ * is far above any real catalog, because a sample may contain only keys on cooldown, and calls with different samples
+ * wait in different queues.
  */
 const maxCandidates = 128;
 
 /**
- * Returns the candidates of these routes in the order to try them: drawn without replacement by route weight,
- * which the keys of a route share. Leaves out candidates that failed for this call.
- * @param random returns a new number in [0, 1) at every call
+ * Returns the candidates of these routes in the order to try them: drawn without replacement by route weight, which is
+ * split among the keys of a route. Omits candidates that failed for this call.
+ * @param random returns a new number in [0, 1) on every call
  */
 export function orderCandidates(
   routes: readonly CatalogRoute[],

@@ -2,53 +2,53 @@ import type { CallOutcome, KeyCooldown } from '../../shared/routing/outcome-scri
 import type { UpstreamError } from '../upstreams/upstream.ts';
 
 /**
- * Failed calls per request. Calls that failed because of their key do not count while there are other keys to
- * try.
+ * Maximum number of failed calls per request. Calls that failed because of their key do not count while there are other
+ * keys to try.
  */
 export const maxAttempts = 3;
-/** All calls per request. Failing keys are skipped, but not indefinitely. */
+/** Maximum number of all calls per request, so that failing keys are not skipped indefinitely. */
 const maxCalls = 8;
 
-/** Full jitter below a bound that doubles with every attempt. */
+/** Backoff with full jitter; its upper bound doubles with every attempt. */
 const firstBackoffMs = 100;
-const longestBackoffMs = 2_000;
+const maxBackoffMs = 2_000;
 
-/** How long a key without credit or permission stays on cooldown. An operator can end it sooner. */
+/** The cooldown of a key without credit or permission. An operator can end it early. */
 const faultyKeyMs = 10 * 60_000;
 /**
- * The refusal may be due to what one account asked for. That account may soon try something else, and a chat
- * does not wait for the full cooldown.
+ * The cooldown for the account whose call was refused: the refusal may be due to its request. The account may soon try
+ * something else, and a chat cannot wait for the full cooldown.
  */
 const faultyKeyOfAccountMs = 20_000;
-/** After a 429 that names no time. */
+/** After a 429 without a retry time. */
 const limitedKeyMs = 1_000;
-/** A vendor that says 0 is retried, but not in a busy loop. */
-const shortestLimitMs = 100;
-const longestLimitMs = 60 * 60_000;
+/** If a vendor returns a retry time of 0, it is not retried in a busy loop. */
+const minLimitMs = 100;
+const maxLimitMs = 60 * 60_000;
 
 export interface CallHistory {
   /** Failed calls, including this one. */
   readonly calls: number;
-  /** Those of the failed calls that count as attempts. */
+  /** Failed calls that count as attempts. */
   readonly attempts: number;
   readonly elapsedMs: number;
-  /** No further call begins after this. It is twice the longest timeout of a call, so that one call may hang. */
+  /** No further call starts after this. It is twice the longest timeout of a call, so that one call may hang. */
   readonly budgetMs: number;
   readonly hasOutput: boolean;
-  /** Whether a route or key is left that this failure says nothing about. */
+  /** Whether there is another route or key to which this failure does not apply. */
   readonly hasOtherRoute: boolean;
   /** Whether to make a new call while a vendor may still be working on the previous one. */
   readonly outlastsTimeouts: boolean;
 }
 
 /**
- * Whether the request may be retried. A rejected request is never retried, nor is one that has sent output to
- * the caller, nor one that is too expensive to run twice while a vendor may still be working on it.
+ * Whether the request may be retried. A rejected request is never retried, nor is one whose caller has received output,
+ * nor one that is too expensive to run twice while a vendor may still be working on it.
  */
 export function mayRetry(error: UpstreamError, history: CallHistory): boolean {
   return (
     error.failure !== 'rejected' &&
-    (!isOfCandidate(error) || history.hasOtherRoute) &&
+    (!isCandidateFailure(error) || history.hasOtherRoute) &&
     !history.hasOutput &&
     (!error.mayGoOn || history.outlastsTimeouts) &&
     history.attempts < maxAttempts &&
@@ -58,27 +58,27 @@ export function mayRetry(error: UpstreamError, history: CallHistory): boolean {
 }
 
 /**
- * Returns how long to wait before the next call, in milliseconds. If a key is rate limited or at fault, the
- * next key is tried at once.
+ * Returns how long to wait before the next call, in milliseconds. If the failure is due to the key, the next key is
+ * tried immediately.
  * @param random in [0, 1)
  */
 export function chooseBackoffMs(error: UpstreamError, attempts: number, random: number): number {
   if (isOfKey(error)) return 0;
-  return random * Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.max(0, attempts - 1));
+  return random * Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.max(0, attempts - 1));
 }
 
 export function isOfKey({ failure }: UpstreamError): boolean {
   return failure === 'auth' || failure === 'rate_limited' || failure === 'too_large';
 }
 
-/** A failure that the same candidate would repeat but another one might not. */
-function isOfCandidate({ failure }: UpstreamError): boolean {
+/** Whether the same candidate would fail again while another one might not. */
+function isCandidateFailure({ failure }: UpstreamError): boolean {
   return failure === 'missing' || failure === 'too_large';
 }
 
 /**
- * Classifies what a failure says about the route's server. A rejection by the vendor counts as a response.
- * Failures caused by the request itself, and requests that we refused to send, say nothing about the server.
+ * Classifies a failure by what it means for the health of the route's server. A rejection by the vendor counts as
+ * success. Failures caused by the request itself, and requests that we refused to send, say nothing about the server.
  */
 export function classifyFailure({ failure, status, isOfRequest }: UpstreamError): CallOutcome {
   if (isOfRequest) return 'none';
@@ -100,9 +100,9 @@ export function classifyFailure({ failure, status, isOfRequest }: UpstreamError)
 }
 
 /**
- * Returns the key's cooldown after a failure, or null if there is none. A 403 or a rate limit often applies to
- * one model, and may depend on the request: a word, an option, a size. The same holds for a 402 from vendors
- * that require a balance as high as the response may cost.
+ * Returns the key's cooldown after a failure, or null if there is none. A 403 or a rate limit often applies to one
+ * model only, and may depend on the request: a word, an option, a size. The same is true of a 402 from vendors that
+ * require a balance that covers the maximum cost of the response.
  */
 export function findCooldown({
   failure,
@@ -121,7 +121,7 @@ export function findCooldown({
     case 'rate_limited':
       return {
         scope: 'keyOnRoute',
-        forMs: Math.min(longestLimitMs, Math.max(shortestLimitMs, retryAfterMs ?? limitedKeyMs)),
+        forMs: Math.min(maxLimitMs, Math.max(minLimitMs, retryAfterMs ?? limitedKeyMs)),
         reason: 'over its limit',
       };
     case 'rejected':

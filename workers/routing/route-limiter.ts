@@ -26,15 +26,15 @@ import { closedMessage, logOutcome } from './log-outcome.ts';
 import { WaitQueue, isWorthWaiting, nameQueue, nameQueueAhead, type AcquireOptions } from './wait-queue.ts';
 
 /**
- * How often to poll for slots that other workers release, in milliseconds. A release in this process wakes the
- * queues at once.
+ * How often to poll for slots that other workers release, in milliseconds. A release in this process wakes the queues
+ * immediately.
  */
-const askAgainMs = { first: 10, longest: 100 };
-/** The slots of a worker that died are free again after this time. */
+const pollMs = { first: 10, max: 100 };
+/** The slots of a dead worker become free after this time. */
 const defaultLeaseMs = 30_000;
-const redisAwayPauseMs = 250;
-/** A forgotten account gets its next turn early. */
-const maxRememberedAccounts = 10_000;
+const outagePauseMs = 250;
+/** An evicted account gets its next turn early. */
+const maxTrackedAccounts = 10_000;
 
 /**
  * Limits the calls to upstreams. Redis holds the state for all workers: slots, circuit breakers and cooldowns.
@@ -48,12 +48,12 @@ export class RouteLimiter implements Running {
   readonly #held = new Set<CallSlot>();
   /** Probes already reported as successful. */
   readonly #confirmed = new WeakSet<CallSlot>();
-  readonly #leaving = new Set<Promise<unknown>>();
+  readonly #inFlight = new Set<Promise<unknown>>();
   readonly #leaseMs: number;
-  readonly #renewing: NodeJS.Timeout;
+  readonly #renewalTimer: NodeJS.Timeout;
   #count = 0;
-  /** When each account last got a slot, as a number of the grant counter. */
-  readonly #grantedAt = new LRUCache<string, number>({ max: maxRememberedAccounts });
+  /** The value of the grant counter when each account last got a slot. */
+  readonly #grantedAt = new LRUCache<string, number>({ max: maxTrackedAccounts });
   #grants = 0;
   #isStopping = false;
   #isHandedBack = false;
@@ -63,14 +63,17 @@ export class RouteLimiter implements Running {
     this.#workerId = workerId;
     this.#log = log;
     this.#leaseMs = leaseMs;
-    this.#renewing = setInterval(() => runInBackground(this.#renew(), 'renewing leases', log), leaseMs / 3);
-    this.#renewing.unref();
+    this.#renewalTimer = setInterval(
+      () => runInBackground(this.#renew(), 'renewing leases', log),
+      leaseMs / 3,
+    );
+    this.#renewalTimer.unref();
   }
 
   /**
-   * Waits until one of the candidates may be called. Returns null if none becomes available within the wait
-   * limits. Every acquired slot must be released.
-   * @throws AppError `deadline_exceeded`; the signal's reason
+   * Waits until one of the candidates may be called. Returns null if none becomes available within the wait limits.
+   * Every acquired slot must be released.
+   * @throws AppError `deadline_exceeded`; the signal's reason when it is aborted
    */
   async acquire(candidates: readonly RouteCandidate[], limits: AcquireOptions): Promise<CallSlot | null> {
     limits.signal.throwIfAborted();
@@ -78,12 +81,12 @@ export class RouteLimiter implements Running {
     const name = nameQueue(candidates, isBackground);
     // Later calls do not overtake waiting ones.
     if (!this.#queues.has(name) && !this.#isBehind(name)) {
-      const asked = firstOf(limits.accountIds(), maxAccountsPerAcquire);
-      const answer = await this.#tryAcquire(candidates, asked, isBackground);
-      if (answer?.outcome === 'granted') return await this.#handOver(answer.slot, limits.signal);
-      // The result does not cover accounts that arrived meanwhile, nor those beyond the first few.
-      const isForAll = [...limits.accountIds()].every((id) => asked.includes(id));
-      if (answer?.outcome === 'paused' && isForAll && !isWorthWaiting(answer, limits.waitLimits, 0))
+      const accountIds = firstOf(limits.accountIds(), maxAccountsPerAcquire);
+      const result = await this.#tryAcquire(candidates, accountIds, isBackground);
+      if (result?.outcome === 'granted') return await this.#deliver(result.slot, limits.signal);
+      // The result does not cover accounts that arrived since, nor those beyond the first few.
+      const isForAll = [...limits.accountIds()].every((id) => accountIds.includes(id));
+      if (result?.outcome === 'paused' && isForAll && !isWorthWaiting(result, limits.waitLimits, 0))
         return null;
       limits.signal.throwIfAborted();
     }
@@ -91,8 +94,8 @@ export class RouteLimiter implements Running {
   }
 
   /**
-   * Reports that a probe has started to get a response: its route is healthy, and other calls need not wait for
-   * it to end.
+   * Reports that a probe has started to receive a response: its route is healthy, and other calls need not wait for it
+   * to end.
    */
   confirm(slot: CallSlot): void {
     if (!slot.isProbe || this.#confirmed.has(slot)) return;
@@ -103,7 +106,7 @@ export class RouteLimiter implements Running {
         if (isClosed) this.#log.info(fields, closedMessage);
         this.#wakeQueues();
       },
-      (error: unknown) => this.#log.debug({ ...fields, err: error }, 'a probe could not be confirmed'),
+      (error: unknown) => this.#log.debug({ ...fields, err: error }, 'confirming a probe failed'),
     );
   }
 
@@ -128,29 +131,28 @@ export class RouteLimiter implements Running {
     accountIds: readonly string[] = [slot.accountId],
   ): void {
     this.#held.delete(slot);
-    this.#follow(this.#report(slot, callOutcome, cooldown, accountIds));
+    this.#track(this.#report(slot, callOutcome, cooldown, accountIds));
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#renewing);
+    clearInterval(this.#renewalTimer);
     this.#isStopping = true;
-    await Promise.all(this.#leaving);
+    await Promise.all(this.#inFlight);
   }
 
   /**
-   * Releases the slots of running calls when the process is about to exit; otherwise they stay taken until
-   * their leases expire. Waiting and new calls wait until the process has exited: their requests run again
-   * elsewhere.
+   * Releases the slots of running calls when the process is about to exit; otherwise they stay taken until their leases
+   * expire. Waiting and new calls get no slot before the exit: their requests run again in other workers.
    */
   async handBack(): Promise<void> {
-    clearInterval(this.#renewing);
+    clearInterval(this.#renewalTimer);
     this.#isStopping = true;
     this.#isHandedBack = true;
     for (const slot of this.#held) this.release(slot, 'none');
     // Once the ping returns, Redis has replied to all earlier commands.
     await callRedis(() => this.#redis.ping());
     await nextTurn();
-    await Promise.all(this.#leaving);
+    await Promise.all(this.#inFlight);
   }
 
   async #report(
@@ -165,18 +167,18 @@ export class RouteLimiter implements Running {
       );
       logOutcome(this.#log, slot.candidate, outcome, cooldown, accountIds);
     } catch (error) {
-      // The slots are leases and expire without a release.
+      // Slots are leases and expire if they are not released.
       this.#log.debug(
         { route: slot.candidate.route.id, err: error },
-        'the outcome of a call could not be told',
+        'reporting the outcome of a call failed',
       );
     }
     this.#wakeQueues();
   }
 
   /**
-   * Wakes the queues after a slot may have come free. The queue that asks first usually gets it. Models of one
-   * upstream have separate queues. Queues must be woken in the order of their accounts' turns, or a busy model
+   * Wakes the queues after a slot may have become free. The queue that requests it first usually gets it. The models of
+   * an upstream have separate queues, so queues are woken in the order of their accounts' turns: otherwise a busy model
    * would get every slot.
    */
   #wakeQueues(): void {
@@ -186,7 +188,7 @@ export class RouteLimiter implements Running {
     for (const { queue } of queues.sort((a, b) => compareTurns(a.turn, b.turn))) queue.wake();
   }
 
-  /** Whether calls with priority wait here for the same candidates. */
+  /** Whether calls with priority are waiting for the same candidates in this process. */
   #isBehind(name: string): boolean {
     const ahead = nameQueueAhead(name);
     return ahead !== null && this.#queues.has(ahead);
@@ -207,7 +209,7 @@ export class RouteLimiter implements Running {
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#log.debug({ err: error }, 'waiting for Redis');
-      this.#release(
+      this.#releaseLeases(
         candidates,
         accountIds.map((accountId) => nameLease(accountId, lease)),
       );
@@ -215,44 +217,43 @@ export class RouteLimiter implements Running {
     }
   }
 
-  /** If the reply to an acquire was lost, Redis may hold slots under a lease that this process does not know of. */
-  #release(candidates: readonly RouteCandidate[], leases: readonly string[]): void {
+  /** Releases slots whose grant may have been lost: Redis may hold them under a lease unknown to this process. */
+  #releaseLeases(candidates: readonly RouteCandidate[], leases: readonly string[]): void {
     const keys = [...new Set(candidates.flatMap((candidate) => slotsOf(candidate).keys))];
     const removing = this.#throughOutage(() =>
       Promise.all(keys.map((key) => this.#redis.zrem(key, ...leases))),
     );
-    this.#follow(
-      removing.catch((error: unknown) => this.#log.debug({ err: error }, 'slots could not be given back')),
+    this.#track(
+      removing.catch((error: unknown) => this.#log.debug({ err: error }, 'releasing slots failed')),
     );
   }
 
   /** Tracks work that stopping waits for. */
-  #follow(work: Promise<unknown>): void {
-    const leaving = work.finally(() => this.#leaving.delete(leaving));
-    this.#leaving.add(leaving);
-    runInBackground(leaving, 'giving a slot back', this.#log);
+  #track(work: Promise<unknown>): void {
+    const tracked = work.finally(() => this.#inFlight.delete(tracked));
+    this.#inFlight.add(tracked);
+    runInBackground(tracked, 'releasing a slot', this.#log);
   }
 
   /**
-   * Retries until Redis is back, so that calls that ended during an outage are still reported. Gives up when
-   * the lease has expired, because the report is moot then.
+   * Retries until Redis is back, so that calls that ended during an outage are still reported. Gives up once the lease
+   * has expired, because the report is then pointless.
    */
-  async #throughOutage<T>(tell: () => Promise<T>): Promise<T> {
+  async #throughOutage<T>(report: () => Promise<T>): Promise<T> {
     const untilMs = performance.now() + this.#leaseMs;
-    return await throughOutage(() => callRedis(tell), {
+    return await throughOutage(() => callRedis(report), {
       isOutage: (error) => error instanceof AppError && !this.#isStopping && performance.now() <= untilMs,
-      pauseMs: redisAwayPauseMs,
+      pauseMs: outagePauseMs,
     });
   }
 
-  async #handOver(slot: CallSlot, signal: AbortSignal): Promise<CallSlot> {
+  async #deliver(slot: CallSlot, signal: AbortSignal): Promise<CallSlot> {
     this.#held.add(slot);
     this.#grantedAt.set(slot.accountId, (this.#grants += 1));
     if (!signal.aborted && !this.#isHandedBack) return slot;
     this.release(slot, 'none');
     signal.throwIfAborted();
-    // The slot was requested before the hand-back. Never resolves, so that no call begins that the exit would
-    // cut off.
+    // The slot was requested before `handBack`. Never resolve, so that no call starts that the exit would cut off.
     return await new Promise<never>(() => undefined);
   }
 
@@ -266,14 +267,14 @@ export class RouteLimiter implements Running {
     queue ??= new WaitQueue();
     this.#queues.set(name, queue);
     const waiting = queue.wait(candidates, limits);
-    if (isFirst) runInBackground(this.#serve(name, queue), 'asking for slots', this.#log);
+    if (isFirst) runInBackground(this.#serve(name, queue), 'requesting slots', this.#log);
     const slot = await waiting;
-    return slot === null ? null : await this.#handOver(slot, limits.signal);
+    return slot === null ? null : await this.#deliver(slot, limits.signal);
   }
 
   /** Requests slots for the accounts next in turn until the queue is empty. */
   async #serve(name: string, queue: WaitQueue): Promise<void> {
-    let pauseMs = askAgainMs.first;
+    let pauseMs = pollMs.first;
     // Accounts at the front whose candidates are all paused must not block the accounts behind them.
     let skipped = 0;
     try {
@@ -283,23 +284,24 @@ export class RouteLimiter implements Running {
         candidates = queue.nextCandidates()
       ) {
         const woken = queue.woken();
-        const asked = queue.nextAccountIds(maxAccountsPerAcquire, skipped);
+        const accountIds = queue.nextAccountIds(maxAccountsPerAcquire, skipped);
         const isBackground = nameQueueAhead(name) !== null;
-        const answer: AcquireResult | null = this.#isBehind(name)
+        const result: AcquireResult | null = this.#isBehind(name)
           ? { outcome: 'busy' }
-          : await this.#tryAcquire(candidates, asked, isBackground);
-        const isPaused = answer?.outcome === 'paused';
-        skipped = isPaused && asked.length === maxAccountsPerAcquire ? skipped + maxAccountsPerAcquire : 0;
-        if (answer?.outcome === 'granted') {
-          // The account's calls may have gone meanwhile; then the slot is released.
-          if (!queue.serve(answer.slot)) this.release(answer.slot, 'none');
-          pauseMs = askAgainMs.first;
+          : await this.#tryAcquire(candidates, accountIds, isBackground);
+        const isPaused = result?.outcome === 'paused';
+        skipped =
+          isPaused && accountIds.length === maxAccountsPerAcquire ? skipped + maxAccountsPerAcquire : 0;
+        if (result?.outcome === 'granted') {
+          // Release the slot if the account's calls no longer wait.
+          if (!queue.serve(result.slot)) this.release(result.slot, 'none');
+          pauseMs = pollMs.first;
           continue;
         }
-        if (answer?.outcome === 'paused') queue.pause(answer, asked);
-        if (answer?.outcome === 'busy') queue.unpause();
-        const waitMs = answer === null ? redisAwayPauseMs : pauseMs;
-        pauseMs = Math.min(askAgainMs.longest, pauseMs * 2);
+        if (result?.outcome === 'paused') queue.pause(result, accountIds);
+        if (result?.outcome === 'busy') queue.unpause();
+        const waitMs = result === null ? outagePauseMs : pauseMs;
+        pauseMs = Math.min(pollMs.max, pauseMs * 2);
         await Promise.race([woken, delay(waitMs * (0.5 + Math.random() / 2))]);
       }
     } catch (error) {
@@ -309,7 +311,7 @@ export class RouteLimiter implements Running {
     }
   }
 
-  /** Also restores leases that Redis lost when it lost its memory. */
+  /** Renews the leases of all held slots. Restores them if Redis has lost its data. */
   async #renew(): Promise<void> {
     const byKey = new Map<string, string[]>();
     for (const { candidate, lease } of this.#held) {
@@ -326,7 +328,7 @@ export class RouteLimiter implements Running {
         [...byKey].map(([key, leases]) => runRenewal(this.#redis, key, leases, this.#leaseMs)),
       );
     } catch (error) {
-      this.#log.debug({ err: error }, 'leases of calls could not be renewed');
+      this.#log.debug({ err: error }, 'renewing the leases of calls failed');
     }
   }
 }
@@ -334,8 +336,8 @@ export class RouteLimiter implements Running {
 /** Two infinite turns compare as equal. */
 const compareTurns = (a: number, b: number): number => (a === b ? 0 : a - b);
 
-function firstOf<T>(all: Iterable<T>, most: number): T[] {
+function firstOf<T>(all: Iterable<T>, maxCount: number): T[] {
   const first: T[] = [];
-  for (const one of all) if (first.push(one) === most) break;
+  for (const one of all) if (first.push(one) === maxCount) break;
   return first;
 }

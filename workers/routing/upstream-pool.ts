@@ -6,7 +6,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 interface Entry {
   readonly upstream: Upstream;
   readonly settings: string;
-  /** The catalog entry that these settings were last found in. Most calls come with the same one. */
+  /** The catalog entry that last had these settings. Most calls pass the same one. */
   config: CatalogUpstream;
 }
 
@@ -16,12 +16,12 @@ interface Replaced {
 }
 
 /**
- * How long the sockets of a replaced upstream stay open: as long as a call that began on them may take. They
- * also serve requests that were waiting when the catalog changed.
+ * How long the sockets of a replaced upstream stay open: as long as a call on them may take. They also serve requests
+ * that were waiting when the catalog changed.
  */
 const closeDelayMs = 10 * 60_000;
 
-/** The upstreams of the current catalog, created on first use and kept while their settings stay the same. */
+/** The upstreams of the current catalog, created on first use and reused while their settings stay the same. */
 export class UpstreamPool {
   readonly #entries = new Map<string, Entry>();
   /** By name and settings. */
@@ -35,14 +35,14 @@ export class UpstreamPool {
   get(config: CatalogUpstream): Upstream {
     const known = this.#entries.get(config.name);
     if (known?.config === config) return known.upstream;
-    const { apiKeys: _keys, drops: _drops, ...rest } = config;
-    const settings = JSON.stringify(rest);
+    const { apiKeys: _keys, drops: _drops, ...connectionSettings } = config;
+    const settings = JSON.stringify(connectionSettings);
     if (known?.settings === settings) {
       known.config = config;
       return known.upstream;
     }
     if (known !== undefined) this.#closeLater(config.name, known);
-    const upstream = this.#takeBack(config.name, settings) ?? createUpstream(config, this.#log);
+    const upstream = this.#reopen(config.name, settings) ?? createUpstream(config, this.#log);
     this.#entries.set(config.name, { upstream, settings, config });
     return upstream;
   }
@@ -66,7 +66,7 @@ export class UpstreamPool {
     await Promise.all(entries.map((entry) => entry.upstream.close()));
   }
 
-  #takeBack(name: string, settings: string): Upstream | null {
+  #reopen(name: string, settings: string): Upstream | null {
     const key = `${name} ${settings}`;
     const replaced = this.#replaced.get(key);
     if (replaced === undefined) return null;
@@ -80,7 +80,7 @@ export class UpstreamPool {
     const closing = setTimeout(() => {
       this.#replaced.delete(key);
       entry.upstream.close().catch((error: unknown) => {
-        this.#log.warn({ upstream: name, err: error }, 'a replaced upstream did not close');
+        this.#log.warn({ upstream: name, err: error }, 'closing a replaced upstream failed');
       });
     }, closeDelayMs);
     closing.unref();

@@ -6,7 +6,7 @@ import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 
 /** How long a request waits while none of its candidates can be called, in milliseconds. */
 export interface WaitLimits {
-  /** Until a key comes off cooldown. The vendor said when, and can be believed. */
+  /** Until a key's cooldown ends. The vendor's retry time is reliable. */
   readonly keyMs: number;
   /** Until an open circuit breaker lets a probe through. The probe may still fail. */
   readonly breakerMs: number;
@@ -14,15 +14,14 @@ export interface WaitLimits {
 
 export interface AcquireOptions {
   /**
-   * The accounts that the slot may be for, in the order of their turns. Evaluated again for as long as the call
-   * waits.
+   * The accounts that the slot may be for, in the order of their turns. Evaluated repeatedly while the call waits.
    */
   readonly accountIds: () => Iterable<string>;
   readonly signal: AbortSignal;
   /** The call fails if it has no slot by then; milliseconds since the epoch. */
   readonly deadlineAtMs: number;
   readonly waitLimits: WaitLimits;
-  /** No client waits at a socket for this call. Calls that a client waits for go first. */
+  /** Whether no client waits on a connection for this call. Calls that a client waits for go first. */
   readonly isBackground?: boolean;
 }
 
@@ -35,9 +34,9 @@ interface WaitingCall extends AcquireOptions {
 /** The calls of one process that wait for slots of the same candidates. Accounts take turns. */
 export class WaitQueue {
   readonly #waiting = new FairQueue<WaitingCall>();
-  /** Since when only pauses block the queue; null while it lacks slots. */
+  /** Since when the queue is blocked only by pauses; null while it is blocked by a lack of slots. */
   #pausedAtMs: number | null = null;
-  /** Accounts that were asked for since then and found every candidate paused. */
+  /** Accounts that have requested a slot since then and found every candidate paused. */
   readonly #pausedIds = new Set<string>();
   #wake = (): void => undefined;
 
@@ -74,24 +73,24 @@ export class WaitQueue {
   }
 
   /**
-   * Returns the waiting accounts in the order of their turns, without the first `skipped` ones. Starts again
-   * from the first if none are left.
+   * Returns the waiting accounts in the order of their turns, without the first `skipped` ones. If that leaves none,
+   * starts again from the first.
    */
-  nextAccountIds(most: number, skipped = 0): string[] {
+  nextAccountIds(maxCount: number, skipped = 0): string[] {
     const accountIds = new Set<string>();
     for (const { item } of this.#waiting.heads()) {
       for (const accountId of item.accountIds()) {
         accountIds.add(accountId);
-        if (accountIds.size === skipped + most) return [...accountIds].slice(skipped);
+        if (accountIds.size === skipped + maxCount) return [...accountIds].slice(skipped);
       }
     }
     const ids = [...accountIds];
-    return ids.length > skipped ? ids.slice(skipped) : ids.slice(0, most);
+    return ids.length > skipped ? ids.slice(skipped) : ids.slice(0, maxCount);
   }
 
   /**
-   * Hands the slot to the next call of its account.
-   * @returns false if none waits any more
+   * Passes the slot to the next call of its account.
+   * @returns false if no call of the account is waiting
    */
   serve(slot: CallSlot): boolean {
     const next = this.#findNext(slot.accountId);
@@ -102,34 +101,34 @@ export class WaitQueue {
 
   /** Prefers a call of the account itself over a call that serves several accounts. */
   #findNext(accountId: string): QueueEntry<WaitingCall> | undefined {
-    const standsFor = ({ item }: QueueEntry<WaitingCall>): boolean => {
+    const serves = ({ item }: QueueEntry<WaitingCall>): boolean => {
       for (const id of item.accountIds()) if (id === accountId) return true;
       return false;
     };
-    const own = this.#waiting.headOf(accountId);
-    if (own !== undefined && standsFor(own)) return own;
-    for (const head of this.#waiting.heads()) if (standsFor(head)) return head;
+    const ofAccount = this.#waiting.headOf(accountId);
+    if (ofAccount !== undefined && serves(ofAccount)) return ofAccount;
+    for (const head of this.#waiting.heads()) if (serves(head)) return head;
     return undefined;
   }
 
   /**
    * Fails calls whose wait limits are shorter than the pause. Time spent waiting for slots does not count.
-   * @param asked the accounts that the pause is for; keys and circuit breakers may be open to others
+   * @param affectedIds the accounts that the pause applies to; others may still use the keys and circuit breakers
    */
-  pause(pause: AcquirePause, asked: readonly string[]): void {
+  pause(pause: AcquirePause, affectedIds: readonly string[]): void {
     const nowMs = performance.now();
     this.#pausedAtMs ??= nowMs;
     const pausedAtMs = this.#pausedAtMs;
-    for (const accountId of asked) this.#pausedIds.add(accountId);
+    for (const accountId of affectedIds) this.#pausedIds.add(accountId);
     const isPaused = ({ accountIds }: WaitingCall): boolean => {
       const ids = [...accountIds()];
-      return ids.some((id) => asked.includes(id)) && ids.every((id) => this.#pausedIds.has(id));
+      return ids.some((id) => affectedIds.includes(id)) && ids.every((id) => this.#pausedIds.has(id));
     };
-    const impatient = [...this.#waiting.entries()].filter(
+    const expired = [...this.#waiting.entries()].filter(
       ({ item }) =>
         isPaused(item) && !isWorthWaiting(pause, item.waitLimits, nowMs - Math.max(pausedAtMs, item.sinceMs)),
     );
-    for (const { item } of impatient) item.settle({ slot: null });
+    for (const { item } of expired) item.settle({ slot: null });
   }
 
   unpause(): void {
@@ -147,13 +146,13 @@ export class WaitQueue {
     });
   }
 
-  /** Wakes the queue after a slot may have come free. */
+  /** Wakes the queue after a slot may have become free. */
   wake(): void {
     this.#wake();
   }
 }
 
-/** @param waitedMs how long the call has already waited for pauses */
+/** @param waitedMs how long the call has already been paused */
 export function isWorthWaiting(
   { keyMs, breakerMs }: AcquirePause,
   waitLimits: WaitLimits,
@@ -165,13 +164,13 @@ export function isWorthWaiting(
   );
 }
 
-/** Names the queue. Calls with the same candidates share one; background calls have a separate one. */
+/** Returns the queue's name. Calls with the same candidates share a queue; background calls have a separate one. */
 export function nameQueue(candidates: readonly RouteCandidate[], isBackground: boolean): string {
   const name = nameCandidates(candidates);
   return isBackground ? `${name}${backgroundMark}` : name;
 }
 
-/** Names the queue with priority over this one; null if there is none. */
+/** Returns the name of the queue with priority over this one; null if there is none. */
 export function nameQueueAhead(name: string): string | null {
   return name.endsWith(backgroundMark) ? name.slice(0, -backgroundMark.length) : null;
 }

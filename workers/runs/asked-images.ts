@@ -1,6 +1,6 @@
 /**
- * The images that a vendor was asked for and may charge. They are the cost of a job that is cancelled before
- * its images arrive.
+ * Counts the images that were requested from a vendor, which it may bill. A job that is cancelled before its images
+ * arrive is charged for them.
  */
 export class AskedImages {
   #imagesPerCall = 0;
@@ -18,12 +18,12 @@ export class AskedImages {
     this.#calls += 1;
   }
 
-  /** Takes back one call, because the vendor does not charge for it. */
+  /** Removes one call from the count, because the vendor does not bill it. */
   noteRefused(): void {
     this.#calls -= 1;
   }
 
-  /** Records that all calls through the route have failed, and none still runs at the vendor. */
+  /** Records that all calls through the route have failed, and none is still running at the vendor. */
   noteFailed(): void {
     this.#calls = 0;
   }
@@ -40,7 +40,7 @@ export class AskedImages {
     return this.#calls * this.#imagesPerCall;
   }
 
-  /** How long the route has been working so far. */
+  /** Milliseconds since `begin`. */
   get elapsedMs(): number {
     return this.#sinceMs === null ? 0 : performance.now() - this.#sinceMs;
   }

@@ -9,12 +9,15 @@ interface CallTerms {
 }
 
 /**
- * Decides how long a vendor call goes on after its caller has left. The vendor bills what it generated whether
- * or not anyone reads it, and usually reports how much only at the very end. So a stream is read for a grace
- * period, or to its end if the route drains. A response that is not streamed gives no sign before its end, not
- * even that the vendor is at work, so it is read to the end. A request not sent yet ends at once, and so does
- * one that ends for a reason other than its caller having left. A call still being read when the process stops
- * also ends at once, because no other process could settle it.
+ * Decides how long a vendor call continues after its caller has disconnected. The vendor bills what it generated
+ * whether or not anyone reads it, and usually reports how much only at the very end. So:
+ *
+ * - A stream is read for a grace period, or to its end if the route drains.
+ * - A response that is not streamed is read to its end, because nothing arrives before that, not even a sign that the
+ *   vendor is working.
+ * - A request that has not been sent is cancelled immediately.
+ * - A request that is cancelled for a reason other than a disconnect is also cancelled immediately.
+ * - A call that is still being read when the process stops is cancelled, because no other process could settle it.
  */
 export class CallLifetime {
   readonly #caller: AbortSignal;
@@ -26,8 +29,8 @@ export class CallLifetime {
   readonly #isPaused: () => boolean;
   #isSent = false;
   /**
-   * Whether the caller left while reading was paused. The usage known so far then misses what the vendor sent
-   * meanwhile.
+   * Whether the caller disconnected while reading was paused. The usage known by then misses what the vendor sent
+   * during the pause.
    */
   #isBehind = false;
   #timer: NodeJS.Timeout | undefined;
@@ -47,7 +50,7 @@ export class CallLifetime {
     else caller.addEventListener('abort', this.#onCallerAbort, { once: true });
   }
 
-  /** Signal for the call; aborted with the reason of the caller's signal. */
+  /** The signal for the call; it is aborted with the reason of the caller's signal. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
@@ -61,7 +64,7 @@ export class CallLifetime {
   }
 
   /**
-   * Ends a call that is only read for its usage as soon as the usage is known.
+   * Ends a call that is read only for its usage, if the usage is known.
    * @returns whether the call has ended
    */
   endIfCovered(): boolean {
@@ -69,7 +72,7 @@ export class CallLifetime {
     return this.signal.aborted;
   }
 
-  /** Stops watching the caller once the call has ended, however it went. */
+  /** Stops watching the caller. Call this when the call has ended, successfully or not. */
   close(): void {
     clearTimeout(this.#timer);
     this.#caller.removeEventListener('abort', this.#onCallerAbort);

@@ -22,7 +22,7 @@ interface Choice {
 }
 
 /** Collects the events of a chat into the response of a call that is not streamed. */
-export class ChatAnswer {
+export class ChatResponseBuilder {
   readonly #choices = new Map<number, Choice>();
 
   add(event: Extract<ChatEvent, { type: 'delta' | 'finish' }>): void {
@@ -111,7 +111,7 @@ export function mergeToolCall(calls: Map<number, ToolCall>, part: ToolCallDelta)
   call.function.arguments += part.function?.arguments ?? '';
 }
 
-/** Merges as a client reading the stream would: concatenates strings and lists, and merges objects field by field. */
+/** Merges as a client of the stream would: concatenates strings and lists, and merges objects field by field. */
 function mergeOthers(into: Record<string, unknown>, from: Readonly<Record<string, unknown>>): void {
   for (const [key, value] of Object.entries(from)) {
     // Prevents prototype pollution by a vendor's response.

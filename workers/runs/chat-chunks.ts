@@ -5,8 +5,8 @@ type Delta = Extract<ChatEvent, { type: 'delta' }>;
 type Finish = Extract<ChatEvent, { type: 'finish' }>;
 
 /**
- * Writes a streamed response as the bytes that go to the socket: `data: <chat.completion.chunk>` events with
- * one ID and creation time throughout, and the role in the first delta of each choice.
+ * Writes a streamed response as the text that goes to the socket: `data: <chat.completion.chunk>` events with the same
+ * ID and creation time throughout, and the role in the first delta of each choice.
  */
 export class ChatChunks {
   readonly #head: string;
@@ -16,11 +16,11 @@ export class ChatChunks {
   constructor(id: string, created: number, model: string, includeUsage: boolean) {
     const common = JSON.stringify({ id, object: 'chat.completion.chunk', created, model });
     this.#head = `data: ${common.slice(0, -1)},"choices":[`;
-    // With `include_usage`, every chunk has the usage field, null except in the last one.
+    // With `include_usage`, every chunk has a usage field; it is null except in the last chunk.
     this.#tail = includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
   }
 
-  /** Starts over for a response of which nothing has been sent. */
+  /** Starts over with a new response; nothing of the previous one has been sent. */
   restart(): void {
     this.#started.clear();
   }
@@ -31,8 +31,8 @@ export class ChatChunks {
       this.#started.add(event.index);
       delta = { role: 'assistant', ...delta };
     } else if ('role' in delta) {
-      const { role: _role, ...rest } = delta;
-      delta = rest;
+      const { role: _role, ...withoutRole } = delta;
+      delta = withoutRole;
     }
     return this.#chunk({ index: event.index, delta, logprobs: event.logprobs ?? null, finish_reason: null });
   }
@@ -51,7 +51,7 @@ export class ChatChunks {
     return role + chunk;
   }
 
-  /** Returns the last bytes: the usage if it was requested, and the end mark. */
+  /** Returns the end of the stream: the usage if it was requested, and the end marker. */
   end(usage: ChatUsage | null): string {
     const chunk = usage === null ? '' : `${this.#head}],"usage":${JSON.stringify(usage)}}\n\n`;
     return `${chunk}data: [DONE]\n\n`;

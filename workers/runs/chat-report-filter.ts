@@ -21,7 +21,7 @@ export class ChatReportFilter {
   readonly #route: CatalogRoute;
   readonly #log: Logger;
   readonly #bounds: ChatUsageBounds;
-  /** Logs each message once, because continuous reports would repeat it with every chunk. */
+  /** Used to log each message only once, because continuous reports would repeat it with every chunk. */
   readonly #logged = new Set<typeof logImplausible>();
 
   constructor(job: ChatJob, model: CatalogModel, route: CatalogRoute, log: Logger) {
@@ -71,8 +71,8 @@ export function mayReason(
 /** Returns the completion tokens that were reserved. */
 export function countReserved({ body, reservedTokens }: ChatJob, route: CatalogRoute | null): number {
   if (route === null) return reservedTokens ?? Infinity;
-  const asked = (readMaxTokens(body) ?? Infinity) * countChoices(route, body);
-  return isBounded(route) ? asked : (reservedTokens ?? asked);
+  const requested = (readMaxTokens(body) ?? Infinity) * countChoices(route, body);
+  return isBounded(route) ? requested : (reservedTokens ?? requested);
 }
 
 export function readMaxTokens({

@@ -1,54 +1,54 @@
 /**
- * Hosted models generate at least this many tokens per second. Slower reasoning is a summary of what was
- * generated.
+ * Hosted models generate at least this many tokens per second. Reasoning that arrives more slowly is only a summary of
+ * what was generated.
  */
 export const fewestTokensPerSecond = 10;
-/** A shorter gap between two deltas leaves a model no time to generate anything hidden. */
+/** In a gap between two deltas of up to this length, a model has no time to generate anything hidden. */
 export const longestStepMs = 500;
 
-/** What a delta of one choice contained. */
-export interface Said {
+/** What a delta of one choice contains. */
+export interface DeltaInfo {
   readonly isCall: boolean;
-  /** Null if it is not reasoning, and therefore everything that was generated for it. */
+  /** Null if the delta is not reasoning; it then contains everything that was generated for it. */
   readonly reasoningTokens: number | null;
 }
 
-/** Measures for how long one choice of a chat may have generated hidden tokens. */
+/** Measures how long a choice of a chat may have been generating hidden tokens. */
 export class ChoiceSilence {
   readonly #hidesAnywhere: boolean;
   /**
-   * Whether a tool call has begun. Its arguments may arrive late: Anthropic, for one, buffers them until a
-   * value is complete.
+   * Whether a tool call has begun. Its arguments may arrive late: Anthropic, for example, buffers them until a value is
+   * complete.
    */
   #isCalling = false;
-  /** Total silence, up to `#saidAtMs`. */
+  /** Total silence up to `#lastDeltaAtMs`. */
   #silentMs = 0;
-  #saidAtMs: number;
-  /** How much of the following silence the last reasoning explains. */
+  #lastDeltaAtMs: number;
+  /** How much of the following silence is explained by the last reasoning. */
   #explainedMs = 0;
   #isFinished = false;
   #endedAtMs: number | null = null;
 
-  /** @param hidesAnywhere whether it may generate hidden tokens at any time, whatever it sent last */
+  /** @param hidesAnywhere whether the choice may have hidden tokens at any time, regardless of its last output */
   constructor(hidesAnywhere: boolean, nowMs: number) {
     this.#hidesAnywhere = hidesAnywhere;
-    this.#saidAtMs = nowMs;
+    this.#lastDeltaAtMs = nowMs;
   }
 
-  /** Resets the silence, because it is accounted for so far. */
+  /** Resets the silence, because it is accounted for. */
   restart(nowMs: number): void {
-    this.#saidAtMs = this.#endedAtMs ?? nowMs;
+    this.#lastDeltaAtMs = this.#endedAtMs ?? nowMs;
     this.#silentMs = 0;
   }
 
-  take(nowMs: number, { isCall, reasoningTokens }: Said): void {
-    const stepMs = (this.#endedAtMs ?? nowMs) - this.#saidAtMs;
+  take(nowMs: number, { isCall, reasoningTokens }: DeltaInfo): void {
+    const stepMs = (this.#endedAtMs ?? nowMs) - this.#lastDeltaAtMs;
     if (this.#mayHide) this.#silentMs += this.#findSilence(stepMs, reasoningTokens);
-    this.#saidAtMs += stepMs;
+    this.#lastDeltaAtMs += stepMs;
     this.#isCalling = isCall;
   }
 
-  /** Records that the choice came to its end and generates nothing more. */
+  /** Records that the choice is complete and generates nothing more. */
   finish(nowMs: number): void {
     this.#endedAtMs ??= nowMs;
     this.#isFinished = true;
@@ -60,7 +60,7 @@ export class ChoiceSilence {
   }
 
   countMs(nowMs: number): number {
-    const sinceMs = this.#mayHide ? (this.#endedAtMs ?? nowMs) - this.#saidAtMs : 0;
+    const sinceMs = this.#mayHide ? (this.#endedAtMs ?? nowMs) - this.#lastDeltaAtMs : 0;
     return this.#silentMs + Math.max(0, sinceMs);
   }
 

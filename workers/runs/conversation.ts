@@ -8,7 +8,7 @@ import { callRoute } from '../routing/call-route.ts';
 import { createImageFinder } from '../upstreams/collect-media.ts';
 import { UpstreamError, type ChatBody, type ChatEvent } from '../upstreams/upstream.ts';
 import { CallLifetime } from './call-lifetime.ts';
-import { ChatAnswer } from './chat-answer.ts';
+import { ChatResponseBuilder } from './chat-answer.ts';
 import { ChatChunks } from './chat-chunks.ts';
 import { ChatMeter, type CallEnding, type MeteredChat } from './chat-meter.ts';
 import { presentUsage } from './chat-usage.ts';
@@ -23,16 +23,16 @@ import { waitForReader } from './wait-for-reader.ts';
 import { chooseSourcesMode, WebSources, type SourcesMode } from './web-sources.ts';
 
 /**
- * In milliseconds. Waits for the first pause of a circuit breaker, but not for longer ones, because an
- * interactive caller is better off with an error.
+ * In milliseconds. Covers the first pause of a circuit breaker but not longer ones, because an interactive caller is
+ * better off with an error.
  */
 const waitLimits = { keyMs: 15_000, breakerMs: 1_500 };
 /** Durable jobs have no interactive caller. */
 const durableWaitLimits = { keyMs: 120_000, breakerMs: 120_000 };
 
-type Said = Extract<ChatEvent, { type: 'delta' | 'finish' }>;
+type OutputEvent = Extract<ChatEvent, { type: 'delta' | 'finish' }>;
 
-/** One chat: calls the model, forwards its output and meters it. */
+/** Runs one chat: calls the model, forwards its output and meters it. */
 export class Conversation {
   readonly #job: ChatJob;
   readonly #run: RequestRun;
@@ -42,9 +42,9 @@ export class Conversation {
   readonly #sources = new Map<number, WebSources>();
   readonly #annotated = new Set<number>();
   readonly #reasoning: ReasoningSaver;
-  #answer: ChatAnswer | null;
+  #response: ChatResponseBuilder | null;
   #finished = false;
-  #held = '';
+  #unsent = '';
   #hasOutput = false;
   #hasReachedModel = false;
   readonly #meter: ChatMeter;
@@ -65,17 +65,17 @@ export class Conversation {
           body.stream_options?.include_usage === true,
         )
       : null;
-    this.#answer = streamed ? null : new ChatAnswer();
+    this.#response = streamed ? null : new ChatResponseBuilder();
     this.#sourcesMode = chooseSourcesMode(body);
   }
 
-  /** The most tokens that the response may have, over all choices. */
-  get #mostTokens(): number {
+  /** The maximum number of tokens in the response, over all choices. */
+  get #maxTokens(): number {
     const { body, reservedTokens } = this.#job;
     return Math.max(1, reservedTokens ?? body.max_completion_tokens ?? body.max_tokens ?? 1);
   }
 
-  /** Whether the model generated anything. From then on it cannot be retried elsewhere. */
+  /** Whether the model has generated anything. From then on, the request cannot be retried. */
   get hasOutput(): boolean {
     return this.#hasOutput;
   }
@@ -84,7 +84,7 @@ export class Conversation {
     return this.#hasReachedModel;
   }
 
-  /** Whether the usage is charged: always if the vendor was called, unless it failed before any output. */
+  /** Whether the caller is charged for the usage: if the vendor was called and did not fail before any output. */
   get isCharged(): boolean {
     return this.#ending !== 'broken' || this.#hasOutput;
   }
@@ -94,7 +94,7 @@ export class Conversation {
     const { request, body } = this.#job;
     const recalled = toLoadedReasoning(this.#job.reasoning ?? []);
     const context = { ...createCallContext(dependencies, request, this.#run), recalled };
-    const asked = body as unknown as ChatBody;
+    const chatBody = body as unknown as ChatBody;
     const isDurable = request.jobAttempt !== undefined;
     await callRoute(dependencies.routing, {
       accountIds: () => [request.accountId],
@@ -107,7 +107,7 @@ export class Conversation {
       log,
       deadlineAtMs: request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
-      findMissing: createImageFinder(asked, context),
+      findMissing: createImageFinder(chatBody, context),
       attempt: async (upstream, target, { route, onAlive, isContested }) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
@@ -130,20 +130,20 @@ export class Conversation {
         let hasBegun = false;
         try {
           const ofCall = { ...context, signal: call.signal, onSent };
-          for await (const event of upstream.chat(target, asked, isStreamed, ofCall)) {
+          for await (const event of upstream.chat(target, chatBody, isStreamed, ofCall)) {
             hasBegun = true;
             this.#take(event, dependencies);
             if (this.hasOutput) onAlive();
             if (call.endIfCovered()) break;
-            // Nothing is sent after the caller has left.
-            const room = signal.aborted ? null : this.#run.reply.whenRoom();
-            if (room !== null) await room;
+            // Nothing is sent after the caller has disconnected.
+            const writable = signal.aborted ? null : this.#run.reply.whenRoom();
+            if (writable !== null) await writable;
             if (this.#run.whenWanted() === null) continue;
             const pausedAtMs = performance.now();
             await waitForReader(this.#run, isContested);
             unreadMs += performance.now() - pausedAtMs;
           }
-          // A call whose caller left may end early, after one choice has ended or before its usage arrives.
+          // If the caller disconnected, the call may end early, after one choice has ended or before its usage arrives.
           call.signal.throwIfAborted();
           if (this.#finished) this.#ending = 'complete';
         } catch (error) {
@@ -155,13 +155,15 @@ export class Conversation {
           if (!(error instanceof UpstreamError) || error.failure !== 'timeout') throw error;
           const isUnread = unreadMs * 2 > this.#meter.elapsedMs;
           if (isUnread) this.#meter.markUnread();
-          // If the time passed while the caller did not read, or with a response as long as the caller
-          // requested, the vendor has not failed. The route's circuit breaker does not count it, and the call
-          // is not retried.
+          // If the caller did not read for most of the time, or requested a response long enough to take that time, the
+          // vendor has not failed. The route's circuit breaker does not count it, and the call is not retried.
           const isLong = error.isOfRequest && call.isSent && hasBegun && this.#meter.mayFillTime;
           if (!isUnread && !isLong) throw error;
           this.#ending = 'left';
-          log.warn({ route: route.id, reason: error.message }, 'upstream call ended before its answer');
+          log.warn(
+            { route: route.id, reason: error.message },
+            'upstream call ended before its response was complete',
+          );
           throw new AppError('upstream_timeout', { cause: error });
         } finally {
           call.close();
@@ -170,7 +172,7 @@ export class Conversation {
         if (!this.#finished) throw new UpstreamError('unavailable', 'The upstream stopped without an end.');
       },
     }).finally(() => context.media.release());
-    // The response was read to its end and is settled by the vendor's report, but its caller has left.
+    // If the caller has disconnected, the response was still read to its end and is settled by the vendor's report.
     signal.throwIfAborted();
   }
 
@@ -193,30 +195,30 @@ export class Conversation {
       );
       return undefined;
     }
-    const answer = this.#answer!.finish(request.requestId, this.#created, request.model, usage);
-    const parts = await encodeJson(answer, request.accountId);
+    const response = this.#response!.finish(request.requestId, this.#created, request.model, usage);
+    const parts = await encodeJson(response, request.accountId);
     memory.hold(parts.reduce((sum, { length }) => sum + length, 0));
     return await sendResult(dependencies, request, this.#run, parts);
   }
 
   /** Discards everything from a failed attempt before the next one. */
   #restart(): void {
-    this.#held = '';
+    this.#unsent = '';
     this.#finished = false;
     this.#ending = 'broken';
     this.#sources.clear();
     this.#annotated.clear();
     this.#reasoning.restart();
     this.#chunks?.restart();
-    if (this.#answer !== null) this.#answer = new ChatAnswer();
+    if (this.#response !== null) this.#response = new ChatResponseBuilder();
   }
 
   #take(event: ChatEvent, { reasoning }: JobDeps): void {
     switch (event.type) {
       case 'usage':
         this.#meter.takeUsage(event);
-        // If this worker dies now, the request is settled by the counts in its last frame.
-        if (this.#hasOutput && !this.#finished) this.#tell('');
+        // If this worker dies, the request is settled by the counts in its last frame, so send one with the new counts.
+        if (this.#hasOutput && !this.#finished) this.#forward('');
         break;
       case 'sources':
         this.#sourcesOf(event.index).add(event.sources);
@@ -226,7 +228,7 @@ export class Conversation {
         break;
       case 'delta':
         this.#reasoning.takeDelta(event);
-        this.#say(event);
+        this.#takeOutput(event);
         break;
       case 'finish':
         this.#reasoning.saveChoice(event.index, reasoning);
@@ -237,46 +239,48 @@ export class Conversation {
     }
   }
 
-  #say(event: Extract<ChatEvent, { type: 'delta' }>): void {
-    const { annotations, ...rest } = event.delta;
+  #takeOutput(event: Extract<ChatEvent, { type: 'delta' }>): void {
+    const { annotations, ...withoutAnnotations } = event.delta;
     if (Array.isArray(annotations) && annotations.length > 0) this.#annotated.add(event.index);
-    const said =
-      annotations !== undefined && this.#sourcesMode === 'hidden' ? { ...event, delta: rest } : event;
-    if (isOutput(said.delta)) {
+    const shown =
+      annotations !== undefined && this.#sourcesMode === 'hidden'
+        ? { ...event, delta: withoutAnnotations }
+        : event;
+    if (isOutput(shown.delta)) {
       this.#hasOutput = true;
-      this.#meter.takeDelta(said);
-      this.#run.progress?.(this.#meter.completionTokens / this.#mostTokens);
+      this.#meter.takeDelta(shown);
+      this.#run.progress?.(this.#meter.completionTokens / this.#maxTokens);
     }
-    this.#send(said);
+    this.#send(shown);
   }
 
   #finish(event: Extract<ChatEvent, { type: 'finish' }>): void {
     const { index, finishReason } = event;
     const isAnswer = finishReason === 'stop' || finishReason === 'length';
-    // This text is ours and is not charged.
-    const told = isAnswer
+    // This text is ours, and the caller is not charged for it.
+    const sources = isAnswer
       ? (this.#sources.get(index)?.conclude(this.#sourcesMode, this.#annotated.has(index)) ?? null)
       : null;
-    if (told !== null) this.#send({ type: 'delta', index, delta: told });
+    if (sources !== null) this.#send({ type: 'delta', index, delta: sources });
     this.#finished = true;
     this.#meter.finish(index);
     this.#send(event);
   }
 
-  #send(event: Said): void {
-    // After the caller has left, output is only counted.
+  #send(event: OutputEvent): void {
+    // After the caller has disconnected, output is only counted.
     if (this.#run.signal.aborted) return;
-    this.#answer?.add(event);
+    this.#response?.add(event);
     if (this.#chunks === null) return;
-    this.#held += event.type === 'finish' ? this.#chunks.finish(event) : this.#chunks.delta(event);
+    this.#unsent += event.type === 'finish' ? this.#chunks.finish(event) : this.#chunks.delta(event);
     // Hold back the opening role-only delta so that a failure before the first token can still be a plain HTTP
     // error.
     if (!this.#finished && !this.hasOutput) return;
-    this.#tell(this.#held);
-    this.#held = '';
+    this.#forward(this.#unsent);
+    this.#unsent = '';
   }
 
-  #tell(text: string): void {
+  #forward(text: string): void {
     if (this.#chunks === null || this.#run.signal.aborted) return;
     this.#run.reply.delta(text, this.#meter.completionTokens);
   }

@@ -3,19 +3,19 @@ import { countTokens, defaultEncoding, type EncodingName } from '../../shared/pr
 import { tokensPerOutputImage } from '../../shared/catalog/usage-bounds.ts';
 
 /**
- * Characters counted exactly, to bound the time on the event loop. The rest of a longer text is assumed to have
- * the same ratio of tokens to characters.
+ * Only this many characters are counted exactly, to limit the time on the event loop. The remainder of a longer text is
+ * assumed to have the same ratio of tokens to characters.
  */
-const countedLetters = 8_192;
-/** A longer word is not text but media: images and audio arrive as base64. */
-const longestWord = 1_000;
+const maxCountedCharacters = 8_192;
+/** A longer word is not text but media as base64. */
+const maxWordLength = 1_000;
 
 type Delta = Readonly<Record<string, unknown>>;
 
 /**
- * Counts the tokens of everything in one delta: text, reasoning, tool names and arguments, whatever the fields
- * are called. An image counts as a flat number. Audio counts as nothing, because only the vendor can report
- * what it costs.
+ * Counts the tokens of everything in one delta: text, reasoning, tool names and arguments, whatever the fields are
+ * called. An image counts as a fixed number of tokens. Audio counts as 0, because only the vendor can report its
+ * tokens.
  */
 export function countDelta(delta: Delta, encoding: EncodingName = defaultEncoding): number {
   let tokens = 0;
@@ -28,15 +28,15 @@ export function countDelta(delta: Delta, encoding: EncodingName = defaultEncodin
     } else if (key === 'images' && Array.isArray(value)) {
       tokens += value.length * tokensPerOutputImage;
     } else {
-      tokens += countText(typeof value === 'string' ? value : JSON.stringify(value, leaveOutMedia), encoding);
+      tokens += countText(typeof value === 'string' ? value : JSON.stringify(value, removeMedia), encoding);
     }
   }
   return tokens;
 }
 
 /**
- * Whether a delta may be the reasoning itself, as OpenAI-compatible servers usually send it. Anthropic and
- * Gemini send summaries.
+ * Whether a delta may be the reasoning itself, which OpenAI-compatible servers usually send. Anthropic and Gemini send
+ * summaries.
  */
 export function isReasoningItself(
   { reasoning_content: reasoning, reasoning: newer }: Delta,
@@ -45,17 +45,19 @@ export function isReasoningItself(
   return Boolean(reasoning || newer) && route?.upstream.kind === 'openai';
 }
 
-/** Whether a delta holds any model output besides the opening role. */
+/** Whether a delta contains any model output besides the opening role. */
 export function isOutput(delta: Delta): boolean {
   return Object.entries(delta).some(([key, value]) => key !== 'role' && value !== null && value !== '');
 }
 
 function countText(text: string, encoding: EncodingName): number {
-  if (text.length <= countedLetters) return countTokens(text, encoding);
-  return Math.ceil((countTokens(text.slice(0, countedLetters), encoding) * text.length) / countedLetters);
+  if (text.length <= maxCountedCharacters) return countTokens(text, encoding);
+  return Math.ceil(
+    (countTokens(text.slice(0, maxCountedCharacters), encoding) * text.length) / maxCountedCharacters,
+  );
 }
 
-function leaveOutMedia(_key: string, value: unknown): unknown {
-  if (typeof value !== 'string' || value.length < longestWord) return value;
-  return /\s/.test(value.slice(0, longestWord)) ? value : undefined;
+function removeMedia(_key: string, value: unknown): unknown {
+  if (typeof value !== 'string' || value.length < maxWordLength) return value;
+  return /\s/.test(value.slice(0, maxWordLength)) ? value : undefined;
 }

@@ -12,7 +12,7 @@ const eventKinds: Record<ImageJob['operation'], ImageEventKind> = {
   editImage: 'image_edit',
 };
 
-/** Three bytes become four base64 characters. This many bytes fill one frame, because base64 is all ASCII. */
+/** Three bytes become four base64 characters, which are all ASCII, so this many bytes fill one frame. */
 const bytesPerFrame = (maxInlineBytes / 4) * 3;
 
 /** Writes the events of one streamed image in OpenAI's format. */
@@ -26,36 +26,36 @@ export class ImageStream {
     this.#run = run;
   }
 
-  /** Whether a preview was sent. From then on the image cannot be retried elsewhere. */
+  /** Whether a preview was sent. From then on, the request cannot be retried. */
   get hasOutput(): boolean {
     return this.#hasOutput;
   }
 
   /**
-   * Sends a preview. Resolves once the caller has read it or has left.
+   * Sends a preview. Resolves once the caller has read it or has disconnected.
    * @param isContested whether another account waits for the slot that the call holds
    */
   async show(partial: PartialImage, isContested: () => Promise<boolean>): Promise<void> {
     this.#hasOutput = true;
-    const more = { partial_image_index: partial.index };
-    await this.#send('partial_image', partial, more, isContested);
+    const fields = { partial_image_index: partial.index };
+    await this.#send('partial_image', partial, fields, isContested);
   }
 
-  /** Sends the final image, which is already settled, and ends the stream. */
+  /** Sends the final image, which has already been settled, and ends the stream. */
   async complete(image: GeneratedImage, usage: UpstreamUsage | null, receipt: Receipt): Promise<void> {
-    const more = { revised_prompt: image.revisedPrompt, usage: presentUsage(usage, receipt) };
-    // Its slot has been released.
-    await this.#send('completed', image, more, () => Promise.resolve(false));
+    const fields = { revised_prompt: image.revisedPrompt, usage: presentUsage(usage, receipt) };
+    // The call's slot has been released.
+    await this.#send('completed', image, fields, () => Promise.resolve(false));
     const { signal, reply } = this.#run;
     if (!signal.aborted) reply.result(Buffer.alloc(0));
-    // The api process still waits, unless it ended the run itself.
+    // The api process is still waiting, unless it cancelled the run itself.
     else if (!isReplaced(this.#run)) reply.error(describeFailure(signal.reason));
   }
 
   async #send(
     name: 'partial_image' | 'completed',
     { bytes, contentType }: Pick<GeneratedImage, 'bytes' | 'contentType'>,
-    more: Partial<ImageEvent>,
+    extraFields: Partial<ImageEvent>,
     isContested: () => Promise<boolean>,
   ): Promise<void> {
     const { operation, size, quality, options } = this.#job;
@@ -68,22 +68,25 @@ export class ImageStream {
       quality: quality ?? 'auto',
       background: options.background ?? 'auto',
       output_format: contentType.slice('image/'.length),
-      ...more,
+      ...extraFields,
     };
-    // Base64 needs no escaping, so the text of a large image can be made in pieces, as the caller reads it.
-    await this.#tell(
+    // Base64 needs no escaping, so the text of a large image can be created in pieces, as the caller reads it.
+    await this.#write(
       `event: ${type}\ndata: ${JSON.stringify(fields).slice(0, -1)},"b64_json":"`,
       isContested,
     );
     for (let at = 0; at < bytes.length; at += bytesPerFrame) {
-      await this.#tell(bytes.toString('base64', at, Math.min(bytes.length, at + bytesPerFrame)), isContested);
+      await this.#write(
+        bytes.toString('base64', at, Math.min(bytes.length, at + bytesPerFrame)),
+        isContested,
+      );
     }
-    await this.#tell('"}\n\n', isContested);
+    await this.#write('"}\n\n', isContested);
   }
 
-  async #tell(text: string, isContested: () => Promise<boolean>): Promise<void> {
+  async #write(text: string, isContested: () => Promise<boolean>): Promise<void> {
     const { signal, reply } = this.#run;
-    // Nothing is sent after the caller has left.
+    // Nothing is sent after the caller has disconnected.
     if (signal.aborted) return;
     reply.delta(text, 0);
     await reply.whenRoom();

@@ -19,41 +19,41 @@ import type { Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
 import type { StoredResponseMover } from './stored-response-mover.ts';
 
-/** What every job function needs. */
+/** The dependencies of every job function. */
 export interface JobDeps extends FinishDeps {
   readonly catalog: CatalogStore;
   readonly routing: Routing;
   readonly embeddings: EmbeddingSchedulers;
   readonly reasoning: ReasoningStore;
   readonly payloads: PayloadStore;
-  /** Memory that large jobs hold from before they are read until they are done, by account. */
+  /** The memory budget for large jobs, from before they are read until they are done, shared fairly by accounts. */
   readonly jobMemory: FairBudget;
   readonly answers: ResponseStore;
   readonly mover: StoredResponseMover;
   readonly objects: ObjectStore;
   readonly media: MediaSources;
   readonly remakeImage: RemakeImage;
-  /** Memory that whole responses hold in this process until they have been sent. */
+  /** The memory budget for complete responses in this process until they have been sent. */
   readonly responseMemory: FairBudget;
   readonly faults: Faults;
   readonly log: Logger;
   readonly workerId: string;
 }
 
-/** One request's run: how it replies, and how its caller reaches it. */
+/** One run of a request: how it replies, and how it is controlled on behalf of its caller. */
 export interface RequestRun {
   readonly reply: ReplyWriter;
-  /** Aborted when nobody waits any more, the account was banned, or another run replaced this one. */
+  /** Aborted when nobody waits any more, the account is banned, or another run replaces this one. */
   readonly signal: AbortSignal;
-  /** Aborted when the process is about to exit: streams still being read for callers who left must be settled now. */
+  /** Aborted when the process is about to exit: streams still being read after a disconnect must be settled now. */
   readonly stopping: AbortSignal;
-  /** Null while the caller keeps up; otherwise a promise that resolves when it has caught up. */
+  /** Returns null while the caller keeps up; otherwise a promise that resolves when it has caught up. */
   readonly whenWanted: () => Promise<void> | null;
-  /** Ends the run because its caller does not read. */
+  /** Cancels the run because its caller does not read. */
   readonly endStalled: () => void;
   /**
-   * Resolves with the byte up to which the offered result was requested, once that is beyond the given byte.
-   * @throws the signal's reason
+   * Resolves with the number of bytes of the offered result that were requested, once that exceeds the given number.
+   * @throws the signal's reason when it is aborted
    */
   readonly whenAsked: (beyondByte: number) => Promise<number>;
   readonly log: Logger;
@@ -62,13 +62,12 @@ export interface RequestRun {
    * @throws the signal's reason if the job must not run because it has ended or another worker has it
    */
   readonly begin?: () => Promise<void>;
-  /** For durable jobs: how much of the job is done, from 0 to 1. */
+  /** For durable jobs: reports which fraction of the job is done, from 0 to 1. */
   readonly progress?: (done: number) => void;
 }
 
 /**
- * Creates the context that the calls of one request's run share. The caller must release loaded images at the
- * end.
+ * Creates the context that the vendor calls of one run share. Whoever creates it must release its media at the end.
  */
 export function createCallContext(
   { media }: JobDeps,
@@ -84,10 +83,10 @@ export function createCallContext(
   };
 }
 
-/** The reason of a run's signal when its caller is gone. */
+/** The abort reason of a run whose caller is gone. */
 export class CallerGone extends Error {
   override readonly name = 'CallerGone';
-  /** The caller did not leave, but the response cannot reach it because of an internal fault. */
+  /** Whether the caller did not disconnect, but the response cannot reach it because of an internal error. */
   readonly isOurFault: boolean;
 
   constructor(isOurFault = false) {
@@ -96,23 +95,23 @@ export class CallerGone extends Error {
   }
 }
 
-/** The reason of a run's signal when its caller did not read. Charged like a caller who left. */
+/** The abort reason of a run whose caller did not read. Charged like a disconnect. */
 export class CallerStalled extends CallerGone {}
 
-/** The reason of a run's signal when its durable job was cancelled. Charged like a caller who left. */
+/** The abort reason of a run whose durable job was cancelled. Charged like a disconnect. */
 export class JobCancelled extends CallerGone {}
 
-/** Whether a run ended because its caller left, and not because of an internal fault. */
+/** Whether a run was cancelled because its caller disconnected, and not because of an internal error. */
 export function hasCallerLeft({ reason }: AbortSignal): boolean {
   return reason instanceof CallerGone && !reason.isOurFault;
 }
 
-/** The reason of a run's signal when another run of the same request has begun here. That one settles and replies. */
+/** The abort reason of a run that another run of the same request has replaced. The new run settles and replies. */
 export class RunReplaced extends Error {
   override readonly name = 'RunReplaced';
 }
 
-/** The reason of a run's signal when its account was banned. The run ends at once, like a failed one. */
+/** The abort reason of a run whose account was banned. The run ends immediately, like a failed one. */
 export class AccountBanned extends AppError {
   constructor() {
     super('account_banned');
@@ -124,9 +123,9 @@ export function isReplaced({ signal }: Pick<RequestRun, 'signal'>): boolean {
 }
 
 /**
- * Creates the signal for a vendor call that costs the same whether or not its caller waits for it. The call
- * goes on when the caller leaves, and with `outlastsCancelling`, for a call shared with others, also when a
- * durable job is cancelled. A ban aborts it, and so does another run of the request, which makes a new call.
+ * Creates the signal for a vendor call that costs the same whether or not its caller waits for it. The call continues
+ * when the caller disconnects. With `outlastsCancelling`, for a call that is shared with others, it also continues when
+ * a durable job is cancelled. A ban aborts it, and so does another run of the request, which makes a new call.
  */
 export function createVendorSignal(
   { signal }: Pick<RequestRun, 'signal'>,
@@ -135,8 +134,9 @@ export function createVendorSignal(
   const stop = new AbortController();
   const onAbort = (): void => {
     const { reason } = signal;
-    const goesOn = reason instanceof CallerGone && (outlastsCancelling || !(reason instanceof JobCancelled));
-    if (!goesOn) stop.abort(reason);
+    const continues =
+      reason instanceof CallerGone && (outlastsCancelling || !(reason instanceof JobCancelled));
+    if (!continues) stop.abort(reason);
   };
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
@@ -149,7 +149,7 @@ export const notSettled = {
   message: 'The request could not be settled.',
 } as const;
 
-/** Returns the code and message of a failure for the caller and the log, and the fields at fault. */
+/** Returns the code and message of a failure for the caller and the log, and the invalid fields. */
 export function describeFailure(error: unknown): ErrorPayload {
   if (error instanceof AppError) {
     const { code, publicMessage: message, issues } = error;
@@ -171,12 +171,12 @@ function describeCaller(error: CallerGone): string {
 }
 
 /**
- * The error for a model that the api process knows and this worker does not: the catalog changed in between, or
- * the two read different ones. It is logged, because the operator must fix the latter. A retry is served or
- * rejected for good.
+ * Logs and returns the error for a model that is in the api process's catalog but not in this worker's: the catalog
+ * has just changed, or the two processes use different catalogs, which the operator must fix. The caller may retry:
+ * once the change has reached both processes, the request is either served or rejected.
  */
 export function missingModel({ model }: AdmittedRequest, { log }: RequestRun): AppError {
-  log.error({ model }, 'a request is for a model that is not in the catalog of this worker');
+  log.error({ model }, 'requested model is not in the catalog of this worker');
   return new AppError('service_unavailable');
 }
 

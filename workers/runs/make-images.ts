@@ -29,24 +29,24 @@ import {
 import { leaveOutImplausible, logImplausible } from './plausible-usage.ts';
 import { remakeOutput, remakeOutputs } from './remake-outputs.ts';
 
-/** In milliseconds. Image requests prefer waiting to failing. */
+/** In milliseconds. For image requests, waiting is better than failing. */
 const waitLimits = { keyMs: 120_000, breakerMs: 120_000 };
 
 export interface MadeImages extends ImageResponse {
-  /** The vendor's part of the time. */
+  /** How long the vendor took. */
   readonly billedMs: number;
 }
 
 export interface MakeImagesOptions {
   /** Sends previews; null if the response is not streamed. */
   readonly stream: ImageStream | null;
-  /** Records what vendors are asked for. */
-  readonly asked: AskedImages;
+  /** Counts the images requested from vendors. */
+  readonly requestedImages: AskedImages;
 }
 
 /**
  * Loads the input images, calls the model, and re-encodes the images it returns.
- * @throws AppError the error for the caller; the signal's reason
+ * @throws AppError the error for the caller; the signal's reason when it is aborted
  */
 export async function makeImages(
   dependencies: JobDeps,
@@ -60,32 +60,37 @@ export async function makeImages(
   const { remakeImage } = dependencies;
   const loaded = await loadInputImages({ fetchClient, memory, remakeImage }, job, run.signal);
   try {
-    const made = await ask(dependencies, job, run, { ...options, model, loaded });
-    if (made.missing !== undefined) {
-      const { failure, message: reason } = made.missing;
+    const result = await callModel(dependencies, job, run, { ...options, model, loaded });
+    if (result.missing !== undefined) {
+      const { failure, message: reason } = result.missing;
       run.log.warn({ model: model.id, failure, reason }, 'the upstream made fewer images than requested');
     }
-    return { ...made, usage: keepPlausible(made.usage, model, job, run) };
+    return { ...result, usage: keepPlausible(result.usage, model, job, run) };
   } finally {
     loaded.release();
   }
 }
 
-async function ask(
+async function callModel(
   dependencies: JobDeps,
   job: ImageJob,
   run: RequestRun,
-  { model, loaded, stream, asked }: MakeImagesOptions & { model: CatalogModel; loaded: LoadedInputs },
+  {
+    model,
+    loaded,
+    stream,
+    requestedImages,
+  }: MakeImagesOptions & { model: CatalogModel; loaded: LoadedInputs },
 ): Promise<MadeImages> {
   const context = createCallContext(dependencies, job.request, { ...run, signal: createVendorSignal(run) });
-  const remaking = { remakeImage: dependencies.remakeImage, job, signal: context.signal };
+  const reencoding = { remakeImage: dependencies.remakeImage, job, signal: context.signal };
   return await callRoute(dependencies.routing, {
     accountIds: () => [job.request.accountId],
     routes: findRoutes(model, job, loaded),
     waitLimits,
     isBackground: job.request.jobAttempt !== undefined,
     outlastsLimits: true,
-    // Each call is another set of images that a vendor charges.
+    // Each call makes another set of images, which the vendor bills.
     outlastsTimeouts: false,
     signal: run.signal,
     log: run.log,
@@ -96,32 +101,33 @@ async function ask(
         throw new UpstreamError('rejected', 'This upstream has no image models.');
       }
       const onPartial = async (partial: PartialImage): Promise<void> => {
-        const remade = await remakeOutput(remaking, partial.bytes);
-        // The final image may still be fine.
-        if ('fault' in remade) run.log.warn({ model: model.id, fault: remade.fault }, 'preview left out');
-        else await stream?.show({ ...partial, ...remade }, isContested);
+        const image = await remakeOutput(reencoding, partial.bytes);
+        // Continue, because the final image may still be valid.
+        if ('fault' in image)
+          run.log.warn({ model: model.id, fault: image.fault }, 'invalid preview skipped');
+        else await stream?.show({ ...partial, ...image }, isContested);
       };
       const call = createCall(job, loaded);
       run.signal.throwIfAborted();
       await run.begin?.();
-      asked.begin(job.n / countImageCalls(route, job.n));
+      requestedImages.begin(job.n / countImageCalls(route, job.n));
       try {
-        const answer = await upstream.generateImages(
+        const response = await upstream.generateImages(
           target,
           stream === null ? call : { ...call, onPartial },
           {
             ...context,
             awaited: run.signal,
             acquireFurther,
-            onSent: () => asked.noteSent(),
-            onRefused: () => asked.noteRefused(),
+            onSent: () => requestedImages.noteSent(),
+            onRefused: () => requestedImages.noteRefused(),
             ...(run.progress && { onProgress: run.progress }),
           },
         );
-        const billedMs = Math.round(asked.elapsedMs);
-        return { ...(await remakeOutputs(remaking, answer)), billedMs };
+        const billedMs = Math.round(requestedImages.elapsedMs);
+        return { ...(await remakeOutputs(reencoding, response)), billedMs };
       } catch (error) {
-        if (error instanceof UpstreamError && !error.mayGoOn) asked.noteFailed();
+        if (error instanceof UpstreamError && !error.mayGoOn) requestedImages.noteFailed();
         throw error;
       }
     },
@@ -138,9 +144,9 @@ function findRoutes(
     (sum, { bytes }) => sum + bytes.length,
     0,
   );
-  const ask = toImageAsk(job, inputBytes);
-  const serving = findServingImageRoutes(routes, ask);
-  const unmet = routes.map((route) => findUnmetImageNeed(route, ask)).find((need) => need !== null);
+  const callModel = toImageAsk(job, inputBytes);
+  const serving = findServingImageRoutes(routes, callModel);
+  const unmet = routes.map((route) => findUnmetImageNeed(route, callModel)).find((need) => need !== null);
   if (serving.length > 0 || unmet === undefined) return serving;
   const loc = job.inputLocs[0] ?? ['body', unmet.field];
   throw invalidField(loc, `${id} ${unmet.why}: change that, or choose another model`);
@@ -171,9 +177,9 @@ function keepPlausible(
   { log }: RequestRun,
 ): UpstreamUsage | null {
   if (usage === null) return null;
-  const given = inputs.length + (mask === null ? 0 : 1);
+  const inputCount = inputs.length + (mask === null ? 0 : 1);
   const previews = partialImages ?? 0;
-  const bounds = findImageBounds({ context, maxOutputTokens, n, inputs: given, previews });
+  const bounds = findImageBounds({ context, maxOutputTokens, n, inputs: inputCount, previews });
   const plausible = leaveOutImplausible(usage, bounds);
   if (plausible !== usage) logImplausible(log, { model: id }, usage, bounds);
   return plausible;

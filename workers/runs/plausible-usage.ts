@@ -2,7 +2,7 @@ import type { UsageBounds } from '../../shared/catalog/usage-bounds.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { UpstreamUsage } from '../upstreams/upstream.ts';
 
-/** Removes counts that exceed what the request can have used. Returns the same object if there are none. */
+/** Removes counts that are higher than the request can have caused. Returns the same object if there are none. */
 export function leaveOutImplausible(usage: UpstreamUsage, bounds: UsageBounds): UpstreamUsage {
   const isPromptOver = (usage.promptTokens ?? 0) > bounds.promptTokens;
   const isCompletionOver = (usage.completionTokens ?? 0) > bounds.completionTokens;
@@ -19,27 +19,27 @@ export function leaveOutImplausible(usage: UpstreamUsage, bounds: UsageBounds): 
   };
 }
 
-/** Logs at error level, because the operator bears what the vendor bills beyond our count. */
+/** Logs at error level, because the operator bears the difference between the vendor's bill and our count. */
 export function logImplausible(
   log: Logger,
-  where: { readonly model: string; readonly route?: string | undefined },
+  target: { readonly model: string; readonly route?: string | undefined },
   reported: Partial<UpstreamUsage>,
-  most: UsageBounds,
+  bounds: UsageBounds,
 ): void {
   const { promptTokens, completionTokens } = reported;
   log.error(
-    { ...where, reported: { promptTokens, completionTokens }, most },
+    { ...target, reported: { promptTokens, completionTokens }, most: bounds },
     'implausible usage reported; own count used',
   );
 }
 
 /**
- * Logs a report above the reservation. It is charged up to twice the reservation; an operator can raise the
+ * Logs a report above the reservation. The caller is charged up to twice the reservation; an operator can raise the
  * reservation.
  */
 export function logOverrun(
-  ...[log, where, { completionTokens }, most]: Parameters<typeof logImplausible>
+  ...[log, target, { completionTokens }, bounds]: Parameters<typeof logImplausible>
 ): void {
-  const fields = { ...where, reported: completionTokens, most: most.completionTokens };
+  const fields = { ...target, reported: completionTokens, most: bounds.completionTokens };
   log.warn(fields, 'the vendor exceeded max_tokens');
 }

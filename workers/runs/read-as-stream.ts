@@ -1,12 +1,14 @@
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 
-/** The parts of a chat that decide how the vendor is called. */
-export type AskedChat = Pick<ChatJob, 'body'> & { readonly request: Pick<ChatJob['request'], 'jobAttempt'> };
+/** The parts of a chat that determine how the vendor is called. */
+export type ChatCallInput = Pick<ChatJob, 'body'> & {
+  readonly request: Pick<ChatJob['request'], 'jobAttempt'>;
+};
 
 /**
- * Whether the vendor streams its response. It does for every durable job, even though the caller gets a whole
- * response: the worker then knows what was generated so far, for the job's progress and for its charge on
- * cancellation.
+ * Whether the vendor's response is streamed. It is for every durable job, even though the caller gets a complete
+ * response: the worker then knows what has been generated so far, for the job's progress and for its charge if it is
+ * cancelled.
  */
-export const isReadAsStream = ({ body, request }: AskedChat): boolean =>
+export const isReadAsStream = ({ body, request }: ChatCallInput): boolean =>
   body.stream === true || request.jobAttempt !== undefined;

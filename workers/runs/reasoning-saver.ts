@@ -10,7 +10,7 @@ import { mergeToolCall, type ToolCall, type ToolCallDelta } from './chat-answer.
 
 type Remember = Extract<ChatEvent, { type: 'remember' }>;
 
-/** Saves the reasoning that vendors require back with a response's tool calls, each under its tool call. */
+/** Saves the reasoning that vendors require back along with tool calls, each part under its tool call. */
 export class ReasoningSaver {
   readonly #job: ChatJob;
   /** The tool calls so far, by choice. Some vendors reuse the same IDs in every choice. */
@@ -51,24 +51,24 @@ export class ReasoningSaver {
     const conversation = this.#conversation;
     const calls = this.#listById(index);
     const saved = ofChoice.flatMap(({ toolCallId: id, value }) => {
-      const called = calls.get(id)?.function;
-      if (called === undefined) return [];
+      const toolCall = calls.get(id)?.function;
+      if (toolCall === undefined) return [];
       const hash = hashCall(conversation, request.model, {
         id,
-        name: called.name,
-        arguments: called.arguments,
+        name: toolCall.name,
+        arguments: toolCall.arguments,
       });
       return [{ hash, value }];
     });
     this.#saving.push(store.save(request.accountId, saved));
   }
 
-  /** Resolves when everything is saved, so that the next request with these tool results finds it. */
+  /** Resolves when everything has been saved, so that the next request with these tool results finds it. */
   async whenSaved(): Promise<void> {
     await Promise.all(this.#saving);
   }
 
-  /** Keeps the first of several calls with the same ID. */
+  /** Uses the first of several calls with the same ID. */
   #listById(index: number): ReadonlyMap<string, ToolCall> {
     const calls = [...(this.#calls.get(index)?.values() ?? [])];
     return new Map(calls.toReversed().map((call) => [call.id, call]));

@@ -10,22 +10,25 @@ export interface OutputRemaking {
 }
 
 /**
- * Re-encodes the images that a vendor returned, in the requested format. Anything that is not an image is left
- * out of the response and not charged.
+ * Re-encodes the images that a vendor returned, in the requested format. Anything that is not an image is omitted from
+ * the response and not charged.
  * @throws UpstreamError if there were images and none of them is valid
  */
-export async function remakeOutputs(remaking: OutputRemaking, answer: ImageResponse): Promise<ImageResponse> {
-  if (answer.images.length === 0) return answer;
+export async function remakeOutputs(
+  reencoding: OutputRemaking,
+  response: ImageResponse,
+): Promise<ImageResponse> {
+  if (response.images.length === 0) return response;
   const images: GeneratedImage[] = [];
-  let { missing } = answer;
-  // One at a time, because a process has few decoders.
-  for (const { bytes, revisedPrompt } of answer.images) {
-    const remade = await remakeOutput(remaking, bytes);
-    if ('fault' in remade) missing ??= notAnImage(remade);
-    else images.push({ bytes: remade.bytes, contentType: remade.contentType, revisedPrompt });
+  let { missing } = response;
+  // Re-encode one at a time, because a process has few decoders.
+  for (const { bytes, revisedPrompt } of response.images) {
+    const image = await remakeOutput(reencoding, bytes);
+    if ('fault' in image) missing ??= notAnImage(image);
+    else images.push({ bytes: image.bytes, contentType: image.contentType, revisedPrompt });
   }
   if (images.length === 0 && missing !== undefined) throw missing;
-  return { ...answer, images, ...(missing === undefined ? {} : { missing }) };
+  return { ...response, images, ...(missing === undefined ? {} : { missing }) };
 }
 
 export async function remakeOutput(
@@ -34,7 +37,7 @@ export async function remakeOutput(
 ): Promise<RemadeImage | ImageFault> {
   const { outputFormat: format, outputCompression: quality } = job.options;
   const { accountId } = job.request;
-  // The vendor was called and is paid, so this waits for a decoder however long the queue is.
+  // The vendor bills the call, so wait for a decoder however long the queue is.
   return await remakeImage(bytes, { accountId, signal, waitMs: Infinity, format, quality });
 }
 

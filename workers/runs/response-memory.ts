@@ -2,18 +2,18 @@ import { AppError } from '../../shared/contract/errors.ts';
 import { FairBudget, type BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 
-/** Total for all whole responses that are being made or wait to be sent. */
+/** Total for all complete responses that are being generated or waiting to be sent. */
 const defaultResponseMemoryBytes = 512_000_000;
 
-/** Creates the memory budget for whole responses. Their size is unknown until a vendor has made them. */
+/** Creates the memory budget for complete responses. Their size is unknown until a vendor has generated them. */
 export function createResponseBudget(capacity = defaultResponseMemoryBytes): FairBudget {
   return new FairBudget({ capacity, mayOverrun: true, maxWaitingPerHolder: Infinity });
 }
 
 /**
- * The memory that one whole response holds until it has been sent. An account whose responses use up its share
- * waits before it gets more of them made. A response that a vendor has made is held whatever its size, because
- * it is paid for.
+ * The memory of one complete response until it has been sent. If an account's responses use up its share, its next
+ * requests wait before a vendor is called. A response that a vendor has generated is accepted whatever its size,
+ * because the vendor bills it.
  */
 export class ResponseMemory {
   readonly #budget: FairBudget;
@@ -26,9 +26,9 @@ export class ResponseMemory {
   }
 
   /**
-   * Waits until the account may have another response made.
-   * @param expectedBytes the typical size of such responses
-   * @throws AppError `deadline_exceeded`; the signal's reason
+   * Waits until the account has memory for another response.
+   * @param expectedBytes the typical size of such a response
+   * @throws AppError `deadline_exceeded` if it has none in time; the signal's reason when it is aborted
    */
   async acquire(expectedBytes: number, signal: AbortSignal): Promise<void> {
     const { accountId, deadlineAtMs } = this.#request;
@@ -49,28 +49,28 @@ export class ResponseMemory {
   }
 }
 
-/** Makes and sends one whole response, and releases its memory at the end, however it ends. */
+/** Runs the function that generates and sends one complete response, and then releases the response's memory. */
 export async function withResponseMemory(
   budget: FairBudget,
   request: Pick<AdmittedRequest, 'accountId' | 'deadlineAtMs'>,
-  answer: (memory: ResponseMemory) => Promise<void>,
+  run: (memory: ResponseMemory) => Promise<void>,
 ): Promise<void> {
   const memory = new ResponseMemory(budget, request);
   try {
-    await answer(memory);
+    await run(memory);
   } finally {
     memory.release();
   }
 }
 
 const defaultPixels = 1024 * 1024;
-const mostPixels = 4096 * 4096;
-/** For a PNG of a photograph or a painting. Flat images have less, and noise has twice as much. */
+const maxPixels = 4096 * 4096;
+/** For a PNG of a photograph or a painting. Flat images take less, and noise takes twice as much. */
 const bytesPerPixel = 2;
 
 /** Returns the typical size of this many images of a size (`1024x1536`), in bytes. */
 export function expectImageBytes(count: number, size: string | null): number {
   const [, width, height] = /^(\d+)x(\d+)$/.exec(size ?? '') ?? [];
   const pixels = width === undefined ? defaultPixels : Number(width) * Number(height);
-  return count * Math.min(pixels, mostPixels) * bytesPerPixel;
+  return count * Math.min(pixels, maxPixels) * bytesPerPixel;
 }

@@ -14,15 +14,17 @@ import {
 import { expectImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
 
 /**
- * Runs one chat: calls the model, forwards its output as it arrives, settles, and only then tells the caller
- * what it cost. Every outcome is settled and reported.
+ * Runs one chat: calls the model, forwards its output as it arrives, settles, and only then reports the cost to the
+ * caller. Every outcome is settled and reported.
  */
 export async function runChat(dependencies: JobDeps, job: ChatJob, run: RequestRun): Promise<void> {
   const { responseMemory } = dependencies;
-  await withResponseMemory(responseMemory, job.request, (memory) => answer(dependencies, job, run, memory));
+  await withResponseMemory(responseMemory, job.request, (memory) =>
+    runWithMemory(dependencies, job, run, memory),
+  );
 }
 
-async function answer(
+async function runWithMemory(
   dependencies: JobDeps,
   job: ChatJob,
   run: RequestRun,
@@ -54,7 +56,7 @@ async function answer(
   if (failure !== null) run.reply.error(failure);
 }
 
-/** Text takes few bytes for what it costs; images do not. */
+/** Text is negligible: it takes few bytes for its price. Images do not. */
 function expectChatBytes({ body }: ChatJob, { published }: CatalogModel): number {
   const modalities = body.modalities ?? published.output_modalities ?? [];
   return modalities.includes('image') ? expectImageBytes(body.n ?? 1, null) : 0;

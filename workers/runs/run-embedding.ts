@@ -26,9 +26,9 @@ import { logImplausible } from './plausible-usage.ts';
 import { sendResult } from './send-result.ts';
 
 /**
- * Runs a batch. The inputs of its parts wait in the scheduler with those of all other batches here. Each part
- * is settled and gets its response separately, as soon as it has its vectors. Never rejects.
- * @param runs one for each part, in order
+ * Runs a batch. The inputs of its parts wait in the scheduler with those of all other batches of this process. Each
+ * part is settled and answered separately, as soon as it has its vectors. Never rejects.
+ * @param runs one per part, in order
  */
 export async function runEmbedding(
   dependencies: JobDeps,
@@ -40,14 +40,15 @@ export async function runEmbedding(
       const { request, dimensions, inputs, inputTokens } = part;
       const run = runs[i]!;
       const { signal, stopping, log, begin, progress } = run;
-      // Subscribes before the request does: a request that must end at once is not one whose caller left.
+      // Listens to the signal before the scheduler does, so that a request that must end immediately is not mistaken
+      // for one whose caller disconnected.
       const stopSignal = createVendorSignal(run, { outlastsCancelling: true });
       const { accountId, user, deadlineAtMs } = request;
-      // By the price at admission; the catalog may have changed since.
+      // Use the pricing at admission, because the catalog may have changed since.
       const isPaidByTime = request.pricing.type === 'time';
-      const whose = { accountId, user, isPaidByTime };
-      const ask = {
-        ...whose,
+      const identity = { accountId, user, isPaidByTime };
+      const task = {
+        ...identity,
         dimensions,
         inputs,
         inputTokens,
@@ -60,16 +61,16 @@ export async function runEmbedding(
         ...(progress && { progress }),
       };
       try {
-        const answer = await dependencies.embeddings.embed(model, ask);
+        const result = await dependencies.embeddings.embed(model, task);
         try {
-          await answerPart(dependencies, part, run, answer);
+          await answerPart(dependencies, part, run, result);
         } finally {
           // The vectors were copied when they were sent.
-          dropVectors(answer);
+          dropVectors(result);
         }
       } catch (error) {
         // A failure in one part does not affect the others.
-        log.error({ err: error }, 'an embedding could not be settled');
+        log.error({ err: error }, 'settling an embedding failed');
         run.reply.error(notSettled);
       }
     }),
@@ -77,15 +78,15 @@ export async function runEmbedding(
 }
 
 /**
- * Rejects vectors of different lengths within one request. They occur if a vendor changed its model, or if
- * routes lead to different models.
+ * Returns a failure if the vectors of one request have different lengths. That happens if a vendor changed its model,
+ * or if routes lead to different models.
  */
 function findMixture(outcomes: readonly InputOutcome[]): FailedInput | undefined {
   const lengths = new Set(outcomes.map((one) => ('error' in one ? null : one.dimensions)));
   return lengths.size > 1 ? { error: new AppError('upstream_error') } : undefined;
 }
 
-/** Whether the vendor can have counted that many tokens: each input has at most the model's context. */
+/** Whether the reported tokens are possible: each input has at most the model's context. */
 function checkPlausible(
   { catalog }: JobDeps,
   { model }: AdmittedRequest,
@@ -103,11 +104,11 @@ function checkPlausible(
 /** How a request failed. */
 interface Failure {
   readonly error: unknown;
-  /** Whether the caller caused it. If so, the work that a model did for the request is still charged. */
+  /** Whether the caller caused it. If so, the caller is still charged for the work that a model did. */
   readonly isCallers: boolean;
 }
 
-/** Prefers a rejection over other failures: those would suggest a retry, and a rejection rules it out. */
+/** Prefers a rejection to other failures: others suggest a retry, which would be rejected again. */
 function findFailure({ outcomes, hasLeft }: EmbeddingOutcomes, { signal }: RequestRun): Failure | null {
   if (hasLeft) return { error: signal.reason as unknown, isCallers: true };
   const failed = outcomes.filter((outcome) => 'error' in outcome);
@@ -117,39 +118,40 @@ function findFailure({ outcomes, hasLeft }: EmbeddingOutcomes, { signal }: Reque
   return other === undefined ? null : { ...other, isCallers: false };
 }
 
-/** Returns the error for the caller, including what was charged if the request was rejected. */
+/** Returns the error for the caller, including how many inputs were charged if the request was rejected. */
 function describePart({ error }: Failure, embedded: number, all: number): ReturnType<typeof describeFailure> {
   const { code, message } = describeFailure(error);
   if (!isRefusal(error) || embedded === 0) return { code, message };
-  const told = `${embedded} of ${all} inputs ${embedded === 1 ? 'was' : 'were'} embedded, and charged.`;
-  return { code, message: `${message} (${told})` };
+  const summary = `${embedded} of ${all} inputs ${embedded === 1 ? 'was' : 'were'} embedded, and charged.`;
+  return { code, message: `${message} (${summary})` };
 }
 
 async function answerPart(
   dependencies: JobDeps,
   { request, inputs, inputTokens }: EmbeddingPart,
   run: RequestRun,
-  answer: EmbeddingOutcomes,
+  result: EmbeddingOutcomes,
 ): Promise<void> {
-  const { outcomes, reachedModel } = answer;
-  const failure = findFailure(answer, run);
+  const { outcomes, reachedModel } = result;
+  const failure = findFailure(result, run);
   if (failure !== null && isReplaced(run)) return;
   const embedded = outcomes.filter((outcome) => 'vector' in outcome);
   const error = failure === null ? null : describePart(failure, embedded.length, inputs.length);
   if (error?.code === 'internal_error') run.log.error({ err: failure?.error }, 'embedding failed');
   const sum = (of: (one: EmbeddedInput) => number): number =>
     embedded.reduce((total, one) => total + of(one), 0);
-  // Failures that the caller did not cause cost nothing, whatever was embedded before.
+  // Failures that the caller did not cause are not charged, whatever was embedded before.
   const charged = failure === null || (failure.isCallers && embedded.length > 0);
-  const paid = inputs.flatMap((_, i) => (!charged || 'vector' in outcomes[i]! ? [i] : []));
+  const countedInputs = inputs.flatMap((_, i) => (!charged || 'vector' in outcomes[i]! ? [i] : []));
   const reported = sum((one) => one.tokens);
-  const isReported = charged && checkPlausible(dependencies, request, run, { reported, inputs: paid.length });
-  const promptTokens = isReported ? reported : paid.reduce((total, i) => total + inputTokens[i]!, 0);
+  const isReported =
+    charged && checkPlausible(dependencies, request, run, { reported, inputs: countedInputs.length });
+  const promptTokens = isReported ? reported : countedInputs.reduce((total, i) => total + inputTokens[i]!, 0);
   const outcome = {
     usage: {
       ...noUsage,
       promptTokens,
-      characters: paid.reduce((total, i) => total + inputs[i]!.length, 0),
+      characters: countedInputs.reduce((total, i) => total + inputs[i]!.length, 0),
       durationMs: sum((one) => one.billedMs),
     },
     counted: !isReported || embedded.some((one) => one.counted),

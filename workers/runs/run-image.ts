@@ -30,15 +30,17 @@ interface ToSend {
 }
 
 /**
- * Runs one image request: generates, stores the files if URLs were requested, settles, responds. A caller who
- * leaves once a model was called pays for the images, which are not kept. Never rejects.
+ * Runs one image request: generates, stores the files if URLs were requested, settles, responds. A caller that
+ * disconnects after a model was called is charged for the images, which are not stored. Never rejects.
  */
 export async function runImage(dependencies: JobDeps, job: ImageJob, run: RequestRun): Promise<void> {
   const { responseMemory } = dependencies;
-  await withResponseMemory(responseMemory, job.request, (memory) => answer(dependencies, job, run, memory));
+  await withResponseMemory(responseMemory, job.request, (memory) =>
+    runWithMemory(dependencies, job, run, memory),
+  );
 }
 
-async function answer(
+async function runWithMemory(
   dependencies: JobDeps,
   job: ImageJob,
   run: RequestRun,
@@ -46,42 +48,43 @@ async function answer(
 ): Promise<void> {
   const stream = job.partialImages === null ? null : new ImageStream(job, run);
   let generated: MadeImages = { images: [], calls: 1, usage: null, billedMs: 0 };
-  const asked = new AskedImages();
+  const requestedImages = new AskedImages();
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
   let charged = false;
-  /** How long a vendor was working, if the job was cancelled before its images arrived. */
+  /** How long the vendor worked, if the job was cancelled before its images arrived. */
   let abandonedMs: number | null = null;
   try {
     await memory.acquire(expectImageBytes(job.n, job.size), run.signal);
-    generated = await makeImages(dependencies, job, run, { stream, asked });
+    generated = await makeImages(dependencies, job, run, { stream, requestedImages });
     charged = isPaid(job, generated);
     memory.hold(generated.images.reduce((sum, { bytes }) => sum + bytes.length, 0));
     run.signal.throwIfAborted();
     if (generated.images.length === 0) failure = describeNone(generated, charged);
-    else keys = await keepImages(dependencies, job, generated.images);
+    else keys = await storeImages(dependencies, job, generated.images);
   } catch (error) {
     if (isReplaced(run)) return;
-    // Images that could not be stored are not charged. Those whose caller has left are.
+    // Images that could not be stored are not charged. Images whose caller has disconnected are.
     if (error !== run.signal.reason) charged = false;
-    // A vendor charges for the images it was asked for, even if the call is cancelled.
-    if (error instanceof JobCancelled && asked.hasBegun && generated.images.length === 0) {
-      abandonedMs = Math.round(asked.elapsedMs);
-      charged = asked.calls > 0;
+    // A vendor bills the requested images even if the call is cancelled.
+    if (error instanceof JobCancelled && requestedImages.hasBegun && generated.images.length === 0) {
+      abandonedMs = Math.round(requestedImages.elapsedMs);
+      charged = requestedImages.calls > 0;
     }
-    failure = isLeftDrawing(error) ? describeLate(job) : describeFailure(error);
+    failure = isVendorTimeout(error) ? describeLate(job) : describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }
   const { images, calls, usage } = generated;
-  const made = abandonedMs === null ? images.length : asked.images;
+  const imageCount = abandonedMs === null ? images.length : requestedImages.images;
   const model = dependencies.catalog.find(job.request.model);
   const outcome = {
     usage: {
       ...noUsage,
       promptTokens:
-        usage?.promptTokens ?? job.request.promptTokens * (abandonedMs === null ? calls : asked.calls),
-      completionTokens: usage?.completionTokens ?? countImages(job, made, model),
-      images: charged ? made : 0,
+        usage?.promptTokens ??
+        job.request.promptTokens * (abandonedMs === null ? calls : requestedImages.calls),
+      completionTokens: usage?.completionTokens ?? countImages(job, imageCount, model),
+      images: charged ? imageCount : 0,
       imageQuality: job.quality,
       imageSize: job.size,
       durationMs: abandonedMs ?? generated.billedMs,
@@ -91,7 +94,7 @@ async function answer(
     error: failure,
     note: describeMissing(job, generated),
     charged,
-    reachedModel: asked.hasBegun || isModelsFailure(failure),
+    reachedModel: requestedImages.hasBegun || isModelsFailure(failure),
   };
   await finishRequest(dependencies, job.request, outcome, async (receipt) => {
     if (stream !== null) return await stream.complete(images[0]!, usage, receipt);
@@ -122,14 +125,14 @@ async function sendWhole(
 }
 
 /**
- * Whether a vendor was called and exceeded our timeout. The operator pays for what it still makes, as for one
- * that hangs.
+ * Whether a vendor was called and exceeded our timeout. The operator pays for any images that it still makes, as with a
+ * vendor that hangs.
  */
-const isTimeout = (cause: unknown): boolean =>
+const isUpstreamTimeout = (cause: unknown): boolean =>
   cause instanceof UpstreamError && cause.mayGoOn && cause.failure === 'timeout';
 
-function isLeftDrawing(error: unknown): boolean {
-  return error instanceof AppError && isTimeout(error.cause);
+function isVendorTimeout(error: unknown): boolean {
+  return error instanceof AppError && isUpstreamTimeout(error.cause);
 }
 
 function describeLate({ n }: ImageJob): ReturnType<typeof describeFailure> {
@@ -144,42 +147,41 @@ function describeLate({ n }: ImageJob): ReturnType<typeof describeFailure> {
 }
 
 /**
- * Whether the response is charged. A call without images is charged by its tokens or time, but missing images
- * cost nothing.
+ * Whether the caller is charged. A call without images is charged by its tokens or time, but not by the image.
  */
 function isPaid({ request }: ImageJob, { images }: ImageResponse): boolean {
   return images.length > 0 || request.pricing.type !== 'image';
 }
 
 function describeNone({ missing }: ImageResponse, charged: boolean): ReturnType<typeof describeFailure> {
-  const why = missing?.message ?? 'The model returned no image.';
+  const reason = missing?.message ?? 'The model returned no image.';
   return {
     code: 'upstream_rejected',
-    message: charged ? `${why} (Charged as the vendor counted it.)` : why,
+    message: charged ? `${reason} (Charged as the vendor counted it.)` : reason,
   };
 }
 
 /**
- * Returns the usage event's note for a request that got fewer images than it asked for. Includes the vendor's
- * message if it refused.
+ * Returns the usage event's note for a request that received fewer images than requested. Includes the vendor's message
+ * if it rejected the request.
  */
 function describeMissing({ n }: ImageJob, { images, missing }: ImageResponse): string | null {
   if (images.length >= n) return null;
-  const why = missing?.failure === 'rejected' ? `: ${missing.message}` : '';
-  return `${images.length} of ${n} images were made${why}`;
+  const reason = missing?.failure === 'rejected' ? `: ${missing.message}` : '';
+  return `${images.length} of ${n} images were made${reason}`;
 }
 
 /**
- * Returns the tokens of images whose vendor reported none, within the reservation. Returns 0 for models not
- * priced by tokens, because most image APIs count none.
+ * Returns the tokens to charge for images whose vendor reported none, within the reservation. Returns 0 for models that
+ * are not priced by tokens, because most image APIs do not count tokens.
  */
 function countImages({ request }: ImageJob, images: number, model: CatalogModel | undefined): number {
   if (request.pricing.type !== 'tokens') return 0;
   return images * Math.min(tokensPerOutputImage, model?.maxOutputTokens ?? Infinity);
 }
 
-/** Stores the files requested by URL, each under an unguessable key. */
-async function keepImages(
+/** Stores the images if URLs were requested, each under an unguessable key. */
+async function storeImages(
   { objects }: JobDeps,
   job: ImageJob,
   images: readonly GeneratedImage[],

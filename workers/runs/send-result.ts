@@ -10,8 +10,8 @@ import type { StoredJob } from '../../shared/reply/response-store.ts';
 import type { JobDeps, RequestRun } from './job-context.ts';
 
 /**
- * Sends a whole response: in one frame if it fits, otherwise through the response store if it is kept,
- * otherwise in pieces as they are requested. Resolves when it is sent, or when nobody waits for it any more.
+ * Sends a complete response: in one frame if it fits, otherwise through the response store if it is stored, otherwise
+ * in pieces as they are requested. Resolves when it has been sent, or when nobody waits for it any more.
  * @param parts the bytes of the response, in order
  */
 export async function sendResult(
@@ -23,30 +23,30 @@ export async function sendResult(
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const { jobAttempt } = request;
   if (jobAttempt !== undefined)
-    return await keepResponse(dependencies, { ...request, jobAttempt }, Buffer.concat(parts, length));
+    return await storeJobResponse(dependencies, { ...request, jobAttempt }, Buffer.concat(parts, length));
   if (length <= maxInlineBytes) run.reply.result(Buffer.concat(parts, length));
   else if (request.claimHash === null) await sendPieces(run, parts, length);
   else await storeResponse(dependencies, request, run, Buffer.concat(parts, length));
 }
 
 /**
- * Resolves once the response of a durable job can be read. Only then is the job reported as succeeded.
+ * Resolves once the response of a durable job can be read. The job is reported as succeeded only after that.
  * @returns the work to do after settlement; an attempt that does not settle must not move anything
- * @throws AppError `too_many_jobs` if no store accepts it
+ * @throws AppError `too_many_jobs` if no store accepts the response
  */
-async function keepResponse(
+async function storeJobResponse(
   { answers, mover }: Pick<JobDeps, 'answers' | 'mover'>,
   { requestId, accountId, jobAttempt }: StoredJob,
   bytes: Buffer,
 ): Promise<AfterSettlement> {
   const request = { requestId, accountId, jobAttempt };
-  // The vendor was paid for the response, and the settlement that follows waits for Redis as well. A frame
-  // stored twice because the first reply was lost is read once. Nothing cuts the wait short: the settlement
-  // decides whether the job is still this worker's.
-  const kept = await throughOutage(() => answers.keep(request, bytes));
+  // The vendor bills the response, so wait out an outage; the settlement that follows waits for Redis as well. If a
+  // frame is stored twice because the first reply was lost, it is read once. Nothing cuts the wait short: the
+  // settlement decides whether this worker still has the job.
+  const saved = await throughOutage(() => answers.keep(request, bytes));
   return () => {
-    if ('size' in kept) mover.frames(request, kept.size);
-    else if (kept.stored.in === 'redis') mover.answer(request, bytes.length);
+    if ('size' in saved) mover.frames(request, saved.size);
+    else if (saved.stored.in === 'redis') mover.answer(request, bytes.length);
   };
 }
 
@@ -61,8 +61,8 @@ async function storeResponse(
     if (stored.in === 'redis') mover.answer(request, stored.bytes);
     reply.stored(stored);
   } catch (error) {
-    // The request is settled; without a reply its callers would wait for as long as this worker lives.
-    log.error({ err: error }, 'a response could not be stored');
+    // The request is settled. Without a reply, its callers would wait until this worker exits.
+    log.error({ err: error }, 'storing a response failed');
     const { code, publicMessage } = error instanceof AppError ? error : new AppError('service_unavailable');
     reply.error({ code, message: publicMessage });
   }
@@ -72,60 +72,59 @@ async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: num
   const { reply, signal, log } = run;
   reply.offered(length);
   let sent = 0;
-  let asked = 0;
+  let requestedBytes = 0;
   try {
     for (const piece of cutPieces(parts)) {
       const end = Math.min(length, sent + pieceBytes);
-      while (asked < end) asked = await run.whenAsked(asked);
-      await insist(reply.piece(piece), run);
+      while (requestedBytes < end) requestedBytes = await run.whenAsked(requestedBytes);
+      await sendWithRetries(reply.piece(piece), run);
       sent = end;
     }
   } catch (error) {
     if (signal.aborted) return;
-    // The request is settled; without a reply its caller would wait for the rest for as long as this worker
-    // lives.
-    log.warn({ err: error }, 'a response could not be sent');
+    // The request is settled. Without a reply, its caller would wait for the remaining pieces until this worker exits.
+    log.warn({ err: error }, 'sending a response failed');
     reply.error({ code: 'service_unavailable', message: 'The answer was lost on its way.' });
   }
 }
 
-/** A lost connection is back within a second or two. This is long enough for a Redis restart. */
-const maxInsistingMs = 30_000;
-const againMs = { first: 100, most: 2_000 };
+/** A lost connection is usually back within a second or two. This is long enough for a Redis restart. */
+const maxRetryingMs = 30_000;
+const retryMs = { first: 100, max: 2_000 };
 
 /**
- * Retries, so that a lost connection does not lose a response that is paid for.
+ * Retries, so that a response that the vendor bills is not lost with a connection.
  * @throws the last error, if sending keeps failing for too long
  */
-async function insist(send: () => Promise<void>, { signal }: RequestRun): Promise<void> {
+async function sendWithRetries(send: () => Promise<void>, { signal }: RequestRun): Promise<void> {
   const startedAtMs = performance.now();
-  for (let pauseMs = againMs.first; ; pauseMs = Math.min(againMs.most, 2 * pauseMs)) {
+  for (let pauseMs = retryMs.first; ; pauseMs = Math.min(retryMs.max, 2 * pauseMs)) {
     try {
       await send();
       return;
     } catch (error) {
       signal.throwIfAborted();
-      if (performance.now() - startedAtMs > maxInsistingMs) throw error;
+      if (performance.now() - startedAtMs > maxRetryingMs) throw error;
       await delay(pauseMs, undefined, { signal });
     }
   }
 }
 
-/** Yields views of the parts, gathered into pieces of exactly `pieceBytes` except the last. */
+/** Yields views of the parts, grouped into pieces of exactly `size` bytes, except for the last. */
 export function* cutPieces(parts: readonly Buffer[], size = pieceBytes): Generator<Buffer[]> {
   let piece: Buffer[] = [];
-  let room = size;
+  let capacity = size;
   for (const part of parts) {
     let at = 0;
     while (at < part.length) {
-      const taken = part.subarray(at, at + room);
+      const taken = part.subarray(at, at + capacity);
       piece.push(taken);
       at += taken.length;
-      room -= taken.length;
-      if (room > 0) continue;
+      capacity -= taken.length;
+      if (capacity > 0) continue;
       yield piece;
       piece = [];
-      room = size;
+      capacity = size;
     }
   }
   if (piece.length > 0) yield piece;

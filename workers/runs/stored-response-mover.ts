@@ -7,13 +7,13 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
-/** Moving a smaller response saves little, because what stays behind in Redis is nearly as large. */
-const leastMovedBytes = 1_024;
+/** Moving a smaller response saves little, because the entry that remains in Redis is nearly as large. */
+const minMovedBytes = 1_024;
 const maxConcurrentMoves = 4;
-/** Further responses of one account stay in Redis until they expire. */
+/** Any further responses of an account stay in Redis until they expire. */
 const maxWaitingPerAccount = 1_000;
 const maxWaiting = 100_000;
-const retryMs = { first: 1_000, most: 30_000 };
+const retryMs = { first: 1_000, max: 30_000 };
 
 interface Move {
   readonly part: StoredPart;
@@ -22,15 +22,15 @@ interface Move {
 }
 
 /**
- * Moves complete kept responses from Redis to the object store in the background, so that callers do not wait.
- * While the object store is unavailable, they queue here and accounts take turns. If the worker dies, they stay
- * in Redis until they expire.
+ * Moves complete stored responses from Redis to the object store in the background, so that callers do not wait for it.
+ * While the object store is unavailable, they queue here; accounts take turns. If the worker dies, they stay in Redis
+ * until they expire.
  */
 export class StoredResponseMover implements Running {
   readonly #answers: Pick<ResponseStore, 'move'>;
   readonly #log: Logger;
   readonly #waiting = new FairQueue<Move>();
-  readonly #lanes = new Set<Promise<void>>();
+  readonly #loops = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #running = 0;
   #pauseMs = 0;
@@ -42,8 +42,8 @@ export class StoredResponseMover implements Running {
 
   /** Queues the complete frames of a request. Short responses stay in Redis, unless their account has many. */
   frames(request: StoredRequest, { bytes, isCrowded }: StoredSize): void {
-    const least = isCrowded ? leastMovedBytes : maxInlineBytes;
-    if (bytes > least) this.#add({ part: 'frames', request, bytes });
+    const minBytes = isCrowded ? minMovedBytes : maxInlineBytes;
+    if (bytes > minBytes) this.#add({ part: 'frames', request, bytes });
   }
 
   /** Queues a whole response that is in Redis because the object store did not accept it. */
@@ -51,10 +51,10 @@ export class StoredResponseMover implements Running {
     this.#add({ part: 'answer', request, bytes });
   }
 
-  /** Stops after the copies in progress. */
+  /** Stops after the running moves. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await Promise.all(this.#lanes);
+    await Promise.all(this.#loops);
   }
 
   #add(move: Move): void {
@@ -64,11 +64,11 @@ export class StoredResponseMover implements Running {
     this.#waiting.add(accountId, move);
     if (this.#running >= maxConcurrentMoves) return;
     this.#running += 1;
-    const lane = this.#run();
-    this.#lanes.add(lane);
+    const loop = this.#run();
+    this.#loops.add(loop);
     runInBackground(
-      lane.finally(() => this.#lanes.delete(lane)),
-      'moving kept answers',
+      loop.finally(() => this.#loops.delete(loop)),
+      'moving stored responses',
       this.#log,
     );
   }
@@ -93,10 +93,10 @@ export class StoredResponseMover implements Running {
       if (this.#pauseMs === 0) {
         this.#log.warn(
           { requestId, err: error },
-          'kept answers stay in Redis until the object store is back',
+          'stored responses stay in Redis until the object store is back',
         );
       }
-      this.#pauseMs = Math.min(retryMs.most, Math.max(retryMs.first, 2 * this.#pauseMs));
+      this.#pauseMs = Math.min(retryMs.max, Math.max(retryMs.first, 2 * this.#pauseMs));
       this.#waiting.add(move.request.accountId, move);
     }
   }

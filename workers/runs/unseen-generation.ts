@@ -6,24 +6,24 @@ import type { ChatEvent } from '../upstreams/upstream.ts';
 import { mayReason } from './chat-report-filter.ts';
 import { ChoiceSilence, longestStepMs } from './choice-silence.ts';
 import { isReasoningItself } from './count-delta.ts';
-import { isReadAsStream, type AskedChat } from './read-as-stream.ts';
+import { isReadAsStream, type ChatCallInput } from './read-as-stream.ts';
 
 export type ChoiceDelta = Pick<Extract<ChatEvent, { type: 'delta' }>, 'index' | 'delta'>;
 
-/** Upper bound on what a vendor may have generated for a chat since it last reported all of it. */
+/** Computes an upper bound on the tokens that a vendor may have generated for a chat since its last full report. */
 export class UnseenGeneration {
   readonly #route: CatalogRoute;
   readonly #isStreamed: boolean;
-  /** One for each choice, because one may be silent while another sends output. */
+  /** One per choice, because a choice may be silent while another one sends output. */
   readonly #silences: readonly ChoiceSilence[];
   /** By the vendor's choice index, in order of arrival. */
   readonly #byIndex = new Map<number, ChoiceSilence>();
   readonly #nowMs: () => number;
-  /** Since the last report. */
+  /** The tokens seen since the last report. */
   #seenTokens = 0;
 
   constructor(
-    job: AskedChat,
+    job: ChatCallInput,
     model: Pick<CatalogModel, 'published' | 'alwaysMaySearch'>,
     route: CatalogRoute,
     nowMs: () => number,
@@ -40,7 +40,7 @@ export class UnseenGeneration {
     this.#nowMs = nowMs;
   }
 
-  /** Starts over: everything so far is reported, or nothing was generated yet. */
+  /** Starts over: everything so far has been reported, or nothing has been generated. */
   restart(): void {
     for (const silence of this.#silences) silence.restart(this.#nowMs());
     this.#seenTokens = 0;
@@ -51,12 +51,12 @@ export class UnseenGeneration {
     const isReasoning = !delta['content'] && isReasoningItself(delta, this.#route);
     const isCall = Array.isArray(delta['tool_calls']);
     if (!isReasoning && !isCall && !delta['content']) return;
-    // A response that is not streamed does not show when its parts were generated.
+    // If the response is not streamed, the arrival of its parts does not show when they were generated.
     if (!this.#isStreamed) return;
     this.#find(index).take(this.#nowMs(), { isCall, reasoningTokens: isReasoning ? tokens : null });
   }
 
-  /** Records that a choice came to its end. */
+  /** Records that a choice is complete. */
   finish(index: number): void {
     this.#find(index).finish(this.#nowMs());
   }
@@ -66,13 +66,13 @@ export class UnseenGeneration {
     for (const silence of this.#silences) silence.end(this.#nowMs());
   }
 
-  /** Whether there was time to generate anything unseen. */
+  /** Whether there was time to generate unseen tokens. */
   get isPossible(): boolean {
     const nowMs = this.#nowMs();
     return this.#silences.some((silence) => silence.countMs(nowMs) > longestStepMs);
   }
 
-  /** The tokens that were seen, plus what may have been generated unseen. */
+  /** The tokens that were seen, plus those that may have been generated unseen. */
   countTokens(): number {
     const nowMs = this.#nowMs();
     const unseen = this.#silences.map((silence) =>
@@ -84,7 +84,7 @@ export class UnseenGeneration {
   #find(index: number): ChoiceSilence {
     let silence = this.#byIndex.get(index);
     if (silence === undefined) {
-      // If a vendor makes more choices than requested, the surplus ones share the last entry.
+      // If a vendor generates more choices than requested, the surplus ones share the last entry.
       silence = this.#silences[Math.min(this.#byIndex.size, this.#silences.length - 1)]!;
       this.#byIndex.set(index, silence);
     }
@@ -92,15 +92,15 @@ export class UnseenGeneration {
   }
 }
 
-/** Whether the model may generate unseen tokens at any time, whatever it sent last. */
+/** Whether the model may generate unseen tokens at any time, regardless of its last output. */
 function hidesAnywhere(
-  job: AskedChat,
+  job: ChatCallInput,
   model: Pick<CatalogModel, 'published' | 'alwaysMaySearch'>,
   { upstream }: CatalogRoute,
 ): boolean {
   const { body } = job;
   const modalities = body.modalities ?? model.published.output_modalities ?? [];
-  // Gemini sends a tool call whole, and nothing of it before.
+  // Gemini sends a tool call only once it is complete.
   const mayCall = (body.tools?.length ?? 0) > 0 && body.tool_choice !== 'none';
   return (
     !isReadAsStream(job) ||

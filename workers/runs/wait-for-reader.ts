@@ -2,28 +2,27 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RequestRun } from './job-context.ts';
 
 /**
- * A stream that nobody reads holds a slot of its route. While another account waits for that slot, a caller has
- * this long to catch up, instead of the usual 30 seconds.
+ * A stream that nobody reads occupies a slot of its route. If another account waits for that slot, a caller has this
+ * long to catch up, instead of the usual 30 seconds.
  */
 const contestedPauseMs = 3_000;
-const askAgainMs = 1_000;
+const recheckMs = 1_000;
 
 /**
- * Waits until the caller has read what was sent, or ends the run if another account waits for its slot.
- * @param isContested whether another account waits for the slot that the stream holds; called once a second at
- * most
+ * Waits until the caller has read what was sent, or cancels the run if another account waits for its slot.
+ * @param isContested whether another account waits for the slot that the stream holds; called at most once a second
  */
 export async function waitForReader(
   run: Pick<RequestRun, 'whenWanted' | 'endStalled'>,
   isContested: () => Promise<boolean>,
 ): Promise<void> {
-  const wanted = run.whenWanted();
-  if (wanted === null) return;
+  const resumed = run.whenWanted();
+  if (resumed === null) return;
   const caughtUp = new AbortController();
   const { signal } = caughtUp;
-  const waiting = wanted.then(() => caughtUp.abort());
-  for (let pauseMs = contestedPauseMs; !signal.aborted; pauseMs = askAgainMs) {
-    // Rejects only when the wait is over.
+  const waiting = resumed.then(() => caughtUp.abort());
+  for (let pauseMs = contestedPauseMs; !signal.aborted; pauseMs = recheckMs) {
+    // Rejects only when the caller has caught up.
     await delay(pauseMs, undefined, { signal }).catch(() => undefined);
     if (!signal.aborted && (await isContested()) && !signal.aborted) run.endStalled();
   }

@@ -7,14 +7,14 @@ const maxSources = 20;
 const maxTitle = 200;
 
 /**
- * How the sources of a response are shown: `listed` at the end of its text and as annotations; `annotated` as
- * OpenAI does it, for callers that use OpenAI's own parameters; `hidden` if they are not wanted.
+ * How the sources of a response are shown: `listed` at the end of its text and as annotations; `annotated` as OpenAI
+ * does it, for callers that use OpenAI's parameters; `hidden` if the caller does not want them.
  */
 export type SourcesMode = 'listed' | 'annotated' | 'hidden';
 
 export function chooseSourcesMode({ web_search: search, response_format: format }: ChatRequest): SourcesMode {
   if (search === 'no-links') return 'hidden';
-  // A list after JSON would make it invalid.
+  // A list appended to JSON would make it invalid.
   const isText = (format?.type ?? 'text') === 'text';
   return Boolean(search) && isText ? 'listed' : 'annotated';
 }
@@ -50,8 +50,8 @@ export class WebSources {
   }
 
   /**
-   * Only some vendors say where in the text a page is cited, and in units that differ, so each annotation
-   * covers the whole text.
+   * Only some vendors report where in the text a page is cited, and in different units, so annotations have no
+   * position.
    */
   #annotate(): object[] {
     return [...this.#sources.values()].map(({ url, title }) => ({
@@ -65,12 +65,13 @@ function isWebAddress(url: string): boolean {
   return /^https?:\/\//i.test(url) && URL.canParse(url);
 }
 
-/** Keeps a title from breaking out of its brackets, and a URL out of its parentheses. */
+/** Prevents a title from breaking out of its brackets. */
 function cleanTitle(title: string | null, url: string): string {
   const text = (title ?? '').replaceAll(/[[\]\s]+/g, ' ').trim();
   return text === '' ? new URL(url).hostname : shorten(text, maxTitle);
 }
 
+/** Prevents a URL from breaking out of its parentheses. */
 function cleanUrl(url: string): string {
   return new URL(url).href.replaceAll('(', '%28').replaceAll(')', '%29');
 }

@@ -13,24 +13,24 @@ const MAX_ERROR_BYTES = 16 * 1024;
 export interface VendorCall {
   /** Appended to the path of the upstream's address. Starts with a slash, and may end with a query. */
   readonly path: string;
-  /** Headers that the dialect needs in addition to the content type, above all the key. */
+  /** Headers that the dialect needs in addition to the content type, in particular the key. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Sent as JSON unless it is encoded already. */
+  /** Sent as JSON unless it is already encoded. */
   readonly body: object;
-  /** Whether the response is streamed, and so should begin soon. */
+  /** Whether the response is streamed, so that it should begin soon. */
   readonly isStream: boolean;
-  /** Whether each part of the response may take as long as a whole one. */
+  /** Whether each part of the response may take as long as a complete response. */
   readonly isSlowStream?: boolean;
 }
 
-/** A response whose status is not 2xx. `body` is the beginning of its body. */
+/** A response whose status is not 2xx. `body` contains only the beginning of its body. */
 export interface Refusal {
   readonly status: number;
   readonly headers: HttpHeaders;
   readonly body: Buffer;
 }
 
-/** Sends one request. Resolves with a 2xx response; any other status rejects with what `toError` makes of it. */
+/** Sends one request. Resolves with a 2xx response; rejects with the result of `toError` for any other status. */
 export async function callVendor(
   client: HttpClient,
   call: VendorCall,
@@ -40,7 +40,7 @@ export async function callVendor(
   const body =
     call.body instanceof RequestBody ? call.body : await encodeJsonBody(call.body, context.accountId);
   const { contentType, length, pieces } = body;
-  const answer = await client.post({
+  const response = await client.post({
     path: call.path,
     headers: {
       'content-type': contentType,
@@ -48,73 +48,73 @@ export async function callVendor(
       'user-agent': 'model-gateway',
       ...call.headers,
     },
-    // Encrypting a large body at once would block the event loop as well.
+    // Encrypting a large body in one piece would block the event loop as well.
     body: pieces.length === 1 ? pieces[0]! : Readable.from(yieldInTurns(pieces, context.accountId)),
     signal: context.signal,
     isStream: call.isStream,
     isSlowStream: call.isSlowStream ?? false,
     onSent: context.onSent,
   });
-  if (answer.status >= 200 && answer.status < 300) {
-    return answer;
+  if (response.status >= 200 && response.status < 300) {
+    return response;
   }
   context.onRefused?.();
   throw toError({
-    status: answer.status,
-    headers: answer.headers,
-    body: await readErrorBody(answer, context),
+    status: response.status,
+    headers: response.headers,
+    body: await readErrorBody(response, context),
   });
 }
 
-/** Whether the response is one JSON value, as opposed to a stream of events. */
-export function isJson(answer: HttpResponse): boolean {
-  return (readHeader(answer.headers, 'content-type') ?? '').startsWith('application/json');
+/** Whether the response is a single JSON value instead of a stream of events. */
+export function isJson(response: HttpResponse): boolean {
+  return (readHeader(response.headers, 'content-type') ?? '').startsWith('application/json');
 }
 
-/** Reads a body that is one JSON object, in turns if it is large. Holds only the parsed value, not the body. */
+/** Reads a body that is one JSON object, yielding to other work if it is large. Only the parsed value is in memory. */
 export async function readRecord(
-  answer: HttpResponse,
+  response: HttpResponse,
   maxBytes: number,
   what: string,
   { accountId }: CallContext,
 ): Promise<JsonRecord> {
-  const read = await readJson(readChunks(answer, maxBytes), accountId);
+  const read = await readJson(readChunks(response, maxBytes), accountId);
   if (read === null) throw new UpstreamError('unavailable', `the upstream sent ${what} that is not JSON`);
   return toRecord(read.value, what);
 }
 
-async function* readChunks(answer: HttpResponse, maxBytes: number): AsyncGenerator<Buffer> {
+async function* readChunks(response: HttpResponse, maxBytes: number): AsyncGenerator<Buffer> {
   let length = 0;
   try {
-    for (let chunk = await answer.next(); chunk !== null; chunk = await answer.next()) {
+    for (let chunk = await response.next(); chunk !== null; chunk = await response.next()) {
       length += chunk.length;
       if (length > maxBytes) {
-        answer.abort();
-        throw new UpstreamError('unavailable', `the upstream answered with over ${maxBytes} bytes`);
+        response.abort();
+        throw new UpstreamError('unavailable', `the upstream sent more than ${maxBytes} bytes`);
       }
       yield chunk;
     }
   } finally {
-    // The rest of a body that is not JSON is not read.
-    answer.release();
+    // If the body is not JSON, its remainder is not read.
+    response.release();
   }
 }
 
-export async function readText(answer: HttpResponse, maxBytes: number): Promise<string> {
-  const body = await answer.readAll(maxBytes);
+export async function readText(response: HttpResponse, maxBytes: number): Promise<string> {
+  const body = await response.readAll(maxBytes);
   return body.toString('utf8');
 }
 
 /**
- * Reads the beginning of an error body. If the body is cut off or missing, the status alone describes the
- * rejection.
+ * Reads the beginning of an error body. Returns an empty buffer if the body cannot be read; the status alone then
+ * describes the error.
  */
-async function readErrorBody(answer: HttpResponse, context: CallContext): Promise<Buffer> {
+async function readErrorBody(response: HttpResponse, context: CallContext): Promise<Buffer> {
   try {
-    return await answer.readStart(MAX_ERROR_BYTES);
+    return await response.readStart(MAX_ERROR_BYTES);
   } catch (error) {
     context.signal.throwIfAborted();
-    context.log.debug({ err: error }, 'the body of a refusal could not be read');
+    context.log.debug({ err: error }, 'reading the body of an error response failed');
     return Buffer.alloc(0);
   }
 }

@@ -3,46 +3,45 @@ import { type CallContext, type ChatEvent, UpstreamError } from './upstream.ts';
 
 /** The state machine of a dialect's chat stream: bytes in, events out. Pure; throws UpstreamError. */
 export interface ChatStreamTranslator {
-  /** Takes the next bytes of the body, split anywhere. Yields all complete events before it throws. */
+  /** Takes the next bytes of the body, which may be split anywhere. Yields all complete events before it throws. */
   push(bytes: Uint8Array): Iterable<ChatEvent>;
   /**
-   * Called when the body ended or was cut off. Returns the remaining events, or throws if the stream was
-   * incomplete.
+   * Called when the body has ended or was cut off. Returns the remaining events, or throws if the stream is incomplete.
    */
   end(): ChatEvent[];
-  /** The dialect's end mark has arrived; anything after it is ignored. */
+  /** Whether the dialect's end marker has arrived; anything after it is ignored. */
   readonly isDone: boolean;
-  /** The response is complete: a connection that breaks from here on loses nothing. */
+  /** Whether the response is complete, so that nothing is lost if the connection breaks. */
   readonly isFinished: boolean;
 }
 
 /** Reads a streamed response to its end, or until the consumer stops. */
 export async function* readChatStream(
-  answer: HttpResponse,
+  response: HttpResponse,
   translator: ChatStreamTranslator,
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
-  let isOver = false;
+  let isComplete = false;
   try {
-    yield* translate(answer, translator, context);
-    isOver = true;
+    yield* translate(response, translator, context);
+    isComplete = true;
   } finally {
-    // A consumer that stops early aborts the vendor at once. After the end, the connection is worth keeping.
-    if (isOver) {
-      answer.release();
+    // If the consumer stops early, abort the call immediately. After the end, the connection can be reused.
+    if (isComplete) {
+      response.release();
     } else {
-      answer.abort();
+      response.abort();
     }
   }
 }
 
 async function* translate(
-  answer: HttpResponse,
+  response: HttpResponse,
   translator: ChatStreamTranslator,
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
   while (!translator.isDone) {
-    const chunk = await readNext(answer, translator.isFinished, context);
+    const chunk = await readNext(response, translator.isFinished, context);
     if (chunk === null) {
       yield* translator.end();
       return;
@@ -52,15 +51,15 @@ async function* translate(
 }
 
 async function readNext(
-  answer: HttpResponse,
+  response: HttpResponse,
   isFinished: boolean,
   context: CallContext,
 ): Promise<Buffer | null> {
   try {
-    return await answer.next();
+    return await response.next();
   } catch (error) {
     if (isFinished && error instanceof UpstreamError) {
-      context.log.debug({ err: error }, 'the stream was cut after its end');
+      context.log.debug({ err: error }, 'connection broke after the end of the stream');
       return null;
     }
     throw error;

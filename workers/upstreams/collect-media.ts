@@ -3,31 +3,31 @@ import { readArray, readText } from './json-value.ts';
 import type { CallContext, ChatBody, LoadedMedia, Upstream, UpstreamTarget } from './upstream.ts';
 
 /**
- * Concurrent loads per request: enough that images do not queue, few enough that one caller does not fill a
- * worker's memory.
+ * Concurrent loads per request: enough for most requests, and few enough that one caller does not fill a worker's
+ * memory.
  */
-const MAX_AT_ONCE = 4;
+const MAX_CONCURRENT_LOADS = 4;
 
-/** A candidate that a chat may be sent to. */
+/** A candidate to which a chat may be sent. */
 export interface ImageTaker {
   readonly upstream: Pick<Upstream, 'wantsImageBytes'>;
   readonly target: UpstreamTarget;
 }
 
 /**
- * For one chat: returns a function that loads the images that all of the candidates take as bytes and that are
- * not loaded yet, or null if there are none.
+ * Creates the image finder of one chat. It returns a function that loads the images that all of the candidates require
+ * as bytes and that are not loaded yet, or null if there are none.
  */
 export function createImageFinder(
   body: ChatBody,
   context: CallContext,
-): (takers: readonly ImageTaker[]) => (() => Promise<void>) | null {
+): (candidates: readonly ImageTaker[]) => (() => Promise<void>) | null {
   const urls = listImageUrls(body);
   const loaded = new Set<string>();
-  return (takers) => {
-    const isWanted = (url: string): boolean =>
-      takers.every(({ upstream, target }) => upstream.wantsImageBytes?.(target, url) === true);
-    const missing = urls.filter((url) => !loaded.has(url) && isWanted(url));
+  return (candidates) => {
+    const isRequired = (url: string): boolean =>
+      candidates.every(({ upstream, target }) => upstream.wantsImageBytes?.(target, url) === true);
+    const missing = urls.filter((url) => !loaded.has(url) && isRequired(url));
     if (missing.length === 0) return null;
     return async () => {
       await loadImages(missing, context);
@@ -36,7 +36,7 @@ export function createImageFinder(
   };
 }
 
-/** Loads the images of a chat that the dialect sends as bytes, so that its translation does no I/O. */
+/** Loads the images of a chat that the dialect sends as bytes, so that the translation does no I/O. */
 export async function collectImages(
   body: ChatBody,
   context: CallContext,
@@ -55,7 +55,7 @@ async function loadImages(
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
 
-  async function loadRest(): Promise<void> {
+  async function loadNext(): Promise<void> {
     for (let url = waiting.pop(); url !== undefined; url = waiting.pop()) {
       loaded.set(url, await context.media.loadImage(url, signal));
     }
@@ -63,7 +63,7 @@ async function loadImages(
 
   try {
     await context.media.reserve(urls, signal);
-    await Promise.all(Array.from({ length: Math.min(MAX_AT_ONCE, waiting.length) }, loadRest));
+    await Promise.all(Array.from({ length: Math.min(MAX_CONCURRENT_LOADS, waiting.length) }, loadNext));
   } catch (error) {
     waiting.length = 0;
     failed.abort(error);

@@ -4,13 +4,13 @@ import { endianness } from 'node:os';
 export function findBroken(vectors: Buffer, dimensions: number): number[] {
   const size = dimensions * 4;
   const count = vectors.length / size;
-  const places = Array.from({ length: count }, (_, i) => i);
-  return places.filter((i) => !isFiniteVector(vectors.subarray(i * size, (i + 1) * size)));
+  const indices = Array.from({ length: count }, (_, i) => i);
+  return indices.filter((i) => !isFiniteVector(vectors.subarray(i * size, (i + 1) * size)));
 }
 
 /**
- * Whether all float32 numbers are finite: infinities and NaN have all exponent bits set. Checking a vector
- * right after it is written costs a third of checking it later, because it is still in the processor's cache.
+ * Whether all float32 numbers are finite: infinities and NaN have all exponent bits set. Checking a vector right
+ * after it is written takes a third of the time of a later check, because it is still in the CPU cache.
  * @param vector little-endian
  */
 export function isFiniteVector(vector: Uint8Array): boolean {
@@ -19,7 +19,7 @@ export function isFiniteVector(vector: Uint8Array): boolean {
 
 const isLittleEndian = endianness() === 'LE';
 
-/** Adding one to an exponent with all bits set carries into the sign bit, which is checked once for all numbers. */
+/** Adding 1 to an exponent with all bits set carries into the sign bit, which is checked once for all numbers. */
 function areWordsFinite({ buffer, byteOffset, length }: Uint8Array): boolean {
   const words = new Int32Array(buffer, byteOffset, length / 4);
   let carried = 0;

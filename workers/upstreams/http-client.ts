@@ -6,15 +6,15 @@ import type { HttpHeaders } from './http-failure.ts';
 import { HttpExchange } from './http-exchange.ts';
 
 export interface HttpTimeouts {
-  /** Until the TCP and TLS handshakes are done. Measured by undici's clock, which may be up to a second late. */
+  /** Until the TCP and TLS handshakes are done. Measured by undici's timer, which may be up to a second late. */
   readonly connectMs: number;
-  /** From when the request is written until the first byte of the response's body. */
+  /** From writing the request to the first byte of the response's body. */
   readonly firstByteMs: number;
   /** The same for streamed responses; defaults to `firstByteMs`. */
   readonly streamFirstByteMs?: number;
-  /** Silence of the vendor within a body, while we are ready to read. */
+  /** Maximum silence of the vendor within a body, while we are ready to read. */
   readonly betweenChunksMs: number;
-  /** The whole call, including the wait for a free connection. */
+  /** For the whole call, including the wait for a free connection. */
   readonly totalMs: number;
 }
 
@@ -26,66 +26,66 @@ export const DEFAULT_HTTP_TIMEOUTS: HttpTimeouts = {
 };
 
 export interface HttpClientOptions {
-  /** Includes its path, e.g. `https://api.example.com/v1`. A query is added to every call. */
+  /** Includes the path, e.g. `https://api.example.com/v1`. If it has a query, that is added to every call. */
   readonly baseUrl: string;
   readonly timeouts?: HttpTimeouts;
-  /** The most sockets held open; further calls wait for one. */
+  /** Maximum number of open sockets; further calls wait for one. */
   readonly connections?: number;
 }
 
 export interface HttpPost {
-  /** Appended to the base URL's path. Starts with a slash, and may end with its own query. */
+  /** Appended to the base URL's path. Starts with a slash, and may end with a query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A body sent in pieces has its `content-length` among the headers. */
+  /** A body that is sent in pieces requires a `content-length` among the headers. */
   readonly body: Buffer | string | Readable;
   readonly signal: AbortSignal;
   readonly isStream?: boolean;
-  /** A stream whose parts are images: the pause before each part may be as long as before a whole response. */
+  /** For a stream whose parts are images: each part may take as long as a complete response. */
   readonly isSlowStream?: boolean;
   /** Called when the request is written to a connection. */
   readonly onSent?: (() => void) | undefined;
 }
 
 /**
- * A response whose headers have arrived. Its body has one reader, which uses one of these methods. All reject
- * with UpstreamError, or with the signal's reason once it has fired.
+ * A response whose headers have arrived. Its body is read once, with one of these methods. All reject with
+ * UpstreamError, or with the signal's reason once it is aborted.
  */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: HttpHeaders;
-  /** Reads the whole body. A longer one is an UpstreamError, and no more than `maxBytes` is ever held. */
+  /** Reads the whole body. Rejects if it is longer than `maxBytes`, without holding more than that in memory. */
   readAll(maxBytes: number): Promise<Buffer>;
   /**
-   * Returns what `read` makes of the whole body. The body is only valid during that call, so the result must
-   * not refer to it. For bodies that are large and frequent.
+   * Returns the result of `read` for the whole body. The body is only valid during that call, so the result must not
+   * refer to it. For bodies that are large and frequent.
    */
   readLarge<T>(maxBytes: number, read: (body: Buffer) => T): Promise<T>;
-  /** Reads at most this many first bytes and releases the rest. */
+  /** Reads at most the first `maxBytes` and releases the remaining body. */
   readStart(maxBytes: number): Promise<Buffer>;
-  /** Reads chunk by chunk; null is the end. The socket is paused while more than a little is unread. */
+  /** Reads the next chunk; null means the end. The socket is paused while too much is unread. */
   next(): Promise<Buffer | null>;
   /**
-   * Stops reading the body. If the body ends within a moment, its connection is reused; otherwise it is closed.
-   * Safe to call at any time, also after the end.
+   * Stops reading the body. If the body ends soon, its connection is reused; otherwise the connection is closed. Safe
+   * to call at any time, even after the end.
    */
   release(): void;
-  /** Aborts the call at once. Safe to call at any time. */
+  /** Aborts the call immediately. Safe to call at any time. */
   abort(): void;
 }
 
 export interface HttpClient {
   /** Resolves when the response's headers have arrived, whatever its status. */
   post(request: HttpPost): Promise<HttpResponse>;
-  /** Waits for the calls in progress, then closes the sockets. */
+  /** Waits for running calls, then closes the sockets. */
   close(): Promise<void>;
 }
 
 const DEFAULT_CONNECTIONS = 256;
 
 /**
- * Creates a pool of keep-alive HTTP/1.1 connections to one server, with one call per connection at a time. It
- * does not follow redirects: a vendor's API has none, and a key must not go to another host.
+ * Creates a pool of keep-alive HTTP/1.1 connections to one server, with one call per connection at a time. It does not
+ * follow redirects: vendors' APIs do not use them, and a key must not be sent to another host.
  */
 export function createHttpClient({
   baseUrl,
@@ -94,11 +94,11 @@ export function createHttpClient({
 }: HttpClientOptions): HttpClient {
   const base = new URL(baseUrl);
   if (base.username !== '' || base.password !== '') {
-    throw new TypeError('the base URL of an upstream must not carry a user name or a password');
+    throw new TypeError('the base URL of an upstream must not contain a user name or a password');
   }
   const basePath = base.pathname.replace(/\/+$/, '');
-  const ofStreams = { ...timeouts, firstByteMs: timeouts.streamFirstByteMs ?? timeouts.firstByteMs };
-  const ofSlowStreams = {
+  const streamTimeouts = { ...timeouts, firstByteMs: timeouts.streamFirstByteMs ?? timeouts.firstByteMs };
+  const slowStreamTimeouts = {
     ...timeouts,
     betweenChunksMs: Math.max(timeouts.betweenChunksMs, timeouts.firstByteMs),
   };
@@ -115,13 +115,13 @@ export function createHttpClient({
   return {
     async post({ path, headers, body, signal, isStream = false, isSlowStream = false, onSent }) {
       signal.throwIfAborted();
-      const times = isSlowStream ? ofSlowStreams : isStream ? ofStreams : timeouts;
+      const times = isSlowStream ? slowStreamTimeouts : isStream ? streamTimeouts : timeouts;
       const exchange = new HttpExchange(base.host, times, signal, onSent);
       pool.dispatch(
         { method: 'POST', path: basePath + addQuery(path, base.search), headers: { ...headers }, body },
         exchange,
       );
-      return await exchange.answer;
+      return await exchange.response;
     },
     close: () => pool.close(),
   };

@@ -10,16 +10,16 @@ import { type HttpHeaders, readHeader } from './http-failure.ts';
 import { UpstreamError } from './upstream.ts';
 
 /**
- * Above this many unread bytes the socket is paused, so that a slow reader slows the vendor and does not fill
+ * Above this many unread bytes, the socket is paused, so that a slow reader slows down the vendor instead of filling
  * memory.
  */
 const MAX_UNREAD_BYTES = 64 * 1024;
-/** How much a released body may still send before its connection is closed. */
+/** How many bytes of a released body may still arrive before its connection is closed. */
 const MAX_RELEASED_BYTES = 64 * 1024;
 const MAX_RELEASED_MS = 1000;
 
-/** Below this, a body is cheap to hold in a buffer allocated for it. */
-const smallestLargeBody = 64 * 1024;
+/** For a smaller body, it is cheap to allocate a buffer. */
+const minLargeBodyBytes = 64 * 1024;
 const bodies = new BufferPool(64 * 1024 * 1024);
 
 interface Reader {
@@ -28,11 +28,11 @@ interface Reader {
 }
 
 /**
- * One call: undici's handler on one side, the response's reader on the other. The first of end, error, timeout
- * and abort decides the outcome; the rest is ignored.
+ * One call: undici's handler on one side, the response's reader on the other. The first event among end, error, timeout
+ * and abort determines the outcome; later ones are ignored.
  */
 export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
-  readonly answer: Promise<HttpResponse>;
+  readonly response: Promise<HttpResponse>;
   status = 0;
   headers: HttpHeaders = {};
 
@@ -42,7 +42,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
   readonly #totalTimer: NodeJS.Timeout;
   readonly #onAbort: () => void;
   readonly #onSent: (() => void) | undefined;
-  #answered!: { resolve(answer: HttpResponse): void; reject(error: unknown): void };
+  #responseResolvers!: { resolve(response: HttpResponse): void; reject(error: unknown): void };
   #controller: Dispatcher.DispatchController | null = null;
   /** Runs until the first byte of the body, then between chunks while a reader waits. */
   #silenceTimer: NodeJS.Timeout | undefined;
@@ -52,7 +52,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
   #releasedBytes: number | null = null;
   #hasHead = false;
   #hasBody = false;
-  #isOver = false;
+  #isDone = false;
   #failure: { error: unknown } | null = null;
 
   constructor(host: string, timeouts: HttpTimeouts, signal: AbortSignal, onSent?: () => void) {
@@ -60,15 +60,15 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     this.#timeouts = timeouts;
     this.#signal = signal;
     this.#onSent = onSent;
-    this.answer = new Promise((resolve, reject) => {
-      this.#answered = { resolve, reject };
+    this.response = new Promise((resolve, reject) => {
+      this.#responseResolvers = { resolve, reject };
     });
     this.#onAbort = () => this.#fail(signal.reason);
-    // One signal covers the many calls of a large request; Node must not warn of a leak.
+    // A large request may use one signal for many calls. Without this, Node would report a leak.
     setMaxListeners(0, signal);
     signal.addEventListener('abort', this.#onAbort, { once: true });
     this.#totalTimer = setTimeout(() => {
-      // A vendor that was responding has not failed: the request took longer than we wait.
+      // A vendor that was responding has not failed: the request took longer than the limit.
       this.#fail(this.#timeout(`the call took over ${timeouts.totalMs} ms`, this.#hasBody));
     }, timeouts.totalMs);
   }
@@ -82,17 +82,17 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
       return;
     }
     this.#onSent?.();
-    this.#watchSilence(this.#timeouts.firstByteMs, 'no answer');
+    this.#watchSilence(this.#timeouts.firstByteMs, 'no response');
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: HttpHeaders): void {
-    if (status < 200 || this.#isOver) {
+    if (status < 200 || this.#isDone) {
       return;
     }
     this.#hasHead = true;
     this.status = status;
     this.headers = headers;
-    this.#answered.resolve(this);
+    this.#responseResolvers.resolve(this);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -107,7 +107,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
       }
       return;
     }
-    if (this.#isOver) {
+    if (this.#isDone) {
       return;
     }
     if (this.#reader !== null) {
@@ -148,11 +148,11 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     if (this.#failure !== null) {
       return Promise.reject(this.#failure.error);
     }
-    if (this.#isOver || this.#releasedBytes !== null) {
+    if (this.#isDone || this.#releasedBytes !== null) {
       return Promise.resolve(null);
     }
     if (this.#hasBody) {
-      this.#watchSilence(this.#timeouts.betweenChunksMs, 'the answer stopped: nothing more');
+      this.#watchSilence(this.#timeouts.betweenChunksMs, 'the response stopped: nothing more');
     }
     return new Promise((resolve, reject) => {
       this.#reader = { resolve, reject };
@@ -167,7 +167,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
       return first ?? Buffer.alloc(0);
     }
     if (declared > first.length) {
-      // The length is known, so chunks are copied straight into place and the body is never in memory twice.
+      // The length is known, so copy the chunks directly into the result; the body is never in memory twice.
       const whole = Buffer.allocUnsafe(declared);
       let length = 0;
       for (let chunk: Buffer | null = first; chunk !== null; chunk = await this.next()) {
@@ -187,7 +187,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
 
   async readLarge<T>(maxBytes: number, read: (body: Buffer) => T): Promise<T> {
     const declared = this.#readDeclaredLength(maxBytes);
-    if (!(declared >= smallestLargeBody)) return read(await this.readAll(maxBytes));
+    if (!(declared >= minLargeBodyBytes)) return read(await this.readAll(maxBytes));
     return await bodies.use(declared, async (buffer) => {
       let length = 0;
       for (let chunk = await this.next(); chunk !== null; chunk = await this.next()) {
@@ -213,7 +213,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
   }
 
   release(): void {
-    if (this.#isOver || this.#releasedBytes !== null) {
+    if (this.#isDone || this.#releasedBytes !== null) {
       return;
     }
     this.#releasedBytes = 0;
@@ -225,12 +225,12 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
   }
 
   abort(): void {
-    this.#fail(new UpstreamError('unavailable', `the call to ${this.#host} was given up`));
+    this.#fail(new UpstreamError('unavailable', `the call to ${this.#host} was aborted`));
   }
 
   // Bookkeeping.
 
-  /** NaN if the headers do not say. */
+  /** Returns NaN if the headers do not include a length. */
   #readDeclaredLength(maxBytes: number): number {
     const declared = Number(readHeader(this.headers, 'content-length') ?? Number.NaN);
     if (declared > maxBytes) {
@@ -247,7 +247,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
 
   #refuseLength(maxBytes: number): UpstreamError {
     this.abort();
-    return new UpstreamError('unavailable', `${this.#host} answered with over ${maxBytes} bytes`);
+    return new UpstreamError('unavailable', `${this.#host} sent more than ${maxBytes} bytes`);
   }
 
   #watchSilence(ms: number, what: string): void {
@@ -273,15 +273,15 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
       return this.#timeout(`no connection within ${this.#timeouts.connectMs} ms`);
     }
     const what = this.#hasHead
-      ? 'the answer was cut off'
+      ? 'the response was cut off'
       : this.#controller === null
         ? 'no connection'
-        : 'the connection was cut before an answer';
+        : 'the connection was closed before a response';
     return new UpstreamError('unavailable', `${this.#host}: ${what} (${code})`, { cause: error });
   }
 
   #fail(error: unknown): void {
-    if (this.#isOver) {
+    if (this.#isDone) {
       return;
     }
     this.#finish();
@@ -292,14 +292,14 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     }
     this.#controller?.abort(toError(error));
     if (!this.#hasHead) {
-      this.#answered.reject(error);
+      this.#responseResolvers.reject(error);
     }
     this.#reader?.reject(error);
     this.#reader = null;
   }
 
   #finish(): void {
-    this.#isOver = true;
+    this.#isDone = true;
     clearTimeout(this.#totalTimer);
     this.#endSilence();
     this.#signal.removeEventListener('abort', this.#onAbort);

@@ -1,19 +1,19 @@
 /**
- * Helpers that every dialect needs to describe a rejected call: how long to wait, and the vendor's message
- * without secrets.
+ * Helpers with which every dialect describes an error response: how long to wait, and the vendor's message without
+ * secrets.
  */
 
 const MAX_MESSAGE_CHARS = 500;
 const REDACTED = '[redacted]';
 /**
- * Vendors echo a shortened key (`sk-abc***xyz`). Anything that shares this many first characters with the key
- * is redacted too.
+ * Vendors echo a shortened key (`sk-abc***xyz`). Anything that has this many leading characters in common with the
+ * key is redacted as well.
  */
 const SHARED_PREFIX_CHARS = 8;
 
 export type HttpHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Reads `retry-after-ms`, or `retry-after` as seconds or a date. Returns null if the vendor gave no valid time. */
+/** Reads `retry-after-ms`, or `retry-after` as seconds or a date. Returns null if there is no valid time. */
 export function readRetryAfterMs(headers: HttpHeaders, nowMs: number): number | null {
   const milliseconds = parseNumber(readHeader(headers, 'retry-after-ms'));
   if (milliseconds !== null) {
@@ -24,7 +24,7 @@ export function readRetryAfterMs(headers: HttpHeaders, nowMs: number): number | 
   if (seconds !== null) {
     return Math.ceil(seconds * 1000);
   }
-  // Date.parse accepts almost any number as a date; an HTTP date always has letters.
+  // Date.parse accepts almost any number as a date; an HTTP date always contains letters.
   const dateMs = text !== null && /[A-Za-z]/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(dateMs) ? null : Math.max(0, dateMs - nowMs);
 }
@@ -42,8 +42,8 @@ function parseNumber(text: string | null): number | null {
 }
 
 /**
- * Makes the vendor's text safe to log or show: one line, bounded, and with the key redacted however it was
- * echoed.
+ * Makes the vendor's text safe to log or show: on one line, of limited length, and with the key redacted in any form in
+ * which it was echoed.
  */
 export function cleanVendorText(text: string, apiKey: string | null): string {
   const flat = redactKey(text, apiKey)

@@ -2,12 +2,12 @@ import { sniffImageType } from '../../shared/contract/image-type.ts';
 import { decodeBase64 } from '../../shared/encoding/base64.ts';
 import { type GeneratedImage, UpstreamError } from './upstream.ts';
 
-/** Decodes an image in a vendor's response. Some vendors break base64 into lines, which Node skips. */
+/** Decodes an image in a vendor's response. Some vendors insert line breaks into base64, which Node skips. */
 export async function decodePicture(base64: string, accountId: string): Promise<Buffer> {
   return (await decodeBase64(base64, accountId)) ?? Buffer.from(base64, 'base64');
 }
 
-/** Determines the image type from the first bytes. The vendor's claim does not count. */
+/** Determines the image type from the first bytes, regardless of the type that the vendor claims. */
 export function readImageType(bytes: Buffer): GeneratedImage['contentType'] {
   const type = sniffImageType(bytes);
   if (type !== null && type !== 'image/gif') return type;

@@ -1,8 +1,8 @@
 import type { ImageCall } from './upstream.ts';
 
 /**
- * Writes the prompt for a vendor without `negative_prompt`, and perhaps without `style`. Each becomes a
- * separate sentence after the caller's prompt: first the style, then what to avoid.
+ * Writes the prompt for a vendor without `negative_prompt`, and possibly without `style`. Each becomes a separate
+ * sentence after the caller's prompt: first the style, then what to avoid.
  */
 export function writeImagePrompt(call: ImageCall, { withStyle }: { readonly withStyle: boolean }): string {
   const sentences = [call.prompt];

@@ -1,13 +1,13 @@
 import type { UpstreamUsage } from './upstream.ts';
 
 /**
- * Removes implausible zero counts from the usage of one image call: the prompt was read, and an image, if there
- * is one, was generated. Returns null if no count is left.
+ * Removes implausible zero counts from the usage of one image call: the prompt had tokens, and so did the image, if
+ * there is one. Returns null if no count is left.
  */
 export function dropEmptyCounts(usage: UpstreamUsage, images: number): UpstreamUsage | null {
   const promptTokens = usage.promptTokens === 0 ? null : usage.promptTokens;
   const completionTokens = usage.completionTokens === 0 && images > 0 ? null : usage.completionTokens;
-  // Zero completion tokens for a prompt without a count is not a report either.
+  // Zero completion tokens without a count for the prompt do not count as a report either.
   if (promptTokens === null && (completionTokens ?? 0) === 0) return null;
   return { ...usage, promptTokens, completionTokens };
 }

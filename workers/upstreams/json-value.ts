@@ -2,26 +2,23 @@ import { maxJsonDepth } from '../../shared/encoding/json-reader.ts';
 import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
 import { UpstreamError } from './upstream.ts';
 
-/** Type narrowing for vendors' JSON, which is unknown until one of these functions has checked it. */
+/** Type narrowing for vendors' JSON, which has the type `unknown` until one of these functions has checked it. */
 
-/** Looks up an external word in one of our tables. Names that every object inherits are not entries. */
-export function lookUp<T>(
-  table: Readonly<Record<string, T>>,
-  word: string | null | undefined,
-): T | undefined {
-  return word !== null && word !== undefined && Object.hasOwn(table, word) ? table[word] : undefined;
+/** Looks up an external name in one of our tables, ignoring properties that every object inherits. */
+export function lookUp<T>(table: Readonly<Record<string, T>>, key: string | null | undefined): T | undefined {
+  return key !== null && key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
 export function readText(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-/** No correct vendor count is higher. At the highest price, it would exceed what a ledger row can hold in roubles. */
-const highestCount = 100_000_000;
+/** No correct vendor count is higher. At the highest price, a higher one would exceed the maximum of a ledger row. */
+const maxCount = 100_000_000;
 
-/** Reads a count: an integer from zero on, otherwise null. Zero is a value, not a missing one. */
+/** Returns a non-negative integer, or null for anything else. Zero is a value, not a missing count. */
 export function readCount(value: unknown): number | null {
-  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= highestCount
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= maxCount
     ? (value as number)
     : null;
 }
@@ -31,8 +28,8 @@ export function readArray(value: unknown): readonly unknown[] {
 }
 
 /**
- * Whether JSON that arrived as text within a body is nested deeper than a body may be. JSON.parse reads any
- * depth, but JSON.stringify, which writes the vendor's request, does not.
+ * Whether JSON that arrived as text within a body is nested deeper than a body may be. JSON.parse supports any depth,
+ * but JSON.stringify, which writes the vendor's request, does not.
  */
 export function isTooDeep(value: unknown): boolean {
   let level = [value];
@@ -44,8 +41,7 @@ export function isTooDeep(value: unknown): boolean {
 }
 
 /**
- * Parses a body or chunk that must be a JSON object. The error does not contain the text, because it may be
- * anything.
+ * Parses a body or chunk that must be a JSON object. The error does not contain the text, which may be anything.
  */
 export function parseRecord(text: string, what: string): JsonRecord {
   let value: unknown;

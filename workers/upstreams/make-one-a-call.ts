@@ -6,91 +6,91 @@ import {
   type UpstreamUsage,
 } from './upstream.ts';
 
-type OneAnswer = PromiseSettledResult<ImageResponse>;
+type CallResult = PromiseSettledResult<ImageResponse>;
 
-const acquireFreely: AcquireFurther = () => Promise.resolve({ release: () => undefined });
+const acquireWithoutLimit: AcquireFurther = () => Promise.resolve({ release: () => undefined });
 
 /**
- * Makes `n` images with as many calls, for models that make one image per call. Calls run in parallel as far as
- * slots are free, and the rest one after another in the request's own slot. The vendor charges for each image,
- * so a failed call does not end the others. No further call begins if it would fail in the same way.
+ * Makes `n` images with `n` calls, for models that make one image per call. Calls run in parallel if slots are free,
+ * and otherwise one after another in the slot of the first call. The vendor bills each image, so a failed call does
+ * not cancel the others. No further call is started if it would fail in the same way.
  */
 export async function makeOneACall(
   n: number,
   {
     signal,
     awaited = signal,
-    acquireFurther = acquireFreely,
+    acquireFurther = acquireWithoutLimit,
     onProgress,
     log,
   }: Pick<CallContext, 'signal' | 'awaited' | 'acquireFurther' | 'onProgress' | 'log'>,
   makeOne: () => Promise<ImageResponse>,
 ): Promise<ImageResponse> {
-  const calls: Promise<OneAnswer>[] = [];
+  const calls: Promise<CallResult>[] = [];
   let ended = 0;
-  const enough = new AbortController();
-  const over = AbortSignal.any([signal, awaited, enough.signal]);
-  const begin = (): Promise<OneAnswer> => {
+  const noMoreCalls = new AbortController();
+  const stop = AbortSignal.any([signal, awaited, noMoreCalls.signal]);
+  const startCall = (): Promise<CallResult> => {
     const call = settle(makeOne());
     calls.push(call);
-    if (calls.length === n) enough.abort();
+    if (calls.length === n) noMoreCalls.abort();
     return call;
   };
-  const settle = async (call: Promise<ImageResponse>): Promise<OneAnswer> => {
+  const settle = async (call: Promise<ImageResponse>): Promise<CallResult> => {
     const [settled] = await Promise.allSettled([call]);
-    if (settled.status === 'rejected' && !mayOthersSucceed(settled.reason)) enough.abort();
+    if (settled.status === 'rejected' && !mayOthersSucceed(settled.reason)) noMoreCalls.abort();
     ended += 1;
     onProgress?.(ended / n);
     return settled;
   };
-  const beginBeside = async (): Promise<void> => {
-    const slot = await acquireFurther(over);
-    slot?.release(over.aborted ? null : await begin());
+  const startInParallel = async (): Promise<void> => {
+    const slot = await acquireFurther(stop);
+    slot?.release(stop.aborted ? null : await startCall());
   };
 
-  const own = begin();
-  // A slot request that is still waiting when no further call is to begin is abandoned. Its failure is not a
-  // failed call.
+  const first = startCall();
+  // A slot request is abandoned if it is still waiting when no further call will start. Its failure is not a failed
+  // call.
   for (let i = 1; i < n; i++)
-    beginBeside().catch((error: unknown) => log.warn({ err: error }, 'no further slot was available'));
-  await own;
-  while (!over.aborted) await begin();
-  const made = await Promise.all(calls);
+    startInParallel().catch((error: unknown) => log.warn({ err: error }, 'acquiring another slot failed'));
+  await first;
+  while (!stop.aborted) await startCall();
+  const results = await Promise.all(calls);
   signal.throwIfAborted();
-  return joinImageAnswers(made);
+  return joinImageAnswers(results);
 }
 
 /**
- * A rejected request would be rejected again, a rate limit or a bad key lasts, and a vendor that timed out may
+ * A rejected request would be rejected again, a rate limit or a bad key persists, and a vendor that timed out may
  * still be working.
  */
 const mayOthersSucceed = (error: unknown): boolean =>
   error instanceof UpstreamError && error.failure === 'unavailable' && !error.mayGoOn;
 
 /**
- * Merges the responses of several calls into one, without those that failed. A count that is missing in any of
- * them is unknown in total.
- * @throws the failure if all failed: preferably a rejection, because retrying a rejected request is useless,
- * otherwise one whose image the vendor may still make and charge
+ * Merges the responses of several calls into one, ignoring failed calls. A count that is missing in any response is
+ * unknown in total.
+ * @throws a failure if all calls failed: preferably a rejection, because retrying a rejected request is useless,
+ * otherwise one whose image the vendor may still make and bill
  */
-export function joinImageAnswers(made: readonly PromiseSettledResult<ImageResponse>[]): ImageResponse {
-  const answers = made.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
-  const errors = made.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []));
-  // An internal error is not a missing image.
-  const ours = errors.find((error) => !(error instanceof UpstreamError));
-  if (ours !== undefined) throw ours;
-  const failures = [...answers.flatMap((one) => one.missing ?? []), ...(errors as UpstreamError[])];
+export function joinImageAnswers(results: readonly PromiseSettledResult<ImageResponse>[]): ImageResponse {
+  const responses = results.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  const errors = results.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []));
+  // An internal error must not be treated as a missing image.
+  const internalError = errors.find((error) => !(error instanceof UpstreamError));
+  if (internalError !== undefined) throw internalError;
+  const failures = [...responses.flatMap((one) => one.missing ?? []), ...(errors as UpstreamError[])];
   const missing =
     failures.find(({ failure }) => failure === 'rejected') ??
     failures.find(({ mayGoOn }) => mayGoOn) ??
     failures[0];
-  if (answers.length === 0) throw missing!;
-  const usages = answers.flatMap(({ usage }) => usage ?? []);
+  if (responses.length === 0) throw missing!;
+  const usages = responses.flatMap(({ usage }) => usage ?? []);
   return {
-    images: answers.flatMap(({ images }) => images),
-    calls: answers.reduce((sum, { calls }) => sum + calls, 0),
+    images: responses.flatMap(({ images }) => images),
+    calls: responses.reduce((sum, { calls }) => sum + calls, 0),
     ...(missing === undefined ? {} : { missing }),
-    usage: usages.length < answers.length ? null : (usages.slice(1).reduce(addUsage, usages[0]!) ?? null),
+    usage: usages.length < responses.length ? null : (usages.slice(1).reduce(addUsage, usages[0]!) ?? null),
   };
 }
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { encodeJson } from '../../shared/encoding/json-pieces.ts';
 
-/** Large enough to cost little, small enough to be encrypted without blocking the event loop. */
+/** Large enough for little overhead, and small enough to be encrypted without blocking the event loop. */
 const pieceBytes = 256 * 1024;
 
-/** The body of a request as it is sent. Several calls may send the same one. */
+/** The encoded body of a request. Several calls may send the same one. */
 export class RequestBody {
   readonly contentType: string;
   readonly pieces: readonly Buffer[];
@@ -19,7 +19,7 @@ export class RequestBody {
   }
 }
 
-/** Encodes a body as JSON, in turns of the account if it is large. */
+/** Encodes a body as JSON. If it is large, this yields to other work; accounts take turns. */
 export async function encodeJsonBody(value: object, accountId: string): Promise<RequestBody> {
   return new RequestBody('application/json', await encodeJson(value, accountId));
 }
@@ -32,8 +32,8 @@ export interface FilePart {
 }
 
 /**
- * Encodes `multipart/form-data` (RFC 7578). Field and file names are ours and need no escaping. The bytes of
- * the files are not copied.
+ * Encodes `multipart/form-data` (RFC 7578). Field and file names are our own and need no escaping. The bytes of the
+ * files are not copied.
  */
 export function encodeMultipartBody(
   fields: Readonly<Record<string, unknown>>,

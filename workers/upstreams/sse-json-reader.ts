@@ -5,7 +5,7 @@ import { UpstreamError } from './upstream.ts';
 
 /** An event of a stream whose data is a JSON object. */
 export interface SseJsonEvent {
-  /** The `event:` field; empty if the stream names none. */
+  /** The `event:` field; empty if there is none. */
   readonly name: string;
   readonly data: JsonRecord;
 }
@@ -15,40 +15,40 @@ const carriageReturn = 13;
 const colon = 58;
 /** As latin1. */
 const byteOrderMark = '\u00ef\u00bb\u00bf';
-/** Limit for field and event names. Longer ones are unknown to us. */
+/** Limit for field and event names. We do not use longer ones. */
 const maxNameBytes = 64;
-const endMark = '[DONE]';
+const endMarker = '[DONE]';
 
 /**
  * Reads server-sent events (WHATWG HTML, section 9.2.6) whose data may be tens of megabytes, such as images in
- * base64. The data goes to the JSON reader as it arrives, in turns of the account: an event is never held as
- * bytes, and the work is linear in its length, however it is split into chunks. `createSseParser` is simpler,
- * and holds an event whole.
+ * base64. The data is passed to the JSON reader as it arrives, and accounts take turns: the bytes of an event are
+ * never in memory as a whole, and the work is linear in its length, however it is split into chunks.
+ * `createSseParser` is simpler, and holds whole events in memory.
  */
 export class SseJsonReader {
-  readonly #answer: HttpResponse;
+  readonly #response: HttpResponse;
   readonly #maxEventBytes: number;
   readonly #accountId: string;
-  /** Received but not processed yet. */
-  #rest: Buffer = Buffer.alloc(0);
+  /** Bytes that were received but not processed yet. */
+  #unprocessed: Buffer = Buffer.alloc(0);
   #isEnded = false;
   #isFirstLine = true;
-  /** Whether the value of a field is still to be read. */
+  /** Whether the value of a field has not been read yet. */
   #isInLine = false;
-  #skipsLineFeed = false;
+  #isAfterCarriageReturn = false;
   #name = '';
   #dataStart = '';
 
   /** @param maxEventBytes a longer event is an UpstreamError */
-  constructor(answer: HttpResponse, maxEventBytes: number, accountId: string) {
-    this.#answer = answer;
+  constructor(response: HttpResponse, maxEventBytes: number, accountId: string) {
+    this.#response = response;
     this.#maxEventBytes = maxEventBytes;
     this.#accountId = accountId;
   }
 
   /**
-   * Returns the next event; null if the body ended or sent `[DONE]`. Many servers leave out the blank line
-   * after their last event, so an event pending at the end counts.
+   * Returns the next event; null after the end of the body or `[DONE]`. Many servers omit the blank line after their
+   * last event, so an event that is pending at the end is returned.
    * @throws UpstreamError if an event is too long or is not a JSON object
    */
   async next(): Promise<SseJsonEvent | null> {
@@ -56,7 +56,7 @@ export class SseJsonReader {
     this.#dataStart = '';
     const read = await readJson(this.#readData(), this.#accountId);
     if (read !== null && isRecord(read.value)) return { name: this.#name, data: read.value };
-    if (this.#dataStart === endMark || (this.#isEnded && this.#dataStart === '')) return null;
+    if (this.#dataStart === endMarker || (this.#isEnded && this.#dataStart === '')) return null;
     throw new UpstreamError('unavailable', 'the upstream sent an event that is not a JSON object');
   }
 
@@ -68,54 +68,54 @@ export class SseJsonReader {
       const field = await this.#readFieldName();
       const isBlank = field === '' && !this.#isInLine;
       if (field === null || (isBlank && hasData)) return;
-      // An event without data is ignored, and its name does not carry over.
+      // An event without data is ignored, and its name is not used for the next one.
       if (isBlank) this.#name = '';
       if (field === 'event') this.#name = await this.#readShortValue();
       if (field !== 'data') {
         await this.#skipLine();
         continue;
       }
-      // Several data lines form one text. Between the parts of a JSON text, a line feed has no meaning.
+      // Several data lines form one text, joined with line feeds, which have no meaning between the parts of JSON.
       if (hasData) yield Buffer.from('\n');
       hasData = true;
       for await (const piece of this.#readLine()) {
         length += piece.length;
         if (length > this.#maxEventBytes) {
-          const message = `the upstream sent an event of over ${this.#maxEventBytes} bytes`;
+          const message = `the upstream sent an event of more than ${this.#maxEventBytes} bytes`;
           throw new UpstreamError('unavailable', message);
         }
-        this.#keepStart(piece);
+        this.#recordStart(piece);
         yield piece;
       }
     }
   }
 
-  /** Keeps one character more than the end mark has, to tell it from data that only starts like it. */
-  #keepStart(piece: Buffer): void {
-    const length = endMark.length + 1;
+  /** Records one character more than the end marker has, to distinguish it from data that only starts like it. */
+  #recordStart(piece: Buffer): void {
+    const length = endMarker.length + 1;
     if (this.#dataStart.length >= length) return;
     this.#dataStart = (this.#dataStart + piece.toString('latin1', 0, length + 1)).trim().slice(0, length);
   }
 
-  /** Returns null at the end of the body; an empty name for a comment and for a blank line. */
+  /** Returns null at the end of the body, and an empty name for a comment or a blank line. */
   async #readFieldName(): Promise<string | null> {
     let name = '';
     while (await this.#fill()) {
-      const end = findLineEnd(this.#rest);
-      const line = this.#rest.subarray(0, end);
+      const end = findLineEnd(this.#unprocessed);
+      const line = this.#unprocessed.subarray(0, end);
       const nameEnd = line.indexOf(colon);
       name += line.toString('latin1', 0, Math.min(nameEnd === -1 ? line.length : nameEnd, maxNameBytes));
       name = name.slice(0, maxNameBytes);
       this.#isInLine = nameEnd !== -1;
-      if (this.#isInLine) this.#rest = this.#rest.subarray(nameEnd + 1);
-      else if (end < this.#rest.length) this.#endLine(end);
+      if (this.#isInLine) this.#unprocessed = this.#unprocessed.subarray(nameEnd + 1);
+      else if (end < this.#unprocessed.length) this.#endLine(end);
       else {
-        this.#rest = Buffer.alloc(0);
+        this.#unprocessed = Buffer.alloc(0);
         continue;
       }
-      const isMarked = this.#isFirstLine && name.startsWith(byteOrderMark);
+      const hasByteOrderMark = this.#isFirstLine && name.startsWith(byteOrderMark);
       this.#isFirstLine = false;
-      return isMarked ? name.slice(byteOrderMark.length) : name;
+      return hasByteOrderMark ? name.slice(byteOrderMark.length) : name;
     }
     return null;
   }
@@ -133,35 +133,35 @@ export class SseJsonReader {
     while ((await line.next()).done !== true);
   }
 
-  /** Yields the rest of a line, without its line end. */
+  /** Yields the remainder of a line, without the line end. */
   async *#readLine(): AsyncGenerator<Buffer> {
     while (this.#isInLine && (await this.#fill())) {
-      const end = findLineEnd(this.#rest);
-      const piece = this.#rest.subarray(0, end);
-      if (end < this.#rest.length) this.#endLine(end);
-      else this.#rest = Buffer.alloc(0);
+      const end = findLineEnd(this.#unprocessed);
+      const piece = this.#unprocessed.subarray(0, end);
+      if (end < this.#unprocessed.length) this.#endLine(end);
+      else this.#unprocessed = Buffer.alloc(0);
       if (piece.length > 0) yield piece;
     }
   }
 
   #endLine(end: number): void {
     this.#isInLine = false;
-    this.#skipsLineFeed = this.#rest[end] === carriageReturn;
-    this.#rest = this.#rest.subarray(end + 1);
+    this.#isAfterCarriageReturn = this.#unprocessed[end] === carriageReturn;
+    this.#unprocessed = this.#unprocessed.subarray(end + 1);
   }
 
   /** @returns whether there are bytes to process */
   async #fill(): Promise<boolean> {
     for (;;) {
-      if (this.#skipsLineFeed && this.#rest.length > 0) {
-        this.#skipsLineFeed = false;
-        if (this.#rest[0] === lineFeed) this.#rest = this.#rest.subarray(1);
+      if (this.#isAfterCarriageReturn && this.#unprocessed.length > 0) {
+        this.#isAfterCarriageReturn = false;
+        if (this.#unprocessed[0] === lineFeed) this.#unprocessed = this.#unprocessed.subarray(1);
       }
-      if (this.#rest.length > 0) return true;
-      const chunk = this.#isEnded ? null : await this.#answer.next();
+      if (this.#unprocessed.length > 0) return true;
+      const chunk = this.#isEnded ? null : await this.#response.next();
       this.#isEnded = chunk === null;
       if (chunk === null) return false;
-      this.#rest = chunk;
+      this.#unprocessed = chunk;
     }
   }
 }

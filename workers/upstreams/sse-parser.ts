@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser';
 import { UpstreamError } from './upstream.ts';
 
 export interface SseEvent {
-  /** The `event:` field; `message` if the stream names none. */
+  /** The `event:` field; `message` if there is none. */
   readonly event: string;
   /** The `data:` lines of the event, joined with a line feed. */
   readonly data: string;
@@ -10,13 +10,13 @@ export interface SseEvent {
 
 export interface SseParser {
   /**
-   * Takes the next bytes, split anywhere, and returns the events they complete. Throws UpstreamError beyond the
-   * limit.
+   * Takes the next bytes, which may be split anywhere, and returns the events that they complete.
+   * @throws UpstreamError if an event exceeds the limit
    */
   push(bytes: Uint8Array): SseEvent[];
   /**
-   * Called when the body ended. Many servers leave out the blank line after their last event, so a pending
-   * event counts.
+   * Called when the body has ended. Many servers omit the blank line after their last event, so a pending event is
+   * returned.
    */
   end(): SseEvent[];
 }
@@ -24,13 +24,13 @@ export interface SseParser {
 const lineFeed = 10;
 const carriageReturn = 13;
 const byteOrderMark = '\uFEFF';
-/** Capacity for an unfinished line that is kept from one line to the next. */
+/** A buffer for unfinished lines is reused up to this size. */
 const reusedBytes = 64 * 1024;
 const defaultMaxEventLength = 1024 * 1024;
 
 /**
- * Parses server-sent events as the WHATWG HTML standard defines them (section 9.2.6), except that an event
- * pending at the end counts.
+ * Parses server-sent events as defined by the WHATWG HTML standard (section 9.2.6), except that an event that is
+ * pending at the end is returned.
  * @param options.maxEventLength limit for the data of an event, in characters, and for a line, in bytes
  */
 export function createSseParser({ maxEventLength = defaultMaxEventLength } = {}): SseParser {
@@ -38,52 +38,52 @@ export function createSseParser({ maxEventLength = defaultMaxEventLength } = {})
   const refuse = (): never => {
     throw new UpstreamError(
       'unavailable',
-      `the stream holds a line or an event over ${maxEventLength} characters`,
+      `the stream contains a line or an event of more than ${maxEventLength} characters`,
     );
   };
   const parser = createParser({
     maxBufferSize: maxEventLength,
     onEvent({ event = 'message', data }) {
-      // The parser's own limit is for what it keeps from one chunk to the next.
+      // The parser's limit only applies to data that it buffers between chunks.
       if (data.length > maxEventLength) refuse();
       events.push({ event, data });
     },
-    // Unknown fields are ignored, as the standard asks.
+    // Unknown fields are ignored, as the standard requires.
     onError: ({ type }) => {
       if (type === 'max-buffer-size-exceeded') refuse();
     },
   });
 
   /**
-   * An unfinished line, copied into a buffer that doubles: a list of small pieces, as the parser would keep it, takes
-   * more memory than the pieces.
+   * An unfinished line is copied into a buffer that doubles in size. The parser would store a list of small pieces,
+   * which takes more memory than the pieces.
    */
-  let kept: Buffer = Buffer.alloc(0);
-  let storedBytes = 0;
+  let buffer: Buffer = Buffer.alloc(0);
+  let bufferedBytes = 0;
 
-  function keep(piece: Buffer): void {
-    const length = storedBytes + piece.length;
-    if (length > kept.length) {
-      const larger = Buffer.allocUnsafe(Math.max(length, 2 * kept.length));
-      kept.copy(larger, 0, 0, storedBytes);
-      kept = larger;
+  function append(piece: Buffer): void {
+    const length = bufferedBytes + piece.length;
+    if (length > buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(length, 2 * buffer.length));
+      buffer.copy(larger, 0, 0, bufferedBytes);
+      buffer = larger;
     }
-    piece.copy(kept, storedBytes);
-    storedBytes = length;
+    piece.copy(buffer, bufferedBytes);
+    bufferedBytes = length;
   }
 
-  function keepUnfinished(piece: Buffer): void {
-    if (storedBytes + piece.length > maxEventLength) refuse();
-    keep(piece);
+  function appendUnfinished(piece: Buffer): void {
+    if (bufferedBytes + piece.length > maxEventLength) refuse();
+    append(piece);
   }
 
-  /** The text of what is kept and of whole lines that follow it. Characters are never split between two lines. */
+  /** Returns the buffered text and the complete lines that follow it. Characters are never split between two lines. */
   function takeText(lines: Buffer): string {
-    if (storedBytes === 0) return lines.toString();
-    keep(lines);
-    const text = kept.toString('utf8', 0, storedBytes);
-    storedBytes = 0;
-    if (kept.length > reusedBytes) kept = Buffer.alloc(0);
+    if (bufferedBytes === 0) return lines.toString();
+    append(lines);
+    const text = buffer.toString('utf8', 0, bufferedBytes);
+    bufferedBytes = 0;
+    if (buffer.length > reusedBytes) buffer = Buffer.alloc(0);
     return text;
   }
 
@@ -101,11 +101,11 @@ export function createSseParser({ maxEventLength = defaultMaxEventLength } = {})
       const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       const end = Math.max(chunk.lastIndexOf(lineFeed), chunk.lastIndexOf(carriageReturn)) + 1;
       if (end === 0) {
-        keepUnfinished(chunk);
+        appendUnfinished(chunk);
         return [];
       }
       const found = feed(takeText(chunk.subarray(0, end)));
-      if (end < chunk.length) keepUnfinished(chunk.subarray(end));
+      if (end < chunk.length) appendUnfinished(chunk.subarray(end));
       return found;
     },
     end: () => feed(`${takeText(Buffer.alloc(0))}\n\n`),

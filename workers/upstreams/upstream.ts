@@ -1,45 +1,48 @@
 import type { ImageOptions } from '../../shared/queue/job-kinds.ts';
 
 /**
- * The interface that every dialect implements. An upstream translates one request and its response. It knows
- * nothing of money or Redis, and never retries: routing decides that.
+ * The interface that every dialect implements. An upstream translates one request and its response. It knows nothing
+ * about money or Redis, and never retries; retries are up to routing.
  */
 
-/** The candidate chosen for a call: the model's name at the upstream, and the key to use there. */
+/** What to call at an upstream: the model's name there, the key, and the route's settings. */
 export interface UpstreamTarget {
-  /** The model's name as the upstream knows it. */
+  /** The model's name at the upstream. */
   readonly model: string;
   readonly apiKey: string | null;
-  /** Request fields that this route or upstream does not accept; they are left out. */
+  /** Request fields that this route or upstream does not accept; they are omitted. */
   readonly drops: ReadonlySet<string>;
   /**
-   * How the vendor's model is told to reason: by a `budget` of tokens, or by an `effort`. Null leaves it to the
-   * dialect, which decides by the model's name.
+   * How reasoning is requested: by a `budget` of tokens, or by an `effort`. If null, the dialect derives it from the
+   * model's name.
    */
   readonly thinking: 'budget' | 'effort' | null;
-  /** Whether the vendor gets image URLs, or the image bytes, which we fetch. */
+  /** Whether the vendor gets image URLs, or image bytes that we fetch. */
   readonly imageUrls: 'pass' | 'fetch';
 }
 
 export interface CallContext {
   readonly signal: AbortSignal;
   /**
-   * The account whose turns are used when a large call would block the event loop. Upstreams know nothing else
-   * about it.
+   * The account for which work is done; accounts take turns at work that would block the event loop. Upstreams know
+   * nothing else about it.
    */
   readonly accountId: string;
   readonly log: UpstreamLogger;
   /** Loads the media that the caller's messages refer to. */
   readonly media: MediaLoader;
-  /** The reasoning saved from earlier turns of this conversation (`remember` events), as counted at admission. */
+  /**
+   * The reasoning that was saved from earlier turns of this conversation (`remember` events), as counted at
+   * admission.
+   */
   readonly recalled: Recalled;
-  /** Called when a request is written to the vendor. From then on the vendor may charge for it. */
+  /** Called when a request is written to the vendor. From then on, the vendor may bill it. */
   readonly onSent?: () => void;
-  /** Called when a vendor rejects a request that was written to it. The vendor does not charge for that. */
+  /** Called when the vendor rejects a request that was written to it. The vendor does not bill that. */
   readonly onRefused?: () => void;
-  /** Aborted when nobody waits for the response any more. Calls in progress go on, and no further one begins. */
+  /** Aborted when nobody waits for the response any more. Running calls continue, and no further call is started. */
   readonly awaited?: AbortSignal;
-  /** Acquires a slot for a call in parallel with the one in progress. If omitted, such calls need no slot. */
+  /** Acquires a slot for another call in parallel. If omitted, such calls need no slot. */
   readonly acquireFurther?: AcquireFurther;
   /** Called when one of several calls has ended, with the progress from 0 to 1. */
   readonly onProgress?: (done: number) => void;
@@ -47,14 +50,14 @@ export interface CallContext {
 
 /**
  * Waits for another slot of the candidate that is being called.
- * @returns null if there is none in time, or if the signal is aborted
+ * @returns null if none becomes free in time, or if the signal is aborted
  */
 export type AcquireFurther = (signal: AbortSignal) => Promise<FurtherSlot | null>;
 
 export interface FurtherSlot {
   /**
    * Releases the slot.
-   * @param outcome of its call; null if none was made
+   * @param outcome the outcome of the call; null if none was made
    */
   release(outcome: PromiseSettledResult<unknown> | null): void;
 }
@@ -62,12 +65,12 @@ export interface FurtherSlot {
 /** The saved JSON values, by `nameCall`. */
 export type Recalled = ReadonlyMap<string, unknown>;
 
-/** Names a tool call within a conversation, because some vendors reuse the same ID in every response. */
+/** Returns a unique name for a tool call in a conversation, because some vendors reuse IDs in every response. */
 export function nameCall(messageIndex: number, toolCallId: string): string {
   return `${messageIndex}:${toolCallId}`;
 }
 
-/** Bytes from a caller that have been inspected: `mediaType` is the detected type, not the claimed one. */
+/** Media from a caller, after inspection: `mediaType` is the detected type, not the claimed one. */
 export interface LoadedMedia {
   readonly mediaType: string;
   readonly base64: string;
@@ -75,14 +78,15 @@ export interface LoadedMedia {
 
 export interface MediaLoader {
   /**
-   * Waits until there is memory for all of these images, at most until the request's deadline. Call this before
-   * loading several. Rejects with AppError `deadline_exceeded`, or with the signal's reason.
+   * Waits until there is memory for all of these images, at most until the request's deadline. Call this before loading
+   * several images.
+   * @throws AppError `deadline_exceeded`; the signal's reason when it is aborted
    */
   reserve(urls: readonly string[], signal: AbortSignal): Promise<void>;
   /**
-   * Loads an image from an https URL (fetched) or a data URI, and checks that it is PNG, JPEG, WebP or GIF.
-   * Each URL is loaded once per request. Rejects with AppError `unsafe_url` or `validation_failed`, or with the
-   * signal's reason.
+   * Loads an image from an https URL (fetched) or a data URI, and checks that it is PNG, JPEG, WebP or GIF. Each URL is
+   * loaded once per request.
+   * @throws AppError `unsafe_url` or `validation_failed`; the signal's reason when it is aborted
    */
   loadImage(url: string, signal: AbortSignal): Promise<LoadedMedia>;
 }
@@ -93,8 +97,8 @@ export interface UpstreamLogger {
 }
 
 /**
- * Tokens as the vendor reported them; null if it reported nothing. `details` are parts of the totals, never
- * additions.
+ * Tokens as reported by the vendor; null if it did not report them. Cached, cache-write and web-search tokens are
+ * parts of `promptTokens`, and reasoning tokens are part of `completionTokens`.
  */
 export interface UpstreamUsage {
   readonly promptTokens: number | null;
@@ -116,7 +120,7 @@ export const noUpstreamUsage: UpstreamUsage = {
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
-/** A chat request in OpenAI's format, as the caller sent it after validation, with `max_tokens` already bounded. */
+/** A validated chat request in OpenAI's format, with `max_tokens` already limited. */
 export type ChatBody = Readonly<Record<string, unknown>> & {
   readonly messages: readonly ChatMessage[];
 };
@@ -129,8 +133,8 @@ export interface ChatMessage {
 }
 
 /**
- * One step of a chat response, streamed or not. `delta` objects have OpenAI's `choices[].delta` format. Every
- * chat call is consumed as a stream of these; an upstream with a whole response yields one delta per choice.
+ * One step of a chat response. `delta` objects have OpenAI's `choices[].delta` format. Every chat call is consumed as a
+ * stream of these events; if the response is not streamed, there is one delta per choice.
  */
 export type ChatEvent =
   | {
@@ -145,21 +149,20 @@ export type ChatEvent =
       readonly finishReason: FinishReason;
       readonly nativeFinishReason: string | null;
     }
-  /** Pages that the response is based on, in the order in which it names them; may come several times. */
+  /** Pages on which the response is based, in the order of their citations; may occur several times. */
   | { readonly type: 'sources'; readonly index: number; readonly sources: readonly WebSource[] }
   /**
-   * What the vendor requires back with the conversation but clients drop, by the ID of a tool call of this
-   * choice. Other choices may use the same ID. It comes before the end of the choice.
+   * Data that the vendor requires back with the conversation but that clients drop, by the ID of a tool call of this
+   * choice. Other choices may use the same ID. It is sent before the end of the choice.
    */
   | { readonly type: 'remember'; readonly index: number; readonly toolCallId: string; readonly value: object }
   /**
-   * Reported as soon as any count is known, and again when one changes; the last event counts. A partial report
-   * does not cover everything generated before it, such as Anthropic's first one, which says `output_tokens:
-   * 1`.
+   * Reported as soon as any count is known, and again when one changes; the last event is used. A partial report does
+   * not cover everything generated before it, such as Anthropic's first one, with `output_tokens: 1`.
    */
   | { readonly type: 'usage'; readonly usage: UpstreamUsage; readonly isPartial?: true };
 
-/** A web page that a search found. */
+/** A web page found by a search. */
 export interface WebSource {
   readonly url: string;
   readonly title: string | null;
@@ -167,7 +170,7 @@ export interface WebSource {
 
 export interface EmbeddingCall {
   readonly inputs: readonly string[];
-  /** Set only if the caller asked for something other than the model's default. */
+  /** Set only if the caller requested something other than the model's default. */
   readonly dimensions: number | null;
   /** Set only if all inputs of the call are from one caller. */
   readonly user: string | null;
@@ -177,17 +180,17 @@ export interface EmbeddingAnswer {
   /** Float32 little-endian, inputs in order, `dimensions * 4` bytes each. */
   readonly vectors: Buffer;
   readonly dimensions: number;
-  /** Indices of the vectors that contain non-finite numbers. Their inputs have no valid response. */
+  /** Indices of the vectors that contain non-finite numbers. Their inputs have no valid vector. */
   readonly broken: readonly number[];
   readonly promptTokens: number | null;
   /**
-   * Returns the buffer to its pool. Call it once nothing refers to the vectors any more. Null if the buffer is
-   * not pooled.
+   * Returns the buffer to its pool. Call this when nothing refers to the vectors any more. Null if the buffer is not
+   * pooled.
    */
   readonly release: (() => void) | null;
 }
 
-/** A caller's image, re-encoded from its pixels, so that it contains nothing but the image. */
+/** A caller's image, re-encoded from its pixels, so that nothing else of the file remains. */
 export interface InputImage {
   readonly bytes: Buffer;
   readonly contentType: 'image/png' | 'image/jpeg' | 'image/webp';
@@ -199,7 +202,7 @@ export interface InputImage {
 export interface PartialImage {
   readonly bytes: Buffer;
   readonly contentType: GeneratedImage['contentType'];
-  /** Counts the previews of the call from 0. */
+  /** The index of the preview in the call, from 0. */
   readonly index: number;
 }
 
@@ -209,22 +212,22 @@ export interface ImageCall {
   readonly n: number;
   /** `WIDTHxHEIGHT`, one of the model's sizes. */
   readonly size: string;
-  /** Whether the caller named that size, as opposed to the catalog's default. */
+  /** Whether the caller set the size; otherwise it is the catalog's default. */
   readonly isSizeAsked: boolean;
   readonly quality: string | null;
   readonly style: string | null;
   readonly user: string | null;
-  /** Images to edit or to use as references, in the caller's order; empty for a prompt alone. */
+  /** Images to edit or to use as references, in the caller's order; empty if there is only a prompt. */
   readonly inputs: readonly InputImage[];
   /** A PNG as large as the first input, whose transparent part may change. */
   readonly mask: InputImage | null;
   readonly options: ImageOptions;
   /**
-   * Number of previews requested; null if the response is not streamed. A vendor without previews sends only
-   * the final image.
+   * Number of requested previews; null if the response is not streamed. A vendor without previews sends only the final
+   * image.
    */
   readonly partialImages: number | null;
-  /** Receives the previews of a streamed response. Resolves once the caller has read enough of them to go on. */
+  /** Receives the previews of a streamed response. Resolves once the caller has read enough to continue. */
   readonly onPartial?: (partial: PartialImage) => Promise<void>;
 }
 
@@ -236,23 +239,23 @@ export interface GeneratedImage {
 
 export interface ImageResponse {
   /**
-   * Fewer than requested if the vendor failed to make the others. Empty only if the model ended without an
-   * image, said so, and the vendor counted the usage.
+   * Fewer than requested if the vendor failed to make the others. Empty only if the model reported that it ended
+   * without an image, and the vendor counted the usage.
    */
   readonly images: readonly GeneratedImage[];
-  /** Why there are fewer, if known; always set if there are none. */
+  /** Why there are fewer images, if known; always set if there are none. */
   readonly missing?: UpstreamError;
-  /** How often the vendor read the prompt: the number of calls that got a response. */
+  /** How often the vendor processed the prompt: the number of calls with a response. */
   readonly calls: number;
-  /** For models priced by tokens, over all calls that got a response; null if the vendor reported none. */
+  /** For models priced by tokens, over all calls with a response; null if the vendor did not report it. */
   readonly usage: UpstreamUsage | null;
 }
 
-/** Each method exists only if the kind supports it. All reject with UpstreamError, or with the signal's reason. */
+/** Methods that a kind does not support are missing. All reject with UpstreamError, or with the signal's reason. */
 export interface Upstream {
   /**
-   * Yields the model's output. If it returns without at least one `finish` event, the caller must raise an
-   * upstream error: a stream that stops without an end never counts as success.
+   * Yields the model's output. If it returns without at least one `finish` event, the caller must throw an upstream
+   * error: a stream that stops early is never a success.
    */
   chat?(
     target: UpstreamTarget,
@@ -260,7 +263,7 @@ export interface Upstream {
     stream: boolean,
     context: CallContext,
   ): AsyncIterable<ChatEvent>;
-  /** Whether `chat` sends the vendor the bytes of the image at this URL. Other URLs are sent as they are. */
+  /** Whether `chat` sends the vendor the bytes of the image at this URL. Other URLs are sent unchanged. */
   wantsImageBytes?(target: UpstreamTarget, url: string): boolean;
   embed?(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer>;
   generateImages?(target: UpstreamTarget, call: ImageCall, context: CallContext): Promise<ImageResponse>;
@@ -269,12 +272,12 @@ export interface Upstream {
 }
 
 /**
- * How a call failed, in terms that routing can act on.
- * - `rejected`: the vendor rejected this very request (its 400, 413, 422); trying elsewhere is pointless
- * - `missing`: the vendor does not know the model or address (its 404); another route may
+ * How a call failed, classified for routing.
+ * - `rejected`: the vendor rejected the request itself (400, 413, 422); retrying it elsewhere is pointless
+ * - `missing`: the vendor does not have the model or address (404); another route may
  * - `auth`: the key is wrong, blocked or out of credit (401, 402, 403)
- * - `rate_limited`: 429; `retryAfterMs` if the vendor said it
- * - `too_large`: the request exceeds what this key may send per minute, however long one waits; another key may
+ * - `rate_limited`: 429; with `retryAfterMs` if the vendor sent a time
+ * - `too_large`: the request exceeds the limit of this key per minute, so waiting does not help; another key may
  * - `unavailable`: 5xx, connection refused or cut off, invalid response
  * - `timeout`: one of our timeouts passed
  */
@@ -284,17 +287,16 @@ export type UpstreamFailure =
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';
   readonly failure: UpstreamFailure;
-  /** HTTP status of the vendor, if there was one. */
+  /** The vendor's HTTP status, if there was one. */
   readonly status: number | null;
   readonly retryAfterMs: number | null;
-  /** The vendor's own error code, such as `insufficient_quota`, for operators. */
+  /** The vendor's error code, such as `insufficient_quota`, for operators. */
   readonly vendorCode: string | null;
   /**
-   * The request caused the failure, and the server worked correctly. The failure says nothing about other
-   * requests.
+   * Whether the request caused the failure while the server worked correctly. Other requests are not affected.
    */
   readonly isOfRequest: boolean;
-  /** We stopped waiting for a vendor that had been called. It may finish the call and charge for it. */
+  /** Whether we stopped waiting for a vendor that had been called. It may still finish the call and bill it. */
   readonly mayGoOn: boolean;
 
   constructor(

@@ -4,7 +4,7 @@ import { UpstreamError, type UpstreamFailure } from './upstream.ts';
 
 const maxNameChars = 100;
 
-/** Classifies a status for routing, unless the vendor's own code says otherwise. */
+/** Classifies a status for routing. The vendor's error code may override it. */
 export function classifyStatus(status: number): UpstreamFailure {
   switch (status) {
     case 400:
@@ -32,13 +32,13 @@ export interface VendorErrorParts {
   readonly status: number;
   /** The vendor's code or type, such as `invalid_request_error`. */
   readonly name: string | null;
-  /** As the vendor wrote it; it is cleaned here. */
+  /** The vendor's unmodified message; it is cleaned here. */
   readonly message: string;
   readonly apiKey: string | null;
   readonly retryAfterMs: number | null;
 }
 
-/** Describes a vendor's rejection as one bounded line without secrets. */
+/** Creates the error for a vendor's error response. Its message is one line of limited length, without secrets. */
 export function createVendorError(parts: VendorErrorParts): UpstreamError {
   const { failure, status, retryAfterMs, name, apiKey } = parts;
   const vendorCode = name === null ? null : shorten(cleanVendorText(name, apiKey), maxNameChars);
@@ -50,15 +50,15 @@ function describe({ failure, status, name, message, apiKey }: VendorErrorParts):
   const label = name === null ? '' : ` (${shorten(cleanVendorText(name, apiKey), maxNameChars)})`;
   const head = `the upstream answered ${status}${label}`;
   if (failure === 'auth') {
-    // Vendors often repeat the key here, in forms that no redaction foresees. Status and code are enough.
+    // Vendors often include the key here, in forms that redaction may miss. Status and code are enough.
     return head;
   }
-  // A caller who is told why the request was rejected only needs the vendor's message.
+  // Callers see this message if the request was rejected; they only need the vendor's text.
   const isOfRequest = failure === 'rejected' || failure === 'missing';
   return isOfRequest && text !== '' ? text : text === '' ? head : `${head}: ${text}`;
 }
 
-/** Parses the JSON of an error body. Returns null for a proxy's HTML page, or a body longer than we read. */
+/** Parses the JSON of an error body. Returns null if it is not JSON, such as a proxy's HTML page, or was cut off. */
 export function parseErrorBody(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));

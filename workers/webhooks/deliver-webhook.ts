@@ -29,7 +29,7 @@ export interface DeliveryDeps {
   readonly log: Logger;
 }
 
-/** Thrown when an attempt failed and another one follows after `retryDelayMs`. */
+/** The attempt failed, and another one follows after `retryDelayMs`. */
 export class AttemptFailed extends Error {
   override readonly name = 'AttemptFailed';
   readonly retryDelayMs: number;
@@ -40,23 +40,23 @@ export class AttemptFailed extends Error {
   }
 }
 
-/** Thrown when the delivery failed for good and has been reported as failed. */
+/** The delivery has permanently failed and has been reported as failed. */
 export class DeliveryFailed extends UnrecoverableError {}
 
 /** The receiver does not want this webhook any more. */
 const goneStatus = 410;
 
-/** How long a delivery waits before it tries to get a turn again, in case nothing wakes it. */
+/** How long a delivery waits before it tries again to get a turn, if nothing wakes it. */
 const turnPauseMs = 60_000;
 /** Pause after a failure on our side, which does not count as an attempt. */
-const ownTroublePauseMs = 10_000;
-/** Failures on our side end a delivery that is older than this, which is longer than all attempts would take. */
+const internalFailurePauseMs = 10_000;
+/** After a failure on our side, a delivery older than this fails. It is longer than all attempts would take. */
 const maxAgeMs = 48 * 60 * 60 * 1_000;
 
 /**
  * Processes a BullMQ job: makes one attempt, and resolves when the receiver has accepted the webhook.
- * @throws AttemptFailed if another attempt follows; DeliveryFailed if none does; DelayedError if the delivery
- * went back to the queue without an attempt
+ * @throws AttemptFailed if another attempt follows; DeliveryFailed if none does; DelayedError if the delivery was put
+ * back on the queue without an attempt
  */
 export async function deliverWebhook(
   dependencies: DeliveryDeps,
@@ -67,11 +67,11 @@ export async function deliverWebhook(
   const delivery = bullJob.data;
   const endTurn = turns.tryBegin(delivery.accountId);
   if (endTurn === null) return await waitForTurn(dependencies, bullJob, token);
-  let isOwnTrouble = false;
+  let isInternalFailure = false;
   try {
     const prepared = await prepare(dependencies, bullJob);
-    isOwnTrouble = prepared === null;
-    if (prepared === null) return await putBack(dependencies, bullJob, token, ownTroublePauseMs);
+    isInternalFailure = prepared === null;
+    if (prepared === null) return await putBack(dependencies, bullJob, token, internalFailurePauseMs);
     const response =
       'fault' in prepared
         ? prepared
@@ -79,8 +79,9 @@ export async function deliverWebhook(
     await conclude(dependencies, bullJob, response);
   } finally {
     endTurn();
-    // The next delivery would fail in the same way, so all waiting deliveries would be moved again and again.
-    if (!isOwnTrouble) await wakeNext(dependencies, delivery);
+    // After a failure on our side, the next delivery would fail in the same way, so all waiting deliveries would be
+    // moved again and again.
+    if (!isInternalFailure) await wakeNext(dependencies, delivery);
   }
 }
 
@@ -93,53 +94,53 @@ async function waitForTurn(
   try {
     return await putBack(dependencies, bullJob, token, turnPauseMs);
   } finally {
-    // All attempts may have ended before this delivery joined the wait queue, without waking it.
+    // All attempts may have ended before this delivery joined the wait queue, so nothing would wake it.
     if (dependencies.turns.isFree(bullJob.data.accountId)) await wakeNext(dependencies, bullJob.data);
   }
 }
 
 /**
  * Delays the delivery until it is woken.
- * @param leastPauseMs its delay if only a few wait
+ * @param minPauseMs the delay if only a few deliveries wait
  */
 async function putBack(
   { waiting, log }: DeliveryDeps,
   bullJob: BullJob<WebhookDelivery>,
   token: string | undefined,
-  leastPauseMs: number,
+  minPauseMs: number,
 ): Promise<never> {
   const { accountId, jobId } = bullJob.data;
   // BullMQ uses a separate connection, which may work when this one does not.
-  const pauseMs = await waiting.readPauseMs(accountId, leastPauseMs).catch(() => leastPauseMs);
+  const pauseMs = await waiting.readPauseMs(accountId, minPauseMs).catch(() => minPauseMs);
   await bullJob.moveToDelayed(Date.now() + pauseMs, token);
   try {
     await waiting.join(bullJob);
   } catch (error) {
-    log.warn({ jobId, err: error }, 'webhook cannot be woken; it comes back after its delay');
+    log.warn({ jobId, err: error }, 'registering a delayed webhook failed; it is retried after its delay');
   }
   throw new DelayedError();
 }
 
 /**
- * Wakes the next waiting delivery. A failure is only logged: waiting deliveries come back after their delays,
- * and the attempt keeps its outcome.
+ * Wakes the next waiting delivery. A failure is only logged: waiting deliveries are retried after their delays, and the
+ * attempt keeps its outcome.
  */
 async function wakeNext({ waiting, log }: DeliveryDeps, { accountId }: WebhookDelivery): Promise<void> {
   try {
     await waiting.wakeNext(accountId);
   } catch (error) {
-    log.warn({ accountId, err: error }, 'waiting webhook could not be woken; it comes back after its delay');
+    log.warn({ accountId, err: error }, 'waking a delayed webhook failed; it is retried after its delay');
   }
 }
 
-/** There is nothing to send, now or later. */
+/** The webhook can never be sent. */
 interface Unsendable {
   readonly fault: string;
 }
 
 /**
  * Builds the request of this attempt.
- * @returns null if that fails on our side for now
+ * @returns null after a failure on our side that may be temporary
  */
 async function prepare(
   { secrets, loadPayload, waiting, log }: DeliveryDeps,
@@ -161,7 +162,7 @@ async function prepare(
     }
     return { headers: signWebhook(deliveryIdOf(delivery), body, signing, new Date()), body };
   } catch (error) {
-    log.warn({ jobId: delivery.jobId, err: error }, 'webhook could not be prepared');
+    log.warn({ jobId: delivery.jobId, err: error }, 'preparing a webhook failed');
     return Date.now() - bullJob.timestamp > maxAgeMs ? { fault: 'It could not be sent in time.' } : null;
   }
 }
@@ -199,8 +200,7 @@ function describeFailure({ status, error }: WebhookResponse): string | null {
 }
 
 /**
- * Reports a delivery's state. A failure is only logged, because it must not make the receiver get the webhook
- * again.
+ * Reports a delivery's state. A failure is only logged, because it must not cause the webhook to be sent again.
  */
 export async function reportState(
   { redis, reporter, log }: Pick<DeliveryDeps, 'redis' | 'reporter' | 'log'>,
@@ -214,6 +214,6 @@ export async function reportState(
       state.status === 'pending' ? null : countOutDelivery(redis, delivery),
     ]);
   } catch (error) {
-    log.error({ jobId, state, err: error }, 'webhook state could not be reported');
+    log.error({ jobId, state, err: error }, 'reporting a webhook state failed');
   }
 }

@@ -2,8 +2,8 @@
 const maxPerAccount = 2;
 
 /**
- * Limits concurrent attempts per account, so that a receiver that does not respond delays only its own
- * account's deliveries.
+ * Limits concurrent attempts per account, so that a receiver that does not respond delays only the deliveries of its
+ * own account.
  */
 export class DeliveryTurns {
   readonly #active = new Map<string, number>();
@@ -12,14 +12,14 @@ export class DeliveryTurns {
     return (this.#active.get(accountId) ?? 0) < maxPerAccount;
   }
 
-  /** @returns a function to call once when the attempt has ended; null if the account is at its limit */
+  /** @returns a function to call exactly once when the attempt has ended; null if the account is at its limit */
   tryBegin(accountId: string): (() => void) | null {
     if (!this.isFree(accountId)) return null;
     this.#active.set(accountId, (this.#active.get(accountId) ?? 0) + 1);
     return () => {
-      const left = this.#active.get(accountId)! - 1;
-      if (left === 0) this.#active.delete(accountId);
-      else this.#active.set(accountId, left);
+      const remaining = this.#active.get(accountId)! - 1;
+      if (remaining === 0) this.#active.delete(accountId);
+      else this.#active.set(accountId, remaining);
     };
   }
 }

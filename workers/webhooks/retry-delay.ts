@@ -2,19 +2,24 @@ const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 
-/** Pauses after the first attempt, the second and so on: the first six that Standard Webhooks suggests. */
+/**
+ * Pauses after the first attempt, the second and so on: the first six of the schedule that Standard Webhooks
+ * suggests.
+ */
 const pausesMs = [5 * secondMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs, 5 * hourMs, 10 * hourMs] as const;
 
-/** A receiver may ask for a longer pause, up to this. */
+/** A receiver may request a longer pause, up to this. */
 const maxRetryAfterMs = hourMs;
 
-/** Share of the pause that is added at random, so that deliveries that failed together do not retry together. */
-const jitterPart = 0.2;
+/**
+ * Up to this fraction of the pause is added at random, so that deliveries that failed together do not retry together.
+ */
+const jitterFraction = 0.2;
 
 /**
  * Returns how long to wait before the next attempt, in milliseconds.
- * @param attempts made so far
- * @param retryAfterMs what the receiver asked for, or null
+ * @param attempts number of attempts so far
+ * @param retryAfterMs the pause that the receiver requested, or null
  * @param random from 0 to 1
  */
 export function computeRetryDelayMs(
@@ -23,6 +28,6 @@ export function computeRetryDelayMs(
   random: () => number = Math.random,
 ): number {
   const pauseMs = pausesMs[attempts - 1] ?? pausesMs.at(-1)!;
-  const leastMs = Math.max(pauseMs, Math.min(retryAfterMs ?? 0, maxRetryAfterMs));
-  return Math.ceil(leastMs * (1 + jitterPart * random()));
+  const minMs = Math.max(pauseMs, Math.min(retryAfterMs ?? 0, maxRetryAfterMs));
+  return Math.ceil(minMs * (1 + jitterFraction * random()));
 }

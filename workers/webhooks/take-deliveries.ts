@@ -22,7 +22,7 @@ import { WaitingDeliveries } from './waiting-deliveries.ts';
 /** Concurrent attempts per process, over all accounts. */
 const defaultConcurrency = 32;
 
-/** A delivery whose worker has been silent for this long is taken over by another worker. */
+/** If a delivery's worker is silent for this long, another worker takes it over. */
 const defaultLockMs = 10_000;
 
 export interface WebhookIntakeOptions extends Omit<
@@ -66,7 +66,7 @@ export function startWebhookIntake(options: WebhookIntakeOptions): Running {
     if (error instanceof AttemptFailed) return;
     log.warn({ queue: webhookQueueName, jobId: job?.data.jobId, err: error }, 'webhook failed');
     if (job === undefined || job.finishedOn === undefined || error instanceof DeliveryFailed) return;
-    runInBackground(reportGivenUp(dependencies, job), 'report of a webhook', log);
+    runInBackground(reportGivenUp(dependencies, job), 'reporting a failed webhook', log);
   });
   return {
     async stop() {
@@ -89,7 +89,7 @@ async function wakeDelivery(queue: Queue<WebhookDelivery>, deliveryId: string): 
   }
 }
 
-/** Reports deliveries that BullMQ gave up on, for example after too many workers died during one. */
+/** Reports a delivery that BullMQ gave up on, for example because too many workers died while running it. */
 async function reportGivenUp(
   dependencies: DeliveryDeps,
   { data, attemptsMade }: BullJob<WebhookDelivery>,

@@ -3,18 +3,18 @@ import { callRedis, RedisScript, type RedisClient } from '../../shared/redis/red
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import type { WebhookDelivery } from '../../shared/webhooks/webhook-delivery.ts';
 
-/** As long as deliveries count as undelivered. */
+/** The same time as deliveries count as undelivered. */
 const lifetimeSeconds = 48 * 60 * 60;
 
 const pausePerWaitingMs = 1_000;
 
 /**
- * Returns after how long a waiting delivery comes back without a wake, because its worker may die or Redis fail
- * between the end of an attempt and the wake. The delay grows with the number of waiting deliveries, so that at
- * most one per account comes back each second.
+ * Returns the delay after which a waiting delivery is retried if nothing wakes it: a worker may die, or Redis fail,
+ * between the end of an attempt and the wake. The delay grows with the number of waiting deliveries, so that at most
+ * one per account is retried each second.
  */
-export function computePauseMs(waiting: number, leastMs: number): number {
-  return Math.max(leastMs, waiting * pausePerWaitingMs);
+export function computePauseMs(waiting: number, minMs: number): number {
+  return Math.max(minMs, waiting * pausePerWaitingMs);
 }
 
 const joinScript = new RedisScript(`
@@ -29,8 +29,8 @@ redis.call('EXPIRE', KEYS[1], ARGV[3])
 export type WakeDelivery = (deliveryId: string) => Promise<boolean>;
 
 /**
- * The deliveries of each account that is at its limit, oldest first. The end of each attempt wakes the next
- * one, so what a waiting delivery costs Redis does not grow with its wait.
+ * The waiting deliveries of each account that is at its limit, oldest first. The end of each attempt wakes the next
+ * one, so the load on Redis per waiting delivery does not grow with its wait.
  */
 export class WaitingDeliveries {
   readonly #redis: RedisClient;
@@ -42,20 +42,19 @@ export class WaitingDeliveries {
   }
 
   /** Returns the delay for the next delivery that joins. */
-  async readPauseMs(accountId: string, leastMs: number): Promise<number> {
+  async readPauseMs(accountId: string, minMs: number): Promise<number> {
     const key = redisKeys.waitingWebhooks(accountId);
-    return computePauseMs((await callRedis(() => this.#redis.zcard(key))) + 1, leastMs);
+    return computePauseMs((await callRedis(() => this.#redis.zcard(key))) + 1, minMs);
   }
 
-  /** Call this after the delivery was delayed. Otherwise a wake could find it still running, and drop it. */
+  /** Call this after the delivery was delayed. Otherwise a wake could find it still running and be lost. */
   async join({ id, data, timestamp }: BullJob<WebhookDelivery>): Promise<void> {
     const key = redisKeys.waitingWebhooks(data.accountId);
     await callRedis(() => joinScript.run(this.#redis, [key], [timestamp, id!, lifetimeSeconds]));
   }
 
   /**
-   * Removes the delivery when its attempt begins. Otherwise a wake would cut short the pause before its next
-   * attempt.
+   * Removes the delivery when its attempt starts. Otherwise a wake would cut short the pause before its next attempt.
    */
   async leave({ id, data }: BullJob<WebhookDelivery>): Promise<void> {
     await callRedis(() => this.#redis.zrem(redisKeys.waitingWebhooks(data.accountId), id!));

@@ -13,11 +13,11 @@ import { readRetryAfterMs } from '../upstreams/http-failure.ts';
 
 const defaultTimeouts: FetchTimeouts = { connectMs: 5_000, totalMs: 15_000, refusalStepMs: 1_000 };
 
-/** The response body is ignored. A little of it is read so that receivers do not see their connection reset. */
+/** The response body is ignored, but this much of it is read so that receivers do not get a connection reset. */
 const maxDrainedBytes = 16_384;
 const drainMs = 1_000;
 
-/** Only tests set these. */
+/** Only tests set these options. */
 export interface WebhookClientOptions extends PublicInternetOptions {
   readonly timeouts?: FetchTimeouts;
 }
@@ -32,30 +32,28 @@ export interface WebhookResponse {
 
 const failed = (error: string): WebhookResponse => ({ status: null, error, retryAfterMs: null });
 
-/** Posts webhooks to URLs that callers named. Connections are not reused. */
+/** Posts webhooks to URLs chosen by callers. Connections are not reused. */
 export interface WebhookClient {
   /** POSTs to an https URL on the public internet, without following redirects. Never rejects. */
   post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<WebhookResponse>;
 }
 
 /**
- * Creates the client. It checks the URL as text, then all addresses of its host, and connects only to those
- * addresses. The check at admission is not enough, because the host may now resolve to a machine in our own
- * network.
+ * Creates the client. It checks the URL's text, then all addresses of its host, and connects only to those addresses.
+ * The check at admission is not enough, because the host may since resolve to a machine in our own network.
  */
 export function createWebhookClient(options: WebhookClientOptions = {}): WebhookClient {
   const internet = readPublicInternet(options);
   const timeouts = options.timeouts ?? defaultTimeouts;
   return {
     async post(url, headers, body) {
-      const over = new AbortController();
-      const timer = setTimeout(() => over.abort(), timeouts.totalMs);
+      const timeout = new AbortController();
+      const timer = setTimeout(() => timeout.abort(), timeouts.totalMs);
       try {
-        return await postOnce({ url, headers, body, internet, timeouts, signal: over.signal });
+        return await postOnce({ url, headers, body, internet, timeouts, signal: timeout.signal });
       } catch {
-        // Name, connection, certificate or HTTP: the details are withheld because they could describe our
-        // network.
-        return over.signal.aborted
+        // Lookup, connection, certificate or HTTP failed. Withhold the details, which could describe our network.
+        return timeout.signal.aborted
           ? failed(`There was no response within ${timeouts.totalMs / 1_000} s.`)
           : failed('The server did not respond over https with a valid certificate.');
       } finally {
@@ -104,7 +102,7 @@ async function postOnce({ url: text, headers, body, internet, timeouts, signal }
 }
 
 async function drain(body: Dispatcher.ResponseData['body']): Promise<void> {
-  // Destroying the client cuts off the rest. That is not a failure, because the status has already arrived.
+  // Destroying the client cuts off the remaining body. Ignore that: the status has already arrived.
   body.on('error', () => undefined);
   const drained = body.dump({ limit: maxDrainedBytes }).catch(() => undefined);
   await within(drainMs, drained, () => undefined);

@@ -327,5 +327,5 @@ test('a Redis that does not answer is a miss after a second', async (t) => {
   await store.write(space, createVectors(space, ['a']));
   await other!.client('PAUSE', 10_000, 'ALL');
   t.deepEqual(await store.read(space, ['a']), [null]);
-  t.deepEqual(reasons, ['no answer within 1000 ms']);
+  t.deepEqual(reasons, ['no reply within 1000 ms']);
 });

@@ -62,10 +62,13 @@ test('a worker is healthy while Redis takes its heartbeats, and no longer once R
   await waitFor('the next heartbeat', async () => (await stat(healthFile)).mtimeMs > 1_000);
 
   await server.stop();
-  await waitForLine(({ msg }) => msg === 'a heartbeat was lost');
+  await waitForLine(({ msg }) => msg === 'heartbeat failed');
   const lastMs = (await stat(healthFile)).mtimeMs;
   t.is(await findIllness(healthFile, lastMs + heartbeatLifetimeMs), null);
-  t.regex((await findIllness(healthFile, lastMs + heartbeatLifetimeMs + 1)) ?? '', /last took a heartbeat/);
+  t.regex(
+    (await findIllness(healthFile, lastMs + heartbeatLifetimeMs + 1)) ?? '',
+    /last accepted a heartbeat/,
+  );
 
   await heartbeat.stop();
   const { code, stderr } = await check(healthFile);
@@ -84,7 +87,7 @@ test('a worker that Redis has never heard of is not healthy, and neither is one 
   t.teardown(() => redis.disconnect());
   const heartbeat = await beat(redis, healthFile, log);
   t.teardown(() => heartbeat.stop());
-  t.regex((await check(healthFile)).stderr, /^Redis has not taken a heartbeat of this worker yet\.\n$/);
+  t.regex((await check(healthFile)).stderr, /^Redis has not accepted a heartbeat of this worker yet\.\n$/);
   const future = new Date(Date.now() + 3_600_000);
   await utimes(healthFile, future, future);
   t.not(await findIllness(healthFile), null);

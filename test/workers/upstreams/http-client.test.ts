@@ -168,7 +168,7 @@ test('no connection in time is a timeout', async (t) => {
 test('no first byte in time is a timeout, before the head and after it', async (t) => {
   const silent = await startRig(t, () => {}, { timeouts: { firstByteMs: 50 } });
   const error = await failWith(t, silent.post(), 'timeout');
-  t.regex(error.message, /no answer within 50 ms/);
+  t.regex(error.message, /no response within 50 ms/);
   t.true(error.mayGoOn);
   // The head itself must come in time, on a busy machine too.
   const headOnly = await startRig(t, (_request, response) => response.flushHeaders(), {

@@ -63,10 +63,10 @@ test('what is not a JSON object, is cut off or is too long is an error', async (
   const long = Buffer.from(`data: {"a": "${'x'.repeat(1_000)}"}\n\n`);
   await t.throwsAsync(readAll([long]), {
     instanceOf: UpstreamError,
-    message: 'the upstream sent an event of over 1000 bytes',
+    message: 'the upstream sent an event of more than 1000 bytes',
   });
   const pieces = Array.from({ length: 200 }, () => Buffer.from('data: "1234567890"\n'));
-  await t.throwsAsync(readAll(pieces), { message: /over 1000 bytes/ }, 'many lines of one event');
+  await t.throwsAsync(readAll(pieces), { message: /more than 1000 bytes/ }, 'many lines of one event');
 });
 
 test('an event of megabytes is read in small chunks, and so are lines that mean nothing', async (t) => {

@@ -22,21 +22,21 @@ export interface AnswerOptions {
 }
 
 /**
- * Translates one response of the model into OpenAI's deltas: whole or streamed, and over as many calls as it
- * takes. The API pauses long turns with searches (`pause_turn`). The output so far is then sent back unchanged,
- * and the model continues.
+ * Translates one response of the model, streamed or not, into OpenAI's deltas. A response may take several calls: the
+ * API pauses long turns with searches (`pause_turn`). The output so far is then sent back unchanged, and the model
+ * continues.
  */
 export interface Answer {
   beginMessage(message: JsonRecord): ChatEvent[];
   beginBlock(index: number, block: JsonRecord): ChatEvent[];
   extendBlock(index: number, delta: JsonRecord): ChatEvent[];
   endBlock(index: number): ChatEvent[];
-  /** Takes the end of a message as reported so far: `stop_reason` or null, and the usage so far. */
+  /** Takes what is reported about the end of a message: `stop_reason` or null, and the usage so far. */
   takeEnd(stopReason: unknown, usage: unknown): ChatEvent[];
   endMessage(): ChatEvent[];
   /** Whether the message ended in a pause; true until another message begins. */
   readonly isPaused: boolean;
-  /** All blocks of the last message, unchanged. A paused model requires them back. */
+  /** All blocks of the last message, unchanged. A paused model needs them back to continue. */
   readonly blocks: readonly Block[];
   /** Output tokens so far, over all messages; null if the API did not report them. */
   readonly outputTokens: number | null;
@@ -46,9 +46,9 @@ export interface Answer {
 
 interface OpenBlock {
   readonly block: Block;
-  /** Pieces of a tool's input, which form JSON once complete. */
+  /** The tool's input as JSON; incomplete until all pieces have arrived. */
   json: string;
-  /** The index of a tool call that the caller sees. */
+  /** The index of the tool call in the caller's response; null for other blocks. */
   readonly callIndex: number | null;
 }
 
@@ -63,7 +63,7 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
   let blocks: Block[] = [];
   let open = new Map<number, OpenBlock>();
 
-  function cite(citations: readonly unknown[]): ChatEvent[] {
+  function toSources(citations: readonly unknown[]): ChatEvent[] {
     const sources = citations.flatMap(readSource).filter(({ url }) => {
       const isNew = !knownUrls.has(url);
       knownUrls.add(url);
@@ -82,10 +82,10 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
       block['input'] = parseInput(json);
       return [];
     }
-    // A call sent whole includes its input. One without arguments has no input at all, which means an empty
+    // A call that is not streamed includes its input. A call without arguments may have no input, which means an empty
     // object.
     const input = isRecord(block['input']) ? block['input'] : {};
-    return callIndex === null ? [] : [sayArguments(callIndex, JSON.stringify(input))];
+    return callIndex === null ? [] : [toArgumentsDelta(callIndex, JSON.stringify(input))];
   }
 
   function remember(): ChatEvent[] {
@@ -124,10 +124,9 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
       isPaused = false;
       blocks = [];
       open = new Map();
-      const events: ChatEvent[] = hasBegun ? [] : [say({ role: 'assistant', content: '' })];
+      const events: ChatEvent[] = hasBegun ? [] : [toDelta({ role: 'assistant', content: '' })];
       hasBegun = true;
-      // Says next to nothing about the output yet: `output_tokens` is 1, however much hidden thinking there
-      // was.
+      // The output count is not meaningful yet: `output_tokens` is 1, however much hidden thinking there was.
       return [...events, ...reportUsage(usage.sum(), true)];
     },
 
@@ -140,10 +139,12 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
       if (callIndex !== null) {
         const id = readText(block['id']) ?? `toolu_${callIndex}`;
         callIds.push(id);
-        const told = { name: readText(block['name']) ?? '', arguments: '' };
-        return [say({ tool_calls: [{ index: callIndex, id, type: 'function', function: told }] })];
+        const toolFunction = { name: readText(block['name']) ?? '', arguments: '' };
+        return [
+          toDelta({ tool_calls: [{ index: callIndex, id, type: 'function', function: toolFunction }] }),
+        ];
       }
-      return [...sayWords(block), ...cite(readArray(block['citations']))];
+      return [...toTextDelta(block), ...toSources(readArray(block['citations']))];
     },
 
     extendBlock(index, delta) {
@@ -153,21 +154,21 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
       switch (delta['type']) {
         case 'text_delta':
           append(block, 'text', delta['text']);
-          return sayWords({ type: 'text', text: delta['text'] });
+          return toTextDelta({ type: 'text', text: delta['text'] });
         case 'thinking_delta':
           append(block, 'thinking', delta['thinking']);
-          return sayWords({ type: 'thinking', thinking: delta['thinking'] });
+          return toTextDelta({ type: 'thinking', thinking: delta['thinking'] });
         case 'signature_delta':
           block['signature'] = delta['signature'];
           return [];
         case 'citations_delta':
           block['citations'] = [...readArray(block['citations']), delta['citation']];
-          return cite([delta['citation']]);
+          return toSources([delta['citation']]);
         case 'input_json_delta': {
           const piece = readText(delta['partial_json']);
           if (piece === null) return [];
           known.json += piece;
-          return callIndex === null ? [] : [sayArguments(callIndex, piece)];
+          return callIndex === null ? [] : [toArgumentsDelta(callIndex, piece)];
         }
         default:
           return [];
@@ -176,37 +177,37 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
 
     endBlock,
 
-    takeEnd(reason, told) {
+    takeEnd(reason, reported) {
       stopReason = readText(reason) ?? stopReason;
-      usage.take(told);
-      return isRecord(told) ? reportUsage(usage.sum()) : [];
+      usage.take(reported);
+      return isRecord(reported) ? reportUsage(usage.sum()) : [];
     },
 
     endMessage() {
       // Third-party servers may leave a block open.
-      const rest = [...open.keys()].flatMap(endBlock);
-      if (stopReason !== 'pause_turn') return [...rest, ...finish()];
+      const openBlockEvents = [...open.keys()].flatMap(endBlock);
+      if (stopReason !== 'pause_turn') return [...openBlockEvents, ...finish()];
       isPaused = true;
-      return [...rest, ...reportUsage(usage.sum())];
+      return [...openBlockEvents, ...reportUsage(usage.sum())];
     },
 
     giveUp: finish,
   };
 }
 
-function say(delta: Readonly<Record<string, unknown>>): ChatEvent {
+function toDelta(delta: Readonly<Record<string, unknown>>): ChatEvent {
   return { type: 'delta', index: 0, delta };
 }
 
-function sayWords(block: JsonRecord): ChatEvent[] {
+function toTextDelta(block: JsonRecord): ChatEvent[] {
   const text = block['type'] === 'text' ? readText(block['text']) : null;
   const thought = block['type'] === 'thinking' ? readText(block['thinking']) : null;
-  if (text !== null) return [say({ content: text })];
-  return thought === null ? [] : [say({ reasoning_content: thought })];
+  if (text !== null) return [toDelta({ content: text })];
+  return thought === null ? [] : [toDelta({ reasoning_content: thought })];
 }
 
-function sayArguments(index: number, piece: string): ChatEvent {
-  return say({ tool_calls: [{ index, function: { arguments: piece } }] });
+function toArgumentsDelta(index: number, piece: string): ChatEvent {
+  return toDelta({ tool_calls: [{ index, function: { arguments: piece } }] });
 }
 
 function reportUsage(usage: UpstreamUsage | null, isPartial = false): ChatEvent[] {
@@ -217,7 +218,7 @@ function append(block: Block, field: string, piece: unknown): void {
   block[field] = (readText(block[field]) ?? '') + (readText(piece) ?? '');
 }
 
-/** Parses the input of a tool. A call that was cut off by the token limit has no valid input. */
+/** Parses the input of a tool. The input of a call that was cut off by the token limit is invalid. */
 function parseInput(json: string): unknown {
   try {
     return JSON.parse(json);

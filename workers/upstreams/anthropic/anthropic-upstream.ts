@@ -19,8 +19,8 @@ import { continueRequest, type MessagesRequest, toChatRequest } from './to-reque
 const API_VERSION = '2023-06-01';
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /**
- * Each pause is a turn of searches and counts the whole prompt again. The limit is the number of pauses that
- * money is reserved for.
+ * Each pause is a turn of searches, and counts the whole prompt again. The limit is the number of pauses for which
+ * money is reserved.
  */
 const MAX_CONTINUATIONS = maxPauses;
 
@@ -56,7 +56,7 @@ async function* chat(
   const answer = createAnswer({ model: target.model, remembers: first.thinks });
   for (let continuations = 0; request !== null; continuations += 1) {
     const response = await post(client, request, target, context);
-    // Servers that cannot stream send the response whole, whatever was requested.
+    // Servers that cannot stream send a complete response, whatever was requested.
     if (!stream || isJson(response)) {
       yield* fromMessage(await readText(response, MAX_BODY_BYTES), answer, target.apiKey);
     } else {
@@ -84,17 +84,17 @@ async function post(
     ...(betas.length > 0 && { 'anthropic-beta': betas.join(',') }),
     ...(apiKey !== null && { 'x-api-key': apiKey }),
   };
-  const answer = await callVendor(
+  const response = await callVendor(
     client,
     { path: '/v1/messages', headers, body, isStream: body['stream'] === true },
     context,
     (refusal) => {
-      logId(refusal.headers, context, 'the upstream refused');
+      logId(refusal.headers, context, 'upstream rejected the call');
       return toUpstreamError(refusal, apiKey, Date.now());
     },
   );
-  logId(answer.headers, context, 'the upstream answers');
-  return answer;
+  logId(response.headers, context, 'upstream accepted the call');
+  return response;
 }
 
 /** Logs the ID that the vendor's support needs to find the call. */

@@ -1,18 +1,18 @@
 /**
- * What a Claude model accepts, derived from its name. The Messages API rejects fields that a model does not
- * support with 400, and has no way to ask beforehand. Based on Anthropic's pages on thinking, effort, preserved
- * thinking and migration (2026).
+ * What a Claude model accepts, derived from its name. The Messages API responds with 400 to fields that a model does
+ * not support, and has no way to query them. Based on Anthropic's pages on thinking, effort, preserved thinking and
+ * migration (2026).
  */
 export interface ClaudeTraits {
-  /** How the model is told to think; null if it cannot. */
+  /** How thinking is requested; null if the model cannot think. */
   readonly thinking: 'budget' | 'effort' | null;
-  /** How to turn off its thinking, for models controlled by effort; `never` for those that always think. */
+  /** How to turn off thinking, for models controlled by effort; `never` for those that always think. */
   readonly thinkingOff: 'unasked' | 'disabled' | 'between_tools' | 'never';
-  /** Whether it thinks when the request does not mention thinking. */
+  /** Whether it thinks if the request does not mention thinking. */
   readonly thinksUnasked: boolean;
   /** Whether it supports the effort `xhigh`. */
   readonly hasXhigh: boolean;
-  /** Whether a thinking block is only valid after the very conversation it was made in. */
+  /** Whether a thinking block is only valid after exactly the conversation in which it was generated. */
   readonly bindsThinking: boolean;
   /** Which of `temperature` and `top_p` it accepts: both, one of them, or only the default. */
   readonly sampling: 'both' | 'one' | 'none';
@@ -32,14 +32,14 @@ const LINE_FIRST = /(opus|sonnet|haiku|fable|mythos|instant)-(\d{1,2})(?!\d)(?:[
 const VERSION_FIRST = /claude-(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?(?:-(opus|sonnet|haiku))?/;
 
 /**
- * Reads the traits from a model's name. A name without a known version counts as the newest: fields that newer
- * models reject are left out, which older models tolerate. But if the route sets `thinking: budget` for such a
+ * Derives the traits from a model's name. A name without a known version is treated as the newest model: fields that
+ * newer models reject are omitted, which older models tolerate. But if the route sets `thinking: budget` for such a
  * name, it is an older kind of model, most likely another vendor's behind this API.
  */
-export function readClaudeTraits(model: string, told: 'budget' | 'effort' | null): ClaudeTraits {
+export function readClaudeTraits(model: string, configured: 'budget' | 'effort' | null): ClaudeTraits {
   const name = readName(model);
   if (name === null) {
-    return told === 'budget' ? describe({ line: 'sonnet', version: 307 }) : unknown;
+    return configured === 'budget' ? describe({ line: 'sonnet', version: 307 }) : unknown;
   }
   return describe(name);
 }
@@ -64,7 +64,7 @@ const newest: ClaudeTraits = {
   takesPrefill: false,
 };
 
-/** Is only told to think if the caller asks for it, because another vendor's server may not support it. */
+/** Thinking is only requested if the caller requests it, because another vendor's server may not support it. */
 const unknown: ClaudeTraits = { ...newest, thinksUnasked: false, bindsThinking: false };
 
 function describe({ line, version }: ClaudeName): ClaudeTraits {

@@ -5,7 +5,7 @@ import { lookUp, readText } from '../json-value.ts';
 import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
-/** What each error type means, and its status if it comes before the response. */
+/** The meaning of each error type, and its status if it occurs before the response. */
 const TYPES: Readonly<Record<string, { readonly failure: UpstreamFailure; readonly status: number }>> = {
   invalid_request_error: { failure: 'rejected', status: 400 },
   authentication_error: { failure: 'auth', status: 401 },
@@ -20,7 +20,7 @@ const TYPES: Readonly<Record<string, { readonly failure: UpstreamFailure; readon
 };
 
 /**
- * Codes about the key or its account, with types and statuses that do not say so. Waiting helps with none of
+ * Codes for problems with the key or its account that the type and status do not show. Waiting does not solve any of
  * them.
  */
 const KEY_CODES = new Set([
@@ -34,26 +34,25 @@ const KEY_CODES = new Set([
 ]);
 
 /**
- * Messages that decide the classification. An account out of credit, or over the limit that its owner set, is
- * reported as 400 `invalid_request_error` without a code, like a mistake in the caller's request. If it were
- * classified as one, the key would stay in use and fail every request. So exactly these beginnings are about
- * the key. If the API changes them, such an error counts as a rejected request again, which is wrong but
- * affects nothing else.
+ * Prefixes of messages that are errors of the key. An account that is out of credit, or over the limit that its owner
+ * set, is reported as 400 `invalid_request_error` without a code, like a mistake in the caller's request. If it were
+ * classified as one, the key would stay in use and fail every request. If the API changes these messages, such an error
+ * counts as a rejected request again, which is wrong but has no other effect.
  */
-const EMPTY_ACCOUNT_BEGINNINGS = [
+const EMPTY_ACCOUNT_PREFIXES = [
   'Your credit balance is too low to access the ',
   'You have reached your specified API usage limits.',
 ];
 
-/** A limit that waiting does not lift: the key's plan does not allow prompts of that length. */
-const TOO_LARGE_BEGINNING = 'Extra usage is required for long context requests';
+/** A rate limit that waiting does not lift: the key's plan does not allow prompts of that length. */
+const TOO_LARGE_PREFIX = 'Extra usage is required for long context requests';
 
 export function toUpstreamError(refusal: Refusal, apiKey: string | null, nowMs: number): UpstreamError {
   const retryAfterMs = readRetryAfterMs(refusal.headers, nowMs);
   return buildError(refusal.status, readError(parseErrorBody(refusal.body)), apiKey, retryAfterMs);
 }
 
-/** Translates an error after a 200, as an event of the stream or as the body: `{"type": "error", "error": …}`. */
+/** Translates an error after a 200, either an event of the stream or the body: `{"type": "error", "error": …}`. */
 export function toErrorWithin(value: JsonRecord, apiKey: string | null): UpstreamError {
   const error = readError(value);
   return buildError(lookUp(TYPES, error.type)?.status ?? 500, error, apiKey, null);
@@ -100,8 +99,7 @@ function buildError(
 
 function isEmptyAccount({ type, message }: VendorError): boolean {
   return (
-    type === 'invalid_request_error' &&
-    EMPTY_ACCOUNT_BEGINNINGS.some((beginning) => message.startsWith(beginning))
+    type === 'invalid_request_error' && EMPTY_ACCOUNT_PREFIXES.some((prefix) => message.startsWith(prefix))
   );
 }
 
@@ -109,7 +107,7 @@ function classify(status: number, error: VendorError): UpstreamFailure {
   const { type, code, message } = error;
   if (KEY_CODES.has(code ?? '')) return 'auth';
   const byStatus = classifyStatus(status);
-  if (byStatus === 'rate_limited' && message.startsWith(TOO_LARGE_BEGINNING)) return 'too_large';
+  if (byStatus === 'rate_limited' && message.startsWith(TOO_LARGE_PREFIX)) return 'too_large';
   // A key that is rejected or over its limit is classified as such, whatever the error type.
   if (byStatus === 'auth' || byStatus === 'rate_limited') return byStatus;
   if (isEmptyAccount(error)) return 'auth';

@@ -4,7 +4,7 @@ import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import type { Answer } from './answer.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 
-/** Translates a whole message into the events of an equivalent stream. Pure. */
+/** Translates a complete message into the events of an equivalent stream. Pure. */
 export function fromMessage(text: string, answer: Answer, apiKey: string | null): ChatEvent[] {
   const message = parseRecord(text, 'a chat answer');
   if (isErrorBody(message)) {
@@ -14,7 +14,7 @@ export function fromMessage(text: string, answer: Answer, apiKey: string | null)
   if (!Array.isArray(content)) {
     throw new UpstreamError('unavailable', 'the upstream sent a chat answer without content');
   }
-  // The usage comes with the end, because nothing can fail in between.
+  // The usage is only reported at the end, because nothing can fail in between.
   const events = answer.beginMessage({});
   for (const [index, block] of content.entries()) {
     if (isRecord(block)) {

@@ -6,13 +6,13 @@ import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import type { Answer } from './answer.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 
-/** Search results arrive as one event, encrypted: ten pages of some tens of kilobytes each. */
+/** Search results arrive encrypted in a single event: ten pages of some tens of kilobytes each. */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
 /**
- * Translates a stream of the Messages API: `message_start`; for each content block `content_block_start`, its
- * deltas and `content_block_stop`; then `message_delta` and `message_stop`. The data names its event, so the
- * `event:` line is not needed. `ping` may come anywhere, and unknown events are skipped.
+ * Translates a stream of the Messages API: `message_start`; for each content block `content_block_start`, its deltas
+ * and `content_block_stop`; then `message_delta` and `message_stop`. The data includes the event's type, so the
+ * `event:` line is not needed. `ping` may occur anywhere, and unknown events are skipped.
  */
 export function createChatStreamTranslator(answer: Answer, apiKey: string | null): ChatStreamTranslator {
   const parser = createSseParser({ maxEventLength: MAX_EVENT_BYTES });
@@ -69,8 +69,7 @@ export function createChatStreamTranslator(answer: Answer, apiKey: string | null
     },
 
     end() {
-      // A last event without its blank line may be complete or cut off. A cut-off one means that the stream was
-      // cut.
+      // The last event may lack its blank line, and may be complete or cut off. If it is cut off, so is the stream.
       const events = isDone ? [] : parser.end().flatMap(({ data }) => (isJson(data) ? take(data) : []));
       if (!isDone) {
         throw new UpstreamError('unavailable', 'the stream of the upstream ended without an end');

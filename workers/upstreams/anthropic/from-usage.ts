@@ -2,7 +2,7 @@ import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { readCount } from '../json-value.ts';
 import { noUpstreamUsage, type UpstreamUsage } from '../upstream.ts';
 
-/** Counts that the API reports separately and we report together. */
+/** The usage of one call, with the counts that the API reports separately and we report as a sum. */
 interface CallUsage {
   readonly input: number | null;
   readonly cacheRead: number | null;
@@ -14,22 +14,22 @@ interface CallUsage {
 export interface UsageMeter {
   /** Starts a call. The usage of earlier calls of the same response stays in the sum. */
   begin(): void;
-  /** Takes a `usage` of the call. Each count replaces the earlier one; a missing count does not. */
+  /** Takes a `usage` of the call. Its counts replace earlier ones; missing counts do not. */
   take(usage: unknown): void;
   /** The sum of all calls; null if nothing was reported. */
   sum(): UpstreamUsage | null;
 }
 
-const nothing: CallUsage = { input: null, cacheRead: null, cacheWrite: null, output: null, thinking: null };
+const noCounts: CallUsage = { input: null, cacheRead: null, cacheWrite: null, output: null, thinking: null };
 
 /**
- * Adds up the usage over calls. Counts in streams are cumulative, and old or third-party servers send only some
+ * Adds up the usage of several calls. Counts in streams are cumulative, and old or third-party servers send only some
  * of them (`output_tokens` at the end). `input_tokens` excludes tokens read from or written to the cache;
  * `output_tokens` includes the thinking.
  */
 export function createUsageMeter(): UsageMeter {
   let finished: UpstreamUsage | null = null;
-  let call = nothing;
+  let call = noCounts;
 
   function sum(last: CallUsage): UpstreamUsage | null {
     const usage = toUsage(last);
@@ -39,7 +39,7 @@ export function createUsageMeter(): UsageMeter {
   return {
     begin() {
       finished = sum(call);
-      call = nothing;
+      call = noCounts;
     },
 
     take(usage) {
@@ -73,8 +73,8 @@ function toUsage({ input, cacheRead, cacheWrite, output, thinking }: CallUsage):
 }
 
 /**
- * Adds two reports. Counts that only some calls reported are summed over those, but a total with a missing part
- * is unknown.
+ * Adds two reports. Partial counts that only some calls reported are summed over those, but a total is unknown if any
+ * call did not report it.
  */
 function add(one: UpstreamUsage, other: UpstreamUsage): UpstreamUsage {
   return {

@@ -7,10 +7,10 @@ import { type LoadedMedia, UpstreamError } from '../upstream.ts';
 /** A content block in the Messages API's format. */
 export type Block = Record<string, unknown>;
 
-/** The loaded images, by URL. Images that are missing here are sent as URLs. */
+/** The loaded images, by URL. Images that are not in the map are sent as URLs. */
 export type MediaMap = ReadonlyMap<string, LoadedMedia>;
 
-/** Converts the content of a message to blocks. Leaves out blank texts, because the API rejects them. */
+/** Converts the content of a message to blocks. Omits blank texts, which the API rejects. */
 export function toBlocks(content: unknown, media: MediaMap, where: string): Block[] {
   if (typeof content === 'string') {
     return toTextBlocks(content);
@@ -22,7 +22,7 @@ export function toTextBlocks(text: string): Block[] {
   return text.trim() === '' ? [] : [{ type: 'text', text }];
 }
 
-/** Returns only the text of a message, for places that accept nothing else. */
+/** Returns only the text of a message, for fields that accept nothing else. */
 export function readWords(content: unknown): string {
   if (typeof content === 'string') {
     return content;
@@ -56,8 +56,8 @@ function toImageBlock(url: string, media: MediaMap): Block {
 }
 
 /**
- * Converts a file sent as `data:<type>;base64,<bytes>`. PDFs are sent as they are. Texts are decoded, because
- * the API accepts them in no other form.
+ * Converts a file sent as `data:<type>;base64,<bytes>`. PDFs stay base64. Texts are decoded, because the API accepts
+ * them only as plain text.
  */
 function toDocumentBlock(file: JsonRecord, where: string): Block {
   // Admission has already checked the base64.

@@ -19,33 +19,36 @@ export interface Conversation {
 
 export interface MessageOptions {
   readonly media: MediaMap;
-  /** Returns the signed thinking that led to the tool calls of this message, if it is known and wanted. */
+  /** Returns the signed thinking that led to the tool calls of this message, if it is known and should be sent. */
   readonly recallThinking: (messageIndex: number) => readonly Block[];
   /** Whether the model continues an assistant message that ends the conversation. */
   readonly takesPrefill: boolean;
 }
 
-/** Placeholders for a user turn that the API requires and the conversation lacks. */
-const OPENING = '(The conversation begins.)';
-const GO_ON = '(Continue.)';
+/** Placeholders for a user turn that the API requires but that the conversation does not have. */
+const BEGIN = '(The conversation begins.)';
+const CONTINUE = '(Continue.)';
 
 /**
- * Converts OpenAI's messages to Anthropic's turns: user and assistant alternate, the user's turn is first, and
- * the turn right after a tool call holds its result.
+ * Converts OpenAI's messages to Anthropic's turns: user and assistant alternate, the user's turn is first, and the turn
+ * right after a tool call contains its result.
  *
- * Leading instructions become the `system` field. Later ones keep their position as marked text in the user's
- * turn, because their position matters and most Claude models have no role for them. In a conversation with
- * nothing but instructions, the last one is the request.
+ * Leading instructions become the `system` field. Later ones keep their position as marked text in the user's turn,
+ * because their position matters and most Claude models have no role for them. If a conversation consists of
+ * instructions only, the last one becomes the user's turn.
  *
- * The API has no `name` field. If several users speak, each name is put in front of its text.
+ * The API has no `name` field. If there are several users, each name is put in front of its text.
  */
 export function toConversation(messages: readonly ChatMessage[], options: MessageOptions): Conversation {
   const lead = countLeadingInstructions(messages);
   const system = messages.slice(0, lead).flatMap((message) => toTextBlocks(readWords(message.content)));
   const turns = new TurnWriter(options, hasSeveralSpeakers(messages));
   messages.slice(lead).forEach((message, index) => {
-    const isAsked = messages.length === lead + 1;
-    turns.add(isAsked && isInstruction(message) ? { ...message, role: 'user' } : message, lead + index);
+    const isOnlyInstructions = messages.length === lead + 1;
+    turns.add(
+      isOnlyInstructions && isInstruction(message) ? { ...message, role: 'user' } : message,
+      lead + index,
+    );
   });
   return { system, turns: turns.end(), calledNames: turns.calledNames };
 }
@@ -54,15 +57,15 @@ class TurnWriter {
   readonly calledNames = new Set<string>();
   readonly #turns: Turn[] = [];
   readonly #options: MessageOptions;
-  readonly #tellsNames: boolean;
+  readonly #showsNames: boolean;
   readonly #ids = new WireIds();
-  /** Tool calls of the last assistant turn, and their results by ID; null until there is one. */
+  /** The tool calls of the last assistant turn, and below their results by ID, which are null until they arrive. */
   #calls: readonly ToolCall[] = [];
-  #answers = new Map<string, Block | null>();
+  #results = new Map<string, Block | null>();
 
-  constructor(options: MessageOptions, tellsNames: boolean) {
+  constructor(options: MessageOptions, showsNames: boolean) {
     this.#options = options;
-    this.#tellsNames = tellsNames;
+    this.#showsNames = showsNames;
   }
 
   add(message: ChatMessage, index: number): void {
@@ -72,7 +75,7 @@ class TurnWriter {
         this.#addAssistant(message, index, where);
         return;
       case 'tool':
-        this.#addAnswer(message, where);
+        this.#addResult(message, where);
         return;
       case 'user':
         this.#open('user').push(...this.#toUserBlocks(message, where));
@@ -83,12 +86,12 @@ class TurnWriter {
   }
 
   end(): Turn[] {
-    this.#settle();
+    this.#closeCalls();
     const turns = this.#turns.filter(({ content }) => content.length > 0);
     if (turns.length === 0) {
       throw new UpstreamError('rejected', 'The messages hold no text, image or file.');
     }
-    const merged: Turn[] = turns[0]?.role === 'assistant' ? [toUserTurn(OPENING)] : [];
+    const merged: Turn[] = turns[0]?.role === 'assistant' ? [toUserTurn(BEGIN)] : [];
     for (const turn of turns) {
       const last = merged.at(-1);
       if (last?.role === turn.role) last.content.push(...turn.content);
@@ -99,11 +102,11 @@ class TurnWriter {
   }
 
   #addAssistant(message: ChatMessage, index: number, where: string): void {
-    this.#settle();
+    this.#closeCalls();
     const calls = readCalls(message, where);
     const content = this.#open('assistant');
     if (calls.length > 0) {
-      // Thinking must open the turn, even after another assistant message.
+      // Thinking must be first in the turn, even after another assistant message.
       content.unshift(...this.#options.recallThinking(index));
     }
     content.push(...toBlocks(message.content, this.#options.media, where));
@@ -112,12 +115,12 @@ class TurnWriter {
       content.push(toToolUse(call, this.#ids.add(call.id)));
     }
     this.#calls = calls;
-    this.#answers = new Map(calls.map(({ id }) => [id, null]));
+    this.#results = new Map(calls.map(({ id }) => [id, null]));
   }
 
-  #addAnswer(message: ChatMessage, where: string): void {
+  #addResult(message: ChatMessage, where: string): void {
     const id = message.tool_call_id ?? '';
-    const known = this.#answers.get(id);
+    const known = this.#results.get(id);
     if (known === undefined) {
       throw new UpstreamError(
         'rejected',
@@ -129,7 +132,7 @@ class TurnWriter {
     }
     const content = toBlocks(message.content, this.#options.media, where);
     const [first] = content;
-    this.#answers.set(id, {
+    this.#results.set(id, {
       type: 'tool_result',
       tool_use_id: this.#ids.get(id),
       // A single text is sent as a string. An empty result is valid as well.
@@ -140,21 +143,21 @@ class TurnWriter {
   }
 
   /** Puts the tool results at the start of the turn after the calls, in the order of the calls. */
-  #settle(): void {
+  #closeCalls(): void {
     if (this.#calls.length === 0) return;
     const results = this.#calls.map(({ id, where }) => {
-      const answer = this.#answers.get(id) ?? null;
-      if (answer === null) {
+      const result = this.#results.get(id) ?? null;
+      if (result === null) {
         throw new UpstreamError(
           'rejected',
           `${where}: the tool call '${shorten(id)}' has no answer after it.`,
         );
       }
-      return answer;
+      return result;
     });
     this.#open('user').unshift(...results);
     this.#calls = [];
-    this.#answers = new Map();
+    this.#results = new Map();
   }
 
   #open(role: Turn['role']): Block[] {
@@ -167,19 +170,19 @@ class TurnWriter {
 
   #toUserBlocks(message: ChatMessage, where: string): Block[] {
     const blocks = toBlocks(message.content, this.#options.media, where);
-    const name = this.#tellsNames ? readName(message) : null;
+    const name = this.#showsNames ? readName(message) : null;
     return name === null || blocks.length === 0 ? blocks : [{ type: 'text', text: `${name}:` }, ...blocks];
   }
 
   /**
-   * Ends with the assistant's message if the model continues it. Other models reject that, so they get a user
-   * turn that asks them to continue.
+   * Lets the conversation end with the assistant's message if the model continues it. Other models reject that, so they
+   * get a user turn that asks them to continue.
    */
   #endWithAssistant(turns: Turn[]): void {
     const content = turns.at(-1)?.content ?? [];
     const last = content.at(-1);
     if (!this.#options.takesPrefill || last?.['type'] !== 'text') {
-      turns.push(toUserTurn(GO_ON));
+      turns.push(toUserTurn(CONTINUE));
       return;
     }
     // The API rejects trailing white space.

@@ -7,7 +7,7 @@ import { toConversation, type Turn } from './to-messages.ts';
 import { findThinking, isOpenRoundKnown, planThinking, type ThinkingPlan } from './to-thinking.ts';
 import { toToolFields } from './to-tools.ts';
 
-/** What a request needs besides its body. */
+/** The inputs of the conversion besides the body. */
 export interface RequestContext {
   readonly media: MediaMap;
   readonly recalled: Recalled;
@@ -30,13 +30,13 @@ export interface MessagesRequest {
  */
 const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
 
-/** A request is not possible without these. */
-const KEPT_FIELDS = new Set(['messages', 'max_tokens', 'max_completion_tokens']);
+/** Fields that a route cannot drop, because every request needs them. */
+const REQUIRED_FIELDS = new Set(['messages', 'max_tokens', 'max_completion_tokens']);
 
 /**
  * Converts an OpenAI chat request to the Messages API (Anthropic's API reference, 2023-06-01). Pure.
  *
- * Leaves out fields that the API does not support: `frequency_penalty`, `presence_penalty`,
+ * Omits fields that the API does not support: `frequency_penalty`, `presence_penalty`,
  * `repetition_penalty`, `min_p`, `top_a`, `seed`, `logit_bias`, `verbosity`, `prediction`, `store`,
  * `service_tier`, `metadata`.
  */
@@ -46,20 +46,20 @@ export function toChatRequest(
   stream: boolean,
   { media, recalled }: RequestContext,
 ): MessagesRequest {
-  const asked = leaveOut(body, target.drops);
+  const request = dropFields(body, target.drops);
   const traits = readClaudeTraits(target.model, target.thinking);
-  const maxTokens = readMaxTokens(asked);
+  const maxTokens = readMaxTokens(request);
   const findBlocks = (messageIndex: number): readonly Block[] | null =>
-    findThinking(recalled, asked.messages, messageIndex, target.model);
-  const wanted = planThinking(target, asked, maxTokens);
+    findThinking(recalled, request.messages, messageIndex, target.model);
+  const requestedPlan = planThinking(target, request, maxTokens);
   const plan: ThinkingPlan =
-    wanted.kind === 'budget' && !isOpenRoundKnown(asked.messages, findBlocks)
+    requestedPlan.kind === 'budget' && !isOpenRoundKnown(request.messages, findBlocks)
       ? { kind: 'off', type: null }
-      : wanted;
+      : requestedPlan;
   const thinks = plan.kind !== 'off';
 
   let hasRecalled = false;
-  const conversation = toConversation(asked.messages, {
+  const conversation = toConversation(request.messages, {
     media,
     takesPrefill: traits.takesPrefill && !thinks,
     recallThinking: (messageIndex) => {
@@ -70,18 +70,18 @@ export function toChatRequest(
   });
   const drops = hasRecalled && traits.bindsThinking && plan.kind === 'adaptive';
   const { system, turns } = conversation;
-  const user = readText(asked['user']);
+  const user = readText(request['user']);
   return {
     body: {
       model: target.model,
       max_tokens: maxTokens,
       ...(system.length > 0 && { system }),
       messages: turns,
-      ...toToolFields(asked, conversation.calledNames),
-      ...toSamplingFields(asked, traits, thinks),
-      ...toStopField(asked['stop']),
+      ...toToolFields(request, conversation.calledNames),
+      ...toSamplingFields(request, traits, thinks),
+      ...toStopField(request['stop']),
       ...toThinkingFields(plan, drops),
-      ...toOutputConfig(plan, asked['response_format']),
+      ...toOutputConfig(plan, request['response_format']),
       ...(user !== null && { metadata: { user_id: user } }),
       ...(stream && { stream: true }),
     },
@@ -91,19 +91,19 @@ export function toChatRequest(
 }
 
 /**
- * Builds the request that continues from the output so far. Blocks are sent back unchanged, except blank texts,
- * which the API sends but does not accept. Returns null if the remaining token limit is too small to continue:
- * all calls together stay within the limit that money was reserved for.
+ * Builds the request that continues from the output so far. Blocks are sent back unchanged, except that blank texts are
+ * omitted, which the API sends but does not accept. Returns null if the remaining token limit is too small to continue:
+ * all calls together stay within the limit for which money was reserved.
  */
 export function continueRequest(
   request: MessagesRequest,
-  said: readonly Block[],
+  output: readonly Block[],
   maxTokens: number,
 ): MessagesRequest | null {
   const thinking = request.body['thinking'];
   const budget = isRecord(thinking) ? Number(thinking['budget_tokens'] ?? 0) : 0;
   if (maxTokens <= budget) return null;
-  const blocks = said.filter((block) => block['type'] !== 'text' || String(block['text']).trim() !== '');
+  const blocks = output.filter((block) => block['type'] !== 'text' || String(block['text']).trim() !== '');
   const last = request.body.messages.at(-1);
   const messages =
     last?.role === 'assistant'
@@ -112,37 +112,39 @@ export function continueRequest(
   return { ...request, body: { ...request.body, max_tokens: maxTokens, messages } };
 }
 
-function leaveOut(body: ChatBody, drops: ReadonlySet<string>): ChatBody {
-  const kept = Object.entries(body).filter(([field]) => KEPT_FIELDS.has(field) || !drops.has(field));
-  return { ...Object.fromEntries(kept), messages: body.messages };
+function dropFields(body: ChatBody, drops: ReadonlySet<string>): ChatBody {
+  const remainingFields = Object.entries(body).filter(
+    ([field]) => REQUIRED_FIELDS.has(field) || !drops.has(field),
+  );
+  return { ...Object.fromEntries(remainingFields), messages: body.messages };
 }
 
-/** Exactly one of the two is above zero; the API requires it. */
+/** The API requires a token limit. Exactly one of the two fields is above zero. */
 function readMaxTokens(body: ChatBody): number {
   const [older, newer] = [body['max_tokens'], body['max_completion_tokens']];
   return typeof newer === 'number' && newer > 0 ? newer : Number(older);
 }
 
 /**
- * The maximum `temperature` is 1 here. If there are both `top_p` and `temperature`, most models accept only
- * one: `top_p` is sent then, because every request of ours has a temperature, which may be just the default. A
- * model that thinks only accepts a `top_p` near 1.
+ * The maximum `temperature` is 1 here. Most models accept only one of `top_p` and `temperature`. If both are set,
+ * `top_p` is sent, because every request of ours has a temperature, which may be just the default. While thinking,
+ * models only accept a `top_p` near 1.
  */
 function toSamplingFields(body: ChatBody, traits: ClaudeTraits, thinks: boolean): Record<string, number> {
   if (traits.sampling === 'none') return {};
   const { temperature, top_p: topP, top_k: topK } = body;
   if (thinks) return typeof topP === 'number' && topP >= 0.95 ? { top_p: topP } : {};
-  const narrows = typeof topP === 'number' && topP < 1;
-  const leavesTemperature = narrows && traits.sampling === 'one';
+  const limitsTopP = typeof topP === 'number' && topP < 1;
+  const omitsTemperature = limitsTopP && traits.sampling === 'one';
   return {
-    ...(typeof temperature === 'number' && !leavesTemperature && { temperature: Math.min(temperature, 1) }),
-    ...(narrows && { top_p: topP }),
+    ...(typeof temperature === 'number' && !omitsTemperature && { temperature: Math.min(temperature, 1) }),
+    ...(limitsTopP && { top_p: topP }),
     // Zero means "no limit" to our callers.
     ...(typeof topK === 'number' && topK > 0 && { top_k: topK }),
   };
 }
 
-/** The API rejects blank texts. */
+/** Omits blank texts, which the API rejects. */
 function toStopField(stop: unknown): { stop_sequences?: string[] } {
   const texts = (typeof stop === 'string' ? [stop] : readArray(stop)).filter(
     (text): text is string => typeof text === 'string' && text.trim() !== '',
@@ -158,7 +160,7 @@ function toThinkingFields(plan: ThinkingPlan, drops: boolean): { thinking?: obje
       return {
         thinking: {
           type: 'adaptive',
-          // From Opus 4.7 on, thinking stays hidden unless it is requested.
+          // As of Opus 4.7, thinking is hidden unless its display is requested.
           display: plan.isShown ? 'summarized' : 'omitted',
           ...(drops && { block_binding: { prefix_mismatch_behavior: 'drop_block' } }),
         },
@@ -172,8 +174,8 @@ function toThinkingFields(plan: ThinkingPlan, drops: boolean): { thinking?: obje
 
 function toOutputConfig(plan: ThinkingPlan, format: unknown): { output_config?: object } {
   const effort = plan.kind === 'adaptive' ? plan.effort : null;
-  const told = isRecord(format) && isRecord(format['json_schema']) ? format['json_schema'] : {};
-  const schema = isRecord(format) && format['type'] === 'json_schema' ? told['schema'] : null;
+  const jsonSchema = isRecord(format) && isRecord(format['json_schema']) ? format['json_schema'] : {};
+  const schema = isRecord(format) && format['type'] === 'json_schema' ? jsonSchema['schema'] : null;
   const config = {
     ...(effort !== null && { effort }),
     ...(isRecord(schema) && { format: { type: 'json_schema', schema } }),

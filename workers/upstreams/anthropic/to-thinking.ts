@@ -14,8 +14,9 @@ import { isToolForced } from './to-tools.ts';
 /**
  * How a request makes the model think.
  * - `budget`: up to this many tokens
- * - `adaptive`: as much as it sees fit, guided by `effort`; `isShown` says whether we want to read it
- * - `off`: not at all; `type` is how to say so, null if that is the default
+ * - `adaptive`: as much as it chooses, guided by `effort`; `isShown` is whether the thinking is included in the
+ *   response
+ * - `off`: not at all; `type` is the value that turns it off, or null if it is off by default
  */
 export type ThinkingPlan =
   | { readonly kind: 'budget'; readonly budgetTokens: number }
@@ -25,8 +26,8 @@ export type ThinkingPlan =
 const off: ThinkingPlan = { kind: 'off', type: null };
 
 const MIN_BUDGET = 1024;
-/** The part of the token limit left for the response: a quarter, but no more than this. */
-const MAX_ANSWER_ROOM = 4096;
+/** A quarter of the token limit is reserved for the response, but at most this. */
+const MAX_RESPONSE_RESERVE = 4096;
 
 const BUDGETS: Readonly<Record<string, number>> = {
   minimal: 1024,
@@ -37,7 +38,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   max: 65_536,
 };
 
-/** Maps OpenAI's levels to Anthropic's efforts. A level that neither knows leaves the effort to the model. */
+/** Maps OpenAI's levels to Anthropic's efforts. For any other level, the model chooses the effort. */
 const EFFORTS: Readonly<Record<string, string>> = {
   minimal: 'low',
   low: 'low',
@@ -53,7 +54,7 @@ export function planThinking(target: UpstreamTarget, body: ChatBody, maxTokens: 
   const style = target.thinking ?? traits.thinking;
   if (style === null) return off;
   if (style === 'budget') {
-    // The API does not allow both, and the forced tool call was requested explicitly.
+    // The API does not allow both. The forced tool call takes precedence, because it was requested explicitly.
     const budgetTokens = level === null || isToolForced(body) ? null : toBudget(level, maxTokens);
     return budgetTokens === null ? off : { kind: 'budget', budgetTokens };
   }
@@ -73,20 +74,20 @@ export function planThinking(target: UpstreamTarget, body: ChatBody, maxTokens: 
 
 function toBudget(level: string, maxTokens: number): number | null {
   if (level === 'none') return null;
-  const room = maxTokens - Math.min(MAX_ANSWER_ROOM, Math.ceil(maxTokens / 4));
-  const budget = Math.min(lookUp(BUDGETS, level) ?? BUDGETS['medium']!, room);
+  const available = maxTokens - Math.min(MAX_RESPONSE_RESERVE, Math.ceil(maxTokens / 4));
+  const budget = Math.min(lookUp(BUDGETS, level) ?? BUDGETS['medium']!, available);
   return budget < MIN_BUDGET ? null : budget;
 }
 
-/** What is saved with the tool calls of a response: the signed thinking that led to the calls, in its order. */
+/** Saved with the tool calls of a response: the signed thinking that led to the calls, in order. */
 export interface SavedThinking {
   readonly kind: 'anthropic';
   readonly model: string;
-  /** Empty if the model called without thinking, which a thinking request must know as well. */
+  /** Empty if the model called the tools without thinking, which a later request with thinking must know as well. */
   readonly blocks: readonly Block[];
 }
 
-/** Whether this is a complete signed thinking block. The API would reject an unsigned one. */
+/** Whether this is a complete, signed thinking block. The API rejects unsigned ones. */
 export function isThinkingBlock(value: unknown): value is Block {
   if (!isRecord(value)) return false;
   return value['type'] === 'thinking'
@@ -94,7 +95,7 @@ export function isThinkingBlock(value: unknown): value is Block {
     : value['type'] === 'redacted_thinking' && readText(value['data']) !== null;
 }
 
-/** Returns the thinking before the calls of one message, if it is saved and from this model; otherwise null. */
+/** Returns the thinking before the tool calls of a message if it was saved and is from this model; otherwise null. */
 export function findThinking(
   recalled: Recalled,
   messages: readonly ChatMessage[],
@@ -112,8 +113,8 @@ export function findThinking(
 }
 
 /**
- * Whether the conversation allows thinking by budget. The API counts an open round of tool calls as one turn:
- * it must begin with its thinking, and none of its steps may lack any. Finished rounds may lack theirs.
+ * Whether the conversation allows thinking by budget. The API treats an open round of tool calls as one turn: it must
+ * begin with thinking, and the thinking of all its steps must be known. Finished rounds may lack their thinking.
  * Thinking by effort has no such requirement.
  */
 export function isOpenRoundKnown(
@@ -125,8 +126,8 @@ export function isOpenRoundKnown(
 }
 
 /**
- * Returns the message indices of the open round's steps, oldest first; none if the conversation does not wait
- * for the model after a tool call.
+ * Returns the message indices of the open round's steps, oldest first; empty if the conversation does not end with a
+ * tool call or its results.
  */
 function findOpenRound(messages: readonly ChatMessage[]): number[] {
   const steps: number[] = [];

@@ -3,7 +3,7 @@ import { isTooDeep, readArray, readText } from '../json-value.ts';
 import { type ChatMessage, UpstreamError } from '../upstream.ts';
 import type { Block } from './to-content.ts';
 
-/** A tool call shown in an assistant message. */
+/** A tool call in an assistant message. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
@@ -14,13 +14,13 @@ export interface ToolCall {
 export function readCalls(message: ChatMessage, where: string): ToolCall[] {
   return readArray(message.tool_calls).map((call, index) => {
     const at = `${where}.tool_calls[${index}]`;
-    const told = isRecord(call) && isRecord(call['function']) ? call['function'] : {};
+    const declared = isRecord(call) && isRecord(call['function']) ? call['function'] : {};
     const id = isRecord(call) ? readText(call['id']) : null;
-    const name = readText(told['name']);
+    const name = readText(declared['name']);
     if (id === null || name === null) {
       throw new UpstreamError('rejected', `${at}: the call needs an id and a function's name.`);
     }
-    return { id, name, input: parseArguments(told['arguments'], `${at} (${name}, '${id}')`), where: at };
+    return { id, name, input: parseArguments(declared['arguments'], `${at} (${name}, '${id}')`), where: at };
   });
 }
 
@@ -46,19 +46,18 @@ function parseArguments(text: unknown, where: string): JsonRecord {
 }
 
 /**
- * Makes tool call IDs valid for the API, which accepts letters, digits, `_` and `-`, and each ID only once. IDs
- * from other models differ (`functions.get_time:0`), and some models restart their numbering every turn.
+ * Makes tool call IDs valid for the API, which accepts letters, digits, `_` and `-`, and each ID only once. Other
+ * models use other IDs (`functions.get_time:0`), and some restart their numbering every turn.
  */
 export class WireIds {
   readonly #used = new Set<string>();
   /**
-   * The next suffix for each ID. Counting from the start each time would take minutes for thousands of calls
-   * with one ID.
+   * The next suffix per ID. Counting from the start each time would take minutes for thousands of calls with one ID.
    */
   readonly #next = new Map<string, number>();
   readonly #latest = new Map<string, string>();
 
-  /** Returns the ID under which a call is sent. */
+  /** Registers a call and returns the ID to send for it. */
   add(id: string): string {
     const clean = id.replaceAll(/[^\w-]/g, '_');
     let wireId = clean;
@@ -72,7 +71,7 @@ export class WireIds {
     return wireId;
   }
 
-  /** Returns the sent ID of the last call that had this ID. */
+  /** Returns the ID that was sent for the last call with this ID. */
   get(id: string): string {
     return this.#latest.get(id) ?? id;
   }

@@ -3,7 +3,7 @@ import { readArray, readText } from '../json-value.ts';
 import type { ChatBody } from '../upstream.ts';
 import type { Block } from './to-content.ts';
 
-/** Searches per response. Each costs money, and a model that found nothing in five finds nothing in ten. */
+/** Maximum searches per response. Each costs money, and a model that finds nothing in five finds nothing in ten. */
 const MAX_SEARCHES = 5;
 
 /** Returns the fields `tools` and `tool_choice` of a request, if any. */
@@ -16,14 +16,13 @@ export function toToolFields(body: ChatBody, calledNames: ReadonlySet<string>): 
     return { tools, ...toChoiceField(choice, body, functions.length > 0) };
   }
   if (calledNames.size > 0) {
-    // The API rejects a conversation with tool calls unless it declares those tools; none of them may be called
-    // again.
+    // The API rejects a conversation with tool calls unless the tools are declared. None of them may be called again.
     return { tools: [...calledNames].map((name) => toTool({ name })), tool_choice: { type: 'none' } };
   }
   return {};
 }
 
-/** Whether the caller requires a function call instead of leaving it to the model. */
+/** Whether the caller requires a function call. */
 export function isToolForced(body: ChatBody): boolean {
   const { mode } = readChoice(body);
   return (mode === 'required' || mode === 'function') && readArray(body['tools']).length > 0;
@@ -31,21 +30,21 @@ export function isToolForced(body: ChatBody): boolean {
 
 function toFunctionTools(body: ChatBody, allowed: ReadonlySet<string> | null): Block[] {
   return readArray(body['tools']).flatMap((tool) => {
-    const told = isRecord(tool) && isRecord(tool['function']) ? tool['function'] : {};
-    const name = readText(told['name']);
-    return name === null || (allowed !== null && !allowed.has(name)) ? [] : [toTool({ ...told, name })];
+    const declared = isRecord(tool) && isRecord(tool['function']) ? tool['function'] : {};
+    const name = readText(declared['name']);
+    return name === null || (allowed !== null && !allowed.has(name)) ? [] : [toTool({ ...declared, name })];
   });
 }
 
-function toTool(told: JsonRecord): Block {
-  const description = readText(told['description']);
-  const schema = isRecord(told['parameters']) ? told['parameters'] : { properties: {} };
+function toTool(declared: JsonRecord): Block {
+  const description = readText(declared['description']);
+  const schema = isRecord(declared['parameters']) ? declared['parameters'] : { properties: {} };
   return {
-    name: told['name'],
+    name: declared['name'],
     ...(description !== null && { description }),
     // The API requires the type, which is optional in OpenAI's format.
     input_schema: { type: 'object', ...schema },
-    ...(told['strict'] === true && { strict: true }),
+    ...(declared['strict'] === true && { strict: true }),
   };
 }
 
@@ -81,9 +80,8 @@ function readFunctionName(tool: unknown): string[] {
 }
 
 /**
- * A forced call is sent as such even though newer Claude models reject it: the rejection is explicit, and a
- * response without the requested call would not be. A route that `drops` `tool_choice` leaves the choice to the
- * model.
+ * A forced call is sent as such even though newer Claude models reject it: a rejection is explicit, while a response
+ * without the requested call would be a silent failure. If a route `drops` `tool_choice`, the model chooses.
  */
 function toChoiceField(choice: Choice, body: ChatBody, hasFunctions: boolean): Record<string, unknown> {
   if (!hasFunctions) {
@@ -105,19 +103,19 @@ function toChoiceField(choice: Choice, body: ChatBody, hasFunctions: boolean): R
 }
 
 function isSearchOn(body: ChatBody): boolean {
-  const asked = body['web_search'] ?? null;
-  return asked === null
+  const requested = body['web_search'] ?? null;
+  return requested === null
     ? isRecord(body['web_search_options'])
-    : asked === true || asked === 'links' || asked === 'no-links';
+    : requested === true || requested === 'links' || requested === 'no-links';
 }
 
 function toSearchTool(body: ChatBody): Block {
   const options = isRecord(body['web_search_options']) ? body['web_search_options'] : {};
-  const told = isRecord(options['user_location']) ? options['user_location'] : {};
+  const declared = isRecord(options['user_location']) ? options['user_location'] : {};
   // OpenAI's format nests the location one level deeper.
-  const places = isRecord(told['approximate']) ? told['approximate'] : told;
+  const locationFields = isRecord(declared['approximate']) ? declared['approximate'] : declared;
   const location = ['city', 'region', 'country', 'timezone'].flatMap((field) => {
-    const value = readText(places[field]);
+    const value = readText(locationFields[field]);
     return value === null ? [] : [[field, value] as const];
   });
   return {

@@ -22,21 +22,21 @@ export interface BuiltinOptions {
   readonly encoderThreads?: number | undefined;
   /** Called with each encoder thread as it starts. */
   readonly onEncoderThread?: TextEncoderOptions['onThread'];
-  /** Called with the reason when an encoder thread died. */
+  /** Called with the reason when an encoder thread dies. */
   readonly onEncoderFault?: TextEncoderOptions['onFault'];
-  /** Between two words of a streamed demo-echo response; 15 by default. */
+  /** Pause between two words of a streamed demo-echo response; 15 by default. */
   readonly wordPauseMs?: number | undefined;
 }
 
 /**
- * Billing counts the tokens of the whole input, as for any embedding model, not just the 128 that the encoder
- * reads. Counting more than this would be wasted work.
+ * As with any embedding model, the tokens of the whole input are billed, not just the 128 that the encoder reads.
+ * Counting more than this would be wasted work.
  */
 const MAX_BILLED_TOKENS = 8192;
 
 /**
- * Creates the models that need no vendor: a sentence encoder, a chat that echoes, a poster generator, an image
- * editor.
+ * Creates the upstream of the models that need no vendor: a sentence encoder, a chat that echoes, a poster generator
+ * and an image editor.
  */
 export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
   const encoder = createTextEncoder({
@@ -72,7 +72,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
       if (call.dimensions !== null && call.dimensions !== ENCODER_DIMENSIONS) {
         throw new UpstreamError('rejected', `dimensions must be ${ENCODER_DIMENSIONS}`);
       }
-      // The threads encode meanwhile.
+      // Count the tokens while the threads encode.
       const [vectors, promptTokens] = await Promise.all([
         encoder.encode(call.inputs, signal),
         countBilledTokens(call.inputs, signal),
@@ -111,7 +111,7 @@ function refuseModel({ model }: Pick<UpstreamTarget, 'model'>): UpstreamError {
 async function countBilledTokens(inputs: readonly string[], signal: AbortSignal): Promise<number> {
   let count = 0;
   for (const [index, input] of inputs.entries()) {
-    // Each short input is counted without yielding, so many of them need a yield in between.
+    // Short inputs are counted without yielding, so yield after a number of them.
     if (index % 64 === 63) await nextTurn();
     const tokens = await countTokensAsync(input, { limit: MAX_BILLED_TOKENS, signal });
     count += tokens ?? MAX_BILLED_TOKENS;

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { countTokens, countTokensAsync } from '../../../shared/pricing/count-tokens.ts';
 import type { CallContext, ChatBody, ChatEvent, ChatMessage, FinishReason } from '../upstream.ts';
 
-/** At most this much of the prompt is echoed; the rest is only counted. */
+/** At most this much of the prompt is echoed; the remainder is only counted. */
 const ECHOED_CHARS = 2000;
-/** What a message's role and frame count for, and what opens the response: 3 tokens each, as OpenAI counts them. */
+/** The role and frame of a message, and the start of the response, count as 3 tokens each, as at OpenAI. */
 const TOKENS_PER_MESSAGE = 3;
-const TOKENS_TO_START_ANSWER = 3;
+const TOKENS_TO_START_RESPONSE = 3;
 const MAX_CHOICES = 128;
 
 interface EchoOptions {
@@ -14,7 +14,7 @@ interface EchoOptions {
   readonly wordPauseMs: number;
 }
 
-/** Responds with the caller's prompt, and says that it is not an AI. All choices requested with `n` are the same. */
+/** Responds with the caller's prompt and a note that it is not an AI. All choices requested with `n` are the same. */
 export async function* runDemoEcho(
   body: ChatBody,
   stream: boolean,
@@ -23,7 +23,7 @@ export async function* runDemoEcho(
 ): AsyncGenerator<ChatEvent> {
   const { signal } = context;
   signal.throwIfAborted();
-  const { text, finishReason } = cutAnswer(composeAnswer(body.messages), body);
+  const { text, finishReason } = cutResponse(composeResponse(body.messages), body);
   const choices = Math.max(1, Math.min(MAX_CHOICES, readCount(body['n']) ?? 1));
 
   const pieces = stream ? splitIntoWords(text) : [text];
@@ -60,20 +60,20 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-function composeAnswer(messages: readonly ChatMessage[]): string {
+function composeResponse(messages: readonly ChatMessage[]): string {
   const intro = 'This is demo-echo: I am not an AI, I only echo what I was told.';
   const message = messages.findLast(({ role }) => role === 'user');
   if (message === undefined) return `${intro} You said nothing.`;
-  const said = readText(message).trim();
+  const prompt = readText(message).trim();
   const sentences = [
     intro,
-    said === '' ? 'You said nothing.' : `You said: ${cutToChars(said, ECHOED_CHARS)}`,
+    prompt === '' ? 'You said nothing.' : `You said: ${cutToChars(prompt, ECHOED_CHARS)}`,
   ];
-  if (said.length > ECHOED_CHARS) {
-    sentences.push(`… (The first ${ECHOED_CHARS} of ${said.length} characters.)`);
+  if (prompt.length > ECHOED_CHARS) {
+    sentences.push(`… (The first ${ECHOED_CHARS} of ${prompt.length} characters.)`);
   }
-  const pictures = countParts(message, (type) => type.includes('image'));
-  if (pictures > 0) sentences.push(`I also got ${pictures} ${pictures === 1 ? 'picture' : 'pictures'}.`);
+  const images = countParts(message, (type) => type.includes('image'));
+  if (images > 0) sentences.push(`I also got ${images} ${images === 1 ? 'picture' : 'pictures'}.`);
   const files = countParts(message, (type) => type.includes('file'));
   if (files > 0) sentences.push(`I also got ${files} ${files === 1 ? 'file' : 'files'}.`);
   return sentences.join(' ');
@@ -91,7 +91,7 @@ function countParts({ content }: ChatMessage, isCounted: (type: string) => boole
 }
 
 /** Returns the response up to the first stop string, cut to the requested number of tokens. */
-function cutAnswer(whole: string, body: ChatBody): { text: string; finishReason: FinishReason } {
+function cutResponse(whole: string, body: ChatBody): { text: string; finishReason: FinishReason } {
   const stops = [body['stop']].flat().filter((stop) => typeof stop === 'string' && stop !== '') as string[];
   const ends = stops.map((stop) => whole.indexOf(stop)).filter((end) => end >= 0);
   const text = whole.slice(0, Math.min(whole.length, ...ends));
@@ -123,7 +123,7 @@ function splitIntoWords(text: string): readonly string[] {
 }
 
 async function countPromptTokens(messages: readonly ChatMessage[], signal: AbortSignal): Promise<number> {
-  let count = TOKENS_TO_START_ANSWER;
+  let count = TOKENS_TO_START_RESPONSE;
   for (const message of messages) {
     const tokens = await countTokensAsync(readText(message), { limit: Number.MAX_SAFE_INTEGER, signal });
     count += TOKENS_PER_MESSAGE + (tokens ?? 0);

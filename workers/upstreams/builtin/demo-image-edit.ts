@@ -16,14 +16,14 @@ import { applyMask, readInputs } from './edit/read-inputs.ts';
 import { getPictureFont } from './picture/picture-font.ts';
 import { sendPreviews } from './send-previews.ts';
 
-/** An edit holds some 100 MB of pixels, and small machines have two cores. */
-const maxEditsAtOnce = 2;
-/** Edits ahead in the queue end within seconds. */
+/** An edit takes about 100 MB for pixels, and small machines have two cores. */
+const maxConcurrentEdits = 2;
+/** Each edit ahead in the queue finishes within seconds. */
 const maxWaitMs = 120_000;
 
 /** Creates the image editor of one process, in which accounts take turns. */
 export function createImageEditor(): (call: ImageCall, context: CallContext) => Promise<ImageResponse> {
-  const slots = new FairBudget({ capacity: maxEditsAtOnce, maxWaitingPerHolder: Infinity });
+  const slots = new FairBudget({ capacity: maxConcurrentEdits, maxWaitingPerHolder: Infinity });
   const refuse = (): AppError => new AppError('deadline_exceeded');
   return async (call, context) => {
     checkCall(call);
@@ -33,7 +33,7 @@ export function createImageEditor(): (call: ImageCall, context: CallContext) => 
     try {
       images = await editImages(call, signal);
     } finally {
-      // The slot is free before previews are sent, so a caller who reads slowly does not delay others.
+      // Release the slot before previews are sent, so that a caller that reads slowly does not delay others.
       slot.release();
     }
     await sendPreviews(images[0]!.bytes, call, context);
@@ -52,17 +52,17 @@ function checkCall({ inputs, n, size }: ImageCall): void {
 }
 
 /**
- * Edits a call's images as its prompt says: resize, rotate, grayscale, blur and caption, in the order of the
- * prompt. If the prompt names none of them, it is the caption itself. Several images are put side by side
- * first. With a mask, only its transparent part changes. With several variants, each after the first has a
- * little less contrast.
+ * Edits a call's images according to its prompt: resize, rotate, grayscale, blur and caption, in the order of the
+ * prompt. If the prompt contains none of these, it is used as a caption. Several images are first joined side by
+ * side. With a mask, only its transparent part changes. With several variants, each one has a little less contrast
+ * than the previous.
  */
 async function editImages(call: ImageCall, signal: AbortSignal): Promise<GeneratedImage[]> {
   const named = parseEdits(call.prompt);
   const edits: ImageEdit[] = named.length > 0 ? named : [{ kind: 'caption', text: call.prompt }];
   const source = await readInputs(call.inputs);
   const edited = await applyEdits(source.image, edits, getPictureFont(), signal);
-  // The catalog's default size must not undo what the prompt asks for.
+  // The catalog's default size must not undo a resize in the prompt.
   const isResized = edits.some(({ kind }) => kind === 'resize' || kind === 'scale');
   const size = isResized && !call.isSizeAsked ? null : readDemoSize(call.size);
 
@@ -79,8 +79,8 @@ async function editImages(call: ImageCall, signal: AbortSignal): Promise<Generat
 
 async function flatten(image: Raster, index: number): Promise<Raster> {
   if (index === 0) return image;
-  const lost = 0.08 * index;
-  const [gain, offset] = [1 - lost, 128 * lost];
+  const contrastLoss = 0.08 * index;
+  const [gain, offset] = [1 - contrastLoss, 128 * contrastLoss];
   // Alpha is unchanged.
   const [gains, offsets] = [
     [gain, gain, gain, 1],
@@ -89,7 +89,7 @@ async function flatten(image: Raster, index: number): Promise<Raster> {
   return await toRaster((await openRaster(image)).linear(gains, offsets));
 }
 
-/** Centres the whole image in this size, scaled to fit. */
+/** Scales the whole image to fit this size, centred. */
 async function fitInto(image: Raster, { width, height }: DemoSize): Promise<Raster> {
   const opened = await openRaster(image);
   return await toRaster(opened.resize(width, height, { fit: 'contain', background: clear }));

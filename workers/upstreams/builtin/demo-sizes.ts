@@ -10,7 +10,7 @@ export interface DemoSize {
 }
 
 /**
- * Returns null for `auto`: the size that the image turns out to have.
+ * Returns null for `auto`, which keeps the image's size.
  * @throws UpstreamError `rejected`
  */
 export function readDemoSize(size: string): DemoSize | null {

@@ -8,7 +8,7 @@ import { sendPreviews } from './send-previews.ts';
 
 const defaultSide = 1_024;
 
-/** Draws a call's prompt as `n` different posters. The same call gives the same images. */
+/** Draws a call's prompt as `n` different posters. The same call always returns the same images. */
 export async function drawDemoImages(call: ImageCall, context: CallContext): Promise<ImageResponse> {
   const { signal } = context;
   signal.throwIfAborted();

@@ -1,42 +1,41 @@
-/** The encoder reads only this many of its own tokens per input. */
+/** The encoder reads only this many tokens per input, by its own tokenizer. */
 export const MAX_ENCODER_TOKENS = 128;
 
 /**
- * The vocabulary's longest entry has 16 characters, so 2 048 characters fill the encoder unless they are white
- * space or unknown to it. Twice that leaves a margin for both.
+ * The vocabulary's longest entry has 16 characters, so 2 048 characters fill the encoder unless some are white space or
+ * not in its vocabulary. Twice as many leave a margin for both.
  */
 const HEAD_CHARS = 4096;
 /** The encoder's tokenizer takes quadratic time in the length of its input. */
 const MAX_WORD_CHARS = 200;
 
 /**
- * Returns the part of an input that can matter, so that a megabyte is neither copied to a thread nor scanned
+ * Returns the part of an input that the encoder may read, so that a megabyte is neither copied to a thread nor scanned
  * there.
  */
 export function cutHead(text: string): string {
-  // A substring may keep the whole text in memory, but only for as long as the call takes.
+  // The substring may keep the whole text in memory, but only until the call ends.
   return text.trimStart().slice(0, HEAD_CHARS);
 }
 
-/** For English; other languages have more tokens. */
+/** For English; other languages have more tokens per character. */
 const CHARS_PER_TOKEN = 4;
 
 /**
- * Estimates how many tokens the encoder reads of a head. Counting them exactly on the main thread costs more
- * than it is worth.
+ * Estimates how many tokens of a head the encoder reads. Counting them exactly on the main thread costs more than it is
+ * worth.
  */
 export function estimateTokens(head: string): number {
   return Math.min(MAX_ENCODER_TOKENS, Math.max(1, Math.ceil(head.length / CHARS_PER_TOKEN)));
 }
 
 /**
- * Returns the encoder's tokens of a text, at most MAX_ENCODER_TOKENS and at least one. Vocabulary entries never
- * span words, so tokenizing word by word gives the same tokens as tokenizing the whole text, and can stop
- * early.
+ * Returns the encoder's tokens for a text, at most MAX_ENCODER_TOKENS and at least one. Vocabulary entries never span
+ * words, so tokenizing word by word gives the same tokens as tokenizing the whole text, and can stop early.
  */
 export function tokenizeInput(text: string, tokenizeWord: (word: string) => readonly number[]): number[] {
   const tokens: number[] = [];
-  // As SentencePiece did in training: compatible characters are unified, and any run of white space is one
+  // Normalize as SentencePiece did in training: unify compatible characters, and treat any run of white space as one
   // space.
   for (const word of cutHead(text).normalize('NFKC').split(/\s+/u)) {
     for (let start = 0; start < word.length; start += MAX_WORD_CHARS) {
@@ -45,6 +44,6 @@ export function tokenizeInput(text: string, tokenizeWord: (word: string) => read
     }
   }
   if (tokens.length > MAX_ENCODER_TOKENS) tokens.length = MAX_ENCODER_TOKENS;
-  // An input without tokens would be missing from the model's output instead of being empty.
+  // An input without tokens would be missing from the model's output, so return one token.
   return tokens.length > 0 ? tokens : tokenizeWord(' ').slice(0, 1);
 }

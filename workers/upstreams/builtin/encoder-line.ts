@@ -1,11 +1,11 @@
 import { cutHead, estimateTokens } from './encoder-input.ts';
 
 /**
- * Tokens of a batch, with all inputs padded to its longest one: as much work as one input of full length, about
- * 50 ms. Larger batches gain five percent at most, and the next call waits for all of it.
+ * Tokens per batch, with all inputs padded to the longest one: as much work as one input of full length, about 50 ms.
+ * Larger batches would gain at most five percent, and the next call waits for the whole batch.
  */
 const BATCH_TOKENS = 128;
-/** Padding costs half as much as tokens. With more padding than this, two batches are faster than one. */
+/** Padding takes half as long as tokens. With more padding than this, two batches are faster than one. */
 const PADDING_TOKENS = 16;
 
 /** A call that waits for vectors. */
@@ -13,7 +13,7 @@ export interface EncoderCall {
   readonly isOver: boolean;
 }
 
-/** A text to encode, and where its vector goes in the call's result. */
+/** A text to encode, and the position of its vector in the call's result. */
 export interface EncoderInput<C extends EncoderCall> {
   readonly call: C;
   readonly text: string;
@@ -26,15 +26,15 @@ interface WaitingCall<C extends EncoderCall> {
   readonly call: C;
   /** Sorted, shortest last. */
   readonly inputs: EncoderInput<C>[];
-  /** Over all these inputs. */
+  /** Total of these inputs. */
   tokens: number;
 }
 
 /**
- * Queue of inputs for the encoder. A batch is formed at the moment it can start, from inputs of similar length
- * of all waiting calls. Batches alternate between the call with the least work left and the call that came
- * first. So a short call hardly waits for long ones, however many there are, and a long one makes progress
- * however many short ones come.
+ * Queue of inputs for the encoder. A batch is formed at the moment it can start, from inputs of similar length of all
+ * waiting calls. Batches alternate between the call with the least remaining work and the call that arrived first. So a
+ * short call hardly waits for long ones, however many there are, and a long one makes progress however many short ones
+ * arrive.
  */
 export class EncoderLine<C extends EncoderCall> {
   /** In order of arrival. */
@@ -94,7 +94,7 @@ class Batch<C extends EncoderCall> {
 
   takeFrom(from: WaitingCall<C>): void {
     const { inputs } = from;
-    for (let next = inputs.at(-1); next !== undefined && this.#hasRoomFor(next); next = inputs.at(-1)) {
+    for (let next = inputs.at(-1); next !== undefined && this.#fits(next); next = inputs.at(-1)) {
       inputs.pop();
       from.tokens -= next.tokens;
       this.inputs.push(next);
@@ -103,7 +103,7 @@ class Batch<C extends EncoderCall> {
     }
   }
 
-  #hasRoomFor({ tokens }: EncoderInput<C>): boolean {
+  #fits({ tokens }: EncoderInput<C>): boolean {
     const filled = Math.max(this.#longest, tokens) * (this.inputs.length + 1);
     return (
       this.inputs.length === 0 || (filled <= BATCH_TOKENS && filled - this.#tokens - tokens <= PADDING_TOKENS)

@@ -1,5 +1,5 @@
 /**
- * Entry point of an encoder thread. Posts null when it is ready; then, for each batch of texts, the buffer of
+ * Entry point of an encoder thread. Posts null when it is ready, and then, for each batch of texts, the buffer with
  * their vectors, in the order of the batches.
  */
 import { parentPort } from 'node:worker_threads';
@@ -8,7 +8,7 @@ import { loadSentenceModel } from './sentence-model.ts';
 const port = parentPort;
 if (port === null) throw new Error('encoder-thread is started as a worker thread');
 
-// Any failure, at loading or later, ends the thread. WebAssembly that ran out of memory is unusable, and the
+// Any failure, while loading or later, ends the thread, because WebAssembly that ran out of memory is unusable. The
 // pool gives the batch to a new thread.
 const model = await loadSentenceModel();
 

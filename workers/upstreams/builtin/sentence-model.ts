@@ -9,7 +9,7 @@ interface Tensor {
   dispose(): void;
 }
 
-/** The parts of @energetic-ai/core that are used. Its own types refer to packages that it does not include. */
+/** The parts of @energetic-ai/core that are used. The package's types refer to packages that it does not include. */
 interface TensorLibrary {
   ready(): Promise<void>;
   tensor1d(values: Int32Array, type: 'int32'): Tensor;
@@ -31,12 +31,12 @@ interface SentenceModel {
 
 const transformer = 'module_apply_default/Encoder_en/KonaTransformer';
 /**
- * Graph nodes whose values are known in advance, because no input has more tokens than the model accepts:
- * tokens that are not cut off, and the positions in a batch that are not padding. To compute these itself the
- * graph would have to run asynchronously, which costs a third of a short batch's time.
+ * Graph nodes whose values are known in advance, because no input has more tokens than the model accepts: the tokens
+ * that are not cut off, and the positions in a batch that are not padding. To compute these itself, the graph would
+ * have to run asynchronously, which would add a third to the time of a short batch.
  */
 const nodes = {
-  places: `${transformer}/ClipToMaxLength/GatherV2`,
+  indices: `${transformer}/ClipToMaxLength/GatherV2`,
   tokens: `${transformer}/ClipToMaxLength/GatherV2_1`,
   filled: `${transformer}/Encode/TransformerStack/Layer_1/TransformerLayer/FFN/StoreMask/ToInt32`,
   columns: `${transformer}/Encode/TransformerStack/Layer_0/AddTimingSignal/strided_slice_2`,
@@ -65,57 +65,57 @@ export async function loadSentenceModel(): Promise<SentenceModel> {
       const rows = texts.map((text) => tokenizeInput(text, (word) => tokenizer.encode(word)));
       const tokens = Int32Array.from(rows.flat());
       const columns = new Int32Array(tokens.length);
-      const places = new Int32Array(tokens.length * 2);
+      const indices = new Int32Array(tokens.length * 2);
       let at = 0;
       for (const [row, { length }] of rows.entries()) {
         for (let column = 0; column < length; column++, at++) {
           columns[at] = column;
-          places[at * 2] = row;
-          places[at * 2 + 1] = column;
+          indices[at * 2] = row;
+          indices[at * 2 + 1] = column;
         }
       }
-      const used: Tensor[] = [];
-      const keep = (tensor: Tensor): Tensor => {
-        used.push(tensor);
+      const tensors: Tensor[] = [];
+      const track = (tensor: Tensor): Tensor => {
+        tensors.push(tensor);
         return tensor;
       };
       try {
-        const placesTensor = keep(tf.tensor2d(places, [tokens.length, 2], 'int32'));
+        const indicesTensor = track(tf.tensor2d(indices, [tokens.length, 2], 'int32'));
         const inputs = {
-          [nodes.places]: placesTensor,
-          [nodes.tokens]: keep(tf.tensor1d(tokens, 'int32')),
-          [nodes.filled]: placesTensor,
-          [nodes.columns]: keep(tf.tensor1d(columns, 'int32')),
+          [nodes.indices]: indicesTensor,
+          [nodes.tokens]: track(tf.tensor1d(tokens, 'int32')),
+          [nodes.filled]: indicesTensor,
+          [nodes.columns]: track(tf.tensor1d(columns, 'int32')),
         };
-        return toUnitVectors(keep(data.model.execute(inputs, output)).dataSync(), texts.length);
+        return toUnitVectors(track(data.model.execute(inputs, output)).dataSync(), texts.length);
       } finally {
-        for (const tensor of used) tensor.dispose();
+        for (const tensor of tensors) tensor.dispose();
       }
     },
   };
 }
 
 /**
- * Removes rounding errors from the model's vectors, which have length 1 except for rounding. Works in place if
- * the numbers have their own buffer, which can then be transferred to another thread as it is.
+ * Normalizes the model's vectors, whose length differs from 1 only by rounding errors. Works in place if the numbers
+ * are the only content of their buffer, so that the buffer can be transferred to another thread.
  */
 function toUnitVectors(data: Float32Array, count: number): Float32Array<ArrayBuffer> {
   if (data.length !== count * ENCODER_DIMENSIONS) {
-    throw new Error(`the encoder gave ${data.length} numbers for ${count} inputs`);
+    throw new Error(`the encoder returned ${data.length} numbers for ${count} inputs`);
   }
-  const vectors = isAlone(data) ? data : new Float32Array(data);
+  const vectors = ownsBuffer(data) ? data : new Float32Array(data);
   for (let start = 0; start < vectors.length; start += ENCODER_DIMENSIONS) {
     const end = start + ENCODER_DIMENSIONS;
     let square = 0;
     for (let i = start; i < end; i++) square += vectors[i]! ** 2;
     const length = Math.sqrt(square);
     if (!Number.isFinite(length) || length === 0)
-      throw new Error('the encoder gave a vector without a direction');
+      throw new Error('the encoder returned a zero or non-finite vector');
     for (let i = start; i < end; i++) vectors[i] = vectors[i]! / length;
   }
   return vectors;
 }
 
-function isAlone(data: Float32Array): data is Float32Array<ArrayBuffer> {
+function ownsBuffer(data: Float32Array): data is Float32Array<ArrayBuffer> {
   return data.buffer instanceof ArrayBuffer && data.buffer.byteLength === data.byteLength;
 }

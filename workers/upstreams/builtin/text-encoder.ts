@@ -6,12 +6,12 @@ import { ENCODER_DIMENSIONS } from './sentence-model.ts';
 
 const VECTOR_BYTES = ENCODER_DIMENSIONS * 4;
 /**
- * One running and one queued, so that no thread waits for the main thread to read a result and form the next
+ * One running and one queued batch, so that no thread waits for the main thread to read a result and form the next
  * batch.
  */
 const BATCHES_AHEAD = 2;
 /**
- * A thread holds the weights, about 150 MB. A thread idle for this long is stopped; starting a new one takes
+ * A thread that is idle for this long is stopped, because it holds the weights, about 150 MB. Starting a new one takes
  * 0.3 s.
  */
 const IDLE_MS = 30_000;
@@ -20,24 +20,24 @@ const MAX_THREADS = 4;
 export interface TextEncoderOptions {
   /** Defaults to one less than the number of cores, at most four. */
   readonly threads?: number | undefined;
-  /** How long an idle thread is kept. */
+  /** How long an idle thread keeps running. */
   readonly idleMs?: number | undefined;
-  /** Called with each thread as it starts: for logs, and for tests that end one. */
+  /** Called with each thread as it starts, for logs and for tests that kill one. */
   readonly onThread?: ((thread: Worker) => void) | undefined;
-  /** Called with the reason when a thread died; another one replaces it. */
+  /** Called with the reason when a thread dies; another one replaces it. */
   readonly onFault?: ((cause: unknown) => void) | undefined;
 }
 
 /** Computes sentence vectors in threads, which are started on demand and replaced when they die. */
 export interface SentenceEncoder {
-  /** Returns unit vectors of 512 float32 each, little-endian, in the order of `texts`. Rejects at once on abort. */
+  /** Returns unit vectors of 512 little-endian float32 each, in the order of `texts`. Rejects immediately on abort. */
   encode(texts: readonly string[], signal: AbortSignal): Promise<Buffer>;
   close(): Promise<void>;
 }
 
 interface Call extends EncoderCall {
   readonly vectors: Buffer;
-  inputsLeft: number;
+  remainingInputs: number;
   isOver: boolean;
   finish(): void;
   fail(reason: unknown): void;
@@ -45,28 +45,28 @@ interface Call extends EncoderCall {
 
 interface Batch {
   readonly inputs: readonly EncoderInput<Call>[];
-  readonly isSecondTry: boolean;
+  readonly isRetry: boolean;
 }
 
 interface Thread {
   readonly worker: Worker;
-  /** The first is running, the others wait behind it. */
+  /** The first batch is running; the others wait behind it. */
   batches: Batch[];
-  /** Whether it has loaded the model. Until then it gets no batches, because another thread may be free sooner. */
+  /** Whether the model is loaded. Until then it gets no batches, because another thread may be free sooner. */
   isReady: boolean;
 }
 
 export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEncoder {
   const maxThreads = options.threads ?? Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1));
   const threads = new Set<Thread>();
-  const line = new EncoderLine<Call>();
+  const queue = new EncoderLine<Call>();
   /** Batches whose thread died. */
-  const returned: Batch[] = [];
+  const requeued: Batch[] = [];
   const onFault = (cause: unknown): void => options.onFault?.(cause);
   let isClosed = false;
   let idleTimer: NodeJS.Timeout | null = null;
 
-  /** Counts from the last result. Any call in between restarts the timer. */
+  /** Called after each result, which restarts the timer. */
   function endIdleThreadsLater(): void {
     if (idleTimer !== null) clearTimeout(idleTimer);
     idleTimer = setTimeout(() => {
@@ -80,24 +80,24 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
   }
 
   function takeBatch(): Batch | undefined {
-    for (let batch = returned.shift(); batch !== undefined; batch = returned.shift()) {
+    for (let batch = requeued.shift(); batch !== undefined; batch = requeued.shift()) {
       if (batch.inputs.some(({ call }) => !call.isOver)) return batch;
     }
-    const inputs = line.take();
-    return inputs.length > 0 ? { inputs, isSecondTry: false } : undefined;
+    const inputs = queue.take();
+    return inputs.length > 0 ? { inputs, isRetry: false } : undefined;
   }
 
-  function findFreestThread(): Thread | undefined {
-    let freest: Thread | undefined;
+  function findLeastBusyThread(): Thread | undefined {
+    let leastBusy: Thread | undefined;
     for (const thread of threads) {
       if (!thread.isReady || thread.batches.length >= BATCHES_AHEAD) continue;
-      if (freest === undefined || thread.batches.length < freest.batches.length) freest = thread;
+      if (leastBusy === undefined || thread.batches.length < leastBusy.batches.length) leastBusy = thread;
     }
-    return freest;
+    return leastBusy;
   }
 
   function assignBatches(): void {
-    for (let thread = findFreestThread(); thread !== undefined; thread = findFreestThread()) {
+    for (let thread = findLeastBusyThread(); thread !== undefined; thread = findLeastBusyThread()) {
       const batch = takeBatch();
       if (batch === undefined) break;
       thread.batches.push(batch);
@@ -111,12 +111,12 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
     startThreads();
   }
 
-  /** Starts one thread per waiting batch, up to the limit. Threads still loading the model count as well. */
+  /** Starts one thread per waiting batch, up to the limit. Threads that are still loading the model count as well. */
   function startThreads(): void {
     if (isClosed) return;
-    let wanted = returned.length + line.batches;
-    for (const { isReady } of threads) if (!isReady) wanted -= 1;
-    for (; wanted > 0 && threads.size < maxThreads; wanted -= 1) startThread();
+    let needed = requeued.length + queue.batches;
+    for (const { isReady } of threads) if (!isReady) needed -= 1;
+    for (; needed > 0 && threads.size < maxThreads; needed -= 1) startThread();
   }
 
   function startThread(): void {
@@ -136,7 +136,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
       onFault(error);
     });
     worker.on('exit', () => {
-      if (threads.delete(thread)) takeBack(thread, cause);
+      if (threads.delete(thread)) requeueBatches(thread, cause);
       assignBatches();
     });
     threads.add(thread);
@@ -144,22 +144,22 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
   }
 
   /**
-   * Takes back a dead thread's batches. The running batch may have killed the thread; those queued behind it
-   * did not.
+   * Requeues the batches of a dead thread. The running batch may have killed the thread; those queued behind it did
+   * not.
    */
-  function takeBack({ isReady, batches }: Thread, cause: unknown): void {
+  function requeueBatches({ isReady, batches }: Thread, cause: unknown): void {
     const suspect = isReady ? batches.shift() : takeBatch();
-    returned.unshift(...batches);
+    requeued.unshift(...batches);
     if (suspect === undefined) return;
-    if (suspect.isSecondTry || isClosed) {
-      const error = new UpstreamError('unavailable', 'the encoder stopped at work', { cause });
+    if (suspect.isRetry || isClosed) {
+      const error = new UpstreamError('unavailable', 'an encoder thread died', { cause });
       for (const { call } of suspect.inputs) call.fail(error);
       return;
     }
-    // Retries each call separately, so that a call that kills threads does not affect the others.
+    // Retry each call separately, so that a call that kills threads does not affect the others.
     for (const call of new Set(suspect.inputs.map((input) => input.call))) {
       const inputs = suspect.inputs.filter((input) => input.call === call);
-      returned.unshift({ inputs, isSecondTry: true });
+      requeued.unshift({ inputs, isRetry: true });
     }
   }
 
@@ -171,7 +171,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
       return new Promise<Buffer>((resolve, reject) => {
         const call: Call = {
           vectors: Buffer.allocUnsafeSlow(texts.length * VECTOR_BYTES),
-          inputsLeft: texts.length,
+          remainingInputs: texts.length,
           isOver: false,
           finish() {
             end();
@@ -188,7 +188,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
         };
         const onAbort = (): void => call.fail(signal.reason);
         signal.addEventListener('abort', onAbort);
-        line.add(call, texts);
+        queue.add(call, texts);
         assignBatches();
       });
     },
@@ -197,8 +197,8 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
       isClosed = true;
       if (idleTimer !== null) clearTimeout(idleTimer);
       const error = new UpstreamError('unavailable', 'the encoder is closed');
-      for (const call of line.drain()) call.fail(error);
-      for (const { inputs } of returned.splice(0)) for (const { call } of inputs) call.fail(error);
+      for (const call of queue.drain()) call.fail(error);
+      for (const { inputs } of requeued.splice(0)) for (const { call } of inputs) call.fail(error);
       await Promise.all([...threads].map(({ worker }) => worker.terminate()));
     },
   };
@@ -209,7 +209,7 @@ function storeVectors({ inputs }: Batch, vectors: ArrayBuffer): void {
   for (const [row, { call, place }] of inputs.entries()) {
     if (call.isOver) continue;
     rows.copy(call.vectors, place * VECTOR_BYTES, row * VECTOR_BYTES, (row + 1) * VECTOR_BYTES);
-    call.inputsLeft -= 1;
-    if (call.inputsLeft === 0) call.finish();
+    call.remainingInputs -= 1;
+    if (call.remainingInputs === 0) call.finish();
   }
 }

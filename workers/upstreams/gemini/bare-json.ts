@@ -6,19 +6,19 @@ const OPENING_BRACE = 123;
 const OPENING_BRACKET = 91;
 
 export interface BareJsonCutter {
-  /** Returns the bytes that are event lines. From the first line that is JSON on, everything is kept here instead. */
+  /** Returns the bytes that are event lines. The first line that is JSON, and everything after it, is held back. */
   cut(bytes: Uint8Array): Uint8Array;
-  /** Returns the kept text; null if there is none. */
+  /** Returns the text that was held back; null if there is none. */
   readText(): string | null;
   readonly byteLength: number;
 }
 
 /**
- * Finds JSON in a stream that is not part of an event, which is how Gemini writes its errors. No event line
- * begins with a brace or a bracket, and event parsers must ignore lines that do.
+ * Finds JSON in a stream that is not part of an event, which is how Gemini writes its errors. No event line begins
+ * with a brace or a bracket, and event parsers must ignore lines that do.
  */
 export function createBareJsonCutter(): BareJsonCutter {
-  const kept: Buffer[] = [];
+  const bareJson: Buffer[] = [];
   let byteLength = 0;
   let isAtLineStart = true;
 
@@ -49,13 +49,13 @@ export function createBareJsonCutter(): BareJsonCutter {
       const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       const start = byteLength > 0 ? 0 : findStart(chunk);
       if (start < chunk.length) {
-        kept.push(chunk.subarray(start));
+        bareJson.push(chunk.subarray(start));
         byteLength += chunk.length - start;
       }
       return chunk.subarray(0, start);
     },
 
-    readText: () => (byteLength === 0 ? null : Buffer.concat(kept, byteLength).toString('utf8')),
+    readText: () => (byteLength === 0 ? null : Buffer.concat(bareJson, byteLength).toString('utf8')),
 
     get byteLength() {
       return byteLength;

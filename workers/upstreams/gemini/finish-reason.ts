@@ -4,7 +4,7 @@ import type { FinishReason } from '../upstream.ts';
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   STOP: 'stop',
   MAX_TOKENS: 'length',
-  // The vendor's limit for one call, which can be continued. To our callers it is a length limit as well.
+  // The vendor's limit for one call, which can be continued. For our callers, it is a length limit as well.
   CONTINUATION: 'length',
   SAFETY: 'content_filter',
   RECITATION: 'content_filter',
@@ -18,9 +18,8 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
 };
 
 /**
- * Maps a candidate's finish reason to OpenAI's. Returns null if it does not end a valid response: the model
- * reported a failure (`MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL`, `OTHER`, `NO_IMAGE`), or the reason is
- * unknown here.
+ * Maps a candidate's finish reason to OpenAI's. Returns null if the response is not valid: the model reported a failure
+ * (`MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL`, `OTHER`, `NO_IMAGE`), or the reason is unknown.
  */
 export function toFinishReason(native: string): FinishReason | null {
   return lookUp(FINISH_REASONS, native) ?? null;

@@ -11,23 +11,23 @@ export interface AnswerOptions extends CandidateOptions {
   readonly apiKey: string | null;
 }
 
-/** Translates a response, whole or in chunks of the same format, into events. */
+/** Translates a response, complete or in chunks of the same format, into events. */
 export interface AnswerTranslator {
   take(response: JsonRecord): ChatEvent[];
   /**
-   * Reports the counts of the last response if they changed. A stream that is cut off afterwards is charged by
-   * them.
+   * Reports the counts of the last response if they have changed. If the stream is cut off afterwards, the caller is
+   * charged by them.
    */
   reportUsage(): ChatEvent[];
   /** Whether all candidates have a finish reason. */
   readonly isFinished: boolean;
-  /** Returns the end of each candidate, then the usage. Throws if one has not ended. */
+  /** Returns the finish event of each candidate, then the usage. Throws if a candidate has not finished. */
   end(): ChatEvent[];
 }
 
 /**
- * Creates the translator. It reports the finish at the very end, because this protocol has no end mark: until
- * the body closes, a candidate that has a finish reason may still get more text.
+ * Creates the translator. It reports the finish at the very end, because this protocol has no end marker: until the
+ * body ends, a candidate that has a finish reason may still receive more text.
  */
 export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator {
   const candidates = new Map<number, Candidate>();
@@ -60,7 +60,7 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
     );
   }
 
-  /** A blocked prompt has no candidates, or ends those that had begun. */
+  /** If the prompt is blocked, there are no candidates, or the unfinished ones end. */
   function finish(candidate: Candidate): ChatEvent {
     const native = candidate.native ?? blockReason;
     const reason = candidate.native === null ? 'content_filter' : toFinishReason(candidate.native);
@@ -82,7 +82,7 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
       }
       reported = counts;
       const hasAnswered = [...candidates.values()].some((candidate) => candidate.hasAnswered);
-      // Without either count, the generated tokens are not known yet, above all the thoughts.
+      // Without either count, the generated tokens, in particular the thoughts, are not known yet.
       const isPartial = counts.candidates === null && counts.thoughts === null;
       return [{ type: 'usage', usage: toUsage(counts, hasAnswered), ...(isPartial && { isPartial }) }];
     },
@@ -102,11 +102,11 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
       const hasAnswer = all.some(({ hasAnswered }) => hasAnswered);
       const failed = all.find(({ native }) => native !== null && toFinishReason(native) === null);
       if (failed !== undefined && !hasAnswer && counts === null) {
-        // If the model failed before any output, a retry is worth more than an empty text. But if the vendor
-        // counted tokens, it charges for every try, and an empty text that gives the reason is charged once.
+        // If the model failed before any output, a retry is better than an empty text. But if the vendor counted
+        // tokens, it bills every attempt, so an empty text with the reason is returned, which is billed once.
         throw new UpstreamError(
           'unavailable',
-          `the model ended without an answer (${shorten(failed.native ?? '', 100)})`,
+          `the model ended without a response (${shorten(failed.native ?? '', 100)})`,
           { isOfRequest: true },
         );
       }

@@ -6,11 +6,11 @@ import { toExtraContent, toSavedSignatures } from './thought-signatures.ts';
 import { createToolCallId } from './tool-call-ids.ts';
 
 export interface CandidateOptions {
-  /** As the route names it. What is saved with its tool calls is only useful to this model. */
+  /** As in the route. Signatures saved with tool calls are only valid for this model. */
   readonly model: string;
   /**
-   * Gemini has no `parallel_tool_calls`. If the caller wants one call at a time, only the first one of a
-   * response is kept.
+   * Gemini has no `parallel_tool_calls`. If the caller turned parallel calls off, only the first call of a response is
+   * passed on.
    */
   readonly oneCall: boolean;
 }
@@ -18,13 +18,13 @@ export interface CandidateOptions {
 /** One candidate of a response, as far as it has arrived. */
 export interface Candidate {
   readonly index: number;
-  /** The vendor's finish reason; null if it has not ended. */
+  /** The vendor's finish reason; null if the candidate has not finished. */
   readonly native: string | null;
   readonly hasCalls: boolean;
   /** Whether it contained anything besides thoughts. */
   readonly hasAnswered: boolean;
   take(candidate: JsonRecord): ChatEvent[];
-  /** Returns the delta that opens the response, if none has yet. */
+  /** Returns the opening delta of the response if it has not been sent. */
   open(): ChatEvent[];
 }
 
@@ -48,14 +48,14 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
   /** The probabilities cover all text of a chunk, so they are attached to its last text delta. */
   function addLogprobs(events: ChatEvent[], logprobs: JsonRecord): void {
     const last = events.findLastIndex((event) => event.type === 'delta' && 'content' in event.delta);
-    const words = last === -1 ? toDelta({ content: '' }) : events[last];
-    events.splice(last === -1 ? events.length : last, 1, { ...(words as Delta), logprobs });
+    const textDelta = last === -1 ? toDelta({ content: '' }) : events[last];
+    events.splice(last === -1 ? events.length : last, 1, { ...(textDelta as Delta), logprobs });
   }
 
   function takePart(part: JsonRecord): ChatEvent[] {
     const text = readText(part['text']);
     if (part['thought'] === true) {
-      // An image among the thoughts is a draft, which the response repeats when it is finished.
+      // An image among the thoughts is a draft; the finished image follows in the response.
       return text === null ? [] : [toDelta({ reasoning_content: text })];
     }
     if (text !== null) {
@@ -66,7 +66,7 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
       hasAnswered = true;
       return takeCall(part['functionCall'], readText(part['thoughtSignature']));
     }
-    return isRecord(part['inlineData']) ? takePicture(part['inlineData']) : [];
+    return isRecord(part['inlineData']) ? takeImage(part['inlineData']) : [];
   }
 
   function takeCall(call: JsonRecord, thoughtSignature: string | null): ChatEvent[] {
@@ -74,7 +74,7 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
       return [];
     }
     const id = readText(call['id']) ?? createToolCallId();
-    const told = {
+    const toolCall = {
       index: calls,
       id,
       type: 'function',
@@ -82,15 +82,15 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
     };
     calls += 1;
     if (thoughtSignature === null) {
-      return [toDelta({ tool_calls: [told] })];
+      return [toDelta({ tool_calls: [toolCall] })];
     }
     return [
-      toDelta({ tool_calls: [{ ...told, extra_content: toExtraContent(thoughtSignature) }] }),
+      toDelta({ tool_calls: [{ ...toolCall, extra_content: toExtraContent(thoughtSignature) }] }),
       { type: 'remember', index, toolCallId: id, value: toSavedSignatures(model, thoughtSignature) },
     ];
   }
 
-  function takePicture(blob: JsonRecord): ChatEvent[] {
+  function takeImage(blob: JsonRecord): ChatEvent[] {
     const data = readText(blob['data']);
     const mimeType = readText(blob['mimeType']) ?? '';
     if (data === null || !mimeType.startsWith('image/')) {
@@ -101,7 +101,7 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
     return [toDelta({ images: [{ type: 'image_url', image_url: { url } }] })];
   }
 
-  /** Grounding is repeated and grows from chunk to chunk; each page is reported once. */
+  /** Each chunk repeats the growing list of sources; each page is reported only once. */
   function takeSources(metadata: JsonRecord): ChatEvent[] {
     const sources: WebSource[] = [];
     for (const chunk of readArray(metadata['groundingChunks'])) {

@@ -7,19 +7,18 @@ import { isErrorBody, toErrorWithin } from './from-error.ts';
 const BYTES_PER_FLOAT = 4;
 
 /**
- * Returns the vectors in the order of their inputs, as bytes. They arrive as numbers, and only their position
- * tells the input.
+ * Returns the vectors as bytes, in the order of their inputs. They arrive as JSON numbers, also in that order.
  */
 export function fromEmbeddingResponse(
   text: string,
   call: EmbeddingCall,
   apiKey: string | null,
 ): EmbeddingAnswer {
-  const answer = parseRecord(text, 'an embedding answer');
-  if (isErrorBody(answer)) {
-    throw toErrorWithin(answer, apiKey);
+  const body = parseRecord(text, 'an embedding answer');
+  if (isErrorBody(body)) {
+    throw toErrorWithin(body, apiKey);
   }
-  const embeddings = readArray(answer['embeddings']);
+  const embeddings = readArray(body['embeddings']);
   const count = call.inputs.length;
   if (embeddings.length !== count) {
     throw new UpstreamError(
@@ -29,19 +28,19 @@ export function fromEmbeddingResponse(
   }
   const dimensions = readValues(embeddings[0]).length;
   if (dimensions === 0) {
-    throw new UpstreamError('unavailable', 'the upstream sent an embedding that is no vector');
+    throw new UpstreamError('unavailable', 'the upstream sent an embedding without a vector');
   }
   if (call.dimensions !== null && dimensions !== call.dimensions) {
     throw new UpstreamError(
       'unavailable',
-      `the upstream sent vectors of ${dimensions} dimensions where ${call.dimensions} were asked`,
+      `the upstream sent vectors of ${dimensions} dimensions instead of ${call.dimensions}`,
     );
   }
   const vectors = Buffer.allocUnsafe(count * dimensions * BYTES_PER_FLOAT);
   for (const [index, embedding] of embeddings.entries()) {
-    placeVector(readValues(embedding), vectors, index, dimensions);
+    writeVector(readValues(embedding), vectors, index, dimensions);
   }
-  const usage = isRecord(answer['usageMetadata']) ? answer['usageMetadata'] : {};
+  const usage = isRecord(body['usageMetadata']) ? body['usageMetadata'] : {};
   const promptTokens = readCount(usage['promptTokenCount']);
   return { vectors, dimensions, broken: findBroken(vectors, dimensions), promptTokens, release: null };
 }
@@ -50,9 +49,12 @@ function readValues(embedding: unknown): readonly unknown[] {
   return isRecord(embedding) ? readArray(embedding['values']) : [];
 }
 
-function placeVector(values: readonly unknown[], vectors: Buffer, index: number, dimensions: number): void {
+function writeVector(values: readonly unknown[], vectors: Buffer, index: number, dimensions: number): void {
   if (values.length !== dimensions) {
-    throw new UpstreamError('unavailable', `the upstream sent a vector of index ${index} of another length`);
+    throw new UpstreamError(
+      'unavailable',
+      `the upstream sent a vector of a different length at index ${index}`,
+    );
   }
   const start = index * dimensions * BYTES_PER_FLOAT;
   for (let position = 0; position < dimensions; position += 1) {
@@ -60,7 +62,7 @@ function placeVector(values: readonly unknown[], vectors: Buffer, index: number,
     if (typeof number !== 'number') {
       throw new UpstreamError(
         'unavailable',
-        `the upstream sent a vector of index ${index} that is not all numbers`,
+        `the upstream sent a vector that is not all numbers at index ${index}`,
       );
     }
     vectors.writeFloatLE(number, start + position * BYTES_PER_FLOAT);

@@ -6,8 +6,8 @@ import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
 /**
- * Google's error names (google.rpc.Code), with the HTTP status of each. `FAILED_PRECONDITION` is about the key
- * although it is a 400: the country of its account is not served, or its billing is not set up.
+ * Google's error names (google.rpc.Code) with their HTTP statuses. `FAILED_PRECONDITION` is a problem with the key
+ * although it is a 400: the country of its account is not supported, or its billing is not set up.
  */
 const STATUSES: Readonly<Record<string, { readonly status: number; readonly failure: UpstreamFailure }>> = {
   INVALID_ARGUMENT: { status: 400, failure: 'rejected' },
@@ -24,20 +24,20 @@ const STATUSES: Readonly<Record<string, { readonly status: number; readonly fail
   DEADLINE_EXCEEDED: { status: 504, failure: 'timeout' },
 };
 
-/** Reasons (google.rpc.ErrorInfo) about the key, whatever the status: a wrong key is a 400. */
+/** Reasons (google.rpc.ErrorInfo) for problems with the key, whatever the status: for a wrong key it is 400. */
 const KEY_REASON = /^API_KEY_/;
 
-export function toUpstreamError(answer: Refusal, apiKey: string | null): UpstreamError {
-  const retryAfterMs = readRetryAfterMs(answer.headers, Date.now());
-  return buildError(findError(parseErrorBody(answer.body)) ?? {}, answer.status, apiKey, retryAfterMs);
+export function toUpstreamError(response: Refusal, apiKey: string | null): UpstreamError {
+  const retryAfterMs = readRetryAfterMs(response.headers, Date.now());
+  return buildError(findError(parseErrorBody(response.body)) ?? {}, response.status, apiKey, retryAfterMs);
 }
 
-/** Translates an error that came in a 200: as a chunk of a stream, or as bare JSON between its events. */
+/** Translates an error in a 200 response: as a chunk of a stream, or as bare JSON between its events. */
 export function toErrorWithin(value: unknown, apiKey: string | null): UpstreamError {
   return buildError(findError(value) ?? {}, null, apiKey, null);
 }
 
-/** Whether a body or a chunk is an error, `{"error": …}`. In a stream it may be inside an array. */
+/** Whether a body or a chunk is an error, `{"error": …}`. In a stream, it may be inside an array. */
 export function isErrorBody(value: unknown): boolean {
   return findError(value) !== null;
 }
@@ -53,8 +53,8 @@ function findError(value: unknown): JsonRecord | null {
 }
 
 /**
- * Reads only reasons and times from the details, because their texts can repeat the key.
- * @param httpStatus null if the response's own status does not reflect this error
+ * Reads only reasons and times from the details, because their texts may contain the key.
+ * @param httpStatus null if the HTTP status of the response does not reflect this error
  */
 function buildError(
   error: JsonRecord,
@@ -65,12 +65,12 @@ function buildError(
   const name = readText(error['status']);
   const known = lookUp(STATUSES, name);
   const code = error['code'];
-  const told = typeof code === 'number' && code >= 400 && code < 600 ? code : null;
-  const status = httpStatus ?? told ?? known?.status ?? 500;
+  const reported = typeof code === 'number' && code >= 400 && code < 600 ? code : null;
+  const status = httpStatus ?? reported ?? known?.status ?? 500;
   const details = readArray(error['details']).filter(isRecord);
-  const isOfKey = details.some((detail) => KEY_REASON.test(readText(detail['reason']) ?? ''));
+  const isKeyError = details.some((detail) => KEY_REASON.test(readText(detail['reason']) ?? ''));
   return createVendorError({
-    failure: isOfKey ? 'auth' : (known?.failure ?? classifyStatus(status)),
+    failure: isKeyError ? 'auth' : (known?.failure ?? classifyStatus(status)),
     status,
     name,
     message: readText(error['message']) ?? '',
@@ -79,7 +79,7 @@ function buildError(
   });
 }
 
-/** Reads `RetryInfo.retryDelay`, a duration in JSON format: seconds, perhaps with a fraction, and an `s`. */
+/** Reads `RetryInfo.retryDelay`, a duration in JSON format: seconds, possibly with a fraction, followed by `s`. */
 function readRetryDelayMs(details: readonly JsonRecord[]): number | null {
   for (const detail of details) {
     const [, seconds] = /^(\d+(?:\.\d+)?)s$/.exec(readText(detail['retryDelay']) ?? '') ?? [];

@@ -9,7 +9,7 @@ import { isErrorBody, toErrorWithin } from './from-error.ts';
 import { readCounts, toUsage } from './from-usage.ts';
 
 /**
- * Returns the first image of a response, and its usage. The model may also end without an image and say so. If
+ * Returns the first image of a response, and its usage. The model may also report that it ended without an image. If
  * the vendor counted tokens, that is a valid response: it is charged, and a retry would cost the same again.
  * @throws UpstreamError if there is neither
  */
@@ -22,7 +22,7 @@ export async function fromImageResponse(
     throw toErrorWithin(body, apiKey);
   }
   const candidates = readArray(body['candidates']).filter(isRecord);
-  const data = candidates.flatMap(listPictures)[0];
+  const data = candidates.flatMap(listImages)[0];
   if (data === undefined) {
     const usage = readImageUsage(body, 0);
     const missing = explainNone(body, candidates, usage !== null);
@@ -39,8 +39,8 @@ function readImageUsage(body: JsonRecord, images: number): UpstreamUsage | null 
   return counts === null ? null : dropEmptyCounts(toUsage(counts, images > 0), images);
 }
 
-/** Images among the thoughts are drafts, which were not requested. */
-function listPictures(candidate: JsonRecord): string[] {
+/** Skips images among the thoughts, which are drafts. */
+function listImages(candidate: JsonRecord): string[] {
   const content = isRecord(candidate['content']) ? candidate['content'] : {};
   return readArray(content['parts']).flatMap((part) =>
     isRecord(part) && part['thought'] !== true && isRecord(part['inlineData'])
@@ -50,8 +50,8 @@ function listPictures(candidate: JsonRecord): string[] {
 }
 
 /**
- * Explains a response without images. A retry does not help if the vendor declines to make the image. Any other
- * end reported by the model may be accidental, and is worth a retry only if it cost nothing.
+ * Explains a response without images. A retry does not help if the vendor refuses to generate the image. Any other
+ * finish reason may be accidental, and is retried only if the call was free.
  */
 function explainNone(body: JsonRecord, candidates: readonly JsonRecord[], isCounted: boolean): UpstreamError {
   const feedback = isRecord(body['promptFeedback']) ? body['promptFeedback'] : {};
@@ -61,12 +61,15 @@ function explainNone(body: JsonRecord, candidates: readonly JsonRecord[], isCoun
   if (refused !== undefined) {
     return new UpstreamError('rejected', `The model refused to make this picture (${cut(refused)}).`);
   }
-  const [own] = finish;
-  if (own !== undefined && isCounted) {
-    return new UpstreamError('rejected', `The model ended without making this picture (${cut(own)}).`);
+  const [finishReason] = finish;
+  if (finishReason !== undefined && isCounted) {
+    return new UpstreamError(
+      'rejected',
+      `The model ended without making this picture (${cut(finishReason)}).`,
+    );
   }
-  const message = `the upstream sent no image (${cut(own ?? 'no reason')})`;
-  return new UpstreamError('unavailable', message, { isOfRequest: own !== undefined });
+  const message = `the upstream sent no image (${cut(finishReason ?? 'no reason')})`;
+  return new UpstreamError('unavailable', message, { isOfRequest: finishReason !== undefined });
 }
 
 const cut = (reason: string): string => shorten(reason, 100);

@@ -1,7 +1,7 @@
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { readArray } from '../json-value.ts';
 
-/** Converts `logprobsResult` of a candidate to OpenAI's `logprobs` of a choice; undefined if there is none. */
+/** Converts a candidate's `logprobsResult` to the `logprobs` of an OpenAI choice; undefined if there is none. */
 export function fromLogprobs(result: unknown): JsonRecord | undefined {
   if (!isRecord(result)) {
     return undefined;

@@ -2,14 +2,14 @@ import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import { type AnswerOptions, createAnswerTranslator } from './from-answer.ts';
 
-/** Translates a whole chat response into the events of an equivalent stream. */
+/** Translates a complete chat response into the events of an equivalent stream. */
 export function fromChatResponse(text: string, options: AnswerOptions): ChatEvent[] {
   const translator = createAnswerTranslator(options);
   const events = parseResponses(text).flatMap((response) => translator.take(response));
   return [...events, ...translator.end()];
 }
 
-/** Parses the responses in a JSON body: one, or the array of chunks that a stream becomes without `alt=sse`. */
+/** Parses the responses in a JSON body: a single one, or the array of chunks of a stream without `alt=sse`. */
 export function parseResponses(text: string): JsonRecord[] {
   let value: unknown;
   try {

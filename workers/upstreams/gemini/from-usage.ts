@@ -11,7 +11,7 @@ export interface GeminiCounts {
   readonly toolUse: number | null;
 }
 
-/** Reads the counts. Each chunk of a stream repeats them as they grow; the last value of each field counts. */
+/** Reads the counts. Each chunk of a stream repeats the growing counts; the last value of each field is used. */
 export function readCounts(response: JsonRecord, known: GeminiCounts | null): GeminiCounts | null {
   const usage = response['usageMetadata'];
   if (!isRecord(usage)) {
@@ -32,18 +32,18 @@ export function isSameCounts(one: GeminiCounts, other: GeminiCounts | null): boo
 }
 
 /**
- * Converts the counts to OpenAI's. Gemini counts thoughts outside the response and search results outside the
- * prompt; OpenAI includes both. Cached tokens are part of the prompt in both.
- * @param hasAnswered whether the model sent anything besides thoughts. If not, its missing count means zero;
- * otherwise a missing count is unknown.
+ * Converts the counts to OpenAI's. Gemini counts thoughts separately from the response, and search results separately
+ * from the prompt; OpenAI includes both. Cached tokens are part of the prompt in both.
+ * @param hasAnswered whether the model sent anything besides thoughts. If not, a missing count of the response means
+ * zero; otherwise it is unknown.
  */
 export function toUsage(counts: GeminiCounts, hasAnswered: boolean): UpstreamUsage {
   const { prompt, cached, candidates, thoughts, toolUse } = counts;
-  const answered = candidates ?? (hasAnswered ? null : 0);
+  const candidateTokens = candidates ?? (hasAnswered ? null : 0);
   return {
     ...noUpstreamUsage,
     promptTokens: prompt === null ? null : prompt + (toolUse ?? 0),
-    completionTokens: answered === null ? null : answered + (thoughts ?? 0),
+    completionTokens: candidateTokens === null ? null : candidateTokens + (thoughts ?? 0),
     cachedTokens: cached,
     reasoningTokens: thoughts,
     webSearchTokens: toolUse,

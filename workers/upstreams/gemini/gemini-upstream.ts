@@ -33,8 +33,8 @@ import { isLoaded } from './to-parts.ts';
 import { toChatRequest } from './to-request.ts';
 
 /**
- * Creates an upstream for Google's Gemini API. The base URL is only the server,
- * `https://generativelanguage.googleapis.com`: version and model are in the path of each call.
+ * Creates an upstream for Google's Gemini API. The base URL contains only the server,
+ * `https://generativelanguage.googleapis.com`; the version and the model are in the path of each call.
  */
 export function createGeminiUpstream(options: HttpClientOptions): Required<Upstream> {
   const client = createHttpClient(options);
@@ -45,8 +45,8 @@ export function createGeminiUpstream(options: HttpClientOptions): Required<Upstr
 
     async embed(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer> {
       const request = toEmbeddingRequest(target, call);
-      const answer = await post(client, 'batchEmbedContents', request, target, context);
-      return fromEmbeddingResponse(await readText(answer, MAX_ANSWER_BYTES), call, target.apiKey);
+      const response = await post(client, 'batchEmbedContents', request, target, context);
+      return fromEmbeddingResponse(await readText(response, MAX_ANSWER_BYTES), call, target.apiKey);
     },
 
     generateImages: (target, call, context) => generateImages(client, target, call, context),
@@ -62,23 +62,27 @@ async function* chat(
   stream: boolean,
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
-  const request = toChatRequest(target, body, await gather(target, body, context));
+  const request = toChatRequest(target, body, await collectInputs(target, body, context));
   const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
-  const answer = await post(client, method, request, target, context);
+  const response = await post(client, method, request, target, context);
   const options = {
     model: target.model,
     apiKey: target.apiKey,
     oneCall: body['parallel_tool_calls'] === false && !target.drops.has('parallel_tool_calls'),
   };
-  if (!stream || isJson(answer)) {
-    yield* fromChatResponse(await readText(answer, MAX_ANSWER_BYTES), options);
+  if (!stream || isJson(response)) {
+    yield* fromChatResponse(await readText(response, MAX_ANSWER_BYTES), options);
   } else {
-    yield* readChatStream(answer, createChatStreamTranslator(options), context);
+    yield* readChatStream(response, createChatStreamTranslator(options), context);
   }
 }
 
-/** Collects everything that the translation needs besides the request. */
-async function gather(target: UpstreamTarget, body: ChatBody, context: CallContext): Promise<Gathered> {
+/** Collects the inputs of the translation besides the request. */
+async function collectInputs(
+  target: UpstreamTarget,
+  body: ChatBody,
+  context: CallContext,
+): Promise<Gathered> {
   const images = await collectImages(body, context, (url) => isLoaded(target, url));
   return { images, recalled: context.recalled };
 }
@@ -92,9 +96,9 @@ async function generateImages(
   const request = await toImageRequest(target, call, context.accountId);
   const body = await encodeJsonBody(request, context.accountId);
   return await makeOneACall(call.n, context, async () => {
-    const answer = await post(client, 'generateContent', body, target, context);
-    const made = await readRecord(answer, MAX_ANSWER_BYTES, 'an image answer', context);
-    return await fromImageResponse(made, target.apiKey, context.accountId);
+    const response = await post(client, 'generateContent', body, target, context);
+    const responseBody = await readRecord(response, MAX_ANSWER_BYTES, 'an image answer', context);
+    return await fromImageResponse(responseBody, target.apiKey, context.accountId);
   });
 }
 

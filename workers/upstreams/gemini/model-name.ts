@@ -1,7 +1,7 @@
 const COLLECTION = /^(?:models|tunedModels)\//;
 
 /**
- * Returns the resource name of a model: `gemini-2.5-flash` becomes `models/gemini-2.5-flash`. A name with its
+ * Returns the resource name of a model: `gemini-2.5-flash` becomes `models/gemini-2.5-flash`. A name that includes its
  * collection is unchanged.
  */
 export function toModelName(model: string): string {

@@ -4,13 +4,13 @@ import { nameCall, type Recalled } from '../upstream.ts';
 import { toModelName } from './model-name.ts';
 
 /**
- * Gemini signs its tool calls: the signature holds the thoughts that led to a call and must be sent back with
- * it. Google's own OpenAI format has it in `extra_content` of the tool call, which few clients send back, so it
- * is saved as well.
+ * Gemini signs its tool calls: the signature contains the thoughts that led to a call, and must be sent back with it.
+ * Google's OpenAI-compatible format has it in the tool call's `extra_content`, which few clients send back, so it is
+ * saved as well.
  */
 
 /** The placeholder that the vendor accepts for a lost signature. */
-const STAND_IN = 'skip_thought_signature_validator';
+const PLACEHOLDER_SIGNATURE = 'skip_thought_signature_validator';
 
 export function toExtraContent(thoughtSignature: string): JsonRecord {
   return { google: { thought_signature: thoughtSignature } };
@@ -25,14 +25,14 @@ export function toSavedSignatures(model: string, thoughtSignature: string): Json
   return { kind: 'gemini', model: toModelName(model), thoughtSignature };
 }
 
-/** A signature from another vendor or model is useless to this one. */
+/** Ignores a signature from another vendor or model, which would not be valid. */
 function readSavedSignatures(value: unknown, model: string): string | null {
   return isRecord(value) && value['kind'] === 'gemini' && value['model'] === toModelName(model)
     ? readText(value['thoughtSignature'])
     : null;
 }
 
-/** Prefers the signature that the client sent back, because it belongs to this very call, over the saved one. */
+/** Prefers the signature that the client sent back, because it certainly belongs to this call, to the saved one. */
 export function findSignature(
   call: JsonRecord,
   messageIndex: number,
@@ -49,9 +49,9 @@ interface Content {
 }
 
 /**
- * Adds the placeholder where the vendor would otherwise reject the request: to the first call of each step in
- * the current turn, which began with the user's last message. A turn that mixes tool results with text does not
- * count as the beginning, because a superfluous placeholder is harmless and a missing one is an error.
+ * Adds the placeholder where the vendor would otherwise reject the request: to the first call of each step in the
+ * current turn, which began with the user's last message. A message that mixes tool results with text does not count
+ * as the beginning, because a superfluous placeholder is harmless while a missing one is an error.
  */
 export function fillMissingSignatures(contents: readonly Content[]): void {
   const turn = contents.findLastIndex(
@@ -61,7 +61,7 @@ export function fillMissingSignatures(contents: readonly Content[]): void {
     const first = parts.findIndex((part) => 'functionCall' in part);
     const part = parts[first];
     if (part !== undefined && !('thoughtSignature' in part)) {
-      parts[first] = { ...part, thoughtSignature: STAND_IN };
+      parts[first] = { ...part, thoughtSignature: PLACEHOLDER_SIGNATURE };
     }
   }
 }

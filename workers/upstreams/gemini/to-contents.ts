@@ -18,7 +18,7 @@ export interface Content {
   readonly parts: JsonRecord[];
 }
 
-/** What was loaded for a conversation before it is translated. */
+/** Data that is loaded for a conversation before it is translated. */
 export interface Gathered {
   readonly images: LoadedImages;
   readonly recalled: Recalled;
@@ -27,17 +27,17 @@ export interface Gathered {
 interface KnownCall {
   readonly name: string;
   /** Its index among all tool calls of the conversation. */
-  readonly place: number;
+  readonly index: number;
 }
 
-/** The tool calls of a conversation so far, by ID. If an ID occurs twice, the later call counts. */
+/** The tool calls of a conversation so far, by ID. If an ID occurs twice, the later call is used. */
 class KnownCalls {
   readonly #calls = new Map<string, KnownCall>();
   #count = 0;
 
   add(id: string, name: string): void {
     this.#count += 1;
-    this.#calls.set(id, { name, place: this.#count });
+    this.#calls.set(id, { name, index: this.#count });
   }
 
   find(id: string): KnownCall {
@@ -55,8 +55,8 @@ class KnownCalls {
 /**
  * Converts a conversation to Gemini's format: two alternating roles, with the instructions separate.
  *
- * Later instructions join the leading ones. Gemini has no place for them between turns, and as user text they
- * would lose their priority over the user, so their position is given up.
+ * Later instructions are appended to the leading ones, so they lose their position. Gemini does not support
+ * instructions between turns, and as user text they would lose their priority over the user.
  */
 export function toContents(
   target: UpstreamTarget,
@@ -66,7 +66,7 @@ export function toContents(
   const contents: Content[] = [];
   const instructions: JsonRecord[] = [];
   const calls = new KnownCalls();
-  const placeOfAnswer = new Map<JsonRecord, number>();
+  const callIndexOf = new Map<JsonRecord, number>();
 
   function add(role: Content['role'], parts: readonly JsonRecord[]): void {
     const last = contents.at(-1);
@@ -91,16 +91,16 @@ export function toContents(
       case 'assistant':
         add('model', toParts(message.content, target, images));
         for (const call of readArray(message.tool_calls)) {
-          const asked = isRecord(call) ? call : {};
-          const signature = findSignature(asked, index, target.model, recalled);
-          add('model', [toFunctionCall(asked, signature, calls)]);
+          const toolCall = isRecord(call) ? call : {};
+          const signature = findSignature(toolCall, index, target.model, recalled);
+          add('model', [toFunctionCall(toolCall, signature, calls)]);
         }
         break;
       case 'tool': {
-        const { name, place } = calls.find(message.tool_call_id ?? '');
-        const answer = toFunctionResponse(message, name);
-        placeOfAnswer.set(answer, place);
-        add('user', [answer]);
+        const { name, index } = calls.find(message.tool_call_id ?? '');
+        const response = toFunctionResponse(message, name);
+        callIndexOf.set(response, index);
+        add('user', [response]);
         break;
       }
       default:
@@ -111,11 +111,11 @@ export function toContents(
     if (instructions.length === 0) {
       throw new UpstreamError('rejected', 'The messages are empty.');
     }
-    // Gemini only responds to contents, so if there are only instructions, they become the request.
+    // Gemini requires contents, so if there are only instructions, they become the user's turn.
     return { contents: [{ role: 'user', parts: instructions }] };
   }
   for (const content of contents) {
-    orderAnswers(content.parts, placeOfAnswer);
+    sortResponses(content.parts, callIndexOf);
   }
   if (readTraits(target.model).demandsSignatures) {
     fillMissingSignatures(contents);
@@ -124,8 +124,8 @@ export function toContents(
 }
 
 function toFunctionCall(call: JsonRecord, signature: string | null, calls: KnownCalls): JsonRecord {
-  const told = isRecord(call['function']) ? call['function'] : {};
-  const name = readText(told['name']);
+  const declared = isRecord(call['function']) ? call['function'] : {};
+  const name = readText(declared['name']);
   if (name === null) {
     throw new UpstreamError('rejected', 'A tool call in the messages names no function.');
   }
@@ -134,7 +134,7 @@ function toFunctionCall(call: JsonRecord, signature: string | null, calls: Known
     calls.add(id, name);
   }
   return {
-    functionCall: { ...toGivenId(id), name, args: readArguments(told['arguments'], name) },
+    functionCall: { ...toGivenId(id), name, args: readArguments(declared['arguments'], name) },
     ...(signature === null ? {} : { thoughtSignature: signature }),
   };
 }
@@ -161,16 +161,16 @@ function toFunctionResponse(message: ChatMessage, name: string): JsonRecord {
 }
 
 /**
- * Sorts tool results into the order of their calls, because results for the same name without IDs are told
- * apart by order.
+ * Sorts tool results into the order of their calls, because results without IDs for the same function are distinguished
+ * by their order.
  */
-function orderAnswers(parts: JsonRecord[], placeOfAnswer: ReadonlyMap<JsonRecord, number>): void {
-  const places = [...parts.keys()].filter((index) => placeOfAnswer.has(parts[index]!));
-  const answers = places
+function sortResponses(parts: JsonRecord[], callIndexOf: ReadonlyMap<JsonRecord, number>): void {
+  const indices = [...parts.keys()].filter((index) => callIndexOf.has(parts[index]!));
+  const responses = indices
     .map((index) => parts[index]!)
-    .sort((one, other) => placeOfAnswer.get(one)! - placeOfAnswer.get(other)!);
-  for (const [position, index] of places.entries()) {
-    parts[index] = answers[position]!;
+    .sort((one, other) => callIndexOf.get(one)! - callIndexOf.get(other)!);
+  for (const [position, index] of indices.entries()) {
+    parts[index] = responses[position]!;
   }
 }
 

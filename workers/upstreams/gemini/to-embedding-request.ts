@@ -2,7 +2,7 @@ import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 import type { EmbeddingCall, UpstreamTarget } from '../upstream.ts';
 import { toModelName } from './model-name.ts';
 
-/** Builds the body of `batchEmbedContents`: one request per input, each of which repeats the model. */
+/** Builds the body of `batchEmbedContents`: one request per input, each including the model. */
 export function toEmbeddingRequest(
   target: UpstreamTarget,
   { inputs, dimensions }: EmbeddingCall,

@@ -5,7 +5,7 @@ import { readTraits } from './gemini-traits.ts';
 import { toImageConfig } from './to-image-config.ts';
 import { toThinkingConfig } from './to-thinking.ts';
 
-/** Fields with the same meaning and name, except for the case. */
+/** Fields whose meaning is the same and whose name differs only in its case. */
 const SAME_FIELDS: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_p: 'topP',
@@ -15,7 +15,7 @@ const SAME_FIELDS: Readonly<Record<string, string>> = {
 };
 const MAX_STOPS = 5;
 
-/** Builds `generationConfig`: everything requested about the form of the response. Pure. */
+/** Builds `generationConfig`, which contains all parameters for the generation of the response. Pure. */
 export function toGenerationConfig(target: UpstreamTarget, body: ChatBody): JsonRecord {
   const config: Record<string, unknown> = {};
   for (const [field, name] of Object.entries(SAME_FIELDS)) {
@@ -25,7 +25,7 @@ export function toGenerationConfig(target: UpstreamTarget, body: ChatBody): Json
   }
   // Zero means "no limit" to OpenAI-compatible servers; Gemini rejects it.
   Object.assign(config, readCountAs('topK', body['top_k']));
-  Object.assign(config, readCountAs('maxOutputTokens', findTokenBound(body)));
+  Object.assign(config, readCountAs('maxOutputTokens', findTokenLimit(body)));
   if (typeof body['n'] === 'number' && body['n'] > 1) {
     config['candidateCount'] = body['n'];
   }
@@ -37,7 +37,7 @@ export function toGenerationConfig(target: UpstreamTarget, body: ChatBody): Json
     config['responseLogprobs'] = true;
     Object.assign(config, readCountAs('logprobs', body['top_logprobs']));
   }
-  Object.assign(config, toResponseForm(body['response_format']), toPictureForm(target, body));
+  Object.assign(config, toResponseFormat(body['response_format']), toImageFormat(target, body));
   const effort = readText(body['reasoning_effort']);
   const thinking = effort === null ? null : toThinkingConfig(target, effort);
   if (thinking !== null) {
@@ -50,11 +50,11 @@ function readCountAs(name: string, value: unknown): JsonRecord {
   return typeof value === 'number' && value > 0 ? { [name]: value } : {};
 }
 
-/** Returns the smaller of OpenAI's two names for the token limit. It includes thoughts, as in OpenAI's API. */
-function findTokenBound(body: ChatBody): number {
-  const bounds = [body['max_tokens'], body['max_completion_tokens']];
-  const set = bounds.filter((bound): bound is number => typeof bound === 'number' && bound > 0);
-  return set.length === 0 ? 0 : Math.min(...set);
+/** Returns the smaller value of OpenAI's two fields for the token limit. It includes thoughts, as in OpenAI's API. */
+function findTokenLimit(body: ChatBody): number {
+  const limits = [body['max_tokens'], body['max_completion_tokens']];
+  const positiveLimits = limits.filter((bound): bound is number => typeof bound === 'number' && bound > 0);
+  return positiveLimits.length === 0 ? 0 : Math.min(...positiveLimits);
 }
 
 function readStops(stop: unknown): string[] {
@@ -66,7 +66,7 @@ function readStops(stop: unknown): string[] {
   return stops;
 }
 
-function toResponseForm(format: unknown): JsonRecord {
+function toResponseFormat(format: unknown): JsonRecord {
   if (!isRecord(format) || (format['type'] !== 'json_object' && format['type'] !== 'json_schema')) {
     return {};
   }
@@ -79,14 +79,14 @@ function toResponseForm(format: unknown): JsonRecord {
 }
 
 /** Only for a model that generates images; others reject a size. */
-function toPictureForm(target: UpstreamTarget, body: ChatBody): JsonRecord {
-  const asksPictures = readArray(body['modalities']).includes('image');
-  if (!asksPictures && !readTraits(target.model).drawsPictures) {
+function toImageFormat(target: UpstreamTarget, body: ChatBody): JsonRecord {
+  const requestsImages = readArray(body['modalities']).includes('image');
+  if (!requestsImages && !readTraits(target.model).drawsPictures) {
     return {};
   }
   const imageConfig = toImageConfig(body['size'], body['image_quality'] ?? body['quality']);
   return {
-    ...(asksPictures ? { responseModalities: ['TEXT', 'IMAGE'] } : {}),
+    ...(requestsImages ? { responseModalities: ['TEXT', 'IMAGE'] } : {}),
     ...(imageConfig === null ? {} : { imageConfig }),
   };
 }

@@ -6,8 +6,8 @@ import { type ImageCall, UpstreamError, type UpstreamTarget } from '../upstream.
 import { toImageConfig } from './to-image-config.ts';
 
 /**
- * Builds a `generateContent` request for an image without text. It makes one image; `n` images take `n` calls.
- * Images to edit or to use as references come before the prompt, which refers to them.
+ * Builds a `generateContent` request for one image without text; `n` images take `n` calls. Images to edit or to use as
+ * references come before the prompt, which refers to them.
  * @throws UpstreamError `rejected` if Gemini does not support the request
  */
 export async function toImageRequest(
@@ -35,14 +35,14 @@ export async function toImageRequest(
   };
 }
 
-/** Routes that cannot serve a request are filtered out beforehand. This check covers callers that did not filter. */
+/** Routes that cannot serve a request are normally filtered out beforehand. This covers calls without that filter. */
 function checkNeeds({ drops }: UpstreamTarget, { inputs, mask, options }: ImageCall): void {
-  const ask = {
+  const request = {
     inputs: inputs.length,
     inputBytes: inputs.reduce((sum, { bytes }) => sum + bytes.length, 0),
     hasMask: mask !== null,
     background: options.background,
   };
-  const unmet = [noMask, fewerInputBytes].find((need) => !drops.has(need.field) && need.isAsked(ask));
+  const unmet = [noMask, fewerInputBytes].find((need) => !drops.has(need.field) && need.isAsked(request));
   if (unmet !== undefined) throw new UpstreamError('rejected', `The model ${unmet.why}.`);
 }

@@ -9,7 +9,7 @@ import { type ChatMessage, type LoadedMedia, UpstreamError, type UpstreamTarget 
 export type LoadedImages = ReadonlyMap<string, LoadedMedia>;
 
 const AUDIO_TYPES: Readonly<Record<string, string>> = { wav: 'audio/wav', mp3: 'audio/mp3' };
-/** The type declared in `fileData`, as far as a URL tells. */
+/** The type for `fileData`, by the extension of the URL. */
 const LINK_TYPES: Readonly<Record<string, string>> = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -21,15 +21,15 @@ const LINK_TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * URLs on this host name files of the key's own account. A caller's URL would read them, or be rejected as a
- * fault of the key.
+ * URLs on this host refer to files of the key's account. A caller's URL would read them, or be rejected as an error
+ * of the key.
  */
 const KEYED_HOST = /^generativelanguage\.googleapis\.com\.?$/;
 
 /**
- * Whether an image's bytes are sent. The vendor fetches URLs only if the route allows it, and only https ones.
- * It accepts a URL of unknown type as whatever it leads to, and would bill a video or a document that was
- * counted as one image.
+ * Whether an image is sent as bytes. The vendor fetches URLs only if the route allows it, and only https ones. A URL of
+ * unknown type is not sent as a URL, because the vendor accepts any content, and would bill a video or a document that
+ * was counted as one image.
  */
 export function isLoaded(target: UpstreamTarget, url: string): boolean {
   if (target.imageUrls === 'fetch' || !url.startsWith('https://')) return true;
@@ -82,13 +82,13 @@ export function readOnlyText(content: ChatMessage['content'], role: string): str
     .join('');
 }
 
-/** The contract allows a part without a type if its fields imply it. */
+/** The contract allows a part without a type if its fields imply the type. */
 function readType(part: JsonRecord): string {
   const fields = ['image_url', 'file', 'input_audio'];
   return readText(part['type']) ?? fields.find((field) => isRecord(part[field])) ?? 'text';
 }
 
-/** Leaves out an empty text, which the vendor rejects in some places. */
+/** Omits an empty text, which the vendor rejects in some fields. */
 function toTextParts(text: unknown): JsonRecord[] {
   return typeof text === 'string' && text !== '' ? [{ text }] : [];
 }

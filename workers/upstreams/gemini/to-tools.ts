@@ -16,7 +16,7 @@ export function toTools(target: UpstreamTarget, body: ChatBody): JsonRecord {
   if (searches) {
     tools.push({ googleSearch: {} });
   }
-  // Generation 3 rejects both kinds at once without this setting, and with it uses another name for `AUTO`.
+  // Generation 3 rejects both kinds of tools together without this setting, and with it uses another name for `AUTO`.
   const isMixed = searches && functions.length > 0 && readTraits(target.model).demandsSignatures;
   const calling = functions.length > 0 ? toCallingConfig(choice, isMixed) : null;
   const toolConfig = {
@@ -38,13 +38,13 @@ interface Declaration extends JsonRecord {
  * keywords.
  */
 function toDeclaration(tool: JsonRecord): Declaration {
-  const told = isRecord(tool['function']) ? tool['function'] : {};
-  const name = readText(told['name']);
+  const declared = isRecord(tool['function']) ? tool['function'] : {};
+  const name = readText(declared['name']);
   if (name === null) {
     throw new UpstreamError('rejected', 'This model takes functions as its only tools, each with a name.');
   }
-  const description = readText(told['description']);
-  const parameters = told['parameters'];
+  const description = readText(declared['description']);
+  const parameters = declared['parameters'];
   return {
     name,
     ...(description === null ? {} : { description }),
@@ -75,8 +75,7 @@ function readChoice(choice: unknown): Choice {
   if (isRecord(choice) && isRecord(choice['allowed_tools'])) {
     const { mode, tools } = choice['allowed_tools'];
     const names = readArray(tools).map(readFunctionName);
-    // Names are only allowed with `ANY`. For a free choice, functions that are not allowed are left out of the
-    // declarations.
+    // Gemini accepts names only with `ANY`. In `auto` mode, functions that are not allowed are not declared.
     return mode === 'required'
       ? { mode: 'ANY', allowed: names, only: null }
       : { mode: 'AUTO', allowed: null, only: new Set(names) };
@@ -85,8 +84,8 @@ function readChoice(choice: unknown): Choice {
 }
 
 function readFunctionName(choice: unknown): string {
-  const told = isRecord(choice) && isRecord(choice['function']) ? choice['function'] : {};
-  const name = readText(told['name']);
+  const declared = isRecord(choice) && isRecord(choice['function']) ? choice['function'] : {};
+  const name = readText(declared['name']);
   if (name === null) {
     throw new UpstreamError('rejected', 'This model takes no `tool_choice` of that form.');
   }

@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto';
 const PREFIX = 'call_gw_';
 
 /**
- * Creates an ID for a call that Gemini sent without one. Clients refer to it in tool results; it is never sent
- * to Gemini.
+ * Creates an ID for a call that Gemini sent without an ID. Clients refer to it in tool results; it is never sent to
+ * Gemini.
  */
 export function createToolCallId(): string {
   return `${PREFIX}${randomUUID().replaceAll('-', '')}`;
 }
 
-/** Whether an ID was created here. Gemini did not assign it, so it must not be sent back. */
+/** Whether an ID was created by `createToolCallId`. Gemini did not assign it, so it must not be sent back. */
 export function isOwnToolCallId(id: string): boolean {
   return id.startsWith(PREFIX);
 }

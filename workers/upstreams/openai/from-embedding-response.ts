@@ -11,9 +11,9 @@ const BYTES_PER_FLOAT = 4;
 const vectorBuffers = new BufferPool(64 * 1024 * 1024);
 
 /**
- * Returns the vectors in the order of `index`, as bytes. Base64 vectors are decoded from the body straight into
- * place. They become neither numbers nor part of a parsed value, so the largest response (2048 vectors of 3072
- * dimensions) needs little more memory than its 34 MB body and the 25 MB result.
+ * Returns the vectors as bytes, in the order of `index`. Base64 vectors are decoded directly from the body into the
+ * result, not into numbers or parts of a parsed value, so the largest response (2048 vectors of 3072 dimensions) needs
+ * little more memory than its 34 MB body and the 25 MB result.
  */
 export function fromEmbeddingResponse(
   body: Buffer,
@@ -21,12 +21,12 @@ export function fromEmbeddingResponse(
   apiKey: string | null,
 ): EmbeddingAnswer {
   const { text, spans } = cutBase64(body);
-  const answer = parseRecord(text, 'an embedding answer');
-  if (isErrorBody(answer)) {
-    throw toErrorWithin(answer, apiKey);
+  const response = parseRecord(text, 'an embedding answer');
+  if (isErrorBody(response)) {
+    throw toErrorWithin(response, apiKey);
   }
   const count = call.inputs.length;
-  const items = readArray(answer['data']);
+  const items = readArray(response['data']);
   if (items.length !== count) {
     throw new UpstreamError('unavailable', `the upstream sent ${items.length} vectors for ${count} inputs`);
   }
@@ -35,27 +35,27 @@ export function fromEmbeddingResponse(
   if (call.dimensions !== null && dimensions !== call.dimensions) {
     throw new UpstreamError(
       'unavailable',
-      `the upstream sent vectors of ${dimensions} dimensions where ${call.dimensions} were asked`,
+      `the upstream sent vectors of ${dimensions} dimensions instead of ${call.dimensions}`,
     );
   }
   const { bytes: vectors, release } = vectorBuffers.lend(count * dimensions * BYTES_PER_FLOAT);
-  const isPlaced = new Uint8Array(count);
+  const isWritten = new Uint8Array(count);
   const broken: number[] = [];
   for (const [position, source] of sources.entries()) {
     const index = readIndex(items[position], position, count);
-    if (isPlaced[index] === 1) {
-      throw new UpstreamError('unavailable', `the upstream sent two vectors of index ${index}`);
+    if (isWritten[index] === 1) {
+      throw new UpstreamError('unavailable', `the upstream sent two vectors with the index ${index}`);
     }
-    isPlaced[index] = 1;
-    placeVector(source, vectors, index, dimensions);
+    isWritten[index] = 1;
+    writeVector(source, vectors, index, dimensions);
     const size = dimensions * BYTES_PER_FLOAT;
     if (!isFiniteVector(vectors.subarray(index * size, (index + 1) * size))) broken.push(index);
   }
-  const promptTokens = readUsage(answer, null)?.promptTokens ?? null;
+  const promptTokens = readUsage(response, null)?.promptTokens ?? null;
   return { vectors, dimensions, broken, promptTokens, release };
 }
 
-/** A vector as received: base64 text somewhere in the body, or an array that should hold numbers. */
+/** A vector as received: base64 text in the body, or an array that should contain numbers. */
 type VectorSource = { readonly read: () => string } | readonly unknown[];
 
 interface Span {
@@ -70,22 +70,22 @@ const COLON = 0x3a;
 const SPACE = 0x20;
 
 /**
- * Returns the body's JSON with each base64 vector replaced by its index in `spans`. A body with escapes in a
- * vector (some encoders write `\\/`) is returned whole, without spans; JSON.parse can read it.
+ * Returns the body's JSON with each base64 vector replaced by its index in `spans`. A body with escapes in a vector
+ * (some encoders write `\\/`) is returned unchanged, without spans; JSON.parse can read it.
  */
 function cutBase64(body: Buffer): { readonly text: string; readonly spans: readonly Span[] | null } {
   const spans: Span[] = [];
   const pieces: string[] = [];
   let nextBackslash = body.indexOf(BACKSLASH);
-  let taken = 0;
+  let copiedUpTo = 0;
   let key = body.indexOf(EMBEDDING);
   while (key !== -1) {
     const colon = skipSpace(body, key + EMBEDDING.length);
     const start = skipSpace(body, colon + 1) + 1;
     let end = key + EMBEDDING.length;
-    // The word also occurs as the value of `object`, and before an array of numbers.
+    // "embedding" also occurs as the value of `object`, and before an array of numbers.
     if (body[colon] === COLON && body[start - 1] === QUOTE) {
-      // Vectors usually have the same length. Anything else within that span makes the vector invalid, which is
+      // Vectors usually have the same length. If the span contains anything else, the vector is invalid, which is
       // detected later.
       const expected = start + (spans[0] === undefined ? 0 : spans[0].end - spans[0].start);
       end = expected > start && body[expected] === QUOTE ? expected : body.indexOf(QUOTE, start);
@@ -95,17 +95,17 @@ function cutBase64(body: Buffer): { readonly text: string; readonly spans: reado
       if (end === -1 || (nextBackslash !== -1 && nextBackslash < end)) {
         return { text: body.toString('utf8'), spans: null };
       }
-      pieces.push(body.toString('utf8', taken, start), String(spans.length));
+      pieces.push(body.toString('utf8', copiedUpTo, start), String(spans.length));
       spans.push({ start, end });
-      taken = end;
+      copiedUpTo = end;
     }
     key = body.indexOf(EMBEDDING, end);
   }
-  pieces.push(body.toString('utf8', taken));
+  pieces.push(body.toString('utf8', copiedUpTo));
   return { text: pieces.join(''), spans };
 }
 
-/** JSON's white space is all at or below the space character. Anything else there is not JSON and fails later. */
+/** All white space in JSON is at or below the space character. Any other such character is not JSON and fails later. */
 function skipSpace(body: Buffer, position: number): number {
   let at = position;
   while ((body[at] ?? QUOTE) <= SPACE) {
@@ -146,21 +146,21 @@ function countDimensions(source: VectorSource | undefined): number {
 }
 
 function readIndex(item: unknown, position: number, count: number): number {
-  // Some servers leave out the index and keep the order.
+  // Some servers omit the index and keep the order.
   const index = isRecord(item) ? (item['index'] ?? position) : position;
   const valid = readCount(index);
   if (valid === null || valid >= count) {
-    throw new UpstreamError('unavailable', 'the upstream sent a vector whose index names no input');
+    throw new UpstreamError('unavailable', 'the upstream sent a vector with an invalid index');
   }
   return valid;
 }
 
-function placeVector(source: VectorSource, vectors: Buffer, index: number, dimensions: number): void {
+function writeVector(source: VectorSource, vectors: Buffer, index: number, dimensions: number): void {
   const bytes = dimensions * BYTES_PER_FLOAT;
   const start = index * bytes;
   if ('read' in source) {
     const base64 = source.read();
-    // Node skips characters that are not base64, so a corrupt vector shows as one that is too short.
+    // Node skips characters that are not base64, so a corrupt vector is too short.
     if (countBase64Bytes(base64) !== bytes || vectors.write(base64, start, bytes, 'base64') !== bytes) {
       throw new UpstreamError(
         'unavailable',

@@ -6,8 +6,8 @@ import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
 /**
- * Codes about the key or its account, whatever the status: an empty account returns 429, a spending limit 400,
- * and neither goes away by waiting or with another request.
+ * Codes for problems with the key or its account, whatever the status: an empty account results in 429, a spending
+ * limit in 400, and neither goes away by waiting or with another request.
  */
 const KEY_CODES = new Set([
   'insufficient_quota',
@@ -18,9 +18,9 @@ const KEY_CODES = new Set([
 ]);
 
 /**
- * Messages that decide the classification, because status and code are those of a key that is rejected or over
- * its limit. Such requests would otherwise take the key away from all accounts. Matched by how the message
- * begins. If a vendor changes it, the limiter still puts the key on cooldown only for the accounts that hit the
+ * Messages that determine the classification, because their status and code are those of a key that is rejected or
+ * over its limit. Otherwise, such requests would put the key on cooldown for all accounts. Matched by the start of
+ * the message. If a vendor changes it, the limiter still puts the key on cooldown only for the accounts that hit the
  * error.
  * - xAI's 403 for text that it does not accept continues with the operator's team and key IDs, which callers
  *   must not see.
@@ -47,17 +47,17 @@ interface VendorError {
   readonly message: string;
   readonly code: string | null;
   readonly type: string | null;
-  /** OpenRouter moderated the request: a 403 that is not about the key. */
+  /** OpenRouter rejected the request's content: a 403 that is not a problem with the key. */
   readonly isFlagged: boolean;
 }
 
-export function toUpstreamError(answer: Refusal, apiKey: string | null): UpstreamError {
-  const error = readVendorError(parseErrorBody(answer.body));
-  const retryAfterMs = readRetryAfterMs(answer.headers, Date.now());
-  return buildError(answer.status, error, apiKey, retryAfterMs);
+export function toUpstreamError(response: Refusal, apiKey: string | null): UpstreamError {
+  const error = readVendorError(parseErrorBody(response.body));
+  const retryAfterMs = readRetryAfterMs(response.headers, Date.now());
+  return buildError(response.status, error, apiKey, retryAfterMs);
 }
 
-/** Translates an error that came as the body of a 200, or as a chunk of a stream: `{"error": …}`. */
+/** Translates an error that is the body of a 200, or a chunk of a stream: `{"error": …}`. */
 export function toErrorWithin(value: unknown, apiKey: string | null): UpstreamError {
   const error = readVendorError(value);
   const numeric = Number(error.code);

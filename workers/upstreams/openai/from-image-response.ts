@@ -13,8 +13,8 @@ import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.
 import { readArray, readCount, readText } from '../json-value.ts';
 
 /**
- * Returns the images as bytes. Drops images beyond `n`. Passes on fewer images, including those next to one
- * that cannot be read, because the vendor has charged for them.
+ * Returns the images as bytes. Drops images beyond `n`. If some images are missing or unreadable, the others are still
+ * returned, because the vendor bills them.
  * @throws UpstreamError if none can be read
  */
 export async function fromImageResponse(
@@ -43,7 +43,7 @@ export async function fromImageResponse(
   return { images, calls: 1, usage, ...(missing === undefined ? {} : { missing }) };
 }
 
-/** @throws UpstreamError if the item holds no base64 image */
+/** @throws UpstreamError if the item does not contain a base64 image */
 export async function toImage(item: JsonRecord, accountId: string): Promise<GeneratedImage> {
   const base64 = readText(item['b64_json']);
   if (base64 === null) {
@@ -51,7 +51,7 @@ export async function toImage(item: JsonRecord, accountId: string): Promise<Gene
       'unavailable',
       readText(item['url']) === null
         ? 'the upstream sent an image without data'
-        : 'the upstream sent a link where base64 was asked: links of vendors are not fetched',
+        : 'the upstream sent a URL instead of base64; URLs from vendors are not fetched',
     );
   }
   const bytes = await decodePicture(base64.replace(/^data:image\/[a-z+]+;base64,/, ''), accountId);
@@ -59,8 +59,8 @@ export async function toImage(item: JsonRecord, accountId: string): Promise<Gene
 }
 
 /**
- * Reads the usage of image responses. The GPT image models name their token counts differently; the prompt's
- * count covers text and input images together (OpenAI API reference, images).
+ * Reads the usage of image responses. The token counts of the GPT image models have other names than those of chats;
+ * the prompt's count covers text and input images together (OpenAI API reference, images).
  */
 export function readImageUsage(body: JsonRecord, images: number): UpstreamUsage | null {
   const usage = isRecord(body['usage']) ? body['usage'] : {};

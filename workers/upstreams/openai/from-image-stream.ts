@@ -12,24 +12,23 @@ import { toErrorWithin } from './from-error.ts';
 import { readImageUsage, toImage } from './from-image-response.ts';
 import { isErrorBody } from './from-response.ts';
 
-/** Per event: an image of 48 MB in base64. */
+/** Limit per event: an image of 48 MB in base64. */
 const maxEventBytes = 64 * 1024 * 1024;
 
 /**
- * Reads a stream of previews up to the final image (OpenAI API reference: image streaming). Reads nothing more
- * from the vendor until the caller has taken a preview.
- * @throws UpstreamError; with `mayGoOn` if the stream ended without an image, because the vendor may still make
- * it
+ * Reads a stream of previews up to the final image (OpenAI API reference: image streaming). After a preview, nothing
+ * more is read from the vendor until the caller has read it.
+ * @throws UpstreamError; with `mayGoOn` if the stream ended without an image, because the vendor may still make it
  */
 export async function readImageStream(
-  answer: HttpResponse,
+  response: HttpResponse,
   call: ImageCall,
   apiKey: string | null,
   context: CallContext,
 ): Promise<ImageResponse> {
-  const reader = new SseJsonReader(answer, maxEventBytes, context.accountId);
+  const reader = new SseJsonReader(response, maxEventBytes, context.accountId);
   let previews = 0;
-  let isRead = false;
+  let isComplete = false;
   try {
     for (;;) {
       const event = await readNext(reader);
@@ -40,13 +39,13 @@ export async function readImageStream(
       }
       if (!type.endsWith('.completed')) continue;
       const image = await toImage(event.data, context.accountId);
-      isRead = true;
+      isComplete = true;
       return { images: [image], calls: 1, usage: readImageUsage(event.data, 1) };
     }
   } finally {
-    // After the image only an end mark follows. Only then is the connection worth keeping.
-    if (isRead) answer.release();
-    else answer.abort();
+    // After the image, only an end marker follows, so the connection can be reused.
+    if (isComplete) response.release();
+    else response.abort();
   }
 }
 
@@ -63,12 +62,12 @@ async function readNext(
   throw endedEarly('');
 }
 
-function endedEarly(why: string, cause?: UpstreamError): UpstreamError {
-  const message = `the stream of the upstream ended without a finished image${why}`;
+function endedEarly(reason: string, cause?: UpstreamError): UpstreamError {
+  const message = `the stream of the upstream ended without a finished image${reason}`;
   return new UpstreamError('unavailable', message, { mayGoOn: true, cause });
 }
 
-/** @returns whether it was a preview; one that cannot be shown does not fail the image */
+/** @returns whether a preview was sent; an invalid one is skipped and does not fail the image */
 async function sendPreview(
   data: Readonly<Record<string, unknown>>,
   index: number,
@@ -80,7 +79,7 @@ async function sendPreview(
     image = await toImage(data, context.accountId);
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error;
-    context.log.warn({ reason: error.message }, 'preview of an image left out');
+    context.log.warn({ reason: error.message }, 'invalid preview skipped');
     return false;
   }
   await onPartial?.({ bytes: image.bytes, contentType: image.contentType, index });

@@ -5,9 +5,9 @@ import { lookUp, parseRecord, readArray, readCount, readText } from '../json-val
 import { createToolCallNormalizer } from './tool-calls.ts';
 import { readCitations } from './url-citations.ts';
 
-/** Translates whole OpenAI chat responses. Pure; anything undocumented becomes an UpstreamError. */
+/** Translates complete OpenAI chat responses. Pure; anything undocumented becomes an UpstreamError. */
 
-/** Translates a whole chat response into the events of an equivalent stream. */
+/** Translates a complete chat response into the events of an equivalent stream. */
 export function fromChatResponse(text: string, apiKey: string | null): ChatEvent[] {
   const body = parseRecord(text, 'a chat answer');
   if (isErrorBody(body)) {
@@ -33,9 +33,9 @@ export function fromChatResponse(text: string, apiKey: string | null): ChatEvent
 }
 
 /**
- * Handles a response without choices. If its vendor counted tokens, something was generated, if only reasoning,
- * and every retry is charged again. An empty text is charged once.
- * @throws UpstreamError if nothing was counted
+ * Handles a response without choices. If the vendor counted tokens, something was generated, even if only reasoning,
+ * and the vendor would bill every retry. So an empty text is returned, which is billed once.
+ * @throws UpstreamError if no tokens were counted
  */
 export function answerNothing(usage: UpstreamUsage | null): ChatEvent[] {
   if (!usage?.promptTokens && !usage?.completionTokens) {
@@ -45,21 +45,21 @@ export function answerNothing(usage: UpstreamUsage | null): ChatEvent[] {
 }
 
 function toDelta(choice: JsonRecord, message: JsonRecord, index: number): ChatEvent {
-  const said = Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
-  // In a whole message each is a separate call, even if a server gives all of them one ID.
-  const calls = readArray(said['tool_calls']);
+  const output = Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
+  // In a complete message, each entry is a separate call, even if a server gives all of them the same ID.
+  const calls = readArray(output['tool_calls']);
   if (calls.length > 0) {
-    said['tool_calls'] = calls.map((call, position) => ({
+    output['tool_calls'] = calls.map((call, position) => ({
       index: position,
       ...(isRecord(call) ? call : {}),
     }));
   }
-  const delta = createToolCallNormalizer().normalize(index, { role: 'assistant', content: '', ...said });
+  const delta = createToolCallNormalizer().normalize(index, { role: 'assistant', content: '', ...output });
   const logprobs = choice['logprobs'] ?? null;
   return logprobs === null ? { type: 'delta', index, delta } : { type: 'delta', index, delta, logprobs };
 }
 
-/** Whether a body of status 200, or a chunk of a stream, is an error: `{"error": …}`, where null means none. */
+/** Whether the body of a 200, or a chunk of a stream, is an error: `{"error": …}`, unless that is null. */
 export function isErrorBody(body: JsonRecord): boolean {
   const error = body['error'] ?? null;
   return error !== null || (body['object'] === 'error' && body['choices'] === undefined);
@@ -84,10 +84,10 @@ export function toFinish(index: number, native: string | null): ChatEvent {
 }
 
 /**
- * Merges the usage in a body or chunk into the known usage: the last value of each field counts, including
- * zero. `prompt_tokens` includes the cached ones and `completionTokens` the reasoning; the details are parts of
- * them. Also reads the places that other vendors use: Groq's `x_groq`, Moonshot's choices, DeepSeek's cache
- * fields, Perplexity's `reasoning_tokens`.
+ * Merges the usage in a body or chunk into the known usage: the last value of each field is used, including zero.
+ * `prompt_tokens` includes cached tokens and `completionTokens` includes reasoning; the details are parts of them. Also
+ * reads the fields of other vendors: Groq's `x_groq`, Moonshot's choices, DeepSeek's cache fields, Perplexity's
+ * `reasoning_tokens`.
  */
 export function readUsage(body: JsonRecord, known: UpstreamUsage | null): UpstreamUsage | null {
   const usage = findUsage(body);
@@ -118,22 +118,22 @@ export function readUsage(body: JsonRecord, known: UpstreamUsage | null): Upstre
 type Parts = Omit<UpstreamUsage, 'completionTokens'>;
 
 /**
- * Counts the completion tokens. xAI, and Gemini in OpenAI's format, count reasoning outside `completion_tokens`
- * but within `total_tokens`; Perplexity counts it outside both. If the total exceeds its parts, the rest was
- * generated as well, unless it equals the cached tokens: some servers leave those out of `prompt_tokens`.
+ * Counts the completion tokens. xAI, and Gemini in OpenAI's format, do not include reasoning in `completion_tokens`
+ * but do in `total_tokens`; Perplexity includes it in neither. If the total exceeds its parts, the difference was
+ * generated as well, unless it equals the cached tokens, which some servers do not include in `prompt_tokens`.
  */
 function countCompletion(usage: JsonRecord, parts: Parts): number | null {
-  const said = readCount(usage['completion_tokens']);
-  if (said === null) {
+  const output = readCount(usage['completion_tokens']);
+  if (output === null) {
     return null;
   }
   const { promptTokens, cachedTokens, cacheWriteTokens, reasoningTokens } = parts;
   const [reasoned, cached, written] = [reasoningTokens ?? 0, cachedTokens ?? 0, cacheWriteTokens ?? 0];
   const total = promptTokens === null ? 0 : (readCount(usage['total_tokens']) ?? 0);
-  const rest = total - (promptTokens ?? 0) - said;
-  const isCached = rest !== reasoned && [cached, written, cached + written].includes(rest);
-  // A part never exceeds its whole, so this much reasoning is not included in the completion tokens.
-  return said + Math.max(0, isCached ? 0 : rest, reasoned > said ? reasoned : 0);
+  const remaining = total - (promptTokens ?? 0) - output;
+  const isCached = remaining !== reasoned && [cached, written, cached + written].includes(remaining);
+  // A part cannot exceed the whole, so if there is more reasoning than completion tokens, it is not included in them.
+  return output + Math.max(0, isCached ? 0 : remaining, reasoned > output ? reasoned : 0);
 }
 
 function findUsage(body: JsonRecord): JsonRecord | null {

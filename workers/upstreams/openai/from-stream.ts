@@ -9,20 +9,19 @@ import { createToolCallNormalizer } from './tool-calls.ts';
 import { readCitations } from './url-citations.ts';
 
 const DONE = '[DONE]';
-/** An image is one line, as a data URI. The limit is the same as for a whole response. */
+/** An image is one line, as a data URI. The limit is the same as for a complete response. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Translates a chat stream as OpenAI sends it, and as compatible servers nearly do: with usage on any chunk, a
- * repeated last chunk, or an end with `finish_reason` but without `[DONE]`, or the reverse. A repeated piece of
- * text cannot be told from a model that repeats itself, so it is passed on. A repeated end or usage counts
- * once.
+ * Translates a chat stream as OpenAI sends it, and with the deviations of compatible servers: usage on any chunk, a
+ * repeated last chunk, or an end with `finish_reason` but without `[DONE]`, or the reverse. A repeated piece of text
+ * cannot be distinguished from a model that repeats itself, so it is passed on. A repeated end or usage counts once.
  *
- * Usage before the end is partial until its count of completion tokens grows, because some servers send zeros,
- * or the numbers of their first chunk, until they send the real ones. It stays partial if the count never grows
- * and output followed it.
+ * Usage before the end is partial until its count of completion tokens grows, because some servers send zeros, or the
+ * numbers of their first chunk, until they send the real ones. It stays partial if the count never grows and output
+ * followed it.
  *
- * @param choices how many choices were requested; a stream that is cut before all of them arrived is incomplete
+ * @param choices number of requested choices; a stream that is cut off before all of them have arrived is incomplete
  */
 export function createChatStreamTranslator(apiKey: string | null, choices = 1): ChatStreamTranslator {
   const parser = createSseParser({ maxEventLength: MAX_EVENT_BYTES });
@@ -32,11 +31,11 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
   let usage: UpstreamUsage | null = null;
   let isGrowing = false;
   let isLastReportPartial = false;
-  /** Since the last chunk with usage. */
-  let isSaidSince = false;
-  let hasWords = false;
-  /** Whether the last chunk was only the usage of something generated unseen. No output follows that. */
-  let isSummedUp = false;
+  /** Whether output has arrived since the last chunk with usage. */
+  let hasOutputSinceUsage = false;
+  let hasOutput = false;
+  /** Whether the last chunk was only the usage of hidden output, after which nothing follows. */
+  let endsWithUsage = false;
   let isDone = false;
   let hasEnded = false;
 
@@ -55,15 +54,17 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     }
     const known = usage;
     usage = readUsage(chunk, known);
-    const said = readArray(chunk['choices']);
-    isSummedUp = usage !== known && said.length === 0 && !hasWords && (usage?.completionTokens ?? 0) > 0;
-    for (const choice of said) {
+    const choicesInChunk = readArray(chunk['choices']);
+    endsWithUsage =
+      usage !== known && choicesInChunk.length === 0 && !hasOutput && (usage?.completionTokens ?? 0) > 0;
+    for (const choice of choicesInChunk) {
       if (isRecord(choice)) {
         takeChoice(choice, readCount(choice['index']) ?? 0, events);
       }
     }
     // Output in a chunk with usage is included in its counts.
-    isSaidSince = usage === known && (isSaidSince || events.some(({ type }) => type === 'delta'));
+    hasOutputSinceUsage =
+      usage === known && (hasOutputSinceUsage || events.some(({ type }) => type === 'delta'));
     if (usage !== null && !isSameUsage(usage, known)) {
       isGrowing ||= (usage.completionTokens ?? 0) > (known?.completionTokens ?? Infinity);
       reportUsage(usage, !isGrowing && !isFinished(), events);
@@ -81,7 +82,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     }
     openChoices.add(index);
     const delta = isRecord(choice['delta']) ? choice['delta'] : {};
-    hasWords ||= Object.entries(delta).some(([name, value]) => name !== 'role' && (value ?? '') !== '');
+    hasOutput ||= Object.entries(delta).some(([name, value]) => name !== 'role' && (value ?? '') !== '');
     const logprobs = choice['logprobs'] ?? null;
     if (logprobs !== null) {
       events.push({ type: 'delta', index, delta: toolCalls.normalize(index, delta), logprobs });
@@ -112,12 +113,12 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     if (finishedChoices.size === 0) {
       events.push(...answerNothing(usage));
     }
-    if (usage !== null && isLastReportPartial && !isSaidSince) {
+    if (usage !== null && isLastReportPartial && !hasOutputSinceUsage) {
       reportUsage(usage, false, events);
     }
   }
 
-  /** A last event without its blank line may be complete or cut off. A cut-off one means that the stream was cut. */
+  /** The last event may lack its blank line, and may be complete or cut off. If it is cut off, so is the stream. */
   function takeLast(data: string, events: ChatEvent[]): void {
     if (data.trim() === DONE || isJson(data)) {
       takeData(data, events);
@@ -150,7 +151,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
       for (const event of isDone ? [] : parser.end()) {
         takeLast(event.data, events);
       }
-      if (!hasEnded && !isFinished() && !isSummedUp) {
+      if (!hasEnded && !isFinished() && !endsWithUsage) {
         throw new UpstreamError('unavailable', 'the stream of the upstream ended without an end');
       }
       finishAll(events);

@@ -8,10 +8,10 @@ import { fromImageResponse } from './from-image-response.ts';
 import { readImageStream } from './from-image-stream.ts';
 import { asksStream, toImageEditRequest, toImageRequest } from './to-image-request.ts';
 
-/** Four images of 12 MB in base64, the largest that OpenAI's models make. */
+/** Four images of 12 MB in base64, the largest that OpenAI's models generate. */
 const maxBodyBytes = 64 * 1024 * 1024;
 
-/** Sends a request to the vendor of a route. */
+/** Sends a request to a route's vendor. */
 export type PostToVendor = (call: Omit<VendorCall, 'headers'>) => Promise<HttpResponse>;
 
 /** Makes one call, or one call per image in parallel for models that make one image per call. */
@@ -23,17 +23,18 @@ export async function generateImages(
 ): Promise<ImageResponse> {
   const isEdit = call.inputs.length > 0;
   const path = isEdit ? '/images/edits' : '/images/generations';
-  // The bytes are the same for all calls, so they are encoded once.
+  // The body is the same for all calls, so encode it once.
   const body = isEdit
     ? toImageEditRequest(target, call)
     : await encodeJsonBody(toImageRequest(target, call), context.accountId);
 
   async function make(n: number): Promise<ImageResponse> {
     const isSlowStream = asksStream(target, call);
-    const answer = await post({ path, body, isStream: false, isSlowStream });
-    // Servers that cannot stream send the response whole, whatever was requested.
-    if (isSlowStream && !isJson(answer)) return await readImageStream(answer, call, target.apiKey, context);
-    const images = await readRecord(answer, maxBodyBytes, 'an image answer', context);
+    const response = await post({ path, body, isStream: false, isSlowStream });
+    // Servers that cannot stream send a complete response, whatever was requested.
+    if (isSlowStream && !isJson(response))
+      return await readImageStream(response, call, target.apiKey, context);
+    const images = await readRecord(response, maxBodyBytes, 'an image answer', context);
     return await fromImageResponse(images, n, target.apiKey, context.accountId);
   }
 

@@ -24,7 +24,7 @@ import { createChatStreamTranslator } from './from-stream.ts';
 import { generateImages } from './generate-images.ts';
 import { toChatRequest, toEmbeddingRequest } from './to-request.ts';
 
-/** 2048 vectors of 3072 dimensions are 34 MB of base64. The rest leaves space for the JSON around them. */
+/** 2048 vectors of 3072 dimensions are 34 MB of base64. The remainder is for the JSON around them. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -39,13 +39,13 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
     wantsImageBytes,
 
     async embed(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer> {
-      const answer = await post(
+      const response = await post(
         client,
         { path: '/embeddings', body: toEmbeddingRequest(target, call), isStream: false },
         target,
         context,
       );
-      return await answer.readLarge(MAX_BODY_BYTES, (body) =>
+      return await response.readLarge(MAX_BODY_BYTES, (body) =>
         fromEmbeddingResponse(body, call, target.apiKey),
       );
     },
@@ -57,7 +57,7 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
   };
 }
 
-/** Data URIs are sent as they are. */
+/** Data URIs are sent unchanged. */
 function wantsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
   return imageUrls === 'fetch' && url.startsWith('https:');
 }
@@ -70,19 +70,19 @@ async function* chat(
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
   const images = await collectImages(body, context, (url) => wantsImageBytes(target, url));
-  const whole = restoreReasoning(body, target.model, context.recalled);
-  const request = toChatRequest(target, whole, stream, images);
-  const answer = await post(
+  const withReasoning = restoreReasoning(body, target.model, context.recalled);
+  const request = toChatRequest(target, withReasoning, stream, images);
+  const response = await post(
     client,
     { path: '/chat/completions', body: request, isStream: stream },
     target,
     context,
   );
-  // Servers that cannot stream send the response whole, whatever was requested.
+  // Servers that cannot stream send a complete response, whatever was requested.
   const events =
-    !stream || isJson(answer)
-      ? fromChatResponse(await readText(answer, MAX_BODY_BYTES), target.apiKey)
-      : readChatStream(answer, createChatStreamTranslator(target.apiKey, readChoices(body)), context);
+    !stream || isJson(response)
+      ? fromChatResponse(await readText(response, MAX_BODY_BYTES), target.apiKey)
+      : readChatStream(response, createChatStreamTranslator(target.apiKey, readChoices(body)), context);
   yield* saveReasoning(events, target.model);
 }
 

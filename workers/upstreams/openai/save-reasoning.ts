@@ -2,7 +2,7 @@ import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { readArray, readText } from '../json-value.ts';
 import { type ChatBody, type ChatEvent, type ChatMessage, nameCall, type Recalled } from '../upstream.ts';
 
-/** Longer reasoning is not saved. The vendor's own limits per turn are lower. */
+/** Longer reasoning is not saved. Vendors' limits per turn are lower. */
 const MAX_CHARACTERS = 200_000;
 
 interface SavedReasoning {
@@ -12,9 +12,9 @@ interface SavedReasoning {
 }
 
 /**
- * Saves the reasoning with the first tool call. Some vendors with OpenAI's format (DeepSeek) reject a
- * conversation with tools if its calls come back without the `reasoning_content` that led to them, which
- * OpenAI's clients drop.
+ * Saves the reasoning under the first tool call. Some vendors with OpenAI's format (DeepSeek) reject a conversation
+ * with tools if its calls are sent back without the `reasoning_content` that led to them, which OpenAI's clients
+ * drop.
  */
 export async function* saveReasoning(
   events: AsyncIterable<ChatEvent> | Iterable<ChatEvent>,
@@ -43,14 +43,14 @@ export async function* saveReasoning(
   }
 }
 
-/** Adds the saved reasoning of this model to messages that the caller sent without it. */
+/** Adds reasoning that was saved from this model to messages that the caller sent without it. */
 export function restoreReasoning(body: ChatBody, model: string, recalled: Recalled): ChatBody {
   if (recalled.size === 0) return body;
   const messages = body.messages.map((message, index) => {
     if (readText(readReasoning(message)) !== null) return message;
     const value = recalled.get(nameCall(index, findFirstCall(message) ?? ''));
-    const isOwn = isRecord(value) && value['kind'] === 'openai' && value['model'] === model;
-    const reasoning = isOwn ? readText(value['reasoning']) : null;
+    const isFromModel = isRecord(value) && value['kind'] === 'openai' && value['model'] === model;
+    const reasoning = isFromModel ? readText(value['reasoning']) : null;
     return reasoning === null ? message : { ...message, reasoning_content: reasoning };
   });
   return { ...body, messages };

@@ -12,8 +12,8 @@ const dallE3Styles = new Set(['vivid', 'natural']);
 
 /**
  * Builds the body of `/images/generations`. OpenAI rejects fields that a model family does not support, so each
- * family gets only its own. Servers of other models get every option that the caller set; a route to one that
- * rejects an option `drops` it.
+ * family gets only its own fields. Servers of other models get every option that the caller set; if a server rejects
+ * an option, its route `drops` it.
  */
 export function toImageRequest(target: UpstreamTarget, call: ImageCall): Fields {
   const { moderation } = call.options;
@@ -23,21 +23,21 @@ export function toImageRequest(target: UpstreamTarget, call: ImageCall): Fields 
 }
 
 /**
- * Builds the body of `/images/edits`: a form with the inputs as files. OpenAI's own clients name one file
- * `image` and several `image[]`; compatible servers are written against them.
+ * Builds the body of `/images/edits`: a form with the inputs as files. OpenAI's clients name a single file `image` and
+ * several files `image[]`; compatible servers expect the same.
  */
 export function toImageEditRequest(target: UpstreamTarget, call: ImageCall): RequestBody {
   const { inputFidelity } = call.options;
   const fields = { ...toSharedFields(target, call), ...toStreamFields(target, call) };
-  const knowsFidelity = takesInputFidelity(target.model) || findImageFamily(target.model) === 'other';
-  if (inputFidelity !== null && knowsFidelity) fields['input_fidelity'] = inputFidelity;
+  const supportsFidelity = takesInputFidelity(target.model) || findImageFamily(target.model) === 'other';
+  if (inputFidelity !== null && supportsFidelity) fields['input_fidelity'] = inputFidelity;
   const name = call.inputs.length === 1 ? 'image' : 'image[]';
   const files = call.inputs.map((input, index) => toFile(name, `image-${index + 1}`, input));
   if (call.mask !== null && !target.drops.has('mask')) files.push(toFile('mask', 'mask', call.mask));
   return encodeMultipartBody(leaveOut(fields, target.drops), files);
 }
 
-/** Whether previews are requested. Of OpenAI's models, only the GPT family streams. */
+/** Whether previews are requested. Among OpenAI's models, only the GPT family can stream. */
 export function asksStream({ model, drops }: UpstreamTarget, { partialImages }: ImageCall): boolean {
   return (partialImages ?? 0) > 0 && findImageFamily(model) === 'gpt-image' && !drops.has('stream');
 }
@@ -62,7 +62,7 @@ function toSharedFields(target: UpstreamTarget, call: ImageCall): Fields {
   if (isDallE(target)) return fields;
   if (background !== null) fields['background'] = background;
   if (outputFormat !== null) fields['output_format'] = outputFormat;
-  // PNG has no quality setting, and OpenAI rejects one.
+  // PNG has no quality setting; OpenAI rejects it.
   const isLossy = outputFormat === 'jpeg' || outputFormat === 'webp';
   if (outputCompression !== null && isLossy) fields['output_compression'] = outputCompression;
   return fields;

@@ -6,10 +6,10 @@ import { readImageShape } from '../image-shape.ts';
 /** Converts requests to OpenAI's format (OpenAI API reference: chat, embeddings, images). Pure. */
 
 /**
- * The chat fields that OpenAI-compatible servers know, copied if the caller set them. Left out on purpose:
- * `stream`, `stream_options` and the two token limits, which are set below, and `web_search`, which is the
- * gateway's own field. The four sampling fields in the last line are from vLLM and OpenRouter; a route to a
- * server that rejects them `drops` them.
+ * The chat fields that OpenAI-compatible servers support, copied if the caller set them. Deliberately omitted:
+ * `stream`, `stream_options` and the two token limits, which are set below, and `web_search`, which is the gateway's
+ * own field. The four sampling fields in the last line are from vLLM and OpenRouter; if a server rejects them, its
+ * route `drops` them.
  */
 const CHAT_FIELDS = `
   audio frequency_penalty function_call functions logit_bias logprobs metadata modalities n
@@ -22,7 +22,7 @@ const CHAT_FIELDS = `
 
 type JsonBody = Record<string, unknown>;
 
-/** @param images those that are sent as bytes, by URL */
+/** @param images the images that are sent as bytes, by URL */
 export function toChatRequest(
   target: UpstreamTarget,
   body: ChatBody,
@@ -33,7 +33,7 @@ export function toChatRequest(
   const request: JsonBody = { model: target.model, messages };
   for (const field of CHAT_FIELDS) {
     const value = body[field];
-    // Null means "not set" to our callers; strict servers reject it as a wrong type.
+    // For our callers, null means "not set"; strict servers reject it as a wrong type.
     if (value !== undefined && value !== null) {
       request[field] = value;
     }
@@ -43,18 +43,18 @@ export function toChatRequest(
   } else if (body['web_search'] === false) {
     delete request['web_search_options'];
   }
-  Object.assign(request, boundTokens(body, target.drops), toImageConfig(body));
+  Object.assign(request, toTokenLimit(body, target.drops), toImageConfig(body));
   if (stream) {
     request['stream'] = true;
-    // Without it OpenAI reports no usage in a stream.
+    // Without this, OpenAI does not report usage in a stream.
     request['stream_options'] = { ...toRecord(body['stream_options']), include_usage: true };
   }
   return leaveOut(request, target.drops);
 }
 
 /**
- * Returns the requested image format as OpenRouter expects it for models that generate images. No other server
- * with this format generates images in a chat.
+ * Returns the requested image format for models that generate images, in OpenRouter's format. No other server with this
+ * API generates images in a chat.
  */
 function toImageConfig(body: ChatBody): JsonBody {
   const modalities = body['modalities'];
@@ -70,24 +70,24 @@ function toImageConfig(body: ChatBody): JsonBody {
 }
 
 /**
- * OpenAI rejects both names at once, and its reasoning models only accept the newer. So one of them is sent,
- * with the smaller value: the older name, unless the route drops it or the caller used only the newer.
+ * OpenAI rejects a request with both names, and its reasoning models only accept the newer one. So only one is sent,
+ * with the smaller value: the older name, unless the route drops it or the caller used only the newer one.
  */
-function boundTokens(body: ChatBody, drops: ReadonlySet<string>): JsonBody {
-  const older = readBound(body['max_tokens']);
-  const newer = readBound(body['max_completion_tokens']);
+function toTokenLimit(body: ChatBody, drops: ReadonlySet<string>): JsonBody {
+  const older = readLimit(body['max_tokens']);
+  const newer = readLimit(body['max_completion_tokens']);
   if (older === null && newer === null) {
     return {};
   }
-  const bound = Math.min(older ?? Infinity, newer ?? Infinity);
+  const limit = Math.min(older ?? Infinity, newer ?? Infinity);
   const prefersNewer = older === null || drops.has('max_tokens');
   return prefersNewer && !drops.has('max_completion_tokens')
-    ? { max_completion_tokens: bound }
-    : { max_tokens: bound };
+    ? { max_completion_tokens: limit }
+    : { max_tokens: limit };
 }
 
-/** Zero means "no limit" to our callers. */
-function readBound(value: unknown): number | null {
+/** For our callers, zero means "no limit". */
+function readLimit(value: unknown): number | null {
   return typeof value === 'number' && value > 0 ? value : null;
 }
 
@@ -102,7 +102,7 @@ function toMessage(message: ChatMessage, images: ReadonlyMap<string, LoadedMedia
     clean['content'] = null;
   }
   if (Array.isArray(message.tool_calls)) {
-    // Extensions of Gemini's dialect are only for Gemini.
+    // Remove extensions of Gemini's dialect, which are only for Gemini.
     clean['tool_calls'] = message.tool_calls.map(({ extra_content: _extra, ...call }) => call);
   }
   if (Array.isArray(message.content)) {
@@ -116,7 +116,7 @@ function toContentPart(part: unknown, images: ReadonlyMap<string, LoadedMedia>):
     return part;
   }
   const clean = withoutNulls(part);
-  // The contract allows a part without a type if its fields imply it.
+  // The contract allows a part without a type if its fields imply the type.
   clean['type'] ??= clean['image_url'] === undefined ? 'text' : 'image_url';
   const image = images.get(readImageUrl(part) ?? '');
   if (image !== undefined) {
@@ -150,7 +150,7 @@ function toRecord(value: unknown): JsonBody {
 /** @param drops fields that the route's server does not accept */
 export function leaveOut(request: JsonBody, drops: ReadonlySet<string>): JsonBody {
   for (const field of drops) {
-    // A request is not possible without these two.
+    // Every request needs these two.
     if (field !== 'model' && field !== 'messages') {
       delete request[field];
     }

@@ -10,15 +10,15 @@ interface KnownCall {
 }
 
 export interface ToolCallNormalizer {
-  /** Returns the delta of a choice with its tool calls in the form that the official SDK's accumulators need. */
+  /** Returns the delta of a choice with its tool calls in the format that the official SDKs' accumulators need. */
   normalize(choice: number, delta: JsonRecord): JsonRecord;
 }
 
 /**
- * Normalizes streamed tool calls. OpenAI's streams give each tool call an integer index, its ID and name once,
- * then pieces of arguments, and clients concatenate what they get. Compatible servers leave out the index, give
- * parallel calls the same one, repeat ID and name with every piece, or have no ID. Other deltas pass through
- * untouched.
+ * Normalizes streamed tool calls. In OpenAI's streams, each tool call has an integer index, its ID and name once, and
+ * then pieces of arguments; clients concatenate all of these. Some compatible servers omit the index, use the same
+ * one for parallel calls, repeat the ID and name with every piece, or omit the ID. Other deltas are passed on
+ * unchanged.
  */
 export function createToolCallNormalizer(): ToolCallNormalizer {
   const callsOfChoice = new Map<number, KnownCall[]>();
@@ -28,13 +28,13 @@ export function createToolCallNormalizer(): ToolCallNormalizer {
     const id = readText(call['id']);
     const known = findCall(calls, vendorIndex, id, isRecord(call['function']) ? call['function'] : {});
     if (known !== undefined) {
-      // Name, ID and type were already sent; clients that concatenate would double them.
-      const { id: _id, type: _type, function: told, ...rest } = call;
-      if (!isRecord(told)) {
-        return { ...rest, index: known.index };
+      // Name, ID and type have already been sent; clients that concatenate would duplicate them.
+      const { id: _id, type: _type, function: functionPart, ...others } = call;
+      if (!isRecord(functionPart)) {
+        return { ...others, index: known.index };
       }
-      const { name: _name, ...pieces } = told;
-      return { ...rest, index: known.index, function: pieces };
+      const { name: _name, ...pieces } = functionPart;
+      return { ...others, index: known.index, function: pieces };
     }
     const index = calls.length;
     calls.push({ index, vendorIndex, id });
@@ -57,12 +57,12 @@ export function createToolCallNormalizer(): ToolCallNormalizer {
   };
 }
 
-/** Returns the call that a piece continues; undefined if it begins one. */
+/** Returns the call that a piece continues; undefined if the piece starts a new call. */
 function findCall(
   calls: readonly KnownCall[],
   vendorIndex: number | null,
   id: string | null,
-  told: JsonRecord,
+  functionPart: JsonRecord,
 ): KnownCall | undefined {
   if (id !== null) {
     return calls.find((call) => call.id === id && (vendorIndex === null || call.vendorIndex === vendorIndex));
@@ -70,6 +70,6 @@ function findCall(
   if (vendorIndex !== null) {
     return calls.findLast((call) => call.vendorIndex === vendorIndex);
   }
-  // Neither index nor ID: a name begins a call, and arguments alone belong to the last one.
-  return readText(told['name']) === null ? calls.at(-1) : undefined;
+  // With neither index nor ID, a name starts a new call, and arguments without a name belong to the last call.
+  return readText(functionPart['name']) === null ? calls.at(-1) : undefined;
 }

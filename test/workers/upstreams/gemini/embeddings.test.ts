@@ -56,7 +56,7 @@ test('what are not as many vectors of one length, of numbers, as inputs is unava
     t.is(error.failure, 'unavailable');
   }
   const embeddings = [{ values: [1] }, { values: [2] }];
-  t.throws(() => read({ embeddings }, { ...CALL, dimensions: 2 }), { message: /1 dimensions where 2/ });
+  t.throws(() => read({ embeddings }, { ...CALL, dimensions: 2 }), { message: /1 dimensions instead of 2/ });
   const refused = t.throws(() => read({ error: { code: 400, status: 'INVALID_ARGUMENT', message: 'x' } }));
   t.like(refused, { failure: 'rejected' });
 });

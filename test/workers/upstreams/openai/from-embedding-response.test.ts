@@ -150,7 +150,7 @@ test('every answer that could give a caller another’s or a broken vector is re
 
 test('dimensions other than those asked are refused', (t) => {
   t.is(read(answerWith(ONE), callFor(1, 3)).dimensions, 3);
-  t.throws(() => read(answerWith(ONE), callFor(1, 2)), { message: /3 dimensions where 2 were asked/ });
+  t.throws(() => read(answerWith(ONE), callFor(1, 2)), { message: /3 dimensions instead of 2/ });
 });
 
 test('an error within a 200 is that error', (t) => {

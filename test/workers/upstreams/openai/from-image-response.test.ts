@@ -30,7 +30,7 @@ test('no more pictures than asked are passed on', async (t) => {
 test('images beside one that cannot be read are passed on, with what is wrong with that one', async (t) => {
   const good = { b64_json: (await dot.clone().png().toBuffer()).toString('base64') };
   const unreadable: [unknown, RegExp][] = [
-    [{ url: 'https://images.example/1.png' }, /a link where base64 was asked/],
+    [{ url: 'https://images.example/1.png' }, /a URL instead of base64/],
     [{ b64_json: Buffer.from('<svg/>').toString('base64') }, /neither PNG, JPEG nor WebP/],
     [null, /without data/],
   ];
@@ -44,7 +44,7 @@ test('images beside one that cannot be read are passed on, with what is wrong wi
 
 test('a link, no data, another format and no pictures are errors that say so', async (t) => {
   const failures: [object[], RegExp][] = [
-    [[{ url: 'https://images.example/1.png' }], /a link where base64 was asked/],
+    [[{ url: 'https://images.example/1.png' }], /a URL instead of base64/],
     [[{}], /without data/],
     [[{ b64_json: Buffer.from('GIF89a').toString('base64') }], /neither PNG, JPEG nor WebP/],
     [[], /no images/],

@@ -4,15 +4,16 @@ import { composeCaption } from './compose-caption.ts';
 import type { ImageEdit } from './parse-edits.ts';
 import { clear, openRaster, type Raster, toRaster } from './raster.ts';
 
-/** Per side, for every intermediate image: four of them take 16 MB each. */
+/** Maximum side of every intermediate image: each takes up to 16 MB, and there are up to four. */
 export const maxSide = 2_048;
 const maxEdits = 10;
 /** The luminance of red, green and blue (ITU-R BT.709). */
 const luma: [number, number, number] = [0.2126, 0.7152, 0.0722];
 
 /**
- * Applies operations in order.
- * @throws UpstreamError `rejected` if they are too many, or make an image too large; the signal's reason
+ * Applies edits in order.
+ * @throws UpstreamError `rejected` if there are too many, or an image becomes too large; the signal's reason when it is
+ * aborted
  */
 export async function applyEdits(
   source: Raster,
@@ -57,8 +58,8 @@ async function applyEdit(image: Raster, edit: ImageEdit, font: PictureFont): Pro
 }
 
 /**
- * Blurs a shrunken copy, because the time of a blur grows with its sigma. The blur would remove anyway what
- * shrinking loses.
+ * Blurs a shrunken copy, because the time of a blur grows with its sigma. Shrinking loses only details that the blur
+ * would remove anyway.
  */
 async function blur(image: Raster, sigma: number): Promise<Raster> {
   const { width, height } = image;

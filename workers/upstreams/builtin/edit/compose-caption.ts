@@ -4,19 +4,18 @@ import { traceLine } from '../picture/trace-line.ts';
 
 const ink = '#14213d';
 const paper = '#fdfaf3';
-/** Smaller characters are not readable. */
-const minLetterPixels = 9;
+/** Smaller characters are unreadable. */
+const minCharacterPixels = 9;
 
 /**
- * Composes a caption for an image of this size, as SVG: a dark band along the bottom with the text on it, all
- * as paths.
+ * Composes a caption for an image of this size, as SVG: a dark band along the bottom with the text on it as paths.
  */
 export function composeCaption(text: string, width: number, height: number, font: PictureFont): string {
   const padding = Math.max(2, Math.round(Math.min(width, height) * 0.04));
   const maxHeight = Math.max(1, height * 0.45 - 2 * padding);
-  const maxSize = Math.max(minLetterPixels, Math.min(height * 0.12, width * 0.1));
+  const maxSize = Math.max(minCharacterPixels, Math.min(height * 0.12, width * 0.1));
   const fitted = fitText(text, font, [
-    { width: Math.max(1, width - 2 * padding), maxHeight, minSize: minLetterPixels, maxSize },
+    { width: Math.max(1, width - 2 * padding), maxHeight, minSize: minCharacterPixels, maxSize },
   ]);
   const bandHeight = Math.min(height, Math.ceil(fitted.lines.length * fitted.lineHeight) + 2 * padding);
   const top = height - bandHeight;

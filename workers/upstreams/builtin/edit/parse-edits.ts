@@ -17,13 +17,13 @@ const sigmas = { slight: 2, plain: 5, strong: 15 };
 
 interface EditPattern {
   readonly pattern: RegExp;
-  /** Returns null if the words turn out to name no operation. */
+  /** Returns null if the match is not an operation after all. */
   readonly read: (match: RegExpExecArray) => ImageEdit | null;
 }
 
 const patterns: readonly EditPattern[] = [
   {
-    // Words without quotes are a caption up to the next step: "caption: hello; then blur".
+    // An unquoted caption ends at the next step: "caption: hello; then blur".
     pattern: new RegExp(
       String.raw`\b(?:caption|label|title|write|(?:add|with)(?: the)? (?:text|words))\b${filler}:? ?(?:${quoted}|([^;]+?)(?= ?(?:;|,? (?:and )?then\b|$)))`,
       'giu',
@@ -69,7 +69,7 @@ const patterns: readonly EditPattern[] = [
   },
 ];
 
-/** Returns the operations that a prompt names, in its order; empty if it names none. */
+/** Returns the operations in a prompt, in order; empty if there are none. */
 export function parseEdits(prompt: string): ImageEdit[] {
   const text = prompt
     .slice(0, maxChars)
@@ -86,7 +86,7 @@ export function parseEdits(prompt: string): ImageEdit[] {
   return edits;
 }
 
-/** Returns the earliest match from an index on, so that words within a caption do not count as operations. */
+/** Returns the earliest match at or after an index, so that words in a caption are not taken for operations. */
 function findFirst(
   text: string,
   from: number,
@@ -100,7 +100,7 @@ function findFirst(
   return first && { edit: first.read(first.match), end: first.match.index + first.match[0].length };
 }
 
-/** "Shrink by 20 %" leaves 80 %, "shrink to 20 %" leaves 20 %. */
+/** "Shrink by 20 %" results in 80 %, "shrink to 20 %" in 20 %. */
 function readPercent(verb: string, isChange: boolean, number: number): number {
   if (!isChange) return number;
   if (verb === 'shrink' || verb === 'reduce') return Math.max(0, 100 - number);
@@ -116,7 +116,7 @@ function readRotation(direction: string | null, number: string | null): ImageEdi
 }
 
 function readSigma(adverb: string | undefined, number: string | undefined): number {
-  // Sharp accepts sigmas from 0.3 on; above 100 nothing is left to see.
+  // Sharp accepts sigmas of 0.3 or more; above 100, nothing is recognizable.
   if (number !== undefined) return Math.min(100, Math.max(0.3, Number(number)));
   return adverb === undefined
     ? sigmas.plain

@@ -10,7 +10,7 @@ export interface Raster {
 
 export const clear = { r: 0, g: 0, b: 0, alpha: 0 } as const;
 
-/** Loads sharp configured for little memory: one thread per image, and no cache, because nothing is used twice. */
+/** Loads sharp, configured to use little memory: one thread per image, and no cache, because nothing is used twice. */
 export async function loadSharp(): Promise<typeof openSharp> {
   const { default: sharp } = await import('sharp');
   sharp.concurrency(1);

@@ -3,9 +3,9 @@ import { maxSide, resizeTo } from './apply-edits.ts';
 import { clear, loadSharp, openRaster, type Raster, toRaster } from './raster.ts';
 
 export interface EditSource {
-  /** All inputs side by side, as high as the first. */
+  /** All inputs side by side, scaled to the height of the first. */
   readonly image: Raster;
-  /** The width of the part that is the first input. */
+  /** The width of the first input. */
   readonly firstWidth: number;
 }
 
@@ -26,7 +26,7 @@ export async function readInputs(inputs: readonly InputImage[]): Promise<EditSou
 
 async function decode({ bytes }: InputImage, bound: number): Promise<Raster> {
   const sharp = await loadSharp();
-  // A decoder that shrinks while it reads never holds more than necessary.
+  // Shrink while decoding, so that no more pixels than necessary are in memory.
   return await toRaster(sharp(bytes).resize(bound, bound, { fit: 'inside', withoutEnlargement: true }));
 }
 
@@ -50,7 +50,7 @@ async function joinInRow(rasters: readonly Raster[]): Promise<Raster> {
   );
 }
 
-/** Returns the edited image where the mask is transparent, and the source everywhere else. */
+/** Returns the source image, with the parts where the mask is transparent taken from the edited image. */
 export async function applyMask(
   { image: source, firstWidth }: EditSource,
   edited: Raster,
@@ -65,7 +65,7 @@ export async function applyMask(
   return await toRaster((await openRaster(source)).composite([{ input: data, ...alpha }]));
 }
 
-/** Opaque where the mask is transparent. The mask applies to the first input; the others do not change. */
+/** Inverts the mask: opaque where it is transparent. It applies to the first input; the others do not change. */
 async function cutHole(mask: InputImage, firstWidth: number, { width, height }: Raster): Promise<Raster> {
   const sharp = await loadSharp();
   const opaque = { r: 0, g: 0, b: 0, alpha: 1 };

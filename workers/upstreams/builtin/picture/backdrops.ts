@@ -1,20 +1,20 @@
 import { mixColors, type Palette } from './palettes.ts';
 import { pickBetween, pickOne, type Random } from './seeded-random.ts';
 
-/** Images are drawn on a square of this many units, whatever their size in pixels. */
+/** The side of the drawing area, in units that do not depend on the size in pixels. */
 export const CANVAS = 1000;
 
 export interface Backdrop {
   /**
-   * Draws SVG over the whole canvas. `height` is how much of it, from the top, stays uncovered. Writes only our
-   * own numbers and colours, never a caller's text.
+   * Draws SVG over the whole canvas. `height` is the part that stays visible, measured from the top. The SVG contains
+   * only our own numbers and colours, never a caller's text.
    */
   draw(random: Random, palette: Palette, height: number): string;
   /** Whether it needs a light card, because a dark one would not stand out. */
   readonly isDark: boolean;
 }
 
-/** In this order, from any start, the images of one call differ at a glance. */
+/** In an order in which the images of one call clearly differ, whichever comes first. */
 export const BACKDROPS: readonly [Backdrop, ...Backdrop[]] = [
   { draw: drawHills, isDark: false },
   { draw: drawTiles, isDark: false },

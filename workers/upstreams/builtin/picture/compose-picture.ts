@@ -7,11 +7,11 @@ import { traceLine } from './trace-line.ts';
 
 export interface PictureOrder {
   readonly prompt: string;
-  /** Nothing can be left out of an image here. It only makes the image a different one. */
+  /** Not interpreted; any text only changes the image. */
   readonly negativePrompt: string | null;
-  /** `vivid` and `natural` choose the colours. Any other style only makes the image a different one. */
+  /** `vivid` and `natural` determine the colours. Any other style only changes the image. */
   readonly style: string | null;
-  /** The index of the image within the call. Each has another backdrop. */
+  /** The index of the image within the call. Each image has a different backdrop. */
   readonly index: number;
   /** Pixels per side. */
   readonly size: number;
@@ -21,12 +21,12 @@ const MARGIN = 48;
 const PADDING = 52;
 const SIGNATURE = { text: 'demo-svg-image', size: 25 };
 const CARD_WIDTH = CANVAS - 2 * MARGIN;
-/** Smaller characters are not readable. */
-const MIN_LETTER_PIXELS = 11;
+/** Smaller characters are unreadable. */
+const MIN_CHARACTER_PIXELS = 11;
 
 /**
- * Composes an image of a prompt as SVG: a backdrop, and on it a card with the prompt's text, all as paths. The
- * same order gives the same image.
+ * Composes a poster of a prompt as SVG: a backdrop with a card that shows the prompt's text, all as paths. The same
+ * order always gives the same image.
  */
 export function composePicture(order: PictureOrder, font: PictureFont): string {
   const { prompt, negativePrompt, style, index, size } = order;
@@ -36,12 +36,12 @@ export function composePicture(order: PictureOrder, font: PictureFont): string {
   const palette = choosePalette(random, style);
   const width = CARD_WIDTH - 2 * PADDING;
   const text = fitText(prompt, font, [
-    // Leaves half the image to the backdrop, unless the text is too long for that.
+    // Leave half of the image for the backdrop, unless the text is too long.
     { width, maxHeight: 360, minSize: 56, maxSize: 124 },
     {
       width,
       maxHeight: CANVAS - 2 * MARGIN - 2 * PADDING - 2 * SIGNATURE.size,
-      minSize: Math.max(26, (MIN_LETTER_PIXELS * CANVAS) / size),
+      minSize: Math.max(26, (MIN_CHARACTER_PIXELS * CANVAS) / size),
       maxSize: 56,
     },
   ]);
@@ -63,7 +63,7 @@ function drawCard(
   palette: Palette,
   font: PictureFont,
 ): string {
-  const ground = isDark ? palette.ink : palette.paper;
+  const background = isDark ? palette.ink : palette.paper;
   const color = isDark ? palette.paper : palette.ink;
   const left = MARGIN + PADDING;
   const firstBaseline = top + PADDING + text.size * 0.86;
@@ -77,7 +77,7 @@ function drawCard(
       `<circle cx="${CANVAS - left - 12 - index * 34}" cy="${footBaseline - 9}" r="11" fill="${accent}"/>`,
   );
   return [
-    `<rect x="${MARGIN}" y="${top.toFixed(1)}" width="${CARD_WIDTH}" height="${(CANVAS - MARGIN - top).toFixed(1)}" rx="34" fill="${ground}"/>`,
+    `<rect x="${MARGIN}" y="${top.toFixed(1)}" width="${CARD_WIDTH}" height="${(CANVAS - MARGIN - top).toFixed(1)}" rx="34" fill="${background}"/>`,
     `<path d="${lines.join('')}" fill="${color}"/>`,
     `<rect x="${left}" y="${footBaseline - 12}" width="44" height="6" rx="3" fill="${palette.accents[0]}"/>`,
     `<path d="${signature}" fill="${color}" opacity="0.72"/>`,

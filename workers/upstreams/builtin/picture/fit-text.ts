@@ -7,22 +7,22 @@ export interface TextBox {
   readonly maxSize: number;
 }
 
-/** Text wrapped into lines of glyphs, in the largest size that fits. */
+/** Text wrapped into lines of glyphs, at the largest size that fits. */
 export interface FittedText {
   readonly size: number;
   readonly lineHeight: number;
   readonly lines: readonly (readonly PictureGlyph[])[];
 }
 
-/** More than fits in the smallest size. Text beyond this is ignored. */
+/** More than fits at the smallest size. Text beyond this is ignored. */
 const MAX_CHARS = 1200;
 const SPACE: PictureGlyph = { advance: 0.25, trace: () => '' };
 const LINE_HEIGHT = 1.22;
 const SHRINK = 0.93;
 
 /**
- * Fits a text into the first of the boxes that holds it in one of the box's sizes. A text too long even for the
- * last box ends in an ellipsis there.
+ * Fits a text into the first box that can hold it at one of the box's sizes. A text that is too long even for the last
+ * box is cut there with an ellipsis.
  */
 export function fitText(text: string, font: PictureFont, boxes: readonly TextBox[]): FittedText {
   const head = text.slice(0, MAX_CHARS);
@@ -40,15 +40,15 @@ export function fitText(text: string, font: PictureFont, boxes: readonly TextBox
       const lines = wrapWords(words, width / size);
       const isCut = lines.length > maxLines || !isWhole;
       if (!isCut && longestWord <= width / size) return { size, lineHeight, lines };
-      const kept = lines.slice(0, maxLines);
-      if (isCut) addEllipsis(kept, font, width / size);
-      last = { size, lineHeight, lines: kept };
+      const visibleLines = lines.slice(0, maxLines);
+      if (isCut) addEllipsis(visibleLines, font, width / size);
+      last = { size, lineHeight, lines: visibleLines };
     }
   }
   return last;
 }
 
-/** Wraps greedily; a word longer than a line continues on the next. Widths are fractions of the font size. */
+/** Wraps greedily; a word longer than a line continues on the next line. Widths are fractions of the font size. */
 function wrapWords(words: readonly PictureGlyph[][], width: number): PictureGlyph[][] {
   const lines: PictureGlyph[][] = [];
   let line: PictureGlyph[] = [];

@@ -1,6 +1,6 @@
 import { pickOne, shuffle, type Random } from './seeded-random.ts';
 
-/** `ink` is dark and `paper` is light enough for text in one to be readable on the other. */
+/** `ink` is dark enough and `paper` light enough for text in one of them to be readable on the other. */
 export interface Palette {
   readonly ink: string;
   readonly paper: string;
@@ -21,7 +21,7 @@ const NATURAL = [
   { ink: '#22333b', paper: '#f2f4f3', accents: ['#a9927d', '#c6ac8f', '#7a9e9f', '#4f6d7a'] },
 ] as const satisfies Palette[];
 
-/** `vivid` and `natural`, OpenAI's two image styles, choose the kind of palette. */
+/** `vivid` and `natural`, OpenAI's two image styles, determine the kind of palette. */
 export function choosePalette(random: Random, style: string | null): Palette {
   const kind = style?.trim().toLowerCase();
   const palette = pickOne<Palette>(

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-/** The parts of fontkit that are used. It has no types. */
+/** The parts of fontkit that are used. The package has no types. */
 interface FontkitPath {
   scale(x: number, y: number): FontkitPath;
   translate(x: number, y: number): FontkitPath;
@@ -23,19 +23,19 @@ interface FontkitFont {
 /** A drawn character. Lengths are fractions of the font size. */
 export interface PictureGlyph {
   readonly advance: number;
-  /** Returns the SVG path data of the glyph in a size, with its origin (left end of the baseline) at a point. */
+  /** Returns the SVG path data of the glyph at a size, with its origin (the left end of the baseline) at a point. */
   trace(size: number, x: number, y: number): string;
 }
 
 export interface PictureFont {
   /**
-   * Returns the glyphs of one word. Letters and digits that the font lacks become boxes; other missing
-   * characters (emoji, controls) are left out.
+   * Returns the glyphs of one word. Letters and digits that are not in the font become boxes; other missing characters
+   * (emoji, controls) are omitted.
    */
   shapeWord(word: string): PictureGlyph[];
 }
 
-/** Manrope has one file per script. The first file with a character draws it. */
+/** Manrope has one file per script. A character is drawn with the first file that contains it. */
 const SCRIPTS = ['latin', 'cyrillic', 'latin-ext', 'cyrillic-ext', 'greek', 'vietnamese'];
 
 let font: PictureFont | undefined;
@@ -46,7 +46,7 @@ export function getPictureFont(): PictureFont {
   return font;
 }
 
-/** Reads the font, 60 KB of files, from node_modules. */
+/** Reads the font files, 60 KB in total, from node_modules. */
 export function loadPictureFont(): PictureFont {
   const require = createRequire(import.meta.url);
   const fontkit = require('fontkit') as { openSync(path: string): FontkitFont };

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** Pseudo-random numbers from 0 to 1 that are the same for the same seed, on any machine. */
+/** Returns pseudo-random numbers in [0, 1) that are the same for the same seed on any machine. */
 export type Random = () => number;
 
-/** Mulberry32 seeded with a hash of the texts, so that any change in any of them changes the whole sequence. */
+/** Mulberry32, seeded with a hash of the texts, so that a change in any of them changes the whole sequence. */
 export function createRandom(...seed: readonly string[]): Random {
   const hash = createHash('sha256');
   for (const text of seed) hash.update(`${Buffer.byteLength(text)}:`).update(text);

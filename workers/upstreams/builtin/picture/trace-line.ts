@@ -1,6 +1,6 @@
 import type { PictureGlyph } from './picture-font.ts';
 
-/** Returns the SVG path data of a line of glyphs that begins at a point on its baseline. */
+/** Returns the SVG path data of a line of glyphs whose baseline starts at a point. */
 export function traceLine(
   glyphs: readonly PictureGlyph[],
   size: number,
