@@ -1,4 +1,4 @@
-import { findIllness } from './maintenance/health-file.ts';
+import { findHealthProblem } from './maintenance/health-file.ts';
 
 /**
  * `node dist/workers/health.js <file>`: exits 0 if the worker started with `--health-file <file>` is alive and
@@ -9,7 +9,7 @@ const [path, ...rest] = process.argv.slice(2);
 const problem =
   path === undefined || rest.length > 0
     ? 'Usage: node dist/workers/health.js <the --health-file of the worker>'
-    : await findIllness(path);
+    : await findHealthProblem(path);
 if (problem !== null) {
   process.stderr.write(`${problem}\n`);
   process.exitCode = 1;

@@ -13,7 +13,7 @@ import { StoredResponseMover } from './runs/stored-response-mover.ts';
 import { createResponseBudget } from './runs/response-memory.ts';
 import { createImageChecker } from './media/check-image.ts';
 import { Decoders } from './media/decoders.ts';
-import { createImageRemaker } from './media/remake-image.ts';
+import { createImageReencoder } from './media/reencode-image.ts';
 import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
 import { RouteLimiter } from './routing/route-limiter.ts';
 import { UpstreamPool } from './routing/upstream-pool.ts';
@@ -69,7 +69,7 @@ export function createJobDeps(
     mover,
     objects,
     media,
-    remakeImage: createImageRemaker(decoders),
+    reencodeImage: createImageReencoder(decoders),
     responseMemory: createResponseBudget(responseMemoryBytes),
     faults,
     log,

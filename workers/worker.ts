@@ -134,9 +134,9 @@ function createPublisher(
     payloads: payloadRedis,
     storedFrames,
     log,
-    onDeaf: (channel) => runs.cancelChannel(channel),
+    onNoListeners: (channel) => runs.cancelChannel(channel),
     onStored: (request, size) => mover.frames(request, size),
-    onStoredTooMuch: ({ requestId }) =>
+    onStorageLimitReached: ({ requestId }) =>
       runs.fail(requestId, new AppError('too_many_jobs', { message: tooMuchStored })),
   });
 }

@@ -119,9 +119,9 @@ export function readOptions(args: string[]): Options | null {
   if (unknown.length > 0) {
     throw new ConfigError(`There is no "${unknown.join(', ')}" to measure; there are ${groups.join(', ')}.`);
   }
-  const isWanted = ({ group }: Listed): boolean =>
+  const isNeeded = ({ group }: Listed): boolean =>
     positionals.length === 0 ? !byNameAlone.includes(group) : positionals.includes(group);
-  const wanted = all.filter(isWanted).map(({ name }) => name);
+  const wanted = all.filter(isNeeded).map(({ name }) => name);
   const chosen = new Set<string>(wanted.filter((name) => name.includes(values.only)));
   if (chosen.size === 0) {
     const of = positionals.length === 0 ? '' : ` of ${positionals.join(' and ')}`;

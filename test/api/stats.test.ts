@@ -14,7 +14,7 @@ import { waitFor } from '../support/wait-for.ts';
 /** Public statistics without a key: model status, the summary of a day, and the list of servers. */
 
 /** A step so long that no test sees its end, and one so short that every read is fresh. */
-const longestStepMs = 1_000 * 365 * 86_400_000;
+const maxStepMs = 1_000 * 365 * 86_400_000;
 const shortestStepMs = 1;
 
 type Statuses = Readonly<Record<string, ModelStatus>>;
@@ -206,7 +206,7 @@ test('the status message matches the success rate, including at its boundaries',
 });
 
 test('servers agree and keep their statistics until the step ends, but a disabled model shows immediately', async (t) => {
-  const options = { statsStepMs: longestStepMs };
+  const options = { statsStepMs: maxStepMs };
   const stack = await useStack(t, { workers: [], api: options });
   const other = await startApi(stack.config, stack.env, stack.log, options);
   t.teardown(() => other.stop());

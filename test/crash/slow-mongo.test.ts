@@ -54,9 +54,9 @@ for (const [what, call] of Object.entries(calls)) {
       t.is(response.status, 503);
       t.regex(response.headers.get('retry-after') ?? '', /^\d+$/);
       stack.mongoProxy!.release();
-      const isLoaded = async (): Promise<boolean> =>
+      const isSentAsBytes = async (): Promise<boolean> =>
         (await stack.redis.exists(redisKeys.account(account.id))) === 1;
-      await waitFor('the account to be loaded', isLoaded);
+      await waitFor('the account to be loaded', isSentAsBytes);
       t.true(await isServed(stack, account, call));
     },
   );

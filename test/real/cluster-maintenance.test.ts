@@ -96,7 +96,7 @@ test.serial('a planned failover is noticed, and no live process seems dead after
     payloads: redis,
     storedFrames: { append: () => Promise.reject(new Error('nothing is stored here')) },
     log,
-    onDeaf: (channel) => deaf.push(channel),
+    onNoListeners: (channel) => deaf.push(channel),
   });
   const request = { requestId: crypto.randomUUID(), accountId: 'a', claimHash: null };
   for (const channel of channels) new ReplyWriter(publisher, channel, request, 0).accepted('w');

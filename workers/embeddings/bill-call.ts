@@ -31,7 +31,7 @@ export interface CallBill extends InputBills {
    */
   readonly kept: InputBills;
   /** Our own count of the whole call. */
-  readonly ownSum: number;
+  readonly countedSum: number;
   /** Whether the vendor's count is near ours; null if it reported none. */
   readonly agrees: boolean | null;
   /** The vendor's count minus our own count if the vendor's is higher and the two agree; otherwise 0. */
@@ -63,20 +63,20 @@ export function findTolerance(ownTokens: number, accounts: number): number {
 export function billCall(inputs: readonly CountedInput[], reported: number | null): CallBill {
   const ownCounts = inputs.map(({ tokens }) => tokens);
   const counted: InputBills = { tokens: ownCounts, isCounted: true };
-  const ownSum = sum(ownCounts);
+  const countedSum = sum(ownCounts);
   // Inputs were sent, so 0 tokens cannot be a count of them.
   if (reported === null || reported === 0)
-    return { ...counted, kept: counted, ownSum, agrees: null, excess: 0 };
+    return { ...counted, kept: counted, countedSum, agrees: null, excess: 0 };
   const indicesByAccount = groupByAccount(inputs);
-  const difference = reported - ownSum;
-  const agrees = Math.abs(difference) <= findTolerance(ownSum, indicesByAccount.length);
+  const difference = reported - countedSum;
+  const agrees = Math.abs(difference) <= findTolerance(countedSum, indicesByAccount.length);
   const shared = shareReport(ownCounts, indicesByAccount, reported, agrees);
   const bills = shared === null ? counted : { tokens: shared, isCounted: false };
   const isDoubtful = !agrees && difference > 0 && inputs.length > 1;
   return {
     ...bills,
     kept: isDoubtful ? counted : bills,
-    ownSum,
+    countedSum,
     agrees,
     excess: agrees ? Math.max(0, difference) : 0,
   };

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DeliveredInput } from './deliver-vectors.ts';
 import type { PendingRequest } from './embedding-work.ts';
 import type { NamedVector, VectorCacheStore } from './vector-cache-store.ts';
-import { createVectorNames, type VectorSpace } from './vector-space.ts';
+import { createVectorNamer, type VectorSpace } from './vector-space.ts';
 
 /** Delivers the cached vectors of a request immediately, billed as if a model had been called now. */
 export async function deliverCached(
@@ -11,7 +11,7 @@ export async function deliverCached(
   request: PendingRequest,
 ): Promise<void> {
   const { accountId, inputs } = request.task;
-  const cached = await cache.read(space, inputs.map(createVectorNames(space, accountId)));
+  const cached = await cache.read(space, inputs.map(createVectorNamer(space, accountId)));
   // If only some inputs are cached, it is not known yet whether the others will reach a model.
   if (cached.every((one) => one !== null)) request.reachedModel = true;
   for (const [i, one] of cached.entries()) {
@@ -20,7 +20,7 @@ export async function deliverCached(
 }
 
 /** Caches the vectors of a call, each for the account that requested it. */
-export async function keepOutcomes(
+export async function cacheOutcomes(
   cache: VectorCacheStore,
   space: VectorSpace,
   embedded: readonly DeliveredInput[],
@@ -28,10 +28,10 @@ export async function keepOutcomes(
   // Respond to the callers first.
   await nextTurn();
   const namesOf = new Map<string, (text: string) => string>();
-  const vectors = embedded.map(({ input: { accountId, text }, toKeep }): NamedVector => {
-    const nameOf = namesOf.get(accountId) ?? createVectorNames(space, accountId);
+  const vectors = embedded.map(({ input: { accountId, text }, toCache }): NamedVector => {
+    const nameOf = namesOf.get(accountId) ?? createVectorNamer(space, accountId);
     namesOf.set(accountId, nameOf);
-    return { name: nameOf(text), ...toKeep };
+    return { name: nameOf(text), ...toCache };
   });
   await cache.write(space, vectors);
 }

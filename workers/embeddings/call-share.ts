@@ -4,7 +4,7 @@ import type { GrantedCall } from '../routing/call-route.ts';
 import type { CallLimits } from './waiting-inputs.ts';
 
 /** Vendors limit the number of calls, so a call is not split further than this to use free slots. */
-export const leastShare = 32;
+export const minShare = 32;
 
 /** The number of waiting inputs that each of several calls takes, decided for all of them together. */
 export interface ShareDecision {
@@ -45,7 +45,7 @@ export function chooseShare(
  * than one call. Returns null if a call is running.
  */
 function findEvenShare(waiting: number, { spareSlots, slots }: GrantedCall, allSlots: number): number | null {
-  return spareSlots + 1 < slots ? null : Math.max(leastShare, Math.ceil(waiting / allSlots));
+  return spareSlots + 1 < slots ? null : Math.max(minShare, Math.ceil(waiting / allSlots));
 }
 
 /**
@@ -54,7 +54,7 @@ function findEvenShare(waiting: number, { spareSlots, slots }: GrantedCall, allS
  * call would slow all of them down.
  */
 function findShare(waiting: number, allSlots: number): number {
-  return Math.max(leastShare, Math.ceil((2 * waiting) / allSlots));
+  return Math.max(minShare, Math.ceil((2 * waiting) / allSlots));
 }
 
 /** The limits that every route of the model accepts. A call that fails on one route goes to another unchanged. */

@@ -11,11 +11,11 @@ import { findTolerance, type CallBill } from './bill-call.ts';
  */
 export function chooseCheck(
   tokensOf: ReadonlyMap<string, number>,
-  { ownSum, excess }: Pick<CallBill, 'ownSum' | 'excess'>,
+  { countedSum, excess }: Pick<CallBill, 'countedSum' | 'excess'>,
   random: () => number,
 ): string | null {
   if (tokensOf.size < 2 || excess === 0) return null;
-  if (random() >= excess / findTolerance(ownSum, tokensOf.size)) return null;
+  if (random() >= excess / findTolerance(countedSum, tokensOf.size)) return null;
   const suspects = [...tokensOf].filter(([, tokens]) => excess > findTolerance(tokens, 1));
   return suspects[Math.floor(random() * suspects.length)]?.[0] ?? null;
 }

@@ -8,7 +8,7 @@ import type { StoredVector } from './vector-entry.ts';
 export interface DeliveredInput {
   readonly input: PendingInput;
   /** Its vector, and the tokens billed for it when it is requested again and served from the cache. */
-  readonly toKeep: StoredVector;
+  readonly toCache: StoredVector;
 }
 
 export interface Delivery {
@@ -54,7 +54,7 @@ export function deliverVectors(
       billedMs: times[i]!,
     };
     input.deliver(outcome);
-    embedded.push({ input, toKeep: { vector, tokens: kept.tokens[i]!, counted: kept.isCounted } });
+    embedded.push({ input, toCache: { vector, tokens: kept.tokens[i]!, counted: kept.isCounted } });
   }
   return { embedded, broken: inputs.filter((_, i) => broken.has(i)) };
 }

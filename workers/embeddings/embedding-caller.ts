@@ -14,9 +14,9 @@ import { billCall, type CallBill } from './bill-call.ts';
 import { chooseCheck } from './choose-check.ts';
 import { deliverVectors } from './deliver-vectors.ts';
 import { BufferRef, type PendingInput } from './embedding-work.ts';
-import { keepOutcomes } from './cached-vectors.ts';
+import { cacheOutcomes } from './cached-vectors.ts';
 import type { Quarantine } from './quarantine.ts';
-import { findUser, sumTokens } from './inputs-of-calls.ts';
+import { findUser, sumTokens } from './call-inputs.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
 import { findVectorSpace } from './vector-space.ts';
 
@@ -24,8 +24,8 @@ import { findVectorSpace } from './vector-space.ts';
 const waitLimits = { keyMs: 60_000, breakerMs: 30_000 };
 
 /** No caller was waiting any more when a slot was granted or a call failed, so no call was made. */
-export class NothingWanted extends Error {
-  override readonly name = 'NothingWanted';
+export class NobodyWaiting extends Error {
+  override readonly name = 'NobodyWaiting';
 }
 
 export interface CallDeps {
@@ -78,8 +78,8 @@ export class EmbeddingCaller {
       routes: model.routes,
       waitLimits,
       isBackground: this.#isBackground,
-      outlastsLimits: true,
-      outlastsTimeouts: true,
+      retriesRateLimits: true,
+      retriesTimeouts: true,
       signal: stop.signal,
       log: this.#dependencies.log,
       // The scheduler enforces each request's deadline.
@@ -92,10 +92,10 @@ export class EmbeddingCaller {
         }
         await beginJobs(inputs);
         // Callers may have disconnected since an earlier call with their inputs failed. Do not call for them.
-        const nobodyWaits = new NothingWanted();
-        for (const input of inputs) input.failLeft(nobodyWaits);
-        inputs = inputs.filter((input) => input.isWanted);
-        if (inputs.length === 0) throw new NothingWanted();
+        const nobodyWaits = new NobodyWaiting();
+        for (const input of inputs) input.failDisconnected(nobodyWaits);
+        inputs = inputs.filter((input) => input.isNeeded);
+        if (inputs.length === 0) throw new NobodyWaiting();
         granted.onShared(new Set(inputs.map(({ accountId }) => accountId)));
         return await this.#embed(model, upstream, target, inputs);
       },
@@ -113,7 +113,7 @@ export class EmbeddingCaller {
     if (upstream.embed === undefined) {
       throw new UpstreamError('rejected', 'This upstream has no embedding models.');
     }
-    for (const input of inputs) input.markAsked();
+    for (const input of inputs) input.markSent();
     const startedAtMs = performance.now();
     const { dimensions, accountId } = inputs[0]!;
     const call = { inputs: inputs.map((input) => input.text), dimensions, user: findUser(inputs) };
@@ -135,7 +135,7 @@ export class EmbeddingCaller {
     const space = findVectorSpace(model, dimensions);
     if (space === null) hold?.drop();
     else {
-      const caching = keepOutcomes(vectorCache, space, embedded).finally(() => hold?.drop());
+      const caching = cacheOutcomes(vectorCache, space, embedded).finally(() => hold?.drop());
       runInBackground(caching, 'caching vectors', log);
     }
     return broken;
@@ -169,7 +169,7 @@ export class EmbeddingCaller {
         upstreams: routes.map(({ upstream }) => upstream.name),
         upstreamModel: target.model,
         reportedTokens: reported,
-        countedTokens: bill.ownSum,
+        countedTokens: bill.countedSum,
         inputs: inputs.length,
         accounts: [...tokensOf.keys()],
       },

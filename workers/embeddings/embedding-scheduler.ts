@@ -3,9 +3,9 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
-import { chooseShare, findLimits, leastShare, type ShareDecision } from './call-share.ts';
+import { chooseShare, findLimits, minShare, type ShareDecision } from './call-share.ts';
 import { describeBroken } from './deliver-vectors.ts';
-import { EmbeddingCaller, NothingWanted, type CallDeps } from './embedding-caller.ts';
+import { EmbeddingCaller, NobodyWaiting, type CallDeps } from './embedding-caller.ts';
 import {
   PendingRequest,
   type EmbeddingOutcomes,
@@ -14,7 +14,7 @@ import {
   type PendingInput,
 } from './embedding-work.ts';
 import { FaultSearch } from './fault-search.ts';
-import { abortWhenUnwanted, findAccounts } from './inputs-of-calls.ts';
+import { abortWhenAbandoned, findAccounts } from './call-inputs.ts';
 import { deliverCached } from './cached-vectors.ts';
 import { Quarantine } from './quarantine.ts';
 import { SharedInputs } from './shared-inputs.ts';
@@ -116,7 +116,7 @@ export class EmbeddingScheduler {
   /** Drops inputs that nobody else waits for. */
   #dropAbandoned(inputs: ReadonlySet<PendingInput>): void {
     for (const input of inputs) {
-      if (input.isWanted) continue;
+      if (input.isNeeded) continue;
       this.#waiting.remove(input.entry!);
       this.#shared.forget(input);
     }
@@ -129,7 +129,7 @@ export class EmbeddingScheduler {
    */
   #cancelSlotRequests(): void {
     if (this.#waiting.size > 0) return;
-    for (const slotRequest of this.#slotRequests) slotRequest.abort(new NothingWanted());
+    for (const slotRequest of this.#slotRequests) slotRequest.abort(new NobodyWaiting());
     this.#slotRequests.clear();
   }
 
@@ -141,7 +141,7 @@ export class EmbeddingScheduler {
    */
   #tryCall(freeSlots = 1, share: number | null = null): void {
     const waiting = this.#waiting.size;
-    const needed = Math.max(this.#waiting.queueCount, Math.ceil(waiting / (share ?? leastShare)));
+    const needed = Math.max(this.#waiting.queueCount, Math.ceil(waiting / (share ?? minShare)));
     const calls = Math.min(freeSlots, needed);
     while (this.#slotRequests.size < calls) {
       const stop = new AbortController();
@@ -164,7 +164,7 @@ export class EmbeddingScheduler {
         maxInputs,
         enough: Math.min(maxInputs, share),
       });
-      runInBackground(abortWhenUnwanted(inputs, stop), 'watching a call', this.#log);
+      runInBackground(abortWhenAbandoned(inputs, stop), 'watching a call', this.#log);
       this.#slotRequests.delete(stop);
       this.#tryCall(Math.max(1, granted.spareSlots), shareOfNext);
       this.#cancelSlotRequests();
@@ -176,7 +176,7 @@ export class EmbeddingScheduler {
       const broken = await this.#caller.call(model, { accountIds, stop, chooseInputs });
       this.#failInputs(broken, describeBroken);
     } catch (error) {
-      if (error instanceof NothingWanted) return;
+      if (error instanceof NobodyWaiting) return;
       if (inputs === null) {
         // No route can be called: the waiting requests fail, and later ones try again.
         inputs = this.#waiting.drain();

@@ -90,7 +90,7 @@ export interface EmbeddingOutcomes {
   /** Whether a model was called for any of the inputs, or all of them were cached. */
   readonly reachedModel: boolean;
   /** Whether the caller disconnected before all vectors were delivered. The caller pays for those that were. */
-  readonly hasLeft: boolean;
+  readonly hasDisconnected: boolean;
 }
 
 /** Drops the references to the vectors' buffers; do not read the vectors after this. */
@@ -209,7 +209,7 @@ export class PendingRequest {
     this.#resolve({
       outcomes: this.#outcomes as InputOutcome[],
       reachedModel: this.reachedModel,
-      hasLeft: this.#hasDisconnected,
+      hasDisconnected: this.#hasDisconnected,
     });
   }
 }
@@ -261,7 +261,7 @@ export class PendingInput {
   }
 
   /** Whether any request still waits for it. False once it is delivered. */
-  get isWanted(): boolean {
+  get isNeeded(): boolean {
     return !this.#isDelivered && this.#claims.some(({ request, index }) => request.isWaitingFor(index));
   }
 
@@ -273,13 +273,13 @@ export class PendingInput {
     return this.#isSent;
   }
 
-  markAsked(): void {
+  markSent(): void {
     this.#isSent = true;
     for (const { request } of this.#claims) request.reachedModel = true;
   }
 
   /** Fails the claims of callers that have disconnected: their call failed, and is not retried for them. */
-  failLeft(error: unknown): void {
+  failDisconnected(error: unknown): void {
     if (this.#claims.every(({ request }) => request.isAwaited)) return;
     const abandoned = this.#claims.filter(({ request }) => !request.isAwaited);
     this.#claims = this.#claims.filter(({ request }) => request.isAwaited);

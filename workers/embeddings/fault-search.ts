@@ -3,9 +3,9 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { describeBroken } from './deliver-vectors.ts';
-import { NothingWanted, type EmbeddingCaller } from './embedding-caller.ts';
+import { NobodyWaiting, type EmbeddingCaller } from './embedding-caller.ts';
 import { isRefusal, type InputClaim, type PendingInput } from './embedding-work.ts';
-import { abortWhenUnwanted, findAccounts, groupByRequest } from './inputs-of-calls.ts';
+import { abortWhenAbandoned, findAccounts, groupByRequest } from './call-inputs.ts';
 import type { Quarantine } from './quarantine.ts';
 
 /**
@@ -48,15 +48,15 @@ export class FaultSearch {
     search: { callsLeft: number } | null,
   ): Promise<void> {
     const { quarantine, failInputs } = this.#deps;
-    for (const input of inputs) input.failLeft(error);
-    const awaited = inputs.filter((input) => input.isWanted);
+    for (const input of inputs) input.failDisconnected(error);
+    const awaited = inputs.filter((input) => input.isNeeded);
     const groups = groupByRequest(awaited);
     const isRefused = isRefusal(error);
     const someDisconnected = awaited.length < inputs.length;
     if (isRefused) {
       // Inputs of disconnected callers are not searched. Quarantine their accounts: otherwise a client could hide its
       // bad inputs by disconnecting early.
-      for (const input of inputs) if (!input.isWanted) quarantine.addRefused(input.accountId);
+      for (const input of inputs) if (!input.isNeeded) quarantine.addRefused(input.accountId);
       if (groups.length === 1 && !someDisconnected) quarantine.addRefused(awaited[0]!.accountId);
     }
     if (!isRefused || (groups.length <= 1 && !someDisconnected)) {
@@ -84,14 +84,14 @@ export class FaultSearch {
     }
     search.callsLeft -= 1;
     const stop = new AbortController();
-    runInBackground(abortWhenUnwanted(part, stop), 'watching a call', log);
+    runInBackground(abortWhenAbandoned(part, stop), 'watching a call', log);
     try {
       const accounts = findAccounts(part);
       const call = { accountIds: () => accounts, stop, chooseInputs: () => part };
       failInputs(await caller.call(findModel(), call), describeBroken);
     } catch (error) {
       // Otherwise callers could hide a bad input by disconnecting during the search.
-      if (error instanceof NothingWanted) for (const { accountId } of part) quarantine.addRefused(accountId);
+      if (error instanceof NobodyWaiting) for (const { accountId } of part) quarantine.addRefused(accountId);
       await this.#fail(part, error, search);
     }
   }

@@ -23,7 +23,7 @@ export class SharedInputs {
     }
     const found = byText.get(text);
     // An input that nobody waits for is not retried if its call fails, so it cannot be shared.
-    if (found?.isWanted === true) {
+    if (found?.isNeeded === true) {
       found.claim(request, index);
       return null;
     }

@@ -36,7 +36,7 @@ export function findVectorSpace(
  * every name: a vector cached for one account is never used for another, so response times do not reveal what
  * others embed.
  */
-export function createVectorNames(space: VectorSpace, accountId: string): (text: string) => string {
+export function createVectorNamer(space: VectorSpace, accountId: string): (text: string) => string {
   const { modelId, dimensions, identity } = space;
   const prefix = hash('sha256', JSON.stringify([accountId, modelId, identity, dimensions]), 'base64');
   // As UTF-16, because UTF-8 encodes every lone surrogate as the same replacement character.

@@ -69,7 +69,7 @@ export class WaitingInputs<T extends WaitingInput> {
 
   add(input: T): QueueEntry<T> {
     const { accountId, group } = input;
-    const name = nameQueue(input);
+    const name = queueNameOf(input);
     let queue = this.#queues.get(name);
     if (queue === undefined) {
       queue = new FairQueue();
@@ -85,7 +85,7 @@ export class WaitingInputs<T extends WaitingInput> {
 
   /** Removes an input that nobody waits for any more. */
   remove(entry: QueueEntry<T>): void {
-    const queue = this.#queues.get(nameQueue(entry.item));
+    const queue = this.#queues.get(queueNameOf(entry.item));
     if (queue?.remove(entry) === true) this.#noteRemoved(queue, entry.item);
   }
 
@@ -146,7 +146,7 @@ export class WaitingInputs<T extends WaitingInput> {
     if (remaining === 0) this.#groups.delete(group);
     else this.#groups.set(group, remaining);
     if (queue.countOf(accountId) > 0) return;
-    const name = nameQueue(input);
+    const name = queueNameOf(input);
     const turn = nameTurn(accountId, name);
     this.#turns.remove(this.#turnOf.get(turn)!);
     this.#turnOf.delete(turn);
@@ -154,7 +154,7 @@ export class WaitingInputs<T extends WaitingInput> {
   }
 }
 
-const nameQueue = ({ accountId, dimensions, sharesCalls }: WaitingInput): string =>
+const queueNameOf = ({ accountId, dimensions, sharesCalls }: WaitingInput): string =>
   sharesCalls ? `${dimensions}` : nameTurn(accountId, `${dimensions}`);
 
 const nameTurn = (accountId: string, queue: string): string => `${queue}\n${accountId}`;

@@ -34,9 +34,9 @@ interface ActiveRun {
 export interface StartedRun {
   readonly signal: AbortSignal;
   readonly stopping: AbortSignal;
-  readonly whenWanted: RequestRun['whenWanted'];
-  readonly endStalled: RequestRun['endStalled'];
-  readonly whenAsked: RequestRun['whenAsked'];
+  readonly whenResumed: RequestRun['whenResumed'];
+  readonly cancelStalled: RequestRun['cancelStalled'];
+  readonly whenRequested: RequestRun['whenRequested'];
   /** Ends the run, however it went. */
   end(): void;
 }
@@ -79,9 +79,9 @@ export class ActiveRuns {
     return {
       signal: run.abort.signal,
       stopping: this.#stopping.signal,
-      whenWanted: () => run.pause?.ended ?? null,
-      endStalled: () => this.#cancel(run, new CallerStalled()),
-      whenAsked: (beyond) => whenAsked(run, beyond),
+      whenResumed: () => run.pause?.ended ?? null,
+      cancelStalled: () => this.#cancel(run, new CallerStalled()),
+      whenRequested: (beyond) => whenRequested(run, beyond),
       end: () => {
         this.#resume(run);
         if (this.#runs.get(requestId) === run) this.#runs.delete(requestId);
@@ -132,7 +132,7 @@ export class ActiveRuns {
    * Ends the vendor streams that are still being read after their callers disconnected, because the process is about
    * to exit and must settle them first.
    */
-  stopReadingOn(): void {
+  endAbandonedStreams(): void {
     this.#stopping.abort();
   }
 
@@ -194,7 +194,7 @@ export class ActiveRuns {
  */
 const requestTimeoutMs = 5 * 60_000;
 
-async function whenAsked(run: ActiveRun, beyond: number): Promise<number> {
+async function whenRequested(run: ActiveRun, beyond: number): Promise<number> {
   const { signal } = run.abort;
   while (run.requestedBytes <= beyond && !signal.aborted) {
     let timer: NodeJS.Timeout | undefined;

@@ -24,7 +24,7 @@ const part = 'taking chats';
 /** Maximum number of chats per take, so that one worker does not empty the list while another is idle. */
 const maxTaken = 64;
 
-export interface ReadyIntakeOptions {
+export interface ChatIntakeOptions {
   readonly dependencies: JobDeps;
   readonly blocking: RedisClient;
   readonly publisher: ReplyPublisher;
@@ -35,7 +35,7 @@ export interface ReadyIntakeOptions {
 }
 
 /** Takes interactive chats off the ready queue, up to the number of free slots, and runs them. */
-export function startReadyIntake(options: ReadyIntakeOptions): Running {
+export function startChatIntake(options: ChatIntakeOptions): Running {
   const { dependencies, blocking, runs, concurrency } = options;
   const stopping = new AbortController();
   let active = 0;
@@ -95,7 +95,7 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
   return {
     async stop() {
       stopping.abort();
-      const timer = setTimeout(() => runs.stopReadingOn(), streamDrainMs);
+      const timer = setTimeout(() => runs.endAbandonedStreams(), streamDrainMs);
       // If Redis is down, the blocking wait ends only when it is back. Nothing can be taken before that.
       const disconnected = new Promise<void>((resolve) => {
         if (blocking.status === 'ready') blocking.once('close', resolve);
@@ -108,7 +108,7 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
   };
 }
 
-async function runItem(options: ReadyIntakeOptions, text: string): Promise<void> {
+async function runItem(options: ChatIntakeOptions, text: string): Promise<void> {
   const { dependencies, publisher, runs, bans } = options;
   const item = JSON.parse(text) as ChatItem;
   const { replyChannel, attempt } = item;

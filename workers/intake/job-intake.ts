@@ -105,7 +105,7 @@ export class JobIntake implements Running {
     const { runs } = this.#options;
     clearInterval(this.#renewalTimer);
     await this.#release([...this.#active.values()]);
-    runs.stopReadingOn();
+    runs.endAbandonedStreams();
     await runs.drained();
   }
 

@@ -7,7 +7,7 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { JobDeps } from '../runs/job-context.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { startQueuedIntake } from './queue-intake.ts';
-import { startReadyIntake } from './chat-intake.ts';
+import { startChatIntake } from './chat-intake.ts';
 
 export interface IntakesOptions {
   readonly dependencies: JobDeps;
@@ -26,7 +26,7 @@ export async function startIntakes(options: IntakesOptions): Promise<Running[]> 
   for (const [queue, runs] of runsByQueue) {
     const common = { dependencies, publisher, runs, bans };
     if (queue === 'chat') {
-      intakes.push(startReadyIntake({ ...common, blocking: await connect('blocking'), concurrency }));
+      intakes.push(startChatIntake({ ...common, blocking: await connect('blocking'), concurrency }));
       continue;
     }
     for (const bullQueue of bullQueues[queue]) {

@@ -6,7 +6,7 @@ import { passesByItself, type Faults } from '../../shared/storage/faults.ts';
 import { maxDeadLetters } from '../../shared/ledger/dead-letters.ts';
 import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
 import { shardCount } from '../../shared/redis/redis-keys.ts';
-import type { RestoreForgottenDeps } from './restore-forgotten.ts';
+import type { RestoreDeps } from './restore-lost-entries.ts';
 import { batchSize, ShardLedger, TooManyDeadLetters } from './shard-ledger.ts';
 import type { ShardLeases } from '../leases/shard-leases.ts';
 
@@ -16,7 +16,7 @@ const failurePauseMs = 1_000;
 /** Far longer than a batch takes. A driver command that hangs must not stop a shard's ledger. */
 const batchTimeoutMs = 60_000;
 
-export interface LedgerReaderDeps extends RestoreForgottenDeps {
+export interface LedgerReaderDeps extends RestoreDeps {
   readonly leases: ShardLeases;
   readonly faults: Faults;
 }

@@ -18,7 +18,7 @@ import { isLaterId } from '../../shared/ledger/advance-stream.ts';
 import { RedisScript } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { applyEntries } from './apply-entries.ts';
-import { restoreForgotten, type RestoreForgottenDeps } from './restore-forgotten.ts';
+import { restoreLostEntries, type RestoreDeps } from './restore-lost-entries.ts';
 
 export const batchSize = 1_000;
 
@@ -71,14 +71,14 @@ return isFurther and ARGV[1]
  * applied, and lost entries that MongoDB has are summed before any later one.
  */
 export class ShardLedger {
-  readonly #dependencies: RestoreForgottenDeps;
+  readonly #dependencies: RestoreDeps;
   readonly #shard: number;
   /** The trim position up to which Redis is known to match MongoDB; null if that must be checked. */
   #verifiedUpTo: string | null = null;
   /** Accounts announced to MongoDB. A batch with other accounts is announced first. */
   #intent: ReadonlySet<string> = new Set();
 
-  constructor(dependencies: RestoreForgottenDeps, shard: number) {
+  constructor(dependencies: RestoreDeps, shard: number) {
     this.#dependencies = dependencies;
     this.#shard = shard;
   }
@@ -95,7 +95,7 @@ export class ShardLedger {
       this.#intent = await this.#dependencies.store.intents.read(this.#shard);
       this.#verifiedUpTo = null;
       // The batch may date from before the restore, so the next call reads it again.
-      if (await restoreForgotten(this.#dependencies, this.#shard, trimmed, this.#intent)) return 0;
+      if (await restoreLostEntries(this.#dependencies, this.#shard, trimmed, this.#intent)) return 0;
       this.#verifiedUpTo = trimmed;
     }
     if (raw.length === 0) return 0;

@@ -60,7 +60,7 @@ export class HealthFile {
 }
 
 /** @returns why the worker that maintains the file is unhealthy; null if it is healthy */
-export async function findIllness(path: string, nowMs = Date.now()): Promise<string | null> {
+export async function findHealthProblem(path: string, nowMs = Date.now()): Promise<string | null> {
   let acceptedAtMs: number;
   try {
     acceptedAtMs = (await stat(path)).mtimeMs;

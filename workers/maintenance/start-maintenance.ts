@@ -111,7 +111,11 @@ function startPeriodicTasks({
       run: () => queuePendingNotices({ ...web, mails }),
     },
     { name: 'checking for dead api processes', intervalMs: 1_000, run: probeReaders },
-    { name: 'releasing orphaned reservations', intervalMs: requestHeartbeatIntervalMs, run: () => sweeper.sweep() },
+    {
+      name: 'releasing orphaned reservations',
+      intervalMs: requestHeartbeatIntervalMs,
+      run: () => sweeper.sweep(),
+    },
   ];
   return [
     startRequestHeartbeat(reservations, listRequests, log),

@@ -7,7 +7,7 @@ import {
   maxPixels,
   undecodable,
   unknownImageType,
-  type ImageFault,
+  type ImageProblem,
   type Sharp,
 } from './decoders.ts';
 
@@ -25,7 +25,7 @@ export type CheckImage = (
   bytes: Buffer,
   accountId: string,
   signal: AbortSignal,
-) => Promise<CheckedImage | ImageFault>;
+) => Promise<CheckedImage | ImageProblem>;
 
 /**
  * Creates the check for untrusted images: they must be PNG, JPEG, WebP or GIF, of a reasonable size, and fully
@@ -43,7 +43,11 @@ export function createImageChecker(decoders = new Decoders()): CheckImage {
   };
 }
 
-async function decode(sharp: Sharp, bytes: Buffer, mediaType: ImageType): Promise<CheckedImage | ImageFault> {
+async function decode(
+  sharp: Sharp,
+  bytes: Buffer,
+  mediaType: ImageType,
+): Promise<CheckedImage | ImageProblem> {
   try {
     const head = await inspectHead(sharp, bytes, { format: mediaType, countsFrames: true });
     if ('fault' in head) return head;

@@ -12,13 +12,13 @@ export const maxDecodeSeconds = 10;
 const maxDecodes = 2;
 
 /** What is wrong with an image, phrased to follow "the image". */
-export interface ImageFault {
+export interface ImageProblem {
   readonly fault: string;
 }
 
-export const unknownImageType: ImageFault = { fault: 'is not a PNG, JPEG, WebP or GIF' };
+export const unknownImageType: ImageProblem = { fault: 'is not a PNG, JPEG, WebP or GIF' };
 /** Used instead of the decoder's messages, which describe internals and all mean this to a caller. */
-export const undecodable: ImageFault = { fault: 'cannot be decoded: it is damaged or cut off' };
+export const undecodable: ImageProblem = { fault: 'cannot be decoded: it is damaged or cut off' };
 
 /**
  * Some cameras write JPEGs that cause decoder warnings although every program can display them. So only truncated or
@@ -68,7 +68,7 @@ export async function inspectHead(
   sharp: Sharp,
   bytes: Buffer,
   { format, countsFrames }: { format: string; countsFrames: boolean },
-): Promise<{ readonly pixels: number } | ImageFault> {
+): Promise<{ readonly pixels: number } | ImageProblem> {
   const head = await sharp(bytes, { ...decodeOptions, limitInputPixels: false }).metadata();
   if (`image/${head.format}` !== format) return { fault: 'is not of the format that its first bytes name' };
   const { width, height, pages = 1 } = head;

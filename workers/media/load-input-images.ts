@@ -8,12 +8,12 @@ import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
 import type { InputImage } from '../upstreams/upstream.ts';
 import {
   acquireMediaMemory,
-  countMsUntilDeadline,
+  msUntilDeadline,
   maxImageBytes,
   maxRequestBytes,
-  type MediaHolder,
+  type MediaRequest,
 } from './media-memory.ts';
-import type { RemadeImage, RemakeImage } from './remake-image.ts';
+import type { ReencodedImage, ReencodeImage } from './reencode-image.ts';
 
 /** OpenAI's limit. */
 const maxMaskBytes = 4_000_000;
@@ -28,7 +28,7 @@ const memoryPerByte = 7 / 3;
 
 export interface InputImageSources {
   readonly fetchClient: SafeFetchClient;
-  readonly remakeImage: RemakeImage;
+  readonly reencodeImage: ReencodeImage;
   /** The memory budget for callers' images, in bytes, from before they are loaded until their request has ended. */
   readonly memory: FairBudget;
 }
@@ -73,11 +73,11 @@ function countNeededBytes({ inputs, mask }: ImageJob): number {
 
 class InputLoad {
   readonly #sources: InputImageSources;
-  readonly #request: MediaHolder;
+  readonly #request: MediaRequest;
   readonly #signal: AbortSignal;
   #bytes = 0;
 
-  constructor(sources: InputImageSources, request: MediaHolder, signal: AbortSignal) {
+  constructor(sources: InputImageSources, request: MediaRequest, signal: AbortSignal) {
     this.#sources = sources;
     this.#request = request;
     this.#signal = signal;
@@ -87,14 +87,14 @@ class InputLoad {
     { inputs: urls, inputLocs, mask: maskUrl }: ImageJob,
     share: BudgetShare,
   ): Promise<LoadedInputs> {
-    const inputs: RemadeImage[] = [];
+    const inputs: ReencodedImage[] = [];
     for (const [i, url] of urls.entries()) inputs.push(await this.#loadImage(url, inputLocs[i] ?? ['body']));
     const mask = maskUrl === null ? null : await this.#loadMask(maskUrl, inputs[0]);
     share.shrink(Math.ceil(this.#bytes * memoryPerByte));
     return { inputs, mask, release: () => share.release() };
   }
 
-  async #loadMask(url: string, first: RemadeImage | undefined): Promise<InputImage> {
+  async #loadMask(url: string, first: ReencodedImage | undefined): Promise<InputImage> {
     const loc = ['body', 'mask'];
     const bytes = await this.#loadBytes(url, loc);
     const requirement =
@@ -111,7 +111,7 @@ class InputLoad {
     return mask;
   }
 
-  async #loadImage(url: string, loc: Location): Promise<RemadeImage> {
+  async #loadImage(url: string, loc: Location): Promise<ReencodedImage> {
     return await this.#remake(await this.#loadBytes(url, loc), loc);
   }
 
@@ -143,7 +143,7 @@ class InputLoad {
     }
   }
 
-  async #remake(bytes: Buffer, loc: Location): Promise<RemadeImage> {
+  async #remake(bytes: Buffer, loc: Location): Promise<ReencodedImage> {
     let image = await this.#encode(bytes, loc, null);
     if (image.bytes.length > maxImageBytes && image.contentType !== 'image/png')
       image = await this.#encode(bytes, loc, usualQuality);
@@ -160,10 +160,10 @@ class InputLoad {
     return image;
   }
 
-  async #encode(bytes: Buffer, loc: Location, quality: number | null): Promise<RemadeImage> {
+  async #encode(bytes: Buffer, loc: Location, quality: number | null): Promise<ReencodedImage> {
     const { accountId } = this.#request;
-    const options = { accountId, signal: this.#signal, waitMs: countMsUntilDeadline(this.#request) };
-    const image = await this.#sources.remakeImage(bytes, { ...options, format: null, quality });
+    const options = { accountId, signal: this.#signal, waitMs: msUntilDeadline(this.#request) };
+    const image = await this.#sources.reencodeImage(bytes, { ...options, format: null, quality });
     if ('fault' in image) throw invalidField(loc, `the image ${image.fault}`);
     return image;
   }

@@ -4,7 +4,7 @@ import { showUrl } from '../outbound/fetch-url.ts';
 import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
 import type { LoadedMedia, MediaLoader } from '../upstreams/upstream.ts';
 import type { CheckImage } from './check-image.ts';
-import { acquireMediaMemory, maxImageBytes, maxRequestBytes, type MediaHolder } from './media-memory.ts';
+import { acquireMediaMemory, maxImageBytes, maxRequestBytes, type MediaRequest } from './media-memory.ts';
 import { Slots } from './slots.ts';
 import { countBase64Bytes, isDataUri, splitDataUri } from '../../shared/contract/data-uri.ts';
 import { decodeBase64, encodeBase64 } from '../../shared/encoding/base64.ts';
@@ -33,7 +33,7 @@ export interface RequestMedia extends MediaLoader {
 /**
  * Creates the loader for the media in one request's messages. It loads each URL only once.
  */
-export function createMediaLoader(sources: MediaSources, request: MediaHolder): RequestMedia {
+export function createMediaLoader(sources: MediaSources, request: MediaRequest): RequestMedia {
   return new RequestMediaLoader(sources, request);
 }
 
@@ -48,7 +48,7 @@ interface Reservation {
 
 class RequestMediaLoader implements RequestMedia {
   readonly #sources: MediaSources;
-  readonly #request: MediaHolder;
+  readonly #request: MediaRequest;
   readonly #loads = new Map<string, Promise<LoadedMedia>>();
   readonly #fetchSlots = new Slots(maxRequestFetches);
   /** One check at a time, so that the sums are right and a request with many images does not delay others. */
@@ -63,7 +63,7 @@ class RequestMediaLoader implements RequestMedia {
   #bytes = 0;
   #pixels = 0;
 
-  constructor(sources: MediaSources, request: MediaHolder) {
+  constructor(sources: MediaSources, request: MediaRequest) {
     this.#sources = sources;
     this.#request = request;
   }

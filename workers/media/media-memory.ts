@@ -8,9 +8,9 @@ export const maxImageBytes = 20_000_000;
 export const maxRequestBytes = 60_000_000;
 
 /** The account and deadline of a request that waits for memory; accounts take turns. */
-export type MediaHolder = Pick<AdmittedRequest, 'accountId' | 'deadlineAtMs'>;
+export type MediaRequest = Pick<AdmittedRequest, 'accountId' | 'deadlineAtMs'>;
 
-export const countMsUntilDeadline = ({ deadlineAtMs }: MediaHolder): number =>
+export const msUntilDeadline = ({ deadlineAtMs }: MediaRequest): number =>
   Math.max(0, deadlineAtMs - Date.now());
 
 /**
@@ -21,13 +21,13 @@ export const countMsUntilDeadline = ({ deadlineAtMs }: MediaHolder): number =>
  */
 export async function acquireMediaMemory(
   memory: FairBudget,
-  request: MediaHolder,
+  request: MediaRequest,
   bytes: number,
   signal: AbortSignal,
 ): Promise<BudgetShare> {
   return await memory.acquire(request.accountId, bytes, {
     signal,
-    waitMs: countMsUntilDeadline(request),
+    waitMs: msUntilDeadline(request),
     refuse: () => new AppError('deadline_exceeded'),
   });
 }

@@ -15,7 +15,7 @@ export function showUrl(text: string): string {
 }
 
 /** Creates the error for a URL that must not be fetched, or that redirects to one. */
-export function refuseUrl(text: string, problem: UrlFault, isRedirected: boolean): AppError {
+export function urlRejected(text: string, problem: UrlFault, isRedirected: boolean): AppError {
   const subject = isRedirected ? `${showUrl(text)} redirects to one that` : showUrl(text);
   return invalidField(['body', 'messages'], `The URL ${subject} ${problem}, so it is not fetched.`, {
     code: 'unsafe_url',
@@ -23,7 +23,7 @@ export function refuseUrl(text: string, problem: UrlFault, isRedirected: boolean
 }
 
 /** Creates the error for a failed fetch of a permitted URL. */
-export function failFetch(text: string, reason: string, cause?: unknown): AppError {
+export function fetchFailed(text: string, reason: string, cause?: unknown): AppError {
   const msg = `The URL ${showUrl(text)} could not be fetched: ${reason}.`;
   const { message, issues } = invalidField(['body', 'messages'], msg);
   return new AppError('validation_failed', { message, issues, cause });

@@ -3,7 +3,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { readPublicUrl } from '../../shared/runtime/public-url.ts';
 import { connectTo } from './connect-to.ts';
-import { failFetch, refuseUrl } from './fetch-url.ts';
+import { fetchFailed, urlRejected } from './fetch-url.ts';
 import {
   findPublicAddresses,
   readPublicInternet,
@@ -86,7 +86,8 @@ export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetch
         return await new SafeFetch(url, { maxBytes, signal: timeout.signal }, settings).run();
       } catch (error) {
         if (signal.aborted) throw signal.reason;
-        if (timeout.signal.aborted) throw failFetch(url, `it took over ${settings.totalMs / 1000} s`, error);
+        if (timeout.signal.aborted)
+          throw fetchFailed(url, `it took over ${settings.totalMs / 1000} s`, error);
         throw error;
       } finally {
         clearTimeout(timer);
@@ -117,7 +118,7 @@ class SafeFetch {
       if (!('location' in response)) return response;
       this.#redirects += 1;
       if (this.#redirects > maxRedirects) {
-        throw failFetch(this.#text, `it redirects more than ${maxRedirects} times`);
+        throw fetchFailed(this.#text, `it redirects more than ${maxRedirects} times`);
       }
       url = this.#readUrl(response.location, url);
     }
@@ -125,7 +126,7 @@ class SafeFetch {
 
   #readUrl(text: string, from?: URL): URL {
     const url = readPublicUrl(text, this.#settings.ports, from);
-    if (typeof url === 'string') throw refuseUrl(this.#text, url, this.#redirects > 0);
+    if (typeof url === 'string') throw urlRejected(this.#text, url, this.#redirects > 0);
     return url;
   }
 
@@ -134,7 +135,7 @@ class SafeFetch {
     const addresses = await findPublicAddresses(url, this.#settings, this.#settings.refusalStepMs, signal);
     if (addresses !== null) return addresses;
     const problem = 'has a host without an address on the public internet';
-    throw refuseUrl(this.#text, problem, this.#redirects > 0);
+    throw urlRejected(this.#text, problem, this.#redirects > 0);
   }
 
   async #get(url: URL, addresses: readonly string[]): Promise<FetchedBytes | { location: string }> {
@@ -152,9 +153,9 @@ class SafeFetch {
       body.on('error', () => undefined);
       const location = headers['location'];
       if (redirectStatuses.has(statusCode) && typeof location === 'string') return { location };
-      if (statusCode !== 200) throw failFetch(this.#text, `its server answers with status ${statusCode}`);
+      if (statusCode !== 200) throw fetchFailed(this.#text, `its server answers with status ${statusCode}`);
       const read = await readBoundedBody(headers, body, maxBytes);
-      if ('fault' in read) throw failFetch(this.#text, read.fault, read.cause);
+      if ('fault' in read) throw fetchFailed(this.#text, read.fault, read.cause);
       const contentType = headers['content-type'];
       return { bytes: read.bytes, contentType: typeof contentType === 'string' ? contentType : null };
     } finally {
@@ -176,7 +177,7 @@ class SafeFetch {
         reset: true,
       });
     } catch (error) {
-      throw failFetch(this.#text, 'its server does not answer over https with a valid certificate', error);
+      throw fetchFailed(this.#text, 'its server does not answer over https with a valid certificate', error);
     }
   }
 }

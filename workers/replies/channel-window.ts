@@ -49,7 +49,7 @@ export class ChannelWindow {
   }
 
   /** Returns null if more may be sent now; otherwise a promise that resolves when it may. */
-  whenRoom(): Promise<void> | null {
+  whenWritable(): Promise<void> | null {
     if (this.#isOpen) return null;
     this.#wait ??= this.#createWait();
     return this.#wait.opened;

@@ -14,7 +14,7 @@ const maxMessageBytes = 1_000_000;
 /** A frame to be sent. Text may be appended to a delta until its tick ends. */
 export interface PendingFrame {
   /** The request whose response is stored beyond its connection; null if it is not stored. */
-  readonly keptAs: HeartbeatRequest | null;
+  readonly storedAs: HeartbeatRequest | null;
   readonly packedId: Uint8Array;
   readonly attempt: number;
   readonly sequence: number;
@@ -32,11 +32,11 @@ export interface ReplyPublisherOptions {
   readonly storedFrames: Pick<StoredFramesStore, 'append'>;
   readonly log: Logger;
   /** Called when a channel has no listeners. */
-  readonly onDeaf: (channel: string) => void;
+  readonly onNoListeners: (channel: string) => void;
   /** Called when all frames of a response have been stored. */
   readonly onStored?: (request: HeartbeatRequest, size: StoredSize) => void;
   /** Called when a frame was not stored because a limit is reached. Later frames have no reader. */
-  readonly onStoredTooMuch?: (request: HeartbeatRequest) => void;
+  readonly onStorageLimitReached?: (request: HeartbeatRequest) => void;
 }
 
 /**
@@ -77,9 +77,9 @@ export class ReplyPublisher {
   /**
    * Returns null while the channel's process keeps up; otherwise a promise that resolves when more may be sent to it.
    */
-  whenRoom(channel: string): Promise<void> | null {
+  whenWritable(channel: string): Promise<void> | null {
     if (channel === noChannel) return null;
-    return this.#windows.get(channel)?.whenRoom() ?? null;
+    return this.#windows.get(channel)?.whenWritable() ?? null;
   }
 
   /** Records that the channel's process has received everything up to this mark. */
@@ -121,7 +121,8 @@ export class ReplyPublisher {
         const payload = typeof frame.payload === 'string' ? Buffer.from(frame.payload) : frame.payload;
         const header = encodeHeader(frame.packedId, frame, payload.length);
         const length = header.length + payload.length;
-        if (frame.keptAs !== null) this.#store(frame.keptAs, frame.kind, Buffer.concat([header, payload]));
+        if (frame.storedAs !== null)
+          this.#store(frame.storedAs, frame.kind, Buffer.concat([header, payload]));
         if (size + length > maxMessageBytes && size > 0) {
           this.#publishFrames(channel, pieces, size);
           pieces = [];
@@ -153,11 +154,11 @@ export class ReplyPublisher {
 
   /** Called before publishing, so that a reader notified by the message finds the frame. */
   #store(request: HeartbeatRequest, kind: FrameKind, frame: Buffer): void {
-    const { storedFrames, onStored, onStoredTooMuch } = this.#options;
+    const { storedFrames, onStored, onStorageLimitReached } = this.#options;
     const stored = storedFrames
       .append(request, kind, frame)
       .then((size) => {
-        if (size === null) onStoredTooMuch?.(request);
+        if (size === null) onStorageLimitReached?.(request);
         else if (kind === 'result') onStored?.(request, size);
       })
       .catch((error: unknown) => {
@@ -181,7 +182,7 @@ export class ReplyPublisher {
     if (listeners > 0) return;
     if (this.#redis.isCluster && (await countListeners(this.#redis, channel)) > 0) return;
     this.#windows.delete(channel);
-    this.#options.onDeaf(channel);
+    this.#options.onNoListeners(channel);
   }
 
   #track(sending: Promise<void>): void {

@@ -38,8 +38,8 @@ export class ReplyWriter {
   }
 
   /** Returns null while the waiting process keeps up; otherwise a promise that resolves when more may be sent to it. */
-  whenRoom(): Promise<void> | null {
-    return this.#publisher.whenRoom(this.#channel);
+  whenWritable(): Promise<void> | null {
+    return this.#publisher.whenWritable(this.#channel);
   }
 
   /** Deltas of one tick share a frame, so text that a vendor sent together reaches the caller together. */
@@ -92,7 +92,7 @@ export class ReplyWriter {
 
   #send(kind: FrameKind, payload: Buffer | string, tokens = 0): PendingFrame {
     const frame: PendingFrame = {
-      keptAs: this.#storedAs,
+      storedAs: this.#storedAs,
       packedId: this.#packedId,
       attempt: this.#attempt,
       sequence: this.#sequence++,

@@ -7,13 +7,13 @@ import { listCandidates, type RouteCandidate } from '../../shared/routing/route-
 import type { Logger } from '../../shared/runtime/logger.ts';
 import {
   UpstreamError,
-  type AcquireFurther,
+  type AcquireExtraSlot,
   type Upstream,
   type UpstreamTarget,
 } from '../upstreams/upstream.ts';
-import { acquireFurther, releaseFailed } from './further-slot.ts';
+import { acquireExtraSlot, releaseFailed } from './extra-slot.ts';
 import { orderCandidates } from './order-candidates.ts';
-import { chooseBackoffMs, isOfKey, mayRetry } from './retry-policy.ts';
+import { chooseBackoffMs, isKeyFailure, mayRetry } from './retry-policy.ts';
 import type { WaitLimits } from './wait-queue.ts';
 import type { RouteLimiter } from './route-limiter.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
@@ -44,7 +44,7 @@ export interface GrantedCall {
   /** Whether another account waits for the slot that this call holds. Takes one round trip to Redis. */
   readonly isContested: () => Promise<boolean>;
   /** Waits for another slot of the same candidate, to make a call in parallel with this one. */
-  readonly acquireFurther: AcquireFurther;
+  readonly acquireExtraSlot: AcquireExtraSlot;
   /** Reports that the call also serves these other accounts, so its outcome applies to all of them. */
   readonly onShared: (accountIds: Iterable<string>) => void;
 }
@@ -64,9 +64,9 @@ export interface RouteCall<T> {
    * For durable jobs, which wait instead of failing: vendors at their rate limits are retried until the time budget of
    * the call is used up.
    */
-  readonly outlastsLimits: boolean;
+  readonly retriesRateLimits: boolean;
   /** Whether to retry after a vendor timed out. The vendor may still finish the first call, and bills both. */
-  readonly outlastsTimeouts: boolean;
+  readonly retriesTimeouts: boolean;
   readonly log: Logger;
   /** Whether any output was sent to the caller; a retry would repeat it. */
   readonly hasOutput: () => boolean;
@@ -110,17 +110,17 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
       // If the model or address is missing, it is missing for every key of the route.
       failed.push(...(error.failure === 'missing' ? listCandidates(slot.candidate.route) : [slot.candidate]));
       const isLast = orderCandidates(call.routes, failed, Math.random).length === 0;
-      if (!call.outlastsLimits || error.failure !== 'rate_limited') {
+      if (!call.retriesRateLimits || error.failure !== 'rate_limited') {
         calls += 1;
         // A failing key does not count as an attempt while there are other keys to try.
-        if (!isOfKey(error) || isLast) attempts += 1;
+        if (!isKeyFailure(error) || isLast) attempts += 1;
       }
       logFailure(call.log, slot.candidate, error, calls);
       const elapsedMs = performance.now() - startedAtMs;
       const hasOutput = call.hasOutput();
-      const { outlastsTimeouts } = call;
+      const { retriesTimeouts } = call;
       const tries = { calls, attempts, elapsedMs, budgetMs };
-      const history = { ...tries, hasOutput, hasOtherRoute: !isLast, outlastsTimeouts };
+      const history = { ...tries, hasOutput, hasOtherRoute: !isLast, retriesTimeouts };
       if (!mayRetry(error, history)) throw toCallerError(error);
       // The delay rejects with an AbortError; `throwIfAborted` throws the signal's reason instead.
       const backoffMs = chooseBackoffMs(error, attempts, Math.random());
@@ -203,7 +203,7 @@ async function callOnce<T>(
       slots: slot.slots,
       onAlive: () => limiter.confirm(slot),
       isContested: () => limiter.isContested(slot),
-      acquireFurther: (signal) => acquireFurther(limiter, call, slot, signal),
+      acquireExtraSlot: (signal) => acquireExtraSlot(limiter, call, slot, signal),
       onShared: (shared) => {
         accountIds = [...shared];
       },

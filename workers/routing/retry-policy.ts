@@ -38,7 +38,7 @@ export interface CallHistory {
   /** Whether there is another route or key to which this failure does not apply. */
   readonly hasOtherRoute: boolean;
   /** Whether to make a new call while a vendor may still be working on the previous one. */
-  readonly outlastsTimeouts: boolean;
+  readonly retriesTimeouts: boolean;
 }
 
 /**
@@ -50,7 +50,7 @@ export function mayRetry(error: UpstreamError, history: CallHistory): boolean {
     error.failure !== 'rejected' &&
     (!isCandidateFailure(error) || history.hasOtherRoute) &&
     !history.hasOutput &&
-    (!error.mayGoOn || history.outlastsTimeouts) &&
+    (!error.mayStillRun || history.retriesTimeouts) &&
     history.attempts < maxAttempts &&
     history.calls < maxCalls &&
     history.elapsedMs < history.budgetMs
@@ -63,11 +63,11 @@ export function mayRetry(error: UpstreamError, history: CallHistory): boolean {
  * @param random in [0, 1)
  */
 export function chooseBackoffMs(error: UpstreamError, attempts: number, random: number): number {
-  if (isOfKey(error)) return 0;
+  if (isKeyFailure(error)) return 0;
   return random * Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.max(0, attempts - 1));
 }
 
-export function isOfKey({ failure }: UpstreamError): boolean {
+export function isKeyFailure({ failure }: UpstreamError): boolean {
   return failure === 'auth' || failure === 'rate_limited' || failure === 'too_large';
 }
 
@@ -80,8 +80,8 @@ function isCandidateFailure({ failure }: UpstreamError): boolean {
  * Classifies a failure by what it means for the health of the route's server. A rejection by the vendor counts as
  * success. Failures caused by the request itself, and requests that we refused to send, say nothing about the server.
  */
-export function classifyFailure({ failure, status, isOfRequest }: UpstreamError): CallOutcome {
-  if (isOfRequest) return 'none';
+export function classifyFailure({ failure, status, isRequestFailure }: UpstreamError): CallOutcome {
+  if (isRequestFailure) return 'none';
   switch (failure) {
     case 'rejected':
       return status === null ? 'none' : 'ok';

@@ -23,7 +23,13 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { closedMessage, logOutcome } from './log-outcome.ts';
-import { WaitQueue, isWorthWaiting, nameQueue, nameQueueAhead, type AcquireOptions } from './wait-queue.ts';
+import {
+  WaitQueue,
+  isWithinWaitLimits,
+  queueNameOf,
+  priorityQueueNameOf,
+  type AcquireOptions,
+} from './wait-queue.ts';
 
 /**
  * How often to poll for slots that other workers release, in milliseconds. A release in this process wakes the queues
@@ -78,7 +84,7 @@ export class RouteLimiter implements Running {
   async acquire(candidates: readonly RouteCandidate[], limits: AcquireOptions): Promise<CallSlot | null> {
     limits.signal.throwIfAborted();
     const { isBackground = false } = limits;
-    const name = nameQueue(candidates, isBackground);
+    const name = queueNameOf(candidates, isBackground);
     // Later calls do not overtake waiting ones.
     if (!this.#queues.has(name) && !this.#isBehind(name)) {
       const accountIds = firstOf(limits.accountIds(), maxAccountsPerAcquire);
@@ -86,7 +92,7 @@ export class RouteLimiter implements Running {
       if (result?.outcome === 'granted') return await this.#deliver(result.slot, limits.signal);
       // The result does not cover accounts that arrived since, nor those beyond the first few.
       const isForAll = [...limits.accountIds()].every((id) => accountIds.includes(id));
-      if (result?.outcome === 'paused' && isForAll && !isWorthWaiting(result, limits.waitLimits, 0))
+      if (result?.outcome === 'paused' && isForAll && !isWithinWaitLimits(result, limits.waitLimits, 0))
         return null;
       limits.signal.throwIfAborted();
     }
@@ -183,14 +189,16 @@ export class RouteLimiter implements Running {
    */
   #wakeQueues(): void {
     const turnOf = (name: string, queue: WaitQueue): number =>
-      nameQueueAhead(name) === null ? (this.#grantedAt.get(queue.nextAccountIds(1)[0] ?? '') ?? 0) : Infinity;
+      priorityQueueNameOf(name) === null
+        ? (this.#grantedAt.get(queue.nextAccountIds(1)[0] ?? '') ?? 0)
+        : Infinity;
     const queues = Array.from(this.#queues, ([name, queue]) => ({ queue, turn: turnOf(name, queue) }));
     for (const { queue } of queues.sort((a, b) => compareTurns(a.turn, b.turn))) queue.wake();
   }
 
   /** Whether calls with priority are waiting for the same candidates in this process. */
   #isBehind(name: string): boolean {
-    const ahead = nameQueueAhead(name);
+    const ahead = priorityQueueNameOf(name);
     return ahead !== null && this.#queues.has(ahead);
   }
 
@@ -285,7 +293,7 @@ export class RouteLimiter implements Running {
       ) {
         const woken = queue.woken();
         const accountIds = queue.nextAccountIds(maxAccountsPerAcquire, skipped);
-        const isBackground = nameQueueAhead(name) !== null;
+        const isBackground = priorityQueueNameOf(name) !== null;
         const result: AcquireResult | null = this.#isBehind(name)
           ? { outcome: 'busy' }
           : await this.#tryAcquire(candidates, accountIds, isBackground);

@@ -126,7 +126,8 @@ export class WaitQueue {
     };
     const expired = [...this.#waiting.entries()].filter(
       ({ item }) =>
-        isPaused(item) && !isWorthWaiting(pause, item.waitLimits, nowMs - Math.max(pausedAtMs, item.sinceMs)),
+        isPaused(item) &&
+        !isWithinWaitLimits(pause, item.waitLimits, nowMs - Math.max(pausedAtMs, item.sinceMs)),
     );
     for (const { item } of expired) item.settle({ slot: null });
   }
@@ -153,7 +154,7 @@ export class WaitQueue {
 }
 
 /** @param waitedMs how long the call has already been paused */
-export function isWorthWaiting(
+export function isWithinWaitLimits(
   { keyMs, breakerMs }: AcquirePause,
   waitLimits: WaitLimits,
   waitedMs: number,
@@ -165,13 +166,13 @@ export function isWorthWaiting(
 }
 
 /** Returns the queue's name. Calls with the same candidates share a queue; background calls have a separate one. */
-export function nameQueue(candidates: readonly RouteCandidate[], isBackground: boolean): string {
+export function queueNameOf(candidates: readonly RouteCandidate[], isBackground: boolean): string {
   const name = nameCandidates(candidates);
   return isBackground ? `${name}${backgroundMark}` : name;
 }
 
 /** Returns the name of the queue with priority over this one; null if there is none. */
-export function nameQueueAhead(name: string): string | null {
+export function priorityQueueNameOf(name: string): string | null {
   return name.endsWith(backgroundMark) ? name.slice(0, -backgroundMark.length) : null;
 }
 

@@ -1,5 +1,5 @@
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { hasCallerLeft, type RequestRun } from './job-context.ts';
+import { hasCallerDisconnected, type RequestRun } from './job-context.ts';
 
 interface CallTerms {
   readonly route: CatalogRoute;
@@ -36,11 +36,11 @@ export class CallLifetime {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
-    run: Pick<RequestRun, 'signal' | 'stopping' | 'whenWanted'>,
+    run: Pick<RequestRun, 'signal' | 'stopping' | 'whenResumed'>,
     { route, isStreamed, isCovered }: CallTerms,
   ) {
     const caller = run.signal;
-    this.#isPaused = () => run.whenWanted() !== null;
+    this.#isPaused = () => run.whenResumed() !== null;
     this.#caller = caller;
     this.#stopping = run.stopping;
     this.#graceMs = isStreamed && route.onDisconnect === 'cancel' ? route.upstream.disconnectGraceMs : null;
@@ -81,7 +81,7 @@ export class CallLifetime {
 
   readonly #onCallerAbort = (): void => {
     this.#isBehind = this.#isPaused();
-    if (!this.#isSent || !hasCallerLeft(this.#caller) || this.#stopping.aborted) this.#end();
+    if (!this.#isSent || !hasCallerDisconnected(this.#caller) || this.#stopping.aborted) this.#end();
     else if (this.#graceMs === null) return;
     else if (this.#graceMs === 0) this.#end();
     else if (!this.endIfCovered()) this.#timer = setTimeout(() => this.#end(), this.#graceMs);

@@ -5,7 +5,7 @@ import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ChatEvent, UpstreamUsage } from '../upstreams/upstream.ts';
 import { ChatReportFilter, countReserved, mayReason, readMaxTokens } from './chat-report-filter.ts';
-import { fewestTokensPerSecond } from './choice-silence.ts';
+import { minTokensPerSecond } from './choice-silence.ts';
 import { countDelta, isReasoningItself } from './count-delta.ts';
 import { UnseenGeneration, type ChoiceDelta } from './unseen-generation.ts';
 
@@ -69,12 +69,12 @@ export class ChatMeter {
   }
 
   /** Whether the requested response may legitimately take until the timeout. If not, a vendor that does has hung. */
-  get mayFillTime(): boolean {
+  get mayTakeFullTimeout(): boolean {
     // If the token limit does not cover everything that is generated, reasoning may take that long even for a short
     // response.
     if (this.#route === null || !isBounded(this.#route)) return true;
     const seconds = this.#route.upstream.timeoutMs / 1_000;
-    return (readMaxTokens(this.#job.body) ?? Infinity) >= seconds * fewestTokensPerSecond;
+    return (readMaxTokens(this.#job.body) ?? Infinity) >= seconds * minTokensPerSecond;
   }
 
   /** The best count of completion tokens so far. */

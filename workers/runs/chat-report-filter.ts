@@ -12,7 +12,7 @@ import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { countChoices } from '../../shared/routing/chat-needs.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { UpstreamUsage } from '../upstreams/upstream.ts';
-import { leaveOutImplausible, logImplausible, logOverrun } from './plausible-usage.ts';
+import { removeImplausible, logImplausible, logOverrun } from './plausible-usage.ts';
 
 /** Removes implausible counts from the usage reports of one call. */
 export class ChatReportFilter {
@@ -39,7 +39,7 @@ export class ChatReportFilter {
     const perChoice = (seen.elapsedMs / 1_000) * maxTokensPerSecond;
     const unseenTokens = reasons ? perChoice * choices : 0;
     const bounds = allowOverrun(this.#bounds, { tokens: seen.tokens, unseenTokens, choices });
-    const plausible = leaveOutImplausible(usage, bounds);
+    const plausible = removeImplausible(usage, bounds);
     if (plausible !== usage) this.#logOnce(logImplausible, usage, bounds);
     const isOverrun = (plausible.completionTokens ?? 0) > this.#bounds.completionTokens;
     if (isOverrun) this.#logOnce(logOverrun, plausible, this.#bounds);

@@ -2,9 +2,9 @@
  * Hosted models generate at least this many tokens per second. Reasoning that arrives more slowly is only a summary of
  * what was generated.
  */
-export const fewestTokensPerSecond = 10;
+export const minTokensPerSecond = 10;
 /** In a gap between two deltas of up to this length, a model has no time to generate anything hidden. */
-export const longestStepMs = 500;
+export const maxStepMs = 500;
 
 /** What a delta of one choice contains. */
 export interface DeltaInfo {
@@ -69,10 +69,10 @@ export class ChoiceSilence {
   }
 
   #findSilence(stepMs: number, reasoningTokens: number | null): number {
-    if (stepMs > longestStepMs) return stepMs;
+    if (stepMs > maxStepMs) return stepMs;
     if (reasoningTokens === null) return 0;
-    const explainedMs = this.#explainedMs + (reasoningTokens * 1_000) / fewestTokensPerSecond - stepMs;
-    this.#explainedMs = Math.min(longestStepMs, Math.max(0, explainedMs));
+    const explainedMs = this.#explainedMs + (reasoningTokens * 1_000) / minTokensPerSecond - stepMs;
+    this.#explainedMs = Math.min(maxStepMs, Math.max(0, explainedMs));
     return Math.max(0, -explainedMs);
   }
 }

@@ -8,13 +8,13 @@ import { callRoute } from '../routing/call-route.ts';
 import { createImageFinder } from '../upstreams/collect-media.ts';
 import { UpstreamError, type ChatBody, type ChatEvent } from '../upstreams/upstream.ts';
 import { CallLifetime } from './call-lifetime.ts';
-import { ChatResponseBuilder } from './chat-answer.ts';
+import { ChatResponseBuilder } from './chat-response-builder.ts';
 import { ChatChunks } from './chat-chunks.ts';
 import { ChatMeter, type CallEnding, type MeteredChat } from './chat-meter.ts';
 import { presentUsage } from './chat-usage.ts';
 import { isOutput } from './count-delta.ts';
-import { createCallContext, hasCallerLeft, type JobDeps, type RequestRun } from './job-context.ts';
-import { isReadAsStream } from './read-as-stream.ts';
+import { createCallContext, hasCallerDisconnected, type JobDeps, type RequestRun } from './job-context.ts';
+import { isVendorStream } from './read-as-stream.ts';
 import { ReasoningSaver } from './reasoning-saver.ts';
 import type { ResponseMemory } from './response-memory.ts';
 import { sendResult } from './send-result.ts';
@@ -101,8 +101,8 @@ export class Conversation {
       routes: findServingRoutes(model.routes, body),
       waitLimits: isDurable ? durableWaitLimits : waitLimits,
       isBackground: isDurable,
-      outlastsLimits: isDurable,
-      outlastsTimeouts: true,
+      retriesRateLimits: isDurable,
+      retriesTimeouts: true,
       signal,
       log,
       deadlineAtMs: request.deadlineAtMs,
@@ -114,7 +114,7 @@ export class Conversation {
         await this.#run.begin?.();
         this.#restart();
         this.#meter.start(model, route, log);
-        const isStreamed = isReadAsStream(this.#job);
+        const isStreamed = isVendorStream(this.#job);
         const call = new CallLifetime(this.#run, {
           route,
           isStreamed,
@@ -136,9 +136,9 @@ export class Conversation {
             if (this.hasOutput) onAlive();
             if (call.endIfCovered()) break;
             // Nothing is sent after the caller has disconnected.
-            const writable = signal.aborted ? null : this.#run.reply.whenRoom();
+            const writable = signal.aborted ? null : this.#run.reply.whenWritable();
             if (writable !== null) await writable;
-            if (this.#run.whenWanted() === null) continue;
+            if (this.#run.whenResumed() === null) continue;
             const pausedAtMs = performance.now();
             await waitForReader(this.#run, isContested);
             unreadMs += performance.now() - pausedAtMs;
@@ -148,7 +148,7 @@ export class Conversation {
           if (this.#finished) this.#ending = 'complete';
         } catch (error) {
           if (call.signal.aborted) {
-            this.#ending = call.isSent && hasCallerLeft(call.signal) ? 'left' : 'broken';
+            this.#ending = call.isSent && hasCallerDisconnected(call.signal) ? 'left' : 'broken';
             throw error;
           }
           this.#hasReachedModel = true;
@@ -157,7 +157,7 @@ export class Conversation {
           if (isUnread) this.#meter.markUnread();
           // If the caller did not read for most of the time, or requested a response long enough to take that time, the
           // vendor has not failed. The route's circuit breaker does not count it, and the call is not retried.
-          const isLong = error.isOfRequest && call.isSent && hasBegun && this.#meter.mayFillTime;
+          const isLong = error.isRequestFailure && call.isSent && hasBegun && this.#meter.mayTakeFullTimeout;
           if (!isUnread && !isLong) throw error;
           this.#ending = 'left';
           log.warn(

@@ -89,7 +89,7 @@ export class ImageStream {
     // Nothing is sent after the caller has disconnected.
     if (signal.aborted) return;
     reply.delta(text, 0);
-    await reply.whenRoom();
+    await reply.whenWritable();
     await waitForReader(this.#run, isContested);
   }
 }

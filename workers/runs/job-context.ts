@@ -14,7 +14,7 @@ import type { Faults } from '../../shared/storage/faults.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
 import { createMediaLoader, type MediaSources, type RequestMedia } from '../media/media-loader.ts';
-import type { RemakeImage } from '../media/remake-image.ts';
+import type { ReencodeImage } from '../media/reencode-image.ts';
 import type { Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
 import type { StoredResponseMover } from './stored-response-mover.ts';
@@ -32,7 +32,7 @@ export interface JobDeps extends FinishDeps {
   readonly mover: StoredResponseMover;
   readonly objects: ObjectStore;
   readonly media: MediaSources;
-  readonly remakeImage: RemakeImage;
+  readonly reencodeImage: ReencodeImage;
   /** The memory budget for complete responses in this process until they have been sent. */
   readonly responseMemory: FairBudget;
   readonly faults: Faults;
@@ -48,14 +48,14 @@ export interface RequestRun {
   /** Aborted when the process is about to exit: streams still being read after a disconnect must be settled now. */
   readonly stopping: AbortSignal;
   /** Returns null while the caller keeps up; otherwise a promise that resolves when it has caught up. */
-  readonly whenWanted: () => Promise<void> | null;
+  readonly whenResumed: () => Promise<void> | null;
   /** Cancels the run because its caller does not read. */
-  readonly endStalled: () => void;
+  readonly cancelStalled: () => void;
   /**
    * Resolves with the number of bytes of the offered result that were requested, once that exceeds the given number.
    * @throws the signal's reason when it is aborted
    */
-  readonly whenAsked: (beyondByte: number) => Promise<number>;
+  readonly whenRequested: (beyondByte: number) => Promise<number>;
   readonly log: Logger;
   /**
    * For durable jobs: marks the job as active. Await it before calling a vendor.
@@ -102,7 +102,7 @@ export class CallerStalled extends CallerGone {}
 export class JobCancelled extends CallerGone {}
 
 /** Whether a run was cancelled because its caller disconnected, and not because of an internal error. */
-export function hasCallerLeft({ reason }: AbortSignal): boolean {
+export function hasCallerDisconnected({ reason }: AbortSignal): boolean {
   return reason instanceof CallerGone && !reason.isOurFault;
 }
 
@@ -124,18 +124,18 @@ export function isReplaced({ signal }: Pick<RequestRun, 'signal'>): boolean {
 
 /**
  * Creates the signal for a vendor call that costs the same whether or not its caller waits for it. The call continues
- * when the caller disconnects. With `outlastsCancelling`, for a call that is shared with others, it also continues when
+ * when the caller disconnects. With `outlastsCancellation`, for a call that is shared with others, it also continues when
  * a durable job is cancelled. A ban aborts it, and so does another run of the request, which makes a new call.
  */
 export function createVendorSignal(
   { signal }: Pick<RequestRun, 'signal'>,
-  { outlastsCancelling = false } = {},
+  { outlastsCancellation = false } = {},
 ): AbortSignal {
   const stop = new AbortController();
   const onAbort = (): void => {
     const { reason } = signal;
     const continues =
-      reason instanceof CallerGone && (outlastsCancelling || !(reason instanceof JobCancelled));
+      reason instanceof CallerGone && (outlastsCancellation || !(reason instanceof JobCancelled));
     if (!continues) stop.abort(reason);
   };
   signal.addEventListener('abort', onAbort, { once: true });
@@ -184,6 +184,6 @@ export function missingModel({ model }: AdmittedRequest, { log }: RequestRun): A
  * Whether a request failed because of its model, including when no call was made because no upstream was
  * available. Such failures are counted in logs and stats.
  */
-export function isModelsFailure(failure: { readonly code: ErrorCode } | null): boolean {
+export function isModelFailure(failure: { readonly code: ErrorCode } | null): boolean {
   return failure?.code === 'upstream_error';
 }

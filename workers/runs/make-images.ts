@@ -17,7 +17,7 @@ import {
   type PartialImage,
   type UpstreamUsage,
 } from '../upstreams/upstream.ts';
-import type { AskedImages } from './asked-images.ts';
+import type { RequestedImages } from './requested-images.ts';
 import type { ImageStream } from './image-stream.ts';
 import {
   createCallContext,
@@ -26,8 +26,8 @@ import {
   type JobDeps,
   type RequestRun,
 } from './job-context.ts';
-import { leaveOutImplausible, logImplausible } from './plausible-usage.ts';
-import { remakeOutput, remakeOutputs } from './remake-outputs.ts';
+import { removeImplausible, logImplausible } from './plausible-usage.ts';
+import { reencodeOutput, reencodeOutputs } from './reencode-outputs.ts';
 
 /** In milliseconds. For image requests, waiting is better than failing. */
 const waitLimits = { keyMs: 120_000, breakerMs: 120_000 };
@@ -41,7 +41,7 @@ export interface MakeImagesOptions {
   /** Sends previews; null if the response is not streamed. */
   readonly stream: ImageStream | null;
   /** Counts the images requested from vendors. */
-  readonly requestedImages: AskedImages;
+  readonly requestedImages: RequestedImages;
 }
 
 /**
@@ -57,8 +57,8 @@ export async function makeImages(
   const model = dependencies.catalog.find(job.request.model);
   if (model === undefined) throw missingModel(job.request, run);
   const { fetchClient, memory } = dependencies.media;
-  const { remakeImage } = dependencies;
-  const loaded = await loadInputImages({ fetchClient, memory, remakeImage }, job, run.signal);
+  const { reencodeImage } = dependencies;
+  const loaded = await loadInputImages({ fetchClient, memory, reencodeImage }, job, run.signal);
   try {
     const result = await callModel(dependencies, job, run, { ...options, model, loaded });
     if (result.missing !== undefined) {
@@ -83,25 +83,25 @@ async function callModel(
   }: MakeImagesOptions & { model: CatalogModel; loaded: LoadedInputs },
 ): Promise<MadeImages> {
   const context = createCallContext(dependencies, job.request, { ...run, signal: createVendorSignal(run) });
-  const reencoding = { remakeImage: dependencies.remakeImage, job, signal: context.signal };
+  const reencoding = { reencodeImage: dependencies.reencodeImage, job, signal: context.signal };
   return await callRoute(dependencies.routing, {
     accountIds: () => [job.request.accountId],
     routes: findRoutes(model, job, loaded),
     waitLimits,
     isBackground: job.request.jobAttempt !== undefined,
-    outlastsLimits: true,
+    retriesRateLimits: true,
     // Each call makes another set of images, which the vendor bills.
-    outlastsTimeouts: false,
+    retriesTimeouts: false,
     signal: run.signal,
     log: run.log,
     deadlineAtMs: job.request.deadlineAtMs,
     hasOutput: () => stream?.hasOutput ?? false,
-    attempt: async (upstream, target, { route, isContested, acquireFurther }: GrantedCall) => {
+    attempt: async (upstream, target, { route, isContested, acquireExtraSlot }: GrantedCall) => {
       if (upstream.generateImages === undefined) {
         throw new UpstreamError('rejected', 'This upstream has no image models.');
       }
       const onPartial = async (partial: PartialImage): Promise<void> => {
-        const image = await remakeOutput(reencoding, partial.bytes);
+        const image = await reencodeOutput(reencoding, partial.bytes);
         // Continue, because the final image may still be valid.
         if ('fault' in image)
           run.log.warn({ model: model.id, fault: image.fault }, 'invalid preview skipped');
@@ -118,16 +118,16 @@ async function callModel(
           {
             ...context,
             awaited: run.signal,
-            acquireFurther,
-            onSent: () => requestedImages.noteSent(),
-            onRefused: () => requestedImages.noteRefused(),
+            acquireExtraSlot,
+            onSent: () => requestedImages.recordSent(),
+            onRefused: () => requestedImages.recordRejected(),
             ...(run.progress && { onProgress: run.progress }),
           },
         );
         const billedMs = Math.round(requestedImages.elapsedMs);
-        return { ...(await remakeOutputs(reencoding, response)), billedMs };
+        return { ...(await reencodeOutputs(reencoding, response)), billedMs };
       } catch (error) {
-        if (error instanceof UpstreamError && !error.mayGoOn) requestedImages.noteFailed();
+        if (error instanceof UpstreamError && !error.mayStillRun) requestedImages.recordFailed();
         throw error;
       }
     },
@@ -180,7 +180,7 @@ function keepPlausible(
   const inputCount = inputs.length + (mask === null ? 0 : 1);
   const previews = partialImages ?? 0;
   const bounds = findImageBounds({ context, maxOutputTokens, n, inputs: inputCount, previews });
-  const plausible = leaveOutImplausible(usage, bounds);
+  const plausible = removeImplausible(usage, bounds);
   if (plausible !== usage) logImplausible(log, { model: id }, usage, bounds);
   return plausible;
 }

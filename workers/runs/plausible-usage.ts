@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import type { UpstreamUsage } from '../upstreams/upstream.ts';
 
 /** Removes counts that are higher than the request can have caused. Returns the same object if there are none. */
-export function leaveOutImplausible(usage: UpstreamUsage, bounds: UsageBounds): UpstreamUsage {
+export function removeImplausible(usage: UpstreamUsage, bounds: UsageBounds): UpstreamUsage {
   const isPromptOver = (usage.promptTokens ?? 0) > bounds.promptTokens;
   const isCompletionOver = (usage.completionTokens ?? 0) > bounds.completionTokens;
   if (!isPromptOver && !isCompletionOver) return usage;

@@ -10,5 +10,5 @@ export type ChatCallInput = Pick<ChatJob, 'body'> & {
  * response: the worker then knows what has been generated so far, for the job's progress and for its charge if it is
  * cancelled.
  */
-export const isReadAsStream = ({ body, request }: ChatCallInput): boolean =>
+export const isVendorStream = ({ body, request }: ChatCallInput): boolean =>
   body.stream === true || request.jobAttempt !== undefined;

@@ -6,7 +6,7 @@ import {
 } from '../../shared/reasoning/conversation-hash.ts';
 import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
-import { mergeToolCall, type ToolCall, type ToolCallDelta } from './chat-answer.ts';
+import { mergeToolCall, type ToolCall, type ToolCallDelta } from './chat-response-builder.ts';
 
 type Remember = Extract<ChatEvent, { type: 'remember' }>;
 

@@ -5,7 +5,7 @@ import { toUsage } from './chat-usage.ts';
 import { Conversation } from './conversation.ts';
 import {
   describeFailure,
-  isModelsFailure,
+  isModelFailure,
   isReplaced,
   missingModel,
   type JobDeps,
@@ -48,7 +48,7 @@ async function runWithMemory(
     counted: metered.counted,
     error: failure,
     charged: conversation.isCharged,
-    reachedModel: conversation.reachedModel || isModelsFailure(failure),
+    reachedModel: conversation.reachedModel || isModelFailure(failure),
   };
   await finishRequest(dependencies, job.request, outcome, (receipt) =>
     conversation.conclude(dependencies, metered, receipt, memory),

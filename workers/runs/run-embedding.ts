@@ -16,7 +16,7 @@ import {
 import {
   createVendorSignal,
   describeFailure,
-  isModelsFailure,
+  isModelFailure,
   isReplaced,
   notSettled,
   type JobDeps,
@@ -42,7 +42,7 @@ export async function runEmbedding(
       const { signal, stopping, log, begin, progress } = run;
       // Listens to the signal before the scheduler does, so that a request that must end immediately is not mistaken
       // for one whose caller disconnected.
-      const stopSignal = createVendorSignal(run, { outlastsCancelling: true });
+      const stopSignal = createVendorSignal(run, { outlastsCancellation: true });
       const { accountId, user, deadlineAtMs } = request;
       // Use the pricing at admission, because the catalog may have changed since.
       const isPaidByTime = request.pricing.type === 'time';
@@ -109,8 +109,11 @@ interface Failure {
 }
 
 /** Prefers a rejection to other failures: others suggest a retry, which would be rejected again. */
-function findFailure({ outcomes, hasLeft }: EmbeddingOutcomes, { signal }: RequestRun): Failure | null {
-  if (hasLeft) return { error: signal.reason as unknown, isCallers: true };
+function findFailure(
+  { outcomes, hasDisconnected }: EmbeddingOutcomes,
+  { signal }: RequestRun,
+): Failure | null {
+  if (hasDisconnected) return { error: signal.reason as unknown, isCallers: true };
   const failed = outcomes.filter((outcome) => 'error' in outcome);
   const refused = failed.find(({ error }) => isRefusal(error));
   if (refused !== undefined) return { ...refused, isCallers: true };
@@ -157,7 +160,7 @@ async function answerPart(
     counted: !isReported || embedded.some((one) => one.counted),
     error,
     charged,
-    reachedModel: reachedModel || isModelsFailure(error),
+    reachedModel: reachedModel || isModelFailure(error),
   };
   await finishRequest(dependencies, request, outcome, async (receipt) => {
     const header: EmbeddingResultHeader = {

@@ -8,11 +8,11 @@ import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
 import { createFileKey } from '../../shared/storage/file-name.ts';
 import { UpstreamError, type GeneratedImage, type ImageResponse } from '../upstreams/upstream.ts';
-import { AskedImages } from './asked-images.ts';
+import { RequestedImages } from './requested-images.ts';
 import { ImageStream } from './image-stream.ts';
 import {
   describeFailure,
-  isModelsFailure,
+  isModelFailure,
   isReplaced,
   JobCancelled,
   type JobDeps,
@@ -48,7 +48,7 @@ async function runWithMemory(
 ): Promise<void> {
   const stream = job.partialImages === null ? null : new ImageStream(job, run);
   let generated: MadeImages = { images: [], calls: 1, usage: null, billedMs: 0 };
-  const requestedImages = new AskedImages();
+  const requestedImages = new RequestedImages();
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
   let charged = false;
@@ -94,7 +94,7 @@ async function runWithMemory(
     error: failure,
     note: describeMissing(job, generated),
     charged,
-    reachedModel: requestedImages.hasBegun || isModelsFailure(failure),
+    reachedModel: requestedImages.hasBegun || isModelFailure(failure),
   };
   await finishRequest(dependencies, job.request, outcome, async (receipt) => {
     if (stream !== null) return await stream.complete(images[0]!, usage, receipt);
@@ -129,7 +129,7 @@ async function sendWhole(
  * vendor that hangs.
  */
 const isUpstreamTimeout = (cause: unknown): boolean =>
-  cause instanceof UpstreamError && cause.mayGoOn && cause.failure === 'timeout';
+  cause instanceof UpstreamError && cause.mayStillRun && cause.failure === 'timeout';
 
 function isVendorTimeout(error: unknown): boolean {
   return error instanceof AppError && isUpstreamTimeout(error.cause);

@@ -76,7 +76,7 @@ async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: num
   try {
     for (const piece of cutPieces(parts)) {
       const end = Math.min(length, sent + pieceBytes);
-      while (requestedBytes < end) requestedBytes = await run.whenAsked(requestedBytes);
+      while (requestedBytes < end) requestedBytes = await run.whenRequested(requestedBytes);
       await sendWithRetries(reply.piece(piece), run);
       sent = end;
     }

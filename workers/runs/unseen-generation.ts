@@ -4,9 +4,9 @@ import { maxTokensPerSecond } from '../../shared/catalog/usage-bounds.ts';
 import { countChoices } from '../../shared/routing/chat-needs.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
 import { mayReason } from './chat-report-filter.ts';
-import { ChoiceSilence, longestStepMs } from './choice-silence.ts';
+import { ChoiceSilence, maxStepMs } from './choice-silence.ts';
 import { isReasoningItself } from './count-delta.ts';
-import { isReadAsStream, type ChatCallInput } from './read-as-stream.ts';
+import { isVendorStream, type ChatCallInput } from './read-as-stream.ts';
 
 export type ChoiceDelta = Pick<Extract<ChatEvent, { type: 'delta' }>, 'index' | 'delta'>;
 
@@ -30,7 +30,7 @@ export class UnseenGeneration {
   ) {
     const { body } = job;
     this.#route = route;
-    this.#isStreamed = isReadAsStream(job);
+    this.#isStreamed = isVendorStream(job);
     const hides = hidesAnywhere(job, model, route);
     const startedAtMs = nowMs();
     this.#silences = Array.from(
@@ -69,7 +69,7 @@ export class UnseenGeneration {
   /** Whether there was time to generate unseen tokens. */
   get isPossible(): boolean {
     const nowMs = this.#nowMs();
-    return this.#silences.some((silence) => silence.countMs(nowMs) > longestStepMs);
+    return this.#silences.some((silence) => silence.countMs(nowMs) > maxStepMs);
   }
 
   /** The tokens that were seen, plus those that may have been generated unseen. */
@@ -103,7 +103,7 @@ function hidesAnywhere(
   // Gemini sends a tool call only once it is complete.
   const mayCall = (body.tools?.length ?? 0) > 0 && body.tool_choice !== 'none';
   return (
-    !isReadAsStream(job) ||
+    !isVendorStream(job) ||
     mayReason(job, model) ||
     maySearch(body, model) ||
     modalities.includes('image') ||

@@ -13,10 +13,10 @@ const recheckMs = 1_000;
  * @param isContested whether another account waits for the slot that the stream holds; called at most once a second
  */
 export async function waitForReader(
-  run: Pick<RequestRun, 'whenWanted' | 'endStalled'>,
+  run: Pick<RequestRun, 'whenResumed' | 'cancelStalled'>,
   isContested: () => Promise<boolean>,
 ): Promise<void> {
-  const resumed = run.whenWanted();
+  const resumed = run.whenResumed();
   if (resumed === null) return;
   const caughtUp = new AbortController();
   const { signal } = caughtUp;
@@ -24,7 +24,7 @@ export async function waitForReader(
   for (let pauseMs = contestedPauseMs; !signal.aborted; pauseMs = recheckMs) {
     // Rejects only when the caller has caught up.
     await delay(pauseMs, undefined, { signal }).catch(() => undefined);
-    if (!signal.aborted && (await isContested()) && !signal.aborted) run.endStalled();
+    if (!signal.aborted && (await isContested()) && !signal.aborted) run.cancelStalled();
   }
   await waiting;
 }

@@ -9,8 +9,8 @@ import type { CallContext, ChatBody, LoadedMedia, Upstream, UpstreamTarget } fro
 const MAX_CONCURRENT_LOADS = 4;
 
 /** A candidate to which a chat may be sent. */
-export interface ImageTaker {
-  readonly upstream: Pick<Upstream, 'wantsImageBytes'>;
+export interface ImageCandidate {
+  readonly upstream: Pick<Upstream, 'needsImageBytes'>;
   readonly target: UpstreamTarget;
 }
 
@@ -21,12 +21,12 @@ export interface ImageTaker {
 export function createImageFinder(
   body: ChatBody,
   context: CallContext,
-): (candidates: readonly ImageTaker[]) => (() => Promise<void>) | null {
+): (candidates: readonly ImageCandidate[]) => (() => Promise<void>) | null {
   const urls = listImageUrls(body);
   const loaded = new Set<string>();
   return (candidates) => {
     const isRequired = (url: string): boolean =>
-      candidates.every(({ upstream, target }) => upstream.wantsImageBytes?.(target, url) === true);
+      candidates.every(({ upstream, target }) => upstream.needsImageBytes?.(target, url) === true);
     const missing = urls.filter((url) => !loaded.has(url) && isRequired(url));
     if (missing.length === 0) return null;
     return async () => {

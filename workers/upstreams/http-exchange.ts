@@ -261,10 +261,10 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     clearTimeout(this.#silenceTimer);
   }
 
-  #timeout(what: string, isOfRequest = false): UpstreamError {
+  #timeout(what: string, isRequestFailure = false): UpstreamError {
     // undici passes the controller when it writes the request.
-    const mayGoOn = this.#controller !== null;
-    return new UpstreamError('timeout', `${this.#host}: ${what}`, { isOfRequest, mayGoOn });
+    const mayStillRun = this.#controller !== null;
+    return new UpstreamError('timeout', `${this.#host}: ${what}`, { isRequestFailure, mayStillRun });
   }
 
   #describe(error: Error): UpstreamError {

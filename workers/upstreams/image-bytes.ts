@@ -3,7 +3,7 @@ import { decodeBase64 } from '../../shared/encoding/base64.ts';
 import { type GeneratedImage, UpstreamError } from './upstream.ts';
 
 /** Decodes an image in a vendor's response. Some vendors insert line breaks into base64, which Node skips. */
-export async function decodePicture(base64: string, accountId: string): Promise<Buffer> {
+export async function decodeImage(base64: string, accountId: string): Promise<Buffer> {
   return (await decodeBase64(base64, accountId)) ?? Buffer.from(base64, 'base64');
 }
 

@@ -43,7 +43,7 @@ export interface CallContext {
   /** Aborted when nobody waits for the response any more. Running calls continue, and no further call is started. */
   readonly awaited?: AbortSignal;
   /** Acquires a slot for another call in parallel. If omitted, such calls need no slot. */
-  readonly acquireFurther?: AcquireFurther;
+  readonly acquireExtraSlot?: AcquireExtraSlot;
   /** Called when one of several calls has ended, with the progress from 0 to 1. */
   readonly onProgress?: (done: number) => void;
 }
@@ -52,9 +52,9 @@ export interface CallContext {
  * Waits for another slot of the candidate that is being called.
  * @returns null if none becomes free in time, or if the signal is aborted
  */
-export type AcquireFurther = (signal: AbortSignal) => Promise<FurtherSlot | null>;
+export type AcquireExtraSlot = (signal: AbortSignal) => Promise<ExtraSlot | null>;
 
-export interface FurtherSlot {
+export interface ExtraSlot {
   /**
    * Releases the slot.
    * @param outcome the outcome of the call; null if none was made
@@ -264,7 +264,7 @@ export interface Upstream {
     context: CallContext,
   ): AsyncIterable<ChatEvent>;
   /** Whether `chat` sends the vendor the bytes of the image at this URL. Other URLs are sent unchanged. */
-  wantsImageBytes?(target: UpstreamTarget, url: string): boolean;
+  needsImageBytes?(target: UpstreamTarget, url: string): boolean;
   embed?(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer>;
   generateImages?(target: UpstreamTarget, call: ImageCall, context: CallContext): Promise<ImageResponse>;
   /** Releases sockets and threads. */
@@ -295,9 +295,9 @@ export class UpstreamError extends Error {
   /**
    * Whether the request caused the failure while the server worked correctly. Other requests are not affected.
    */
-  readonly isOfRequest: boolean;
+  readonly isRequestFailure: boolean;
   /** Whether we stopped waiting for a vendor that had been called. It may still finish the call and bill it. */
-  readonly mayGoOn: boolean;
+  readonly mayStillRun: boolean;
 
   constructor(
     failure: UpstreamFailure,
@@ -306,8 +306,8 @@ export class UpstreamError extends Error {
       status?: number | null;
       retryAfterMs?: number | null;
       vendorCode?: string | null;
-      isOfRequest?: boolean;
-      mayGoOn?: boolean;
+      isRequestFailure?: boolean;
+      mayStillRun?: boolean;
       cause?: unknown;
     } = {},
   ) {
@@ -316,7 +316,7 @@ export class UpstreamError extends Error {
     this.status = details.status ?? null;
     this.retryAfterMs = details.retryAfterMs ?? null;
     this.vendorCode = details.vendorCode ?? null;
-    this.isOfRequest = details.isOfRequest ?? false;
-    this.mayGoOn = details.mayGoOn ?? false;
+    this.isRequestFailure = details.isRequestFailure ?? false;
+    this.mayStillRun = details.mayStillRun ?? false;
   }
 }

@@ -54,8 +54,8 @@ function describe({ failure, status, name, message, apiKey }: VendorErrorParts):
     return head;
   }
   // Callers see this message if the request was rejected; they only need the vendor's text.
-  const isOfRequest = failure === 'rejected' || failure === 'missing';
-  return isOfRequest && text !== '' ? text : text === '' ? head : `${head}: ${text}`;
+  const isRequestFailure = failure === 'rejected' || failure === 'missing';
+  return isRequestFailure && text !== '' ? text : text === '' ? head : `${head}: ${text}`;
 }
 
 /** Parses the JSON of an error body. Returns null if it is not JSON, such as a proxy's HTML page, or was cut off. */

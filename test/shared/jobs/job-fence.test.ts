@@ -321,7 +321,7 @@ test('a response that was charged stays unchanged, whatever earlier attempts del
       payloads: books.redis,
       storedFrames: kept,
       log: createLogger('test', 'silent'),
-      onDeaf: () => undefined,
+      onNoListeners: () => undefined,
     });
     const writer = new ReplyWriter(publisher, noChannel, { ...request, claimHash: null }, jobAttempt);
     writer.error({ code: 'upstream_error', message: 'no' });

@@ -67,18 +67,18 @@ test('a caller who leaves has what a model was asked for, without holding vector
   const [a, b, c] = inputs as [PendingInput, PendingInput, PendingInput];
   const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
   hold.take();
-  a.markAsked();
-  b.markAsked();
+  a.markSent();
+  b.markSent();
   a.deliver(outcome);
   const left = new Error('it left');
   t.deepEqual([...leaving.leave(left)], [c]);
-  t.false(b.isWanted);
+  t.false(b.isNeeded);
   b.deliver(outcome);
   hold.drop();
   t.is(given, 1);
   const answer = await leaving.answer;
   const paid = { ...outcome, vector: Buffer.alloc(0), hold: null };
-  t.deepEqual(answer, { outcomes: [paid, paid, { error: left }], reachedModel: true, hasLeft: true });
+  t.deepEqual(answer, { outcomes: [paid, paid, { error: left }], reachedModel: true, hasDisconnected: true });
   dropVectors(answer);
   t.is(given, 1);
 });
@@ -88,7 +88,7 @@ test('a caller who leaves before a model was asked for anything has reached none
   const input = new PendingInput(leaving, 'a', 1);
   input.claim(leaving, 0);
   leaving.leave(new Error('it left'));
-  t.like(await leaving.answer, { reachedModel: false, hasLeft: true });
+  t.like(await leaving.answer, { reachedModel: false, hasDisconnected: true });
 });
 
 test('an input that is asked for again after its call failed is asked for on behalf of those who still wait alone', async (t) => {
@@ -96,13 +96,13 @@ test('an input that is asked for again after its call failed is asked for on beh
   const input = new PendingInput(leaving, 'a', 1);
   input.claim(leaving, 0);
   input.claim(staying, 0);
-  input.markAsked();
+  input.markSent();
   leaving.leave(new Error('it left'));
   const failure = new Error('the call failed');
-  input.failLeft(failure);
+  input.failDisconnected(failure);
   t.deepEqual((await leaving.answer).outcomes, [{ error: failure }]);
-  t.true(input.isWanted);
-  input.markAsked();
+  t.true(input.isNeeded);
+  input.markSent();
   const outcome = {
     vector: Buffer.alloc(4),
     hold: null,
@@ -123,12 +123,12 @@ test('of a request that has failed nothing is wanted any more that no model was 
     return input;
   }) as [PendingInput, PendingInput, PendingInput];
   c.claim(other, 0);
-  a.markAsked();
+  a.markSent();
   const refused = new Error('refused');
   t.deepEqual([...failing.withdraw(refused)], [b, c]);
-  t.true(a.isWanted, 'a model was asked for it');
-  t.false(b.isWanted);
-  t.true(c.isWanted, 'by another');
+  t.true(a.isNeeded, 'a model was asked for it');
+  t.false(b.isNeeded);
+  t.true(c.isNeeded, 'by another');
   const outcome = {
     vector: Buffer.alloc(4),
     hold: null,

@@ -8,17 +8,17 @@ const tokensOf = new Map([
   ['bob', 1_000],
   ['eve', 67],
 ]);
-const ownSum = 1_967;
+const countedSum = 1_967;
 /** What is tolerated: a tenth, and two tokens for each account. */
 const tolerance = 196 + 6;
 
 test('nobody is checked where a call is of one account, or counts no more than we do', (t) => {
   t.is(
-    chooseCheck(tokensOf, { ownSum, excess: 0 }, () => 0),
+    chooseCheck(tokensOf, { countedSum, excess: 0 }, () => 0),
     null,
   );
   t.is(
-    chooseCheck(new Map([['eve', 67]]), { ownSum: 67, excess: 8 }, () => 0),
+    chooseCheck(new Map([['eve', 67]]), { countedSum: 67, excess: 8 }, () => 0),
     null,
   );
 });
@@ -26,12 +26,12 @@ test('nobody is checked where a call is of one account, or counts no more than w
 test('the more of what is tolerated an excess takes, the likelier somebody is checked', (t) => {
   for (const excess of [20, 100, tolerance]) {
     t.not(
-      chooseCheck(tokensOf, { ownSum, excess }, () => (excess - 0.1) / tolerance),
+      chooseCheck(tokensOf, { countedSum, excess }, () => (excess - 0.1) / tolerance),
       null,
     );
     if (excess < tolerance)
       t.is(
-        chooseCheck(tokensOf, { ownSum, excess }, () => excess / tolerance),
+        chooseCheck(tokensOf, { countedSum, excess }, () => excess / tolerance),
         null,
       );
   }
@@ -40,7 +40,7 @@ test('the more of what is tolerated an excess takes, the likelier somebody is ch
 test('checked is one of those that could not have had the excess by themselves unnoticed', (t) => {
   const choose = (excess: number, place: number): string | null => {
     const random = [0, place];
-    return chooseCheck(tokensOf, { ownSum, excess }, () => random.shift()!);
+    return chooseCheck(tokensOf, { countedSum, excess }, () => random.shift()!);
   };
   t.is(choose(50, 0), 'eve');
   t.is(choose(50, 0.99), 'eve', 'the others may count fifty more by themselves');

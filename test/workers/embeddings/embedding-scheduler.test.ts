@@ -192,9 +192,9 @@ test('work that must end at once does not wait for a vendor that was asked', asy
   const reason = new Error('banned');
   stop.abort(reason);
   signals.abort(reason);
-  const { outcomes, hasLeft, reachedModel } = await ended;
+  const { outcomes, hasDisconnected, reachedModel } = await ended;
   t.deepEqual(outcomes, [{ error: reason }, { error: reason }]);
-  t.false(hasLeft);
+  t.false(hasDisconnected);
   t.true(reachedModel);
   call.answer();
 });
@@ -208,8 +208,8 @@ test('a vendor that was asked goes on when the last caller leaves, who has what 
   await setImmediate();
   t.false(call.signal.aborted);
   call.answer();
-  const { outcomes, hasLeft, reachedModel } = await left;
-  t.true(hasLeft && reachedModel);
+  const { outcomes, hasDisconnected, reachedModel } = await left;
+  t.true(hasDisconnected && reachedModel);
   t.deepEqual(
     outcomes.map((outcome) => ('tokens' in outcome ? outcome.tokens : null)),
     [1, 1],
@@ -223,8 +223,8 @@ test('a call that fails when all of its callers have left is not made again', as
   const call = await line.nextCall();
   leaving.abort(new Error('left'));
   call.fail(new UpstreamError('unavailable', 'no'));
-  const { outcomes, hasLeft } = await left;
-  t.true(hasLeft);
+  const { outcomes, hasDisconnected } = await left;
+  t.true(hasDisconnected);
   t.true('error' in outcomes[0]!);
   await setImmediate();
   t.is(line.calls.length, 1);

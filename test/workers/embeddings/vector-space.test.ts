@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { parseCatalog } from '../../../shared/catalog/parse-catalog.ts';
-import { createVectorNames, findVectorSpace } from '../../../workers/embeddings/vector-space.ts';
+import { createVectorNamer, findVectorSpace } from '../../../workers/embeddings/vector-space.ts';
 
 interface ModelOptions {
   readonly id?: string;
@@ -30,7 +30,7 @@ models:
 }
 
 function nameIn(model: CatalogModel, dimensions: number | null = null, account = 'ann', text = 'x'): string {
-  return createVectorNames(findVectorSpace(model, dimensions)!, account)(text);
+  return createVectorNamer(findVectorSpace(model, dimensions)!, account)(text);
 }
 
 const name = nameIn(createModel());

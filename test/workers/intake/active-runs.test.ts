@@ -6,7 +6,7 @@ import {
   AccountBanned,
   CallerGone,
   CallerStalled,
-  hasCallerLeft,
+  hasCallerDisconnected,
   RunReplaced,
 } from '../../../workers/runs/job-context.ts';
 
@@ -40,13 +40,13 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
 test('what was asked for before is known at once', async (t) => {
   const { run, ask } = start();
   ask(100);
-  t.is(await run.whenAsked(0), 100);
-  t.is(await run.whenAsked(99), 100);
+  t.is(await run.whenRequested(0), 100);
+  t.is(await run.whenRequested(99), 100);
 });
 
 test('what is asked for later is told when it is, and nothing less than was wanted', async (t) => {
   const { run, ask } = start();
-  const asked = run.whenAsked(10);
+  const asked = run.whenRequested(10);
   t.true(await isPending(asked));
   ask(10);
   t.true(await isPending(asked), 'that much was known');
@@ -60,8 +60,8 @@ test('what was asked for is never taken back by a lower number that comes after 
   const { run, ask } = start();
   ask(100);
   ask(40);
-  t.is(await run.whenAsked(50), 100);
-  const more = run.whenAsked(100);
+  t.is(await run.whenRequested(50), 100);
+  const more = run.whenRequested(100);
   ask(60);
   t.true(await isPending(more));
   ask(200);
@@ -70,7 +70,7 @@ test('what was asked for is never taken back by a lower number that comes after 
 
 test('of several that come at once the most counts', async (t) => {
   const { run, ask } = start();
-  const asked = run.whenAsked(0);
+  const asked = run.whenRequested(0);
   ask(1);
   ask(3);
   ask(2);
@@ -83,7 +83,7 @@ test('what is asked of another request, or was asked of one that has ended, is n
   run.end();
   ask(8);
   t.is(runs.size, 0);
-  const asked = runs.start(request, 'channel', 1).whenAsked(0);
+  const asked = runs.start(request, 'channel', 1).whenRequested(0);
   ask(9, 'another');
   t.true(await isPending(asked));
   ask(1);
@@ -92,17 +92,17 @@ test('what is asked of another request, or was asked of one that has ended, is n
 
 test('a run that is cancelled is asked for nothing more, whether it waits or would', async (t) => {
   const { runs, run, ask } = start();
-  const asked = run.whenAsked(0);
+  const asked = run.whenRequested(0);
   runs.control({ action: 'cancel', requestId: 'one' });
   await t.throwsAsync(asked, { instanceOf: CallerGone });
   ask(100);
-  await t.throwsAsync(run.whenAsked(0), { instanceOf: CallerGone });
+  await t.throwsAsync(run.whenRequested(0), { instanceOf: CallerGone });
 });
 
 test('when nobody listens any more the runs of that channel stop waiting, those of others do not', async (t) => {
   const { runs, run } = start();
   const other = runs.start({ ...request, requestId: 'two' }, 'other channel', 1);
-  const [asked, otherAsked] = [run.whenAsked(0), other.whenAsked(0)];
+  const [asked, otherAsked] = [run.whenRequested(0), other.whenRequested(0)];
   runs.cancelChannel('channel');
   await t.throwsAsync(asked, { instanceOf: CallerGone });
   t.true(await isPending(otherAsked));
@@ -113,11 +113,11 @@ test('when nobody listens any more the runs of that channel stop waiting, those 
 test('a run whose caller does not read goes on reading when he leaves', async (t) => {
   const { runs, run } = start();
   runs.control({ action: 'pause', requestId: 'one' });
-  const wanted = run.whenWanted();
+  const wanted = run.whenResumed();
   t.true(await isPending(wanted!));
   runs.control({ action: 'cancel', requestId: 'one' });
   await wanted;
-  t.is(run.whenWanted(), null);
+  t.is(run.whenResumed(), null);
 });
 
 test('a caller who left is told from one whose answer a fault of ours keeps away', (t) => {
@@ -133,7 +133,7 @@ test('a caller who left is told from one whose answer a fault of ours keeps away
     const { runs, run } = start();
     leave(runs);
     t.true(run.signal.reason instanceof CallerGone);
-    t.is(hasCallerLeft(run.signal), !isOurs);
+    t.is(hasCallerDisconnected(run.signal), !isOurs);
   }
 });
 
@@ -141,16 +141,16 @@ test('a caller who did not read is told from one who left, and is charged as one
   const { runs, run } = start();
   runs.control({ action: 'cancel', requestId: 'one', isUnread: true });
   t.true(run.signal.reason instanceof CallerStalled);
-  t.true(hasCallerLeft(run.signal));
+  t.true(hasCallerDisconnected(run.signal));
 });
 
 test('a run that another takes the place of ends, and what is asked for is the other’s', async (t) => {
   const { runs, run, ask } = start();
   ask(100);
-  const waiting = run.whenAsked(100);
+  const waiting = run.whenRequested(100);
   const later = runs.start(request, 'channel', 2);
   await t.throwsAsync(waiting, { instanceOf: RunReplaced });
-  const asked = later.whenAsked(0);
+  const asked = later.whenRequested(0);
   ask(100);
   t.true(await isPending(asked), 'what the earlier one was asked for is no part of it');
   run.end();
@@ -167,7 +167,7 @@ test.serial(
     ask(10);
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
-      const asked = run.whenAsked(10);
+      const asked = run.whenRequested(10);
       mock.timers.tick(5 * 60_000 - 1);
       ask(10);
       // The next wait begins in a turn of its own.
@@ -206,7 +206,7 @@ test('a ban ends the runs of its account alone, a paused one too, and goes by it
   const { runs, run } = start();
   const other = runs.start({ ...request, requestId: 'two', accountId: 'bob' }, 'channel', 1);
   runs.control({ action: 'pause', requestId: 'one' });
-  const wanted = run.whenWanted();
+  const wanted = run.whenResumed();
   t.not(wanted, null);
   runs.cancelAccount('ann', new AccountBanned());
   await wanted;

@@ -10,7 +10,7 @@ import { ConfigError } from '../../../shared/runtime/config-error.ts';
 import type { Running } from '../../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../../shared/runtime/logger.ts';
 import { ActiveRuns } from '../../../workers/intake/active-runs.ts';
-import { findIllness } from '../../../workers/maintenance/health-file.ts';
+import { findHealthProblem } from '../../../workers/maintenance/health-file.ts';
 import { startHeartbeat } from '../../../workers/maintenance/heartbeat.ts';
 import { captureLog } from '../../support/captured-log.ts';
 import { startTestRedis } from '../../support/redis.ts';
@@ -64,9 +64,9 @@ test('a worker is healthy while Redis takes its heartbeats, and no longer once R
   await server.stop();
   await waitForLine(({ msg }) => msg === 'heartbeat failed');
   const lastMs = (await stat(healthFile)).mtimeMs;
-  t.is(await findIllness(healthFile, lastMs + heartbeatLifetimeMs), null);
+  t.is(await findHealthProblem(healthFile, lastMs + heartbeatLifetimeMs), null);
   t.regex(
-    (await findIllness(healthFile, lastMs + heartbeatLifetimeMs + 1)) ?? '',
+    (await findHealthProblem(healthFile, lastMs + heartbeatLifetimeMs + 1)) ?? '',
     /last accepted a heartbeat/,
   );
 
@@ -90,7 +90,7 @@ test('a worker that Redis has never heard of is not healthy, and neither is one 
   t.regex((await check(healthFile)).stderr, /^Redis has not accepted a heartbeat of this worker yet\.\n$/);
   const future = new Date(Date.now() + 3_600_000);
   await utimes(healthFile, future, future);
-  t.not(await findIllness(healthFile), null);
+  t.not(await findHealthProblem(healthFile), null);
 });
 
 test('a health file that cannot be written is refused at the start, and a check without its file says how it is used', async (t) => {

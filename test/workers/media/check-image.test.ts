@@ -1,7 +1,7 @@
 import test from 'ava';
 import sharp, { type Sharp } from 'sharp';
 import { createImageChecker, type CheckedImage } from '../../../workers/media/check-image.ts';
-import type { ImageFault } from '../../../workers/media/decoders.ts';
+import type { ImageProblem } from '../../../workers/media/decoders.ts';
 import { makeBlackPng } from '../../support/make-black-png.ts';
 
 /** One that is never aborted; many checks under the same one would make Node warn of a leak. */
@@ -12,7 +12,7 @@ function never(): AbortSignal {
 const checkImage = createImageChecker();
 
 async function faultOf(bytes: Buffer): Promise<string | CheckedImage> {
-  const checked: CheckedImage | ImageFault = await checkImage(bytes, 'account', never());
+  const checked: CheckedImage | ImageProblem = await checkImage(bytes, 'account', never());
   return 'fault' in checked ? checked.fault : checked;
 }
 

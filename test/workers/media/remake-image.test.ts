@@ -6,26 +6,26 @@ import { noImageOptions, type ImageJob } from '../../../shared/queue/job-kinds.t
 import { Decoders } from '../../../workers/media/decoders.ts';
 import { loadInputImages } from '../../../workers/media/load-input-images.ts';
 import {
-  createImageRemaker,
-  type RemakeImage,
-  type RemakeOptions,
-} from '../../../workers/media/remake-image.ts';
+  createImageReencoder,
+  type ReencodeImage,
+  type ReencodeOptions,
+} from '../../../workers/media/reencode-image.ts';
 import type { SafeFetchClient } from '../../../workers/outbound/safe-fetch-client.ts';
 import { makeBlackPng } from '../../support/make-black-png.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** Every image that comes in or goes out is made anew from its pixels, within bounds. */
 
-const remakeImage = createImageRemaker(new Decoders());
+const reencodeImage = createImageReencoder(new Decoders());
 const signal = new AbortController().signal;
 
-const remake = (bytes: Buffer, more: Partial<RemakeOptions> = {}) =>
-  remakeImage(bytes, { accountId: 'a', signal, waitMs: 60_000, format: null, quality: null, ...more });
+const remake = (bytes: Buffer, more: Partial<ReencodeOptions> = {}) =>
+  reencodeImage(bytes, { accountId: 'a', signal, waitMs: 60_000, format: null, quality: null, ...more });
 
 const draw = (width = 40, height = 20, background: Color = 'red') =>
   sharp({ create: { width, height, channels: 4, background } });
 
-async function whole(bytes: Buffer, more: Partial<RemakeOptions> = {}) {
+async function whole(bytes: Buffer, more: Partial<ReencodeOptions> = {}) {
   const remade = await remake(bytes, more);
   if ('fault' in remade) throw new Error(remade.fault);
   return remade;
@@ -115,13 +115,13 @@ function load(
   {
     fetchClient = noFetches,
     memory = new FairBudget({ capacity: 512_000_000 }),
-    remaker = remakeImage,
-  }: { fetchClient?: SafeFetchClient; memory?: FairBudget; remaker?: RemakeImage } = {},
+    remaker = reencodeImage,
+  }: { fetchClient?: SafeFetchClient; memory?: FairBudget; remaker?: ReencodeImage } = {},
 ) {
   const request = { accountId: 'a', deadlineAtMs: Date.now() + deadlineInMs };
   const inputLocs = inputs.map((_, i) => ['body', 'image', i]);
   const job = { request, inputs, inputLocs, mask, options: noImageOptions } as unknown as ImageJob;
-  return loadInputImages({ fetchClient, memory, remakeImage: remaker }, job, signal);
+  return loadInputImages({ fetchClient, memory, reencodeImage: remaker }, job, signal);
 }
 
 test('inputs hold memory until their request releases them, and no more than they are', async (t) => {
@@ -143,14 +143,14 @@ test('a photograph that would be beyond the bound when written anew is as large 
     const fine = await whole(photo);
     t.true(fine.bytes.length > 1.2 * photo.length, `${format}: ${photo.length}, ${fine.bytes.length}`);
     // What it would be with as many pixels as photographs have.
-    const remaker: RemakeImage = async (bytes, options) =>
+    const remaker: ReencodeImage = async (bytes, options) =>
       options.quality === null
         ? { ...fine, bytes: Buffer.alloc(20_000_001) }
-        : await remakeImage(bytes, options);
+        : await reencodeImage(bytes, options);
     const { inputs } = await load({ inputs: [toUri(photo)] }, { remaker });
     t.true(inputs[0]!.bytes.length <= photo.length);
   }
-  const endless: RemakeImage = async () => ({
+  const endless: ReencodeImage = async () => ({
     ...(await whole(await draw().png().toBuffer())),
     bytes: Buffer.alloc(20_000_001),
   });

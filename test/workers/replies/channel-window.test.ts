@@ -8,29 +8,29 @@ test('at most 2 MB are in flight: the rest waits until enough of it has been ack
   const window = new ChannelWindow();
   const marks: number[] = [];
   let sent = 0;
-  while (window.whenRoom() === null) {
+  while (window.whenWritable() === null) {
     const mark = window.send(100 * KB);
     sent += 100 * KB;
     if (mark !== null) marks.push(mark);
   }
   t.true(sent >= 2048 * KB && sent < 2148 * KB);
   t.deepEqual(marks.slice(0, 2), [300 * KB, 600 * KB]);
-  const room = window.whenRoom()!;
-  t.is(window.whenRoom(), room, 'all wait for the same moment');
+  const room = window.whenWritable()!;
+  t.is(window.whenWritable(), room, 'all wait for the same moment');
   window.acknowledge(marks[0]!);
   await room;
-  t.is(window.whenRoom(), null);
+  t.is(window.whenWritable(), null);
 });
 
 test('bytes queued until the end of the turn count as well', async (t) => {
   const window = new ChannelWindow();
   window.queue(1024 * KB);
-  t.is(window.whenRoom(), null);
+  t.is(window.whenWritable(), null);
   window.queue(1024 * KB);
-  const room = window.whenRoom()!;
+  const room = window.whenWritable()!;
   window.acknowledge(window.send(2048 * KB)!);
   await room;
-  t.is(window.whenRoom(), null);
+  t.is(window.whenWritable(), null);
 });
 
 test.serial('a lost acknowledgement blocks nobody for longer than two seconds', async (t) => {
@@ -38,8 +38,8 @@ test.serial('a lost acknowledgement blocks nobody for longer than two seconds', 
   t.teardown(() => mock.timers.reset());
   const window = new ChannelWindow();
   window.send(3 * 1024 * KB);
-  const room = window.whenRoom()!;
+  const room = window.whenWritable()!;
   mock.timers.tick(2_000);
   await room;
-  t.is(window.whenRoom(), null);
+  t.is(window.whenWritable(), null);
 });

@@ -47,8 +47,8 @@ function call(
     signal: new AbortController().signal,
     deadlineAtMs: Date.now() + 60_000,
     waitLimits: { keyMs: 15_000, breakerMs: 0 },
-    outlastsLimits: false,
-    outlastsTimeouts: true,
+    retriesRateLimits: false,
+    retriesTimeouts: true,
     log,
     hasOutput: () => false,
     attempt: (_upstream, { model }) => Promise.resolve(model),
@@ -68,15 +68,15 @@ function createNeed(...models: readonly string[]) {
   const begun = new Promise<void>((resolve) => {
     begin = resolve;
   });
-  let isLoaded = false;
+  let isSentAsBytes = false;
   let loads = 0;
   const findMissing: RouteCall<string>['findMissing'] = (targets) => {
-    if (isLoaded || !targets.every(({ target }) => models.includes(target.model))) return null;
+    if (isSentAsBytes || !targets.every(({ target }) => models.includes(target.model))) return null;
     return async () => {
       loads += 1;
       begin();
       await loaded;
-      isLoaded = true;
+      isSentAsBytes = true;
     };
   };
   return {

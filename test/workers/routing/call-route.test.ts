@@ -8,7 +8,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 import { callRoute, type GrantedCall, type Routing } from '../../../workers/routing/call-route.ts';
 import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';
-import { makeOneACall } from '../../../workers/upstreams/make-one-a-call.ts';
+import { makeOneImagePerCall } from '../../../workers/upstreams/one-image-per-call.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 import { createContext } from '../../support/upstream-target.ts';
@@ -35,7 +35,7 @@ async function call(
   routing: Routing,
   routes: readonly CatalogRoute[],
   attempt: Attempt,
-  outlastsLimits = false,
+  retriesRateLimits = false,
 ): Promise<string> {
   return await callRoute(routing, {
     accountIds: () => ['account'],
@@ -43,8 +43,8 @@ async function call(
     signal: new AbortController().signal,
     deadlineAtMs: Date.now() + 60_000,
     waitLimits: { keyMs: 15_000, breakerMs: 1_500 },
-    outlastsLimits,
-    outlastsTimeouts: true,
+    retriesRateLimits,
+    retriesTimeouts: true,
     log,
     hasOutput: () => false,
     attempt: async (_upstream, { model }, granted) => await attempt(model, granted),
@@ -58,8 +58,8 @@ test('a vendor that fails after the callers left has failed', async (t) => {
     accountIds: () => ['account'],
     deadlineAtMs: Date.now() + 5_000,
     log,
-    outlastsLimits: false,
-    outlastsTimeouts: true,
+    retriesRateLimits: false,
+    retriesTimeouts: true,
   };
   const waitLimits = { keyMs: 0, breakerMs: 0 };
   const reason = new Error('the caller left');
@@ -171,8 +171,8 @@ test('images that are made one a call keep to the slots of their route, whicheve
     inFlight -= 1;
     return { images: [], calls: 1, usage: null };
   };
-  const attempt: Attempt = async (_model, { acquireFurther }) =>
-    String((await makeOneACall(4, createContext({ signal, acquireFurther }), makeOne)).calls);
+  const attempt: Attempt = async (_model, { acquireExtraSlot }) =>
+    String((await makeOneImagePerCall(4, createContext({ signal, acquireExtraSlot }), makeOne)).calls);
   const workers = [createRouting(t), createRouting(t), createRouting(t)];
   t.deepEqual(await Promise.all(workers.map((routing) => call(routing, [route], attempt))), ['4', '4', '4']);
   t.is(most, 2);

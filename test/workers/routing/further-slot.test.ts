@@ -1,14 +1,19 @@
 import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { CallSlot } from '../../../shared/routing/acquire-script.ts';
-import { acquireFurther } from '../../../workers/routing/further-slot.ts';
+import { acquireExtraSlot } from '../../../workers/routing/extra-slot.ts';
 import type { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 
-const acquire = (reason: Error): ReturnType<typeof acquireFurther> => {
+const acquire = (reason: Error): ReturnType<typeof acquireExtraSlot> => {
   const limiter = { acquire: async () => Promise.reject(reason) } as unknown as RouteLimiter;
   const waitLimits = { keyMs: 1_000, breakerMs: 1_000 };
   const slot = { candidate: {}, accountId: 'ann' } as unknown as CallSlot;
-  return acquireFurther(limiter, { waitLimits, deadlineAtMs: Infinity }, slot, new AbortController().signal);
+  return acquireExtraSlot(
+    limiter,
+    { waitLimits, deadlineAtMs: Infinity },
+    slot,
+    new AbortController().signal,
+  );
 };
 
 test('where no further slot can be had, also because Redis is away, the call that has one goes on alone', async (t) => {

@@ -19,7 +19,7 @@ const fresh = {
   budgetMs: 1_000,
   hasOutput: false,
   hasOtherRoute: true,
-  outlastsTimeouts: true,
+  retriesTimeouts: true,
 };
 
 test('what may pass elsewhere is tried again: three times, for as long as one call may take, before any output', (t) => {
@@ -36,8 +36,8 @@ test('what may pass elsewhere is tried again: three times, for as long as one ca
 });
 
 test('what is too dear to be made twice is not asked for again while a vendor may go on with it, and otherwise is', (t) => {
-  const dear = { ...fresh, outlastsTimeouts: false };
-  const leftAtIt = failed('timeout', { mayGoOn: true });
+  const dear = { ...fresh, retriesTimeouts: false };
+  const leftAtIt = failed('timeout', { mayStillRun: true });
   t.false(mayRetry(leftAtIt, dear));
   t.true(mayRetry(leftAtIt, fresh));
   t.true(mayRetry(failed('timeout'), dear), 'it was not asked');
@@ -80,7 +80,7 @@ test('only failures of the server speak against a route', (t) => {
   t.is(classifyFailure(failed('rejected', { status: 400 })), 'ok');
   t.is(classifyFailure(failed('rejected')), 'none', 'we did not ask');
   for (const failure of ['unavailable', 'timeout'] as const)
-    t.is(classifyFailure(failed(failure, { isOfRequest: true })), 'none');
+    t.is(classifyFailure(failed(failure, { isRequestFailure: true })), 'none');
   t.is(classifyFailure(failed('rate_limited')), 'limited');
   t.is(classifyFailure(failed('auth')), 'none');
 });

@@ -30,7 +30,7 @@ function start(onDisconnect: OnDisconnect, disconnectGraceMs = 20_000, isStreame
       {
         signal: caller.signal,
         stopping: stopping.signal,
-        whenWanted: () => (rig.isPaused ? Promise.resolve() : null),
+        whenResumed: () => (rig.isPaused ? Promise.resolve() : null),
       },
       { route, isStreamed, isCovered: () => rig.isCovered },
     ),

@@ -21,7 +21,7 @@ const log = createLogger('test', 'silent');
 
 /** Says how many pictures it was given as bytes. */
 const upstream: Upstream = {
-  wantsImageBytes: ({ imageUrls }) => imageUrls === 'fetch',
+  needsImageBytes: ({ imageUrls }) => imageUrls === 'fetch',
   async *chat(target, body, _stream, context) {
     const images = await collectImages(body, context, () => target.imageUrls === 'fetch');
     yield { type: 'delta', index: 0, delta: { content: `${images.size} pictures` } };
@@ -43,10 +43,10 @@ function createRig(limiter: RouteLimiter, media: MediaSources, imageUrls: 'pass'
   return (content: unknown) => {
     const said: string[] = [];
     const run = {
-      reply: { delta: (text: string) => void said.push(text), whenRoom: () => null },
+      reply: { delta: (text: string) => void said.push(text), whenWritable: () => null },
       signal: new AbortController().signal,
       stopping: new AbortController().signal,
-      whenWanted: () => null,
+      whenResumed: () => null,
       log,
     } as unknown as RequestRun;
     const request = { requestId: 'r', model: 'm', accountId: 'a', deadlineAtMs: Date.now() + 10_000 };

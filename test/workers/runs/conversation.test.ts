@@ -39,10 +39,10 @@ for (const unreadMs of [300, 0]) {
     const request = { requestId: 'r', model: 'm', accountId: 'a', deadlineAtMs: Date.now() + 10_000 };
     const body = { model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }], max_tokens: 9 };
     const run = {
-      reply: { delta: () => undefined, whenRoom: () => null },
+      reply: { delta: () => undefined, whenWritable: () => null },
       signal: new AbortController().signal,
       stopping: new AbortController().signal,
-      whenWanted: () => (unreadMs > 0 ? delay(unreadMs) : null),
+      whenResumed: () => (unreadMs > 0 ? delay(unreadMs) : null),
       log,
     } as unknown as RequestRun;
     const conversation = new Conversation({ request, body } as unknown as ChatJob, run);
@@ -91,10 +91,10 @@ test('a call that is ended after one of its answers is charged for what may have
     caller.abort(new CallerGone());
   };
   const run = {
-    reply: { delta: () => undefined, whenRoom: () => null },
+    reply: { delta: () => undefined, whenWritable: () => null },
     signal: caller.signal,
     stopping: new AbortController().signal,
-    whenWanted: () => (hasEnded && !caller.signal.aborted ? pause() : null),
+    whenResumed: () => (hasEnded && !caller.signal.aborted ? pause() : null),
     log,
   } as unknown as RequestRun;
   const conversation = new Conversation({ request, body } as unknown as ChatJob, run);
@@ -133,7 +133,7 @@ test('a whole answer whose caller left is charged what may have been generated o
     reply: {},
     signal: caller.signal,
     stopping: stopping.signal,
-    whenWanted: () => null,
+    whenResumed: () => null,
     log,
   } as unknown as RequestRun;
   const conversation = new Conversation({ request, body } as unknown as ChatJob, run);

@@ -27,9 +27,14 @@ function createRun() {
     delta: (text: string) => void texts.push(text),
     result: () => void ends.push('result'),
     error: (error: { code: string }) => void ends.push(error.code),
-    whenRoom: () => waits.room,
+    whenWritable: () => waits.room,
   };
-  const run = { reply, signal: abort.signal, whenWanted: () => waits.reader, endStalled: () => undefined };
+  const run = {
+    reply,
+    signal: abort.signal,
+    whenResumed: () => waits.reader,
+    cancelStalled: () => undefined,
+  };
   return { run: run as unknown as RequestRun, texts, ends, waits, abort };
 }
 

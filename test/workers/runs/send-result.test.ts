@@ -71,7 +71,7 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
     payloads,
     storedFrames,
     log,
-    onDeaf: (deaf) => runs.cancelChannel(deaf),
+    onNoListeners: (deaf) => runs.cancelChannel(deaf),
   });
   const request = { requestId: randomUUID(), accountId: 'ann', claimHash: null } as AdmittedRequest;
   const { requestId } = request;
@@ -231,11 +231,11 @@ for (const { how, depart } of departures) {
 
 test('an answer that nobody asks on for ends with an error', async (t) => {
   const { requestId, run, ask, receive } = await setUp(t);
-  const whenAsked = (beyond: number): Promise<number> =>
-    beyond === 0 ? run.whenAsked(beyond) : Promise.reject(new Error('nobody asked for the result'));
+  const whenRequested = (beyond: number): Promise<number> =>
+    beyond === 0 ? run.whenRequested(beyond) : Promise.reject(new Error('nobody asked for the result'));
   const request = { requestId, accountId: 'ann', claimHash: null };
   const parts = [Buffer.alloc(2 * pieceBytes)];
-  const sent = sendResult(noStores, request, { ...run, whenAsked }, parts);
+  const sent = sendResult(noStores, request, { ...run, whenRequested }, parts);
   t.is((await receive()).kind, 'offered');
   ask(pieceBytes);
   t.is((await receive()).kind, 'piece');

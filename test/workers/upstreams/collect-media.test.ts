@@ -94,7 +94,7 @@ test('what is loaded ahead is what all upstreams that may be called want, and ea
     },
   });
   const createTaker = (wants: (url: string) => boolean) => ({
-    upstream: { wantsImageBytes: (_target: unknown, url: string) => wants(url) },
+    upstream: { needsImageBytes: (_target: unknown, url: string) => wants(url) },
     target: createTarget('m'),
   });
   const all = createTaker(() => true);

@@ -162,14 +162,14 @@ test('no connection in time is a timeout', async (t) => {
   const { signal } = new AbortController();
   const error = await failWith(t, client.post({ path: '/', headers: {}, body: '{}', signal }), 'timeout');
   t.regex(error.message, /no connection within 100 ms/);
-  t.false(error.mayGoOn, 'nothing was asked');
+  t.false(error.mayStillRun, 'nothing was asked');
 });
 
 test('no first byte in time is a timeout, before the head and after it', async (t) => {
   const silent = await startRig(t, () => {}, { timeouts: { firstByteMs: 50 } });
   const error = await failWith(t, silent.post(), 'timeout');
   t.regex(error.message, /no response within 50 ms/);
-  t.true(error.mayGoOn);
+  t.true(error.mayStillRun);
   // The head itself must come in time, on a busy machine too.
   const headOnly = await startRig(t, (_request, response) => response.flushHeaders(), {
     timeouts: { firstByteMs: 1_000 },
@@ -186,7 +186,7 @@ test('silence between chunks is a timeout, after what was said before it', async
   t.is((await answer.next())?.toString(), 'a');
   const error = await failWith(t, answer.next(), 'timeout');
   t.regex(error.message, /nothing more within 50 ms/);
-  t.false(error.isOfRequest);
+  t.false(error.isRequestFailure);
 });
 
 test('the whole call is bounded however lively the answer is', async (t) => {
@@ -201,8 +201,8 @@ test('the whole call is bounded however lively the answer is', async (t) => {
   );
   const error = await failWith(t, post().then(readChunks), 'timeout');
   t.regex(error.message, /over 2000 ms/);
-  t.true(error.isOfRequest, 'more was asked for than we wait for');
-  t.true(error.mayGoOn);
+  t.true(error.isRequestFailure, 'more was asked for than we wait for');
+  t.true(error.mayStillRun);
 });
 
 test.serial('a call whose time is up before it had a connection leaves nothing under way', async (t) => {
@@ -221,8 +221,8 @@ test.serial('a call whose time is up before it had a connection leaves nothing u
   });
   const [first, second] = await Promise.all(calls);
   t.is(requests, 1);
-  t.true(first!.mayGoOn);
-  t.false(second!.mayGoOn);
+  t.true(first!.mayStillRun);
+  t.false(second!.mayStillRun);
   // Had the second call been sent, its request would reach the vendor before this one, and be the one that is answered.
   await readChunks(await post());
   t.is(requests, 2);
@@ -233,7 +233,7 @@ test('a vendor that says nothing in all that time has failed', async (t) => {
     timeouts: { totalMs: 100 },
   });
   const error = await failWith(t, post().then(readChunks), 'timeout');
-  t.false(error.isOfRequest);
+  t.false(error.isRequestFailure);
 });
 
 test.serial(

@@ -78,11 +78,11 @@ test('what a vendor sends in the place of an image is an error of the vendor', a
     t.like(await t.throwsAsync(make(gemini, `gemini-sim+${fault}`)), { failure: 'unavailable' }, fault);
   }
   const cut = make(openAi, 'gpt-image-1+cut-1', { partialImages: 2 });
-  t.like(await t.throwsAsync(cut), { failure: 'unavailable', mayGoOn: true });
+  t.like(await t.throwsAsync(cut), { failure: 'unavailable', mayStillRun: true });
   const failed = make(openAi, 'gpt-image-1+streamerror-1', { partialImages: 2 });
-  t.like(await t.throwsAsync(failed), { failure: 'unavailable', mayGoOn: false });
+  t.like(await t.throwsAsync(failed), { failure: 'unavailable', mayStillRun: false });
   const unfinished = make(openAi, 'gpt-image-1+nofinish', { partialImages: 2 });
-  t.like(await t.throwsAsync(unfinished), { failure: 'unavailable', mayGoOn: true });
+  t.like(await t.throwsAsync(unfinished), { failure: 'unavailable', mayStillRun: true });
 });
 
 test('of several calls those that were answered count, and the reason of the others is told', async (t) => {

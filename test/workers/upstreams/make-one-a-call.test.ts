@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
 
-import { joinImageAnswers, makeOneACall } from '../../../workers/upstreams/make-one-a-call.ts';
+import { mergeImageResponses, makeOneImagePerCall } from '../../../workers/upstreams/one-image-per-call.ts';
 import { Slots } from '../../../workers/media/slots.ts';
 import {
-  type AcquireFurther,
+  type AcquireExtraSlot,
   type ImageResponse,
   noUpstreamUsage,
   UpstreamError,
@@ -22,12 +22,12 @@ const fail = (reason: unknown) => ({ status: 'rejected', reason }) as const;
 const uncounted = make({ ...answer(null, null), usage: null });
 
 test('several answers are one, with their tokens added up where all have reported them', (t) => {
-  const joined = joinImageAnswers([make(answer(3, 5)), make(answer(3, 5)), make(answer(3, 5))]);
+  const joined = mergeImageResponses([make(answer(3, 5)), make(answer(3, 5)), make(answer(3, 5))]);
   t.is(joined.images.length, 3);
   t.is(joined.calls, 3);
   t.deepEqual(joined.usage, { ...noUpstreamUsage, promptTokens: 9, completionTokens: 15 });
-  t.is(joinImageAnswers([make(answer(3, 5)), uncounted]).usage, null);
-  t.like(joinImageAnswers([make(answer(3, 5)), make(answer(3, null))]).usage, {
+  t.is(mergeImageResponses([make(answer(3, 5)), uncounted]).usage, null);
+  t.like(mergeImageResponses([make(answer(3, 5)), make(answer(3, null))]).usage, {
     promptTokens: 6,
     completionTokens: null,
   });
@@ -35,30 +35,30 @@ test('several answers are one, with their tokens added up where all have reporte
 
 test('images that were made are the answer, with the reason why others were not; where none was, a refusal comes before a failure', (t) => {
   const [refused, broken] = [new UpstreamError('rejected', 'no'), new UpstreamError('unavailable', 'down')];
-  const some = joinImageAnswers([fail(broken), uncounted, fail(refused), uncounted]);
+  const some = mergeImageResponses([fail(broken), uncounted, fail(refused), uncounted]);
   t.is(some.images.length, 2);
   t.is(some.calls, 2, 'those that were answered');
   t.is(some.missing, refused);
-  t.is(joinImageAnswers([uncounted]).missing, undefined);
+  t.is(mergeImageResponses([uncounted]).missing, undefined);
   t.is(
-    t.throws(() => joinImageAnswers([fail(broken), fail(refused)])),
+    t.throws(() => mergeImageResponses([fail(broken), fail(refused)])),
     refused,
   );
-  const late = new UpstreamError('timeout', 'late', { mayGoOn: true });
+  const late = new UpstreamError('timeout', 'late', { mayStillRun: true });
   t.is(
-    t.throws(() => joinImageAnswers([fail(broken), fail(late)])),
+    t.throws(() => mergeImageResponses([fail(broken), fail(late)])),
     late,
     'one of them may still be made',
   );
   const none = make({ ...answer(3, 5), images: [], missing: refused });
-  t.like(joinImageAnswers([none, fail(broken), none]), {
+  t.like(mergeImageResponses([none, fail(broken), none]), {
     images: [],
     missing: refused,
     usage: { promptTokens: 6, completionTokens: 10 },
   });
   const ours = new TypeError('a fault of ours');
   t.is(
-    t.throws(() => joinImageAnswers([uncounted, fail(refused), fail(ours)])),
+    t.throws(() => mergeImageResponses([uncounted, fail(refused), fail(ours)])),
     ours,
   );
 });
@@ -69,7 +69,7 @@ test('all calls are made at once, and a caller who leaves is the reason of their
   const all = new Promise<void>((resolve) => {
     begin = resolve;
   });
-  const { images } = await makeOneACall(3, createContext(), async () => {
+  const { images } = await makeOneImagePerCall(3, createContext(), async () => {
     begun += 1;
     if (begun === 3) begin();
     await all;
@@ -78,7 +78,7 @@ test('all calls are made at once, and a caller who leaves is the reason of their
   t.is(images.length, 3);
   const left = new AbortController();
   const reason = new Error('the caller left');
-  const made = makeOneACall(2, createContext({ signal: left.signal }), async () => {
+  const made = makeOneImagePerCall(2, createContext({ signal: left.signal }), async () => {
     left.abort(reason);
     throw new UpstreamError('unavailable', 'cut');
   });
@@ -91,7 +91,7 @@ test('where slots are few, no more calls are under way than there are, and every
   let most = 0;
   let left = 0;
   const outcomes: unknown[] = [];
-  const acquireFurther: AcquireFurther = async (signal) => {
+  const acquireExtraSlot: AcquireExtraSlot = async (signal) => {
     const release = await slots.acquire(signal, Date.now() + 60_000).catch(() => null);
     if (release === null) return null;
     return {
@@ -103,7 +103,7 @@ test('where slots are few, no more calls are under way than there are, and every
     };
   };
   let made = 0;
-  const { images, missing } = await makeOneACall(6, createContext({ acquireFurther }), async () => {
+  const { images, missing } = await makeOneImagePerCall(6, createContext({ acquireExtraSlot }), async () => {
     inFlight += 1;
     most = Math.max(most, inFlight);
     await nextTurn();
@@ -124,20 +124,24 @@ test('where slots are few, no more calls are under way than there are, and every
 test('where no further slot comes free, the images are made one after the other in the slot that there is', async (t) => {
   let inFlight = 0;
   const waited: AbortSignal[] = [];
-  const acquireFurther: AcquireFurther = (signal) => {
+  const acquireExtraSlot: AcquireExtraSlot = (signal) => {
     waited.push(signal);
     // Nobody waits for one that never answers.
     return new Promise(() => undefined);
   };
   const progress: number[] = [];
   const onProgress = (done: number): void => void progress.push(done);
-  const { images } = await makeOneACall(4, createContext({ acquireFurther, onProgress }), async () => {
-    inFlight += 1;
-    t.is(inFlight, 1);
-    await nextTurn();
-    inFlight -= 1;
-    return answer(1, 1);
-  });
+  const { images } = await makeOneImagePerCall(
+    4,
+    createContext({ acquireExtraSlot, onProgress }),
+    async () => {
+      inFlight += 1;
+      t.is(inFlight, 1);
+      await nextTurn();
+      inFlight -= 1;
+      return answer(1, 1);
+    },
+  );
   t.is(images.length, 4);
   t.deepEqual(progress, [0.25, 0.5, 0.75, 1]);
   t.is(waited.length, 3);
@@ -145,11 +149,11 @@ test('where no further slot comes free, the images are made one after the other 
 });
 
 test('no further call is begun where it would fail as well, and where nobody waits any more', async (t) => {
-  const alone = { acquireFurther: async () => null };
+  const alone = { acquireExtraSlot: async () => null };
   for (const failure of ['rate_limited', 'rejected', 'auth', 'missing', 'timeout'] as const) {
     let calls = 0;
-    const error = new UpstreamError(failure, 'no', { mayGoOn: failure === 'timeout' });
-    const made = await makeOneACall(4, createContext(alone), async () => {
+    const error = new UpstreamError(failure, 'no', { mayStillRun: failure === 'timeout' });
+    const made = await makeOneImagePerCall(4, createContext(alone), async () => {
       calls += 1;
       if (calls === 2) throw error;
       return answer(1, 1);
@@ -160,17 +164,23 @@ test('no further call is begun where it would fail as well, and where nobody wai
   }
   const awaited = new AbortController();
   let calls = 0;
-  const made = await makeOneACall(4, createContext({ ...alone, awaited: awaited.signal }), async () => {
-    calls += 1;
-    awaited.abort();
-    return answer(1, 1);
-  });
+  const made = await makeOneImagePerCall(
+    4,
+    createContext({ ...alone, awaited: awaited.signal }),
+    async () => {
+      calls += 1;
+      awaited.abort();
+      return answer(1, 1);
+    },
+  );
   t.is(calls, 1);
   t.is(made.images.length, 1);
 });
 
 test('where a further slot cannot be asked for, the images that are made are the answer all the same', async (t) => {
-  const acquireFurther: AcquireFurther = async () => Promise.reject(new TypeError('oops'));
-  const { images } = await makeOneACall(3, createContext({ acquireFurther }), async () => answer(1, 1));
+  const acquireExtraSlot: AcquireExtraSlot = async () => Promise.reject(new TypeError('oops'));
+  const { images } = await makeOneImagePerCall(3, createContext({ acquireExtraSlot }), async () =>
+    answer(1, 1),
+  );
   t.is(images.length, 3);
 });

@@ -10,7 +10,7 @@ import {
 } from '../http-client.ts';
 import { type HttpHeaders, readHeader } from '../http-failure.ts';
 import type { CallContext, ChatBody, ChatEvent, Upstream, UpstreamTarget } from '../upstream.ts';
-import { createAnswer } from './answer.ts';
+import { createAnswer } from './response-translator.ts';
 import { toUpstreamError } from './from-error.ts';
 import { fromMessage } from './from-response.ts';
 import { createChatStreamTranslator } from './from-stream.ts';
@@ -30,16 +30,16 @@ const MAX_CONTINUATIONS = maxPauses;
  */
 export function createAnthropicUpstream(
   options: HttpClientOptions,
-): Required<Pick<Upstream, 'chat' | 'wantsImageBytes' | 'close'>> {
+): Required<Pick<Upstream, 'chat' | 'needsImageBytes' | 'close'>> {
   const client = createHttpClient(options);
   return {
     chat: (target, body, stream, context) => chat(client, target, body, stream, context),
-    wantsImageBytes,
+    needsImageBytes,
     close: () => client.close(),
   };
 }
 
-function wantsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
+function needsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
   return imageUrls === 'fetch' || url.startsWith('data:');
 }
 
@@ -50,7 +50,7 @@ async function* chat(
   stream: boolean,
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
-  const media = await collectImages(body, context, (url) => wantsImageBytes(target, url));
+  const media = await collectImages(body, context, (url) => needsImageBytes(target, url));
   const first = toChatRequest(target, body, stream, { media, recalled: context.recalled });
   let request: MessagesRequest | null = first;
   const answer = createAnswer({ model: target.model, remembers: first.thinks });

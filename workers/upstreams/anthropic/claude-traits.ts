@@ -9,7 +9,7 @@ export interface ClaudeTraits {
   /** How to turn off thinking, for models controlled by effort; `never` for those that always think. */
   readonly thinkingOff: 'unasked' | 'disabled' | 'between_tools' | 'never';
   /** Whether it thinks if the request does not mention thinking. */
-  readonly thinksUnasked: boolean;
+  readonly thinksByDefault: boolean;
   /** Whether it supports the effort `xhigh`. */
   readonly hasXhigh: boolean;
   /** Whether a thinking block is only valid after exactly the conversation in which it was generated. */
@@ -17,7 +17,7 @@ export interface ClaudeTraits {
   /** Which of `temperature` and `top_p` it accepts: both, one of them, or only the default. */
   readonly sampling: 'both' | 'one' | 'none';
   /** Whether it continues an assistant message that ends the conversation. */
-  readonly takesPrefill: boolean;
+  readonly supportsPrefill: boolean;
 }
 
 interface ClaudeName {
@@ -47,31 +47,31 @@ export function readClaudeTraits(model: string, configured: 'budget' | 'effort' 
 const older: ClaudeTraits = {
   thinking: null,
   thinkingOff: 'unasked',
-  thinksUnasked: false,
+  thinksByDefault: false,
   hasXhigh: false,
   bindsThinking: false,
   sampling: 'both',
-  takesPrefill: true,
+  supportsPrefill: true,
 };
 
 const newest: ClaudeTraits = {
   thinking: 'effort',
   thinkingOff: 'never',
-  thinksUnasked: true,
+  thinksByDefault: true,
   hasXhigh: true,
   bindsThinking: true,
   sampling: 'none',
-  takesPrefill: false,
+  supportsPrefill: false,
 };
 
 /** Thinking is only requested if the caller requests it, because another vendor's server may not support it. */
-const unknown: ClaudeTraits = { ...newest, thinksUnasked: false, bindsThinking: false };
+const unknown: ClaudeTraits = { ...newest, thinksByDefault: false, bindsThinking: false };
 
 function describe({ line, version }: ClaudeName): ClaudeTraits {
   if (version < 307) return older;
   if (version < 400) return { ...older, thinking: 'budget' };
   if (version < 406) return { ...older, thinking: 'budget', sampling: 'one' };
-  const adaptive: ClaudeTraits = { ...older, thinking: 'effort', sampling: 'one', takesPrefill: false };
+  const adaptive: ClaudeTraits = { ...older, thinking: 'effort', sampling: 'one', supportsPrefill: false };
   if (version < 407) return adaptive;
   if (version < 500) return { ...adaptive, sampling: 'none', hasXhigh: true };
   const alwaysThinks = line === 'fable' || line === 'mythos';

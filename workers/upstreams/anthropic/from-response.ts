@@ -1,7 +1,7 @@
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord } from '../json-value.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
-import type { Answer } from './answer.ts';
+import type { Answer } from './response-translator.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 
 /** Translates a complete message into the events of an equivalent stream. Pure. */

@@ -3,7 +3,7 @@ import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.
 import { parseRecord, readCount } from '../json-value.ts';
 import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
-import type { Answer } from './answer.ts';
+import type { Answer } from './response-translator.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 
 /** Search results arrive encrypted in a single event: ten pages of some tens of kilobytes each. */

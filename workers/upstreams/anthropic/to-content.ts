@@ -23,7 +23,7 @@ export function toTextBlocks(text: string): Block[] {
 }
 
 /** Returns only the text of a message, for fields that accept nothing else. */
-export function readWords(content: unknown): string {
+export function readContentText(content: unknown): string {
   if (typeof content === 'string') {
     return content;
   }

@@ -2,7 +2,7 @@ import { shorten } from '../../../shared/runtime/shorten.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { readText } from '../json-value.ts';
 import { type ChatMessage, UpstreamError } from '../upstream.ts';
-import { type Block, type MediaMap, readWords, toBlocks, toTextBlocks } from './to-content.ts';
+import { type Block, type MediaMap, readContentText, toBlocks, toTextBlocks } from './to-content.ts';
 import { readCalls, toToolUse, type ToolCall, WireIds } from './to-tool-calls.ts';
 
 export interface Turn {
@@ -20,9 +20,9 @@ export interface Conversation {
 export interface MessageOptions {
   readonly media: MediaMap;
   /** Returns the signed thinking that led to the tool calls of this message, if it is known and should be sent. */
-  readonly recallThinking: (messageIndex: number) => readonly Block[];
+  readonly findSavedThinking: (messageIndex: number) => readonly Block[];
   /** Whether the model continues an assistant message that ends the conversation. */
-  readonly takesPrefill: boolean;
+  readonly supportsPrefill: boolean;
 }
 
 /** Placeholders for a user turn that the API requires but that the conversation does not have. */
@@ -41,7 +41,7 @@ const CONTINUE = '(Continue.)';
  */
 export function toConversation(messages: readonly ChatMessage[], options: MessageOptions): Conversation {
   const lead = countLeadingInstructions(messages);
-  const system = messages.slice(0, lead).flatMap((message) => toTextBlocks(readWords(message.content)));
+  const system = messages.slice(0, lead).flatMap((message) => toTextBlocks(readContentText(message.content)));
   const turns = new TurnWriter(options, hasSeveralSpeakers(messages));
   messages.slice(lead).forEach((message, index) => {
     const isOnlyInstructions = messages.length === lead + 1;
@@ -107,7 +107,7 @@ class TurnWriter {
     const content = this.#open('assistant');
     if (calls.length > 0) {
       // Thinking must be first in the turn, even after another assistant message.
-      content.unshift(...this.#options.recallThinking(index));
+      content.unshift(...this.#options.findSavedThinking(index));
     }
     content.push(...toBlocks(message.content, this.#options.media, where));
     for (const call of calls) {
@@ -181,7 +181,7 @@ class TurnWriter {
   #endWithAssistant(turns: Turn[]): void {
     const content = turns.at(-1)?.content ?? [];
     const last = content.at(-1);
-    if (!this.#options.takesPrefill || last?.['type'] !== 'text') {
+    if (!this.#options.supportsPrefill || last?.['type'] !== 'text') {
       turns.push(toUserTurn(CONTINUE));
       return;
     }
@@ -195,7 +195,7 @@ function toUserTurn(text: string): Turn {
 }
 
 function markInstruction(message: ChatMessage): Block[] {
-  const words = readWords(message.content);
+  const words = readContentText(message.content);
   return words.trim() === '' ? [] : toTextBlocks(`<system>\n${words}\n</system>`);
 }
 

@@ -61,8 +61,8 @@ export function toChatRequest(
   let hasRecalled = false;
   const conversation = toConversation(request.messages, {
     media,
-    takesPrefill: traits.takesPrefill && !thinks,
-    recallThinking: (messageIndex) => {
+    supportsPrefill: traits.supportsPrefill && !thinks,
+    findSavedThinking: (messageIndex) => {
       const blocks = (thinks ? findBlocks(messageIndex) : null) ?? [];
       hasRecalled ||= blocks.length > 0;
       return blocks;

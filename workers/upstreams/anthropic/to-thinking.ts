@@ -58,7 +58,7 @@ export function planThinking(target: UpstreamTarget, body: ChatBody, maxTokens: 
     const budgetTokens = level === null || isToolForced(body) ? null : toBudget(level, maxTokens);
     return budgetTokens === null ? off : { kind: 'budget', budgetTokens };
   }
-  if (level === null && !traits.thinksUnasked) return off;
+  if (level === null && !traits.thinksByDefault) return off;
   if (level === 'none') {
     return traits.thinkingOff === 'never'
       ? { kind: 'adaptive', effort: 'low', isShown: false }

@@ -13,7 +13,7 @@ import { applyEdits } from './edit/apply-edits.ts';
 import { parseEdits, type ImageEdit } from './edit/parse-edits.ts';
 import { clear, openRaster, type Raster, toRaster } from './edit/raster.ts';
 import { applyMask, readInputs } from './edit/read-inputs.ts';
-import { getPictureFont } from './picture/picture-font.ts';
+import { getPosterFont } from './poster/poster-font.ts';
 import { sendPreviews } from './send-previews.ts';
 
 /** An edit takes about 100 MB for pixels, and small machines have two cores. */
@@ -61,7 +61,7 @@ async function editImages(call: ImageCall, signal: AbortSignal): Promise<Generat
   const named = parseEdits(call.prompt);
   const edits: ImageEdit[] = named.length > 0 ? named : [{ kind: 'caption', text: call.prompt }];
   const source = await readInputs(call.inputs);
-  const edited = await applyEdits(source.image, edits, getPictureFont(), signal);
+  const edited = await applyEdits(source.image, edits, getPosterFont(), signal);
   // The catalog's default size must not undo a resize in the prompt.
   const isResized = edits.some(({ kind }) => kind === 'resize' || kind === 'scale');
   const size = isResized && !call.isSizeAsked ? null : readDemoSize(call.size);

@@ -2,8 +2,8 @@ import type { CallContext, GeneratedImage, ImageResponse, ImageCall } from '../u
 import { UpstreamError } from '../upstream.ts';
 import { checkDemoCount, readDemoSize } from './demo-sizes.ts';
 import { loadSharp } from './edit/raster.ts';
-import { composePicture } from './picture/compose-picture.ts';
-import { getPictureFont } from './picture/picture-font.ts';
+import { composePoster } from './poster/compose-poster.ts';
+import { getPosterFont } from './poster/poster-font.ts';
 import { sendPreviews } from './send-previews.ts';
 
 const defaultSide = 1_024;
@@ -20,12 +20,12 @@ export async function drawDemoImages(call: ImageCall, context: CallContext): Pro
   const side = readDemoSize(call.size)?.width ?? defaultSide;
   checkDemoCount(call.n);
   const sharp = await loadSharp();
-  const font = getPictureFont();
+  const font = getPosterFont();
 
   const images: GeneratedImage[] = [];
   for (let index = 0; index < call.n; index++) {
     signal.throwIfAborted();
-    const svg = composePicture({ ...call, index, size: side }, font);
+    const svg = composePoster({ ...call, index, size: side }, font);
     const bytes = await sharp(Buffer.from(svg)).removeAlpha().png({ compressionLevel: 7 }).toBuffer();
     images.push({ bytes, contentType: 'image/png', revisedPrompt: null });
   }

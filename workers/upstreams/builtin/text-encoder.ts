@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { UpstreamError } from '../upstream.ts';
-import { EncoderLine, type EncoderCall, type EncoderInput } from './encoder-line.ts';
+import { EncoderQueue, type EncoderCall, type EncoderInput } from './encoder-queue.ts';
 import { ENCODER_DIMENSIONS } from './sentence-model.ts';
 
 const VECTOR_BYTES = ENCODER_DIMENSIONS * 4;
@@ -59,7 +59,7 @@ interface Thread {
 export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEncoder {
   const maxThreads = options.threads ?? Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1));
   const threads = new Set<Thread>();
-  const queue = new EncoderLine<Call>();
+  const queue = new EncoderQueue<Call>();
   /** Batches whose thread died. */
   const requeued: Batch[] = [];
   const onFault = (cause: unknown): void => options.onFault?.(cause);

@@ -1,5 +1,5 @@
 import { shorten } from '../../../shared/runtime/shorten.ts';
-import { decodePicture, readImageType } from '../image-bytes.ts';
+import { decodeImage, readImageType } from '../image-bytes.ts';
 import { dropEmptyCounts } from '../image-usage.ts';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { readArray, readText } from '../json-value.ts';
@@ -29,7 +29,7 @@ export async function fromImageResponse(
     if (usage === null || missing.failure !== 'rejected') throw missing;
     return { images: [], missing, calls: 1, usage };
   }
-  const bytes = await decodePicture(data, accountId);
+  const bytes = await decodeImage(data, accountId);
   const image: GeneratedImage = { bytes, contentType: readImageType(bytes), revisedPrompt: null };
   return { images: [image], calls: 1, usage: readImageUsage(body, 1) };
 }
@@ -69,7 +69,7 @@ function explainNone(body: JsonRecord, candidates: readonly JsonRecord[], isCoun
     );
   }
   const message = `the upstream sent no image (${cut(finishReason ?? 'no reason')})`;
-  return new UpstreamError('unavailable', message, { isOfRequest: finishReason !== undefined });
+  return new UpstreamError('unavailable', message, { isRequestFailure: finishReason !== undefined });
 }
 
 const cut = (reason: string): string => shorten(reason, 100);

@@ -1,10 +1,10 @@
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
-import { type AnswerOptions, createAnswerTranslator } from './from-answer.ts';
+import { type ResponseOptions, createResponseTranslator } from './response-translator.ts';
 
 /** Translates a complete chat response into the events of an equivalent stream. */
-export function fromChatResponse(text: string, options: AnswerOptions): ChatEvent[] {
-  const translator = createAnswerTranslator(options);
+export function fromChatResponse(text: string, options: ResponseOptions): ChatEvent[] {
+  const translator = createResponseTranslator(options);
   const events = parseResponses(text).flatMap((response) => translator.take(response));
   return [...events, ...translator.end()];
 }

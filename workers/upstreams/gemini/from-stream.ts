@@ -3,7 +3,7 @@ import { parseRecord } from '../json-value.ts';
 import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import { createBareJsonCutter } from './bare-json.ts';
-import { type AnswerOptions, createAnswerTranslator } from './from-answer.ts';
+import { type ResponseOptions, createResponseTranslator } from './response-translator.ts';
 import { parseResponses } from './from-response.ts';
 
 /** An image is one line. The largest images that Gemini generates have about 30 MB as base64. */
@@ -14,10 +14,10 @@ export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
  * marker: the stream is complete if all candidates have a finish reason when the body ends. An error in the stream
  * arrives as bare JSON, and so does the whole stream from a server that does not support `alt=sse`.
  */
-export function createChatStreamTranslator(options: AnswerOptions): ChatStreamTranslator {
+export function createChatStreamTranslator(options: ResponseOptions): ChatStreamTranslator {
   const parser = createSseParser({ maxEventLength: MAX_ANSWER_BYTES });
   const cutter = createBareJsonCutter();
-  const translator = createAnswerTranslator(options);
+  const translator = createResponseTranslator(options);
 
   function takeData(data: string): ChatEvent[] {
     return data.trim() === '' ? [] : translator.take(parseRecord(data, 'a chunk'));

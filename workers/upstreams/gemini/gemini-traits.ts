@@ -9,11 +9,11 @@ export interface GeminiTraits {
   /** The supported levels, lowest first. */
   readonly levels: readonly [ThinkingLevel, ...ThinkingLevel[]];
   /** The limits of the thinking budget; a minimum of 0 means that thinking can be turned off. */
-  readonly leastBudget: number;
-  readonly mostBudget: number;
+  readonly minBudget: number;
+  readonly maxBudget: number;
   /** Generation 3 or later rejects a turn of tool calls whose thought signatures are missing. */
-  readonly demandsSignatures: boolean;
-  readonly drawsPictures: boolean;
+  readonly requiresSignatures: boolean;
+  readonly generatesImages: boolean;
 }
 
 /** Matches the generation in `gemini-2.5-flash`, `gemini-3-pro-preview`, `gemini-3.1-flash-lite`. */
@@ -34,26 +34,26 @@ export function readTraits(model: string): GeminiTraits {
   const name = model.slice(model.lastIndexOf('/') + 1).toLowerCase();
   const generation = NEWEST.test(name) ? Infinity : Number(GENERATION.exec(name)?.[1] ?? Number.NaN);
   const isPro = PRO.test(name);
-  const drawsPictures = IMAGE.test(name);
+  const generatesImages = IMAGE.test(name);
   return {
-    thinking: readThinking(generation, { isSpeech: SPEECH.test(name), drawsPictures }),
+    thinking: readThinking(generation, { isSpeech: SPEECH.test(name), generatesImages }),
     levels: isPro
       ? generation === 3
         ? ['LOW', 'HIGH']
         : ['LOW', 'MEDIUM', 'HIGH']
       : ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH'],
-    leastBudget: isPro ? 128 : 0,
-    mostBudget: isPro ? 32_768 : 24_576,
-    demandsSignatures: generation >= 3,
-    drawsPictures,
+    minBudget: isPro ? 128 : 0,
+    maxBudget: isPro ? 32_768 : 24_576,
+    requiresSignatures: generation >= 3,
+    generatesImages,
   };
 }
 
 function readThinking(
   generation: number,
-  { isSpeech, drawsPictures }: { readonly isSpeech: boolean; readonly drawsPictures: boolean },
+  { isSpeech, generatesImages }: { readonly isSpeech: boolean; readonly generatesImages: boolean },
 ): GeminiTraits['thinking'] {
-  if (generation < 2.5 || isSpeech || (generation < 3 && drawsPictures)) {
+  if (generation < 2.5 || isSpeech || (generation < 3 && generatesImages)) {
     return null;
   }
   return generation < 3 ? 'budget' : 'effort';

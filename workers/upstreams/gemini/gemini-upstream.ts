@@ -7,7 +7,7 @@ import {
   type HttpClient,
   type HttpClientOptions,
 } from '../http-client.ts';
-import { makeOneACall } from '../make-one-a-call.ts';
+import { makeOneImagePerCall } from '../one-image-per-call.ts';
 import { encodeJsonBody } from '../request-body.ts';
 import type {
   CallContext,
@@ -29,7 +29,7 @@ import { toMethodPath } from './model-name.ts';
 import type { Gathered } from './to-contents.ts';
 import { toEmbeddingRequest } from './to-embedding-request.ts';
 import { toImageRequest } from './to-image-request.ts';
-import { isLoaded } from './to-parts.ts';
+import { isSentAsBytes } from './to-parts.ts';
 import { toChatRequest } from './to-request.ts';
 
 /**
@@ -41,7 +41,7 @@ export function createGeminiUpstream(options: HttpClientOptions): Required<Upstr
 
   return {
     chat: (target, body, stream, context) => chat(client, target, body, stream, context),
-    wantsImageBytes: isLoaded,
+    needsImageBytes: isSentAsBytes,
 
     async embed(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer> {
       const request = toEmbeddingRequest(target, call);
@@ -83,7 +83,7 @@ async function collectInputs(
   body: ChatBody,
   context: CallContext,
 ): Promise<Gathered> {
-  const images = await collectImages(body, context, (url) => isLoaded(target, url));
+  const images = await collectImages(body, context, (url) => isSentAsBytes(target, url));
   return { images, recalled: context.recalled };
 }
 
@@ -95,7 +95,7 @@ async function generateImages(
 ): Promise<ImageResponse> {
   const request = await toImageRequest(target, call, context.accountId);
   const body = await encodeJsonBody(request, context.accountId);
-  return await makeOneACall(call.n, context, async () => {
+  return await makeOneImagePerCall(call.n, context, async () => {
     const response = await post(client, 'generateContent', body, target, context);
     const responseBody = await readRecord(response, MAX_ANSWER_BYTES, 'an image answer', context);
     return await fromImageResponse(responseBody, target.apiKey, context.accountId);

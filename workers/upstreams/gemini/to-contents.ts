@@ -11,7 +11,7 @@ import {
 import { readTraits } from './gemini-traits.ts';
 import { findSignature, fillMissingSignatures } from './thought-signatures.ts';
 import { type LoadedImages, readOnlyText, toParts } from './to-parts.ts';
-import { isOwnToolCallId } from './tool-call-ids.ts';
+import { isGatewayToolCallId } from './tool-call-ids.ts';
 
 export interface Content {
   readonly role: 'user' | 'model';
@@ -117,7 +117,7 @@ export function toContents(
   for (const content of contents) {
     sortResponses(content.parts, callIndexOf);
   }
-  if (readTraits(target.model).demandsSignatures) {
+  if (readTraits(target.model).requiresSignatures) {
     fillMissingSignatures(contents);
   }
   return instructions.length === 0 ? { contents } : { contents, systemInstruction: { parts: instructions } };
@@ -175,7 +175,7 @@ function sortResponses(parts: JsonRecord[], callIndexOf: ReadonlyMap<JsonRecord,
 }
 
 function toGivenId(id: string | null): JsonRecord {
-  return id === null || isOwnToolCallId(id) ? {} : { id };
+  return id === null || isGatewayToolCallId(id) ? {} : { id };
 }
 
 function parseObject(text: string): JsonRecord | null {

@@ -81,7 +81,7 @@ function toResponseFormat(format: unknown): JsonRecord {
 /** Only for a model that generates images; others reject a size. */
 function toImageFormat(target: UpstreamTarget, body: ChatBody): JsonRecord {
   const requestsImages = readArray(body['modalities']).includes('image');
-  if (!requestsImages && !readTraits(target.model).drawsPictures) {
+  if (!requestsImages && !readTraits(target.model).generatesImages) {
     return {};
   }
   const imageConfig = toImageConfig(body['size'], body['image_quality'] ?? body['quality']);

@@ -31,7 +31,7 @@ const KEYED_HOST = /^generativelanguage\.googleapis\.com\.?$/;
  * unknown type is not sent as a URL, because the vendor accepts any content, and would bill a video or a document that
  * was counted as one image.
  */
-export function isLoaded(target: UpstreamTarget, url: string): boolean {
+export function isSentAsBytes(target: UpstreamTarget, url: string): boolean {
   if (target.imageUrls === 'fetch' || !url.startsWith('https://')) return true;
   return KEYED_HOST.test(new URL(url).hostname) || findLinkType(url) === undefined;
 }
@@ -98,7 +98,7 @@ function toImagePart(image: unknown, target: UpstreamTarget, images: LoadedImage
   if (url === null) {
     throw new UpstreamError('rejected', 'A picture in the messages has no URL.');
   }
-  if (!isLoaded(target, url)) {
+  if (!isSentAsBytes(target, url)) {
     return { fileData: { mimeType: findLinkType(url), fileUri: url } };
   }
   const loaded = images.get(url);

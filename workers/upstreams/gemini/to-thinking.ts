@@ -30,10 +30,10 @@ export function toThinkingConfig(target: UpstreamTarget, effort: string): JsonRe
   }
   if (effort === 'none') {
     // The vendor rejects a request that includes thoughts but turns thinking off.
-    return style === 'budget' ? { thinkingBudget: traits.leastBudget } : { thinkingLevel: traits.levels[0] };
+    return style === 'budget' ? { thinkingBudget: traits.minBudget } : { thinkingLevel: traits.levels[0] };
   }
   if (style === 'budget') {
-    const budget = effort === 'xhigh' ? traits.mostBudget : lookUp(BUDGETS, effort);
+    const budget = effort === 'xhigh' ? traits.maxBudget : lookUp(BUDGETS, effort);
     return { includeThoughts: true, ...(budget === undefined ? {} : { thinkingBudget: budget }) };
   }
   const level = lookUp(LEVELS, effort);

@@ -17,7 +17,7 @@ export function toTools(target: UpstreamTarget, body: ChatBody): JsonRecord {
     tools.push({ googleSearch: {} });
   }
   // Generation 3 rejects both kinds of tools together without this setting, and with it uses another name for `AUTO`.
-  const isMixed = searches && functions.length > 0 && readTraits(target.model).demandsSignatures;
+  const isMixed = searches && functions.length > 0 && readTraits(target.model).requiresSignatures;
   const calling = functions.length > 0 ? toCallingConfig(choice, isMixed) : null;
   const toolConfig = {
     ...(calling === null ? {} : { functionCallingConfig: calling }),

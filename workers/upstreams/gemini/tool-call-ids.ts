@@ -11,6 +11,6 @@ export function createToolCallId(): string {
 }
 
 /** Whether an ID was created by `createToolCallId`. Gemini did not assign it, so it must not be sent back. */
-export function isOwnToolCallId(id: string): boolean {
+export function isGatewayToolCallId(id: string): boolean {
   return id.startsWith(PREFIX);
 }

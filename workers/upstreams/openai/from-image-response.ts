@@ -1,4 +1,4 @@
-import { decodePicture, readImageType } from '../image-bytes.ts';
+import { decodeImage, readImageType } from '../image-bytes.ts';
 import { dropEmptyCounts } from '../image-usage.ts';
 import {
   type GeneratedImage,
@@ -54,7 +54,7 @@ export async function toImage(item: JsonRecord, accountId: string): Promise<Gene
         : 'the upstream sent a URL instead of base64; URLs from vendors are not fetched',
     );
   }
-  const bytes = await decodePicture(base64.replace(/^data:image\/[a-z+]+;base64,/, ''), accountId);
+  const bytes = await decodeImage(base64.replace(/^data:image\/[a-z+]+;base64,/, ''), accountId);
   return { bytes, contentType: readImageType(bytes), revisedPrompt: readText(item['revised_prompt']) };
 }
 

@@ -18,7 +18,7 @@ const maxEventBytes = 64 * 1024 * 1024;
 /**
  * Reads a stream of previews up to the final image (OpenAI API reference: image streaming). After a preview, nothing
  * more is read from the vendor until the caller has read it.
- * @throws UpstreamError; with `mayGoOn` if the stream ended without an image, because the vendor may still make it
+ * @throws UpstreamError; with `mayStillRun` if the stream ended without an image, because the vendor may still make it
  */
 export async function readImageStream(
   response: HttpResponse,
@@ -64,7 +64,7 @@ async function readNext(
 
 function endedEarly(reason: string, cause?: UpstreamError): UpstreamError {
   const message = `the stream of the upstream ended without a finished image${reason}`;
-  return new UpstreamError('unavailable', message, { mayGoOn: true, cause });
+  return new UpstreamError('unavailable', message, { mayStillRun: true, cause });
 }
 
 /** @returns whether a preview was sent; an invalid one is skipped and does not fail the image */

@@ -24,7 +24,7 @@ export function fromChatResponse(text: string, apiKey: string | null): ChatEvent
   }
   const usage = readUsage(body, null);
   if (events.length === 0) {
-    events.push(...answerNothing(usage));
+    events.push(...toEmptyResponse(usage));
   }
   if (usage !== null) {
     events.push({ type: 'usage', usage });
@@ -37,7 +37,7 @@ export function fromChatResponse(text: string, apiKey: string | null): ChatEvent
  * and the vendor would bill every retry. So an empty text is returned, which is billed once.
  * @throws UpstreamError if no tokens were counted
  */
-export function answerNothing(usage: UpstreamUsage | null): ChatEvent[] {
+export function toEmptyResponse(usage: UpstreamUsage | null): ChatEvent[] {
   if (!usage?.promptTokens && !usage?.completionTokens) {
     throw new UpstreamError('unavailable', 'the upstream sent a chat answer without choices');
   }

@@ -2,7 +2,7 @@ import type { ChatStreamTranslator } from '../chat-stream.ts';
 import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toErrorWithin } from './from-error.ts';
-import { answerNothing, isErrorBody, readUsage, toFinish } from './from-response.ts';
+import { toEmptyResponse, isErrorBody, readUsage, toFinish } from './from-response.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord, readArray, readCount, readText } from '../json-value.ts';
 import { createToolCallNormalizer } from './tool-calls.ts';
@@ -111,7 +111,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
       finish(index, null, events);
     }
     if (finishedChoices.size === 0) {
-      events.push(...answerNothing(usage));
+      events.push(...toEmptyResponse(usage));
     }
     if (usage !== null && isLastReportPartial && !hasOutputSinceUsage) {
       reportUsage(usage, false, events);

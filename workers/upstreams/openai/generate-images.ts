@@ -1,12 +1,12 @@
 import { makesOneImageACall } from '../../../shared/routing/image-models.ts';
 import { isJson, readRecord, type VendorCall } from '../call-vendor.ts';
 import type { HttpResponse } from '../http-client.ts';
-import { makeOneACall } from '../make-one-a-call.ts';
+import { makeOneImagePerCall } from '../one-image-per-call.ts';
 import { encodeJsonBody } from '../request-body.ts';
 import type { CallContext, ImageResponse, ImageCall, UpstreamTarget } from '../upstream.ts';
 import { fromImageResponse } from './from-image-response.ts';
 import { readImageStream } from './from-image-stream.ts';
-import { asksStream, toImageEditRequest, toImageRequest } from './to-image-request.ts';
+import { requestsStream, toImageEditRequest, toImageRequest } from './to-image-request.ts';
 
 /** Four images of 12 MB in base64, the largest that OpenAI's models generate. */
 const maxBodyBytes = 64 * 1024 * 1024;
@@ -29,7 +29,7 @@ export async function generateImages(
     : await encodeJsonBody(toImageRequest(target, call), context.accountId);
 
   async function make(n: number): Promise<ImageResponse> {
-    const isSlowStream = asksStream(target, call);
+    const isSlowStream = requestsStream(target, call);
     const response = await post({ path, body, isStream: false, isSlowStream });
     // Servers that cannot stream send a complete response, whatever was requested.
     if (isSlowStream && !isJson(response))
@@ -39,7 +39,7 @@ export async function generateImages(
   }
 
   if (call.n > 1 && makesOneImageACall(target.model, target.drops)) {
-    return await makeOneACall(call.n, context, () => make(1));
+    return await makeOneImagePerCall(call.n, context, () => make(1));
   }
   return await make(call.n);
 }

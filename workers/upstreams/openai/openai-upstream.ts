@@ -36,7 +36,7 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
 
   return {
     chat: (target, body, stream, context) => chat(client, target, body, stream, context),
-    wantsImageBytes,
+    needsImageBytes,
 
     async embed(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer> {
       const response = await post(
@@ -58,7 +58,7 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
 }
 
 /** Data URIs are sent unchanged. */
-function wantsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
+function needsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
   return imageUrls === 'fetch' && url.startsWith('https:');
 }
 
@@ -69,7 +69,7 @@ async function* chat(
   stream: boolean,
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
-  const images = await collectImages(body, context, (url) => wantsImageBytes(target, url));
+  const images = await collectImages(body, context, (url) => needsImageBytes(target, url));
   const withReasoning = restoreReasoning(body, target.model, context.recalled);
   const request = toChatRequest(target, withReasoning, stream, images);
   const response = await post(

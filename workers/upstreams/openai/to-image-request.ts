@@ -2,7 +2,7 @@ import { findImageFamily, takesInputFidelity } from '../../../shared/routing/ima
 import { writeImagePrompt } from '../image-prompt.ts';
 import { encodeMultipartBody, type FilePart, type RequestBody } from '../request-body.ts';
 import type { ImageCall, InputImage, UpstreamTarget } from '../upstream.ts';
-import { leaveOut } from './to-request.ts';
+import { omitFields } from './to-request.ts';
 
 /** Converts image requests to OpenAI's format (OpenAI API reference: images). Pure. */
 
@@ -19,7 +19,7 @@ export function toImageRequest(target: UpstreamTarget, call: ImageCall): Fields 
   const { moderation } = call.options;
   const fields = { ...toSharedFields(target, call), ...toStreamFields(target, call) };
   if (moderation !== null && !isDallE(target)) fields['moderation'] = moderation;
-  return leaveOut(fields, target.drops);
+  return omitFields(fields, target.drops);
 }
 
 /**
@@ -34,11 +34,11 @@ export function toImageEditRequest(target: UpstreamTarget, call: ImageCall): Req
   const name = call.inputs.length === 1 ? 'image' : 'image[]';
   const files = call.inputs.map((input, index) => toFile(name, `image-${index + 1}`, input));
   if (call.mask !== null && !target.drops.has('mask')) files.push(toFile('mask', 'mask', call.mask));
-  return encodeMultipartBody(leaveOut(fields, target.drops), files);
+  return encodeMultipartBody(omitFields(fields, target.drops), files);
 }
 
 /** Whether previews are requested. Among OpenAI's models, only the GPT family can stream. */
-export function asksStream({ model, drops }: UpstreamTarget, { partialImages }: ImageCall): boolean {
+export function requestsStream({ model, drops }: UpstreamTarget, { partialImages }: ImageCall): boolean {
   return (partialImages ?? 0) > 0 && findImageFamily(model) === 'gpt-image' && !drops.has('stream');
 }
 
@@ -69,7 +69,7 @@ function toSharedFields(target: UpstreamTarget, call: ImageCall): Fields {
 }
 
 function toStreamFields(target: UpstreamTarget, call: ImageCall): Fields {
-  return asksStream(target, call) ? { stream: true, partial_images: call.partialImages } : {};
+  return requestsStream(target, call) ? { stream: true, partial_images: call.partialImages } : {};
 }
 
 function isStylePassed({ model, drops }: UpstreamTarget, { style, inputs }: ImageCall): boolean {

@@ -49,7 +49,7 @@ export function toChatRequest(
     // Without this, OpenAI does not report usage in a stream.
     request['stream_options'] = { ...toRecord(body['stream_options']), include_usage: true };
   }
-  return leaveOut(request, target.drops);
+  return omitFields(request, target.drops);
 }
 
 /**
@@ -140,7 +140,7 @@ export function toEmbeddingRequest(target: UpstreamTarget, call: EmbeddingCall):
   if (call.user !== null) {
     request['user'] = call.user;
   }
-  return leaveOut(request, target.drops);
+  return omitFields(request, target.drops);
 }
 
 function toRecord(value: unknown): JsonBody {
@@ -148,7 +148,7 @@ function toRecord(value: unknown): JsonBody {
 }
 
 /** @param drops fields that the route's server does not accept */
-export function leaveOut(request: JsonBody, drops: ReadonlySet<string>): JsonBody {
+export function omitFields(request: JsonBody, drops: ReadonlySet<string>): JsonBody {
   for (const field of drops) {
     // Every request needs these two.
     if (field !== 'model' && field !== 'messages') {

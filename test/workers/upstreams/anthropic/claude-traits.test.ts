@@ -49,7 +49,7 @@ test('what a model takes is told by its name, however it is written', (t) => {
     const traits = readClaudeTraits(model, null);
     const more = [
       traits.hasXhigh ? 'xhigh' : null,
-      traits.thinksUnasked ? 'unasked' : null,
+      traits.thinksByDefault ? 'unasked' : null,
       traits.bindsThinking ? 'binds' : null,
     ];
     t.deepEqual(
@@ -57,7 +57,7 @@ test('what a model takes is told by its name, however it is written', (t) => {
         traits.thinking,
         traits.thinkingOff,
         traits.sampling,
-        traits.takesPrefill ? 'prefill' : 'no prefill',
+        traits.supportsPrefill ? 'prefill' : 'no prefill',
         more.filter((word) => word !== null).join(' '),
       ],
       row,
@@ -67,6 +67,10 @@ test('what a model takes is told by its name, however it is written', (t) => {
 });
 
 test('a name without a version whose route says budget is of the older form', (t) => {
-  t.like(readClaudeTraits('kimi-k2', 'budget'), { sampling: 'both', thinking: 'budget', takesPrefill: true });
+  t.like(readClaudeTraits('kimi-k2', 'budget'), {
+    sampling: 'both',
+    thinking: 'budget',
+    supportsPrefill: true,
+  });
   t.is(readClaudeTraits('claude-opus-5', 'budget').sampling, 'none');
 });

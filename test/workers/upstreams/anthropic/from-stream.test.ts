@@ -1,6 +1,6 @@
 import test from 'ava';
 
-import { createAnswer } from '../../../../workers/upstreams/anthropic/answer.ts';
+import { createAnswer } from '../../../../workers/upstreams/anthropic/response-translator.ts';
 import { createChatStreamTranslator } from '../../../../workers/upstreams/anthropic/from-stream.ts';
 import { type ChatEvent, noUpstreamUsage, UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 

@@ -10,7 +10,7 @@ import {
 const PNG = 'data:image/png;base64,iVBORw0KGgo=';
 
 function convert(messages: readonly unknown[], more: Partial<MessageOptions> = {}): Conversation {
-  const options = { media: new Map(), recallThinking: () => [], takesPrefill: true, ...more };
+  const options = { media: new Map(), findSavedThinking: () => [], supportsPrefill: true, ...more };
   return toConversation(messages as ChatMessage[], options);
 }
 
@@ -97,7 +97,7 @@ test('names are told where several users speak, and only there', (t) => {
 test('a conversation that ends with the assistant is gone on from, or asked to go on where that is refused', (t) => {
   const messages = [user('A poem.'), { role: 'assistant', content: 'Roses are \n' }];
   t.deepEqual(convert(messages).turns.at(-1), { role: 'assistant', content: [text('Roses are')] });
-  t.deepEqual(convert(messages, { takesPrefill: false }).turns.slice(1), [
+  t.deepEqual(convert(messages, { supportsPrefill: false }).turns.slice(1), [
     { role: 'assistant', content: [text('Roses are \n')] },
     { role: 'user', content: [text('(Continue.)')] },
   ]);
@@ -255,7 +255,7 @@ test('recalled thinking opens the turn of its calls', (t) => {
       { role: 'assistant', content: 'So:', tool_calls: [call('a')] },
       answer('a'),
     ],
-    { recallThinking: (messageIndex) => (messageIndex === 2 ? [block] : []) },
+    { findSavedThinking: (messageIndex) => (messageIndex === 2 ? [block] : []) },
   );
   t.deepEqual(turns[1]?.content, [
     block,

@@ -3,12 +3,12 @@ import sharp from 'sharp';
 import test from 'ava';
 import { createContext } from '../../../support/upstream-target.ts';
 import { drawDemoImages } from '../../../../workers/upstreams/builtin/demo-svg-image.ts';
-import { composePicture } from '../../../../workers/upstreams/builtin/picture/compose-picture.ts';
-import { loadPictureFont } from '../../../../workers/upstreams/builtin/picture/picture-font.ts';
+import { composePoster } from '../../../../workers/upstreams/builtin/poster/compose-poster.ts';
+import { loadPosterFont } from '../../../../workers/upstreams/builtin/poster/poster-font.ts';
 import { UpstreamError, type ImageCall } from '../../../../workers/upstreams/upstream.ts';
 import { readThreadMs } from '../../../support/thread-clock.ts';
 
-const font = loadPictureFont();
+const font = loadPosterFont();
 const context = createContext();
 
 function makeCall(overrides: Partial<ImageCall> = {}): ImageCall {
@@ -32,7 +32,7 @@ async function draw(overrides: Partial<ImageCall> = {}): Promise<Buffer> {
 }
 
 function compose(prompt: string): string {
-  return composePicture({ prompt, negativePrompt: null, style: null, index: 0, size: 512 }, font);
+  return composePoster({ prompt, negativePrompt: null, style: null, index: 0, size: 512 }, font);
 }
 
 test('every size offered is a PNG of that size', async (t) => {

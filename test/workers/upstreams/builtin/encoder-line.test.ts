@@ -1,5 +1,5 @@
 import test from 'ava';
-import { EncoderLine, type EncoderInput } from '../../../../workers/upstreams/builtin/encoder-line.ts';
+import { EncoderQueue, type EncoderInput } from '../../../../workers/upstreams/builtin/encoder-queue.ts';
 
 interface NamedCall {
   readonly name: string;
@@ -14,7 +14,7 @@ const makeTexts = (...tokens: readonly number[]): string[] => tokens.map((count)
 const times = (count: number, tokens: number): string[] =>
   makeTexts(...Array.from({ length: count }, () => tokens));
 
-function takeAll(line: EncoderLine<NamedCall>): EncoderInput<NamedCall>[][] {
+function takeAll(line: EncoderQueue<NamedCall>): EncoderInput<NamedCall>[][] {
   const batches: EncoderInput<NamedCall>[][] = [];
   for (let batch = line.take(); batch.length > 0; batch = line.take()) batches.push(batch);
   return batches;
@@ -24,7 +24,7 @@ const namesOf = (batch: readonly EncoderInput<NamedCall>[]): string =>
   [...new Set(batch.map(({ call }) => call.name))].join('+');
 
 test('every input is in exactly one batch, with the place that it had', (t) => {
-  const line = new EncoderLine<NamedCall>();
+  const line = new EncoderQueue<NamedCall>();
   const texts = makeTexts(3, 90, 5, 120, 4, 40, 500, 1, 33, 34);
   line.add(createCall('a'), texts);
   line.add(createCall('b'), texts);
@@ -41,7 +41,7 @@ test('every input is in exactly one batch, with the place that it had', (t) => {
 });
 
 test('inputs of like length share a batch, and little of any batch is filling', (t) => {
-  const line = new EncoderLine<NamedCall>();
+  const line = new EncoderQueue<NamedCall>();
   for (let nr = 0; nr < 20; nr++) {
     line.add(
       createCall(String(nr)),
@@ -62,7 +62,7 @@ test('inputs of like length share a batch, and little of any batch is filling', 
 });
 
 test('many calls of one short input are one batch', (t) => {
-  const line = new EncoderLine<NamedCall>();
+  const line = new EncoderQueue<NamedCall>();
   for (let nr = 0; nr < 16; nr++) line.add(createCall(String(nr)), makeTexts(8));
   t.deepEqual(
     takeAll(line).map(({ length }) => length),
@@ -71,7 +71,7 @@ test('many calls of one short input are one batch', (t) => {
 });
 
 test('a short call among long ones has its turn within two batches', (t) => {
-  const line = new EncoderLine<NamedCall>();
+  const line = new EncoderQueue<NamedCall>();
   for (let nr = 0; nr < 10; nr++) line.add(createCall(`long ${nr}`), times(100, 60));
   for (let nr = 0; nr < 5; nr++) line.take();
   line.add(createCall('short'), makeTexts(2));
@@ -79,7 +79,7 @@ test('a short call among long ones has its turn within two batches', (t) => {
 });
 
 test('a long call goes on while short ones keep coming', (t) => {
-  const line = new EncoderLine<NamedCall>();
+  const line = new EncoderQueue<NamedCall>();
   line.add(createCall('long'), times(40, 128));
   const served: string[] = [];
   for (let nr = 0; nr < 20; nr++) {
@@ -92,13 +92,13 @@ test('a long call goes on while short ones keep coming', (t) => {
 });
 
 test('of calls of one length, the one that came first is the first to be done', (t) => {
-  const line = new EncoderLine<NamedCall>();
+  const line = new EncoderQueue<NamedCall>();
   for (const name of ['a', 'b', 'c']) line.add(createCall(name), times(3, 128));
   t.deepEqual([...new Set(takeAll(line).map(namesOf))], ['a', 'b', 'c']);
 });
 
 test('a call that is over is not computed any more, and counts for nothing', (t) => {
-  const line = new EncoderLine<NamedCall>();
+  const line = new EncoderQueue<NamedCall>();
   const gone = createCall('gone');
   line.add(gone, times(50, 128));
   line.take();
@@ -109,7 +109,7 @@ test('a call that is over is not computed any more, and counts for nothing', (t)
 });
 
 test('what is drained is every call of which anything waits', (t) => {
-  const line = new EncoderLine<NamedCall>();
+  const line = new EncoderQueue<NamedCall>();
   line.add(createCall('a'), times(3, 128));
   line.take();
   line.add(createCall('b'), times(1, 1));

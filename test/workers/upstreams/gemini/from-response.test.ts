@@ -1,6 +1,6 @@
 import test from 'ava';
 
-import type { AnswerOptions } from '../../../../workers/upstreams/gemini/from-answer.ts';
+import type { ResponseOptions } from '../../../../workers/upstreams/gemini/response-translator.ts';
 import { fromChatResponse } from '../../../../workers/upstreams/gemini/from-response.ts';
 import {
   noUpstreamUsage,
@@ -8,7 +8,7 @@ import {
   type UpstreamFailure,
 } from '../../../../workers/upstreams/upstream.ts';
 
-const OPTIONS: AnswerOptions = { model: 'gemini-2.0-flash', apiKey: 'AIzaSy-1234567890', oneCall: false };
+const OPTIONS: ResponseOptions = { model: 'gemini-2.0-flash', apiKey: 'AIzaSy-1234567890', oneCall: false };
 
 /**
  * After FirebaseExtended/vertexai-sdk-test-data, googleai/unary-success-google-search-grounding.json, shortened, with the

@@ -1,7 +1,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 
-import type { AnswerOptions } from '../../../../workers/upstreams/gemini/from-answer.ts';
+import type { ResponseOptions } from '../../../../workers/upstreams/gemini/response-translator.ts';
 import { createChatStreamTranslator } from '../../../../workers/upstreams/gemini/from-stream.ts';
 import {
   type ChatEvent,
@@ -14,9 +14,9 @@ import { dropEarlyUsage } from '../../../support/early-usage.ts';
 /** What was said, then the error if there was one. */
 type Outcome = (ChatEvent | UpstreamError)[];
 
-const OPTIONS: AnswerOptions = { model: 'gemini-2.5-flash', apiKey: 'AIzaSy-1234567890', oneCall: false };
+const OPTIONS: ResponseOptions = { model: 'gemini-2.5-flash', apiKey: 'AIzaSy-1234567890', oneCall: false };
 
-function translateAll(pieces: readonly Uint8Array[], options: Partial<AnswerOptions>): Outcome {
+function translateAll(pieces: readonly Uint8Array[], options: Partial<ResponseOptions>): Outcome {
   const translator = createChatStreamTranslator({ ...OPTIONS, ...options });
   const outcome: Outcome = [];
   try {
@@ -35,10 +35,10 @@ function translateAll(pieces: readonly Uint8Array[], options: Partial<AnswerOpti
   return outcome;
 }
 
-const translate = (pieces: readonly Uint8Array[], options: Partial<AnswerOptions> = {}): Outcome =>
+const translate = (pieces: readonly Uint8Array[], options: Partial<ResponseOptions> = {}): Outcome =>
   dropEarlyUsage(translateAll(pieces, options));
 
-const translateText = (text: string, options: Partial<AnswerOptions> = {}): Outcome =>
+const translateText = (text: string, options: Partial<ResponseOptions> = {}): Outcome =>
   translate([Buffer.from(text)], options);
 
 /** As the server writes it: events are parted by CRLF CRLF. */
@@ -390,7 +390,7 @@ test('a model that failed before a word of its answer, and was not counted, is a
   ]) {
     const error = getError(t, translateText(toStream(say([{ text: 'hm', thought: true }], native))));
     t.is(error.failure, 'unavailable');
-    t.true(error.isOfRequest, 'its server did as it should');
+    t.true(error.isRequestFailure, 'its server did as it should');
     t.true(error.message.includes(native));
   }
 });

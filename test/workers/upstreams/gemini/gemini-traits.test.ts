@@ -30,10 +30,10 @@ const TABLE = [
 ] as const;
 
 test('a model’s name tells how it thinks, whether it signs and whether it draws', (t) => {
-  for (const [name, thinking, levels, leastBudget, demandsSignatures, drawsPictures] of TABLE) {
+  for (const [name, thinking, levels, minBudget, requiresSignatures, generatesImages] of TABLE) {
     const traits = readTraits(name);
-    t.like(traits, { thinking, leastBudget, demandsSignatures, drawsPictures }, name);
+    t.like(traits, { thinking, minBudget, requiresSignatures, generatesImages }, name);
     t.deepEqual([...traits.levels], [...levels], name);
-    t.is(traits.mostBudget, leastBudget === 128 ? 32_768 : 24_576, name);
+    t.is(traits.maxBudget, minBudget === 128 ? 32_768 : 24_576, name);
   }
 });

@@ -3,7 +3,7 @@ import test from 'ava';
 import type { JsonRecord } from '../../../../shared/encoding/json-record.ts';
 import { toMethodPath, toModelName } from '../../../../workers/upstreams/gemini/model-name.ts';
 import type { Gathered } from '../../../../workers/upstreams/gemini/to-contents.ts';
-import { isLoaded } from '../../../../workers/upstreams/gemini/to-parts.ts';
+import { isSentAsBytes } from '../../../../workers/upstreams/gemini/to-parts.ts';
 import { toChatRequest } from '../../../../workers/upstreams/gemini/to-request.ts';
 import { UpstreamError, type UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
 import { createTarget } from '../../../support/upstream-target.ts';
@@ -404,12 +404,12 @@ test('answers stand in the order of their calls, which is all that tells calls w
 
 test('a link to a file of the key’s own account is never passed on', (t) => {
   const target = createTarget('gemini-2.5-flash', { imageUrls: 'pass' });
-  t.false(isLoaded(target, 'https://example.com/v1beta/files/abc.png'));
+  t.false(isSentAsBytes(target, 'https://example.com/v1beta/files/abc.png'));
   for (const url of [
     'https://generativelanguage.googleapis.com/v1beta/files/abc',
     'https://GenerativeLanguage.googleapis.com.:443/v1beta/files/abc',
   ]) {
-    t.true(isLoaded(target, url), url);
+    t.true(isSentAsBytes(target, url), url);
   }
 });
 
@@ -420,6 +420,6 @@ test('a link that may lead to a film or a document is not passed on as a picture
     'https://example.com/a.pdf',
     'https://a.test/b.mp4',
   ]) {
-    t.true(isLoaded(target, url), url);
+    t.true(isSentAsBytes(target, url), url);
   }
 });

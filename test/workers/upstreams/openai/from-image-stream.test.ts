@@ -106,7 +106,7 @@ test('a stream that ends, is cut or is nonsense before its image fails as one th
     const { answer } = await stream(t, script);
     t.like(await t.throwsAsync(answer, { instanceOf: UpstreamError }), {
       failure: 'unavailable',
-      mayGoOn: true,
+      mayStillRun: true,
     });
   }
 });
@@ -118,7 +118,7 @@ test('an error within a stream is the vendor’s own, flat or nested', async (t)
     { ...error, type: 'error' },
   ]) {
     const { answer } = await stream(t, () => [toEvent('partial_image', rough), JSON.stringify(event)]);
-    t.like(await t.throwsAsync(answer), { failure: 'rejected', message: 'No.', mayGoOn: false });
+    t.like(await t.throwsAsync(answer), { failure: 'rejected', message: 'No.', mayStillRun: false });
   }
 });
 

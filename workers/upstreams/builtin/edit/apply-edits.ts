@@ -1,5 +1,5 @@
 import { UpstreamError } from '../../upstream.ts';
-import type { PictureFont } from '../picture/picture-font.ts';
+import type { PosterFont } from '../poster/poster-font.ts';
 import { composeCaption } from './compose-caption.ts';
 import type { ImageEdit } from './parse-edits.ts';
 import { clear, openRaster, type Raster, toRaster } from './raster.ts';
@@ -18,7 +18,7 @@ const luma: [number, number, number] = [0.2126, 0.7152, 0.0722];
 export async function applyEdits(
   source: Raster,
   edits: readonly ImageEdit[],
-  font: PictureFont,
+  font: PosterFont,
   signal: AbortSignal,
 ): Promise<Raster> {
   if (edits.length > maxEdits) {
@@ -32,7 +32,7 @@ export async function applyEdits(
   return image;
 }
 
-async function applyEdit(image: Raster, edit: ImageEdit, font: PictureFont): Promise<Raster> {
+async function applyEdit(image: Raster, edit: ImageEdit, font: PosterFont): Promise<Raster> {
   const { width, height } = image;
   const opened = await openRaster(image);
   switch (edit.kind) {

@@ -1,6 +1,6 @@
-import { fitText } from '../picture/fit-text.ts';
-import type { PictureFont } from '../picture/picture-font.ts';
-import { traceLine } from '../picture/trace-line.ts';
+import { fitText } from '../poster/fit-text.ts';
+import type { PosterFont } from '../poster/poster-font.ts';
+import { traceLine } from '../poster/trace-line.ts';
 
 const ink = '#14213d';
 const paper = '#fdfaf3';
@@ -10,7 +10,7 @@ const minCharacterPixels = 9;
 /**
  * Composes a caption for an image of this size, as SVG: a dark band along the bottom with the text on it as paths.
  */
-export function composeCaption(text: string, width: number, height: number, font: PictureFont): string {
+export function composeCaption(text: string, width: number, height: number, font: PosterFont): string {
   const padding = Math.max(2, Math.round(Math.min(width, height) * 0.04));
   const maxHeight = Math.max(1, height * 0.45 - 2 * padding);
   const maxSize = Math.max(minCharacterPixels, Math.min(height * 0.12, width * 0.1));

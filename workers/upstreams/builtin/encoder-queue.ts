@@ -36,7 +36,7 @@ interface WaitingCall<C extends EncoderCall> {
  * short call hardly waits for long ones, however many there are, and a long one makes progress however many short ones
  * arrive.
  */
-export class EncoderLine<C extends EncoderCall> {
+export class EncoderQueue<C extends EncoderCall> {
   /** In order of arrival. */
   #waiting: WaitingCall<C>[] = [];
   #wasForShortest = false;

@@ -39,14 +39,14 @@ export function groupByRequest(inputs: readonly PendingInput[]): PendingInput[][
 }
 
 /** Aborts once no request waits for any of the inputs, including requests that started sharing them later. */
-export async function abortWhenUnwanted(
+export async function abortWhenAbandoned(
   inputs: readonly PendingInput[],
   stop: AbortController,
 ): Promise<void> {
   for (;;) {
     const awaited = new Set<PendingRequest>();
     for (const input of inputs) {
-      if (!input.isWanted) continue;
+      if (!input.isNeeded) continue;
       for (const { request } of input.claims) if (request.isAwaited) awaited.add(request);
     }
     if (awaited.size === 0) break;

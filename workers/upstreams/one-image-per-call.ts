@@ -1,6 +1,6 @@
 import {
   type CallContext,
-  type AcquireFurther,
+  type AcquireExtraSlot,
   type ImageResponse,
   UpstreamError,
   type UpstreamUsage,
@@ -8,22 +8,22 @@ import {
 
 type CallResult = PromiseSettledResult<ImageResponse>;
 
-const acquireWithoutLimit: AcquireFurther = () => Promise.resolve({ release: () => undefined });
+const acquireWithoutLimit: AcquireExtraSlot = () => Promise.resolve({ release: () => undefined });
 
 /**
  * Makes `n` images with `n` calls, for models that make one image per call. Calls run in parallel if slots are free,
  * and otherwise one after another in the slot of the first call. The vendor bills each image, so a failed call does
  * not cancel the others. No further call is started if it would fail in the same way.
  */
-export async function makeOneACall(
+export async function makeOneImagePerCall(
   n: number,
   {
     signal,
     awaited = signal,
-    acquireFurther = acquireWithoutLimit,
+    acquireExtraSlot = acquireWithoutLimit,
     onProgress,
     log,
-  }: Pick<CallContext, 'signal' | 'awaited' | 'acquireFurther' | 'onProgress' | 'log'>,
+  }: Pick<CallContext, 'signal' | 'awaited' | 'acquireExtraSlot' | 'onProgress' | 'log'>,
   makeOne: () => Promise<ImageResponse>,
 ): Promise<ImageResponse> {
   const calls: Promise<CallResult>[] = [];
@@ -44,7 +44,7 @@ export async function makeOneACall(
     return settled;
   };
   const startInParallel = async (): Promise<void> => {
-    const slot = await acquireFurther(stop);
+    const slot = await acquireExtraSlot(stop);
     slot?.release(stop.aborted ? null : await startCall());
   };
 
@@ -57,7 +57,7 @@ export async function makeOneACall(
   while (!stop.aborted) await startCall();
   const results = await Promise.all(calls);
   signal.throwIfAborted();
-  return joinImageAnswers(results);
+  return mergeImageResponses(results);
 }
 
 /**
@@ -65,7 +65,7 @@ export async function makeOneACall(
  * still be working.
  */
 const mayOthersSucceed = (error: unknown): boolean =>
-  error instanceof UpstreamError && error.failure === 'unavailable' && !error.mayGoOn;
+  error instanceof UpstreamError && error.failure === 'unavailable' && !error.mayStillRun;
 
 /**
  * Merges the responses of several calls into one, ignoring failed calls. A count that is missing in any response is
@@ -73,7 +73,7 @@ const mayOthersSucceed = (error: unknown): boolean =>
  * @throws a failure if all calls failed: preferably a rejection, because retrying a rejected request is useless,
  * otherwise one whose image the vendor may still make and bill
  */
-export function joinImageAnswers(results: readonly PromiseSettledResult<ImageResponse>[]): ImageResponse {
+export function mergeImageResponses(results: readonly PromiseSettledResult<ImageResponse>[]): ImageResponse {
   const responses = results.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
   const errors = results.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []));
   // An internal error must not be treated as a missing image.
@@ -82,7 +82,7 @@ export function joinImageAnswers(results: readonly PromiseSettledResult<ImageRes
   const failures = [...responses.flatMap((one) => one.missing ?? []), ...(errors as UpstreamError[])];
   const missing =
     failures.find(({ failure }) => failure === 'rejected') ??
-    failures.find(({ mayGoOn }) => mayGoOn) ??
+    failures.find(({ mayStillRun }) => mayStillRun) ??
     failures[0];
   if (responses.length === 0) throw missing!;
   const usages = responses.flatMap(({ usage }) => usage ?? []);

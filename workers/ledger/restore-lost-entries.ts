@@ -11,7 +11,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 /** Accounts looked up in Redis concurrently. */
 const idsPerRead = 1_000;
 
-export interface RestoreForgottenDeps {
+export interface RestoreDeps {
   readonly redis: RedisClient;
   readonly store: LedgerStore;
   readonly accounts: AccountStore;
@@ -28,8 +28,8 @@ export interface RestoreForgottenDeps {
  * @param intent accounts that may have rows after the checkpoint
  * @returns whether anything was lost
  */
-export async function restoreForgotten(
-  dependencies: RestoreForgottenDeps,
+export async function restoreLostEntries(
+  dependencies: RestoreDeps,
   shard: number,
   trimmed: string,
   intent: ReadonlySet<string>,

@@ -2,7 +2,7 @@
  * Counts the images that were requested from a vendor, which it may bill. A job that is cancelled before its images
  * arrive is charged for them.
  */
-export class AskedImages {
+export class RequestedImages {
   #imagesPerCall = 0;
   #calls = 0;
   #sinceMs: number | null = null;
@@ -14,17 +14,17 @@ export class AskedImages {
     this.#sinceMs = performance.now();
   }
 
-  noteSent(): void {
+  recordSent(): void {
     this.#calls += 1;
   }
 
   /** Removes one call from the count, because the vendor does not bill it. */
-  noteRefused(): void {
+  recordRejected(): void {
     this.#calls -= 1;
   }
 
   /** Records that all calls through the route have failed, and none is still running at the vendor. */
-  noteFailed(): void {
+  recordFailed(): void {
     this.#calls = 0;
   }
 

@@ -1,10 +1,10 @@
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
-import type { ImageFault } from '../media/decoders.ts';
-import type { RemadeImage, RemakeImage } from '../media/remake-image.ts';
+import type { ImageProblem } from '../media/decoders.ts';
+import type { ReencodedImage, ReencodeImage } from '../media/reencode-image.ts';
 import { UpstreamError, type GeneratedImage, type ImageResponse } from '../upstreams/upstream.ts';
 
-export interface OutputRemaking {
-  readonly remakeImage: RemakeImage;
+export interface OutputReencoding {
+  readonly reencodeImage: ReencodeImage;
   readonly job: ImageJob;
   readonly signal: AbortSignal;
 }
@@ -14,8 +14,8 @@ export interface OutputRemaking {
  * the response and not charged.
  * @throws UpstreamError if there were images and none of them is valid
  */
-export async function remakeOutputs(
-  reencoding: OutputRemaking,
+export async function reencodeOutputs(
+  reencoding: OutputReencoding,
   response: ImageResponse,
 ): Promise<ImageResponse> {
   if (response.images.length === 0) return response;
@@ -23,7 +23,7 @@ export async function remakeOutputs(
   let { missing } = response;
   // Re-encode one at a time, because a process has few decoders.
   for (const { bytes, revisedPrompt } of response.images) {
-    const image = await remakeOutput(reencoding, bytes);
+    const image = await reencodeOutput(reencoding, bytes);
     if ('fault' in image) missing ??= notAnImage(image);
     else images.push({ bytes: image.bytes, contentType: image.contentType, revisedPrompt });
   }
@@ -31,15 +31,15 @@ export async function remakeOutputs(
   return { ...response, images, ...(missing === undefined ? {} : { missing }) };
 }
 
-export async function remakeOutput(
-  { remakeImage, job, signal }: OutputRemaking,
+export async function reencodeOutput(
+  { reencodeImage, job, signal }: OutputReencoding,
   bytes: Buffer,
-): Promise<RemadeImage | ImageFault> {
+): Promise<ReencodedImage | ImageProblem> {
   const { outputFormat: format, outputCompression: quality } = job.options;
   const { accountId } = job.request;
   // The vendor bills the call, so wait for a decoder however long the queue is.
-  return await remakeImage(bytes, { accountId, signal, waitMs: Infinity, format, quality });
+  return await reencodeImage(bytes, { accountId, signal, waitMs: Infinity, format, quality });
 }
 
-const notAnImage = ({ fault }: ImageFault): UpstreamError =>
+const notAnImage = ({ fault }: ImageProblem): UpstreamError =>
   new UpstreamError('unavailable', `The upstream returned an image that ${fault}.`);

@@ -7,12 +7,12 @@ import { isErrorBody, toErrorWithin } from './from-error.ts';
 import { createCandidate, type Candidate, type CandidateOptions } from './from-candidate.ts';
 import { type GeminiCounts, isSameCounts, readCounts, toUsage } from './from-usage.ts';
 
-export interface AnswerOptions extends CandidateOptions {
+export interface ResponseOptions extends CandidateOptions {
   readonly apiKey: string | null;
 }
 
 /** Translates a response, complete or in chunks of the same format, into events. */
-export interface AnswerTranslator {
+export interface ResponseTranslator {
   take(response: JsonRecord): ChatEvent[];
   /**
    * Reports the counts of the last response if they have changed. If the stream is cut off afterwards, the caller is
@@ -29,7 +29,7 @@ export interface AnswerTranslator {
  * Creates the translator. It reports the finish at the very end, because this protocol has no end marker: until the
  * body ends, a candidate that has a finish reason may still receive more text.
  */
-export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator {
+export function createResponseTranslator(options: ResponseOptions): ResponseTranslator {
   const candidates = new Map<number, Candidate>();
   let counts: GeminiCounts | null = null;
   let blockReason: string | null = null;
@@ -107,7 +107,7 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
         throw new UpstreamError(
           'unavailable',
           `the model ended without a response (${shorten(failed.native ?? '', 100)})`,
-          { isOfRequest: true },
+          { isRequestFailure: true },
         );
       }
       return [

@@ -1,11 +1,11 @@
 import { BACKDROPS, CANVAS } from './backdrops.ts';
 import { fitText, type FittedText } from './fit-text.ts';
 import { choosePalette, type Palette } from './palettes.ts';
-import type { PictureFont } from './picture-font.ts';
+import type { PosterFont } from './poster-font.ts';
 import { createRandom } from './seeded-random.ts';
 import { traceLine } from './trace-line.ts';
 
-export interface PictureOrder {
+export interface PosterSpec {
   readonly prompt: string;
   /** Not interpreted; any text only changes the image. */
   readonly negativePrompt: string | null;
@@ -28,7 +28,7 @@ const MIN_CHARACTER_PIXELS = 11;
  * Composes a poster of a prompt as SVG: a backdrop with a card that shows the prompt's text, all as paths. The same
  * order always gives the same image.
  */
-export function composePicture(order: PictureOrder, font: PictureFont): string {
+export function composePoster(order: PosterSpec, font: PosterFont): string {
   const { prompt, negativePrompt, style, index, size } = order;
   const seed = [prompt, negativePrompt ?? '', style ?? ''];
   const firstBackdrop = Math.floor(createRandom(...seed)() * BACKDROPS.length);
@@ -61,7 +61,7 @@ function drawCard(
   top: number,
   isDark: boolean,
   palette: Palette,
-  font: PictureFont,
+  font: PosterFont,
 ): string {
   const background = isDark ? palette.ink : palette.paper;
   const color = isDark ? palette.paper : palette.ink;

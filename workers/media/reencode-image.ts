@@ -8,14 +8,14 @@ import {
   undecodable,
   unknownImageType,
   type Decoders,
-  type ImageFault,
+  type ImageProblem,
   type Sharp,
 } from './decoders.ts';
 
 /** Formats that images are encoded in. */
 export type OutputFormat = NonNullable<ImageOptions['outputFormat']>;
 
-export interface RemadeImage {
+export interface ReencodedImage {
   readonly bytes: Buffer;
   readonly contentType: `image/${OutputFormat}`;
   readonly width: number;
@@ -23,7 +23,7 @@ export interface RemadeImage {
   readonly hasAlpha: boolean;
 }
 
-export interface RemakeOptions {
+export interface ReencodeOptions {
   readonly accountId: string;
   readonly signal: AbortSignal;
   /** How long to wait for a decoder. */
@@ -39,9 +39,12 @@ export interface RemakeOptions {
  * profile, text or trailing bytes. Applies the EXIF orientation first. Uses the first frame of an animation.
  * Rejects with the signal's reason, or with AppError `deadline_exceeded` if no decoder is free in time.
  */
-export type RemakeImage = (bytes: Buffer, options: RemakeOptions) => Promise<RemadeImage | ImageFault>;
+export type ReencodeImage = (
+  bytes: Buffer,
+  options: ReencodeOptions,
+) => Promise<ReencodedImage | ImageProblem>;
 
-export function createImageRemaker(decoders: Decoders): RemakeImage {
+export function createImageReencoder(decoders: Decoders): ReencodeImage {
   return async (bytes, options) => {
     const type = sniffImageType(bytes);
     if (type === null) return unknownImageType;
@@ -61,8 +64,8 @@ async function remake(
   sharp: Sharp,
   bytes: Buffer,
   type: ImageType,
-  { format: requestedFormat, quality: requestedQuality }: RemakeOptions,
-): Promise<RemadeImage | ImageFault> {
+  { format: requestedFormat, quality: requestedQuality }: ReencodeOptions,
+): Promise<ReencodedImage | ImageProblem> {
   const format = requestedFormat ?? chooseFormat(type);
   const quality = Math.max(1, requestedQuality ?? fineQuality);
   const chromaSubsampling = quality < minFullColourQuality ? '4:2:0' : '4:4:4';

@@ -21,33 +21,33 @@ interface FontkitFont {
 }
 
 /** A drawn character. Lengths are fractions of the font size. */
-export interface PictureGlyph {
+export interface FontGlyph {
   readonly advance: number;
   /** Returns the SVG path data of the glyph at a size, with its origin (the left end of the baseline) at a point. */
   trace(size: number, x: number, y: number): string;
 }
 
-export interface PictureFont {
+export interface PosterFont {
   /**
    * Returns the glyphs of one word. Letters and digits that are not in the font become boxes; other missing characters
    * (emoji, controls) are omitted.
    */
-  shapeWord(word: string): PictureGlyph[];
+  shapeWord(word: string): FontGlyph[];
 }
 
 /** Manrope has one file per script. A character is drawn with the first file that contains it. */
 const SCRIPTS = ['latin', 'cyrillic', 'latin-ext', 'cyrillic-ext', 'greek', 'vietnamese'];
 
-let font: PictureFont | undefined;
+let font: PosterFont | undefined;
 
 /** Returns the process's font, which is loaded on first use. */
-export function getPictureFont(): PictureFont {
-  font ??= loadPictureFont();
+export function getPosterFont(): PosterFont {
+  font ??= loadPosterFont();
   return font;
 }
 
 /** Reads the font files, 60 KB in total, from node_modules. */
-export function loadPictureFont(): PictureFont {
+export function loadPosterFont(): PosterFont {
   const require = createRequire(import.meta.url);
   const fontkit = require('fontkit') as { openSync(path: string): FontkitFont };
   const fonts = SCRIPTS.map((script) =>
@@ -56,7 +56,7 @@ export function loadPictureFont(): PictureFont {
 
   return {
     shapeWord(word) {
-      const glyphs: PictureGlyph[] = [];
+      const glyphs: FontGlyph[] = [];
       let run = '';
       let runFont: FontkitFont | undefined;
       const endRun = (): void => {
@@ -77,7 +77,7 @@ export function loadPictureFont(): PictureFont {
   };
 }
 
-function shapeRun(font: FontkitFont, text: string): PictureGlyph[] {
+function shapeRun(font: FontkitFont, text: string): FontGlyph[] {
   const { glyphs, positions } = font.layout(text);
   const em = font.unitsPerEm;
   return glyphs.map(({ path }, index) => {
@@ -95,7 +95,7 @@ function shapeRun(font: FontkitFont, text: string): PictureGlyph[] {
   });
 }
 
-const BOX: PictureGlyph = {
+const BOX: FontGlyph = {
   advance: 0.7,
   trace(size, x, y) {
     const left = (x + size * 0.08).toFixed(1);

@@ -1,6 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CallSlot } from '../../shared/routing/acquire-script.ts';
-import { UpstreamError, type AcquireFurther } from '../upstreams/upstream.ts';
+import { UpstreamError, type AcquireExtraSlot } from '../upstreams/upstream.ts';
 import type { AcquireOptions } from './wait-queue.ts';
 import { findCooldown, classifyFailure } from './retry-policy.ts';
 import type { RouteLimiter } from './route-limiter.ts';
@@ -22,7 +22,7 @@ export function releaseFailed(
  * Waits for another slot of a candidate that a call already has a slot of. Returns null if it cannot get one; the call
  * then continues with a single slot.
  */
-export async function acquireFurther(
+export async function acquireExtraSlot(
   limiter: RouteLimiter,
   {
     waitLimits,
@@ -31,7 +31,7 @@ export async function acquireFurther(
   }: Pick<AcquireOptions, 'waitLimits' | 'deadlineAtMs' | 'isBackground'>,
   { candidate, accountId }: CallSlot,
   signal: AbortSignal,
-): ReturnType<AcquireFurther> {
+): ReturnType<AcquireExtraSlot> {
   const limits = { accountIds: () => [accountId], signal, waitLimits, deadlineAtMs, isBackground };
   try {
     const slot = await limiter.acquire([candidate], limits);

@@ -1,8 +1,8 @@
-import type { PictureGlyph } from './picture-font.ts';
+import type { FontGlyph } from './poster-font.ts';
 
 /** Returns the SVG path data of a line of glyphs whose baseline starts at a point. */
 export function traceLine(
-  glyphs: readonly PictureGlyph[],
+  glyphs: readonly FontGlyph[],
   size: number,
   left: number,
   baseline: number,

@@ -1,4 +1,4 @@
-import type { PictureFont, PictureGlyph } from './picture-font.ts';
+import type { PosterFont, FontGlyph } from './poster-font.ts';
 
 export interface TextBox {
   readonly width: number;
@@ -11,12 +11,12 @@ export interface TextBox {
 export interface FittedText {
   readonly size: number;
   readonly lineHeight: number;
-  readonly lines: readonly (readonly PictureGlyph[])[];
+  readonly lines: readonly (readonly FontGlyph[])[];
 }
 
 /** More than fits at the smallest size. Text beyond this is ignored. */
 const MAX_CHARS = 1200;
-const SPACE: PictureGlyph = { advance: 0.25, trace: () => '' };
+const SPACE: FontGlyph = { advance: 0.25, trace: () => '' };
 const LINE_HEIGHT = 1.22;
 const SHRINK = 0.93;
 
@@ -24,7 +24,7 @@ const SHRINK = 0.93;
  * Fits a text into the first box that can hold it at one of the box's sizes. A text that is too long even for the last
  * box is cut there with an ellipsis.
  */
-export function fitText(text: string, font: PictureFont, boxes: readonly TextBox[]): FittedText {
+export function fitText(text: string, font: PosterFont, boxes: readonly TextBox[]): FittedText {
   const head = text.slice(0, MAX_CHARS);
   const isWhole = head.length === text.length;
   const words = head
@@ -49,9 +49,9 @@ export function fitText(text: string, font: PictureFont, boxes: readonly TextBox
 }
 
 /** Wraps greedily; a word longer than a line continues on the next line. Widths are fractions of the font size. */
-function wrapWords(words: readonly PictureGlyph[][], width: number): PictureGlyph[][] {
-  const lines: PictureGlyph[][] = [];
-  let line: PictureGlyph[] = [];
+function wrapWords(words: readonly FontGlyph[][], width: number): FontGlyph[][] {
+  const lines: FontGlyph[][] = [];
+  let line: FontGlyph[] = [];
   let used = 0;
   for (const word of words) {
     const length = measureGlyphs(word);
@@ -78,13 +78,13 @@ function wrapWords(words: readonly PictureGlyph[][], width: number): PictureGlyp
   return lines;
 }
 
-function addEllipsis(lines: PictureGlyph[][], font: PictureFont, width: number): void {
+function addEllipsis(lines: FontGlyph[][], font: PosterFont, width: number): void {
   const ellipsis = font.shapeWord('…');
   const last = [...(lines.pop() ?? [])];
   while (last.length > 0 && measureGlyphs(last) + measureGlyphs(ellipsis) > width) last.pop();
   lines.push([...last, ...ellipsis]);
 }
 
-function measureGlyphs(glyphs: readonly PictureGlyph[]): number {
+function measureGlyphs(glyphs: readonly FontGlyph[]): number {
   return glyphs.reduce((sum, { advance }) => sum + advance, 0);
 }

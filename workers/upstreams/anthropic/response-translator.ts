@@ -15,7 +15,7 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   pause_turn: 'length',
 };
 
-export interface AnswerOptions {
+export interface ResponseOptions {
   readonly model: string;
   /** Whether to save the thinking before tool calls. */
   readonly remembers: boolean;
@@ -52,7 +52,7 @@ interface OpenBlock {
   readonly callIndex: number | null;
 }
 
-export function createAnswer({ model, remembers }: AnswerOptions): Answer {
+export function createAnswer({ model, remembers }: ResponseOptions): Answer {
   const usage = createUsageMeter();
   const thinking: Block[] = [];
   const callIds: string[] = [];
