@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Runs on a bare Node, before anything is installed: plain JavaScript without dependencies. It installs and builds
-// what is missing, then hands over to the command in this same process.
+// Runs on plain Node before anything is installed, so it is JavaScript without dependencies. Installs and builds what
+// is missing, then runs the command in the same process.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -13,7 +13,7 @@ import { hasRedis, installRedis } from './bootstrap/redis-program.mjs';
 import { runRealTests } from './bootstrap/run-real-tests.mjs';
 import { runTests } from './bootstrap/run-tests.mjs';
 
-/** What each command runs, of dist/; the tests are run from here. */
+/** The file in dist/ that each command runs. The tests are run from here. */
 const entries = {
   start: 'scripts/start/main',
   test: null,
@@ -46,12 +46,12 @@ async function prepare(command) {
   ];
   if (steps.every((step) => step.isDone())) return;
   await withLock(async () => {
-    // Asked again: the holder before us may have done it.
+    // Check again, because the previous holder of the lock may have done it.
     for (const step of steps) if (!step.isDone()) await step.work();
   });
 }
 
-const leave = (signal) => {
+const exitOnSignal = (signal) => {
   signalPrograms(signal);
   process.exit(signal === 'SIGINT' ? 130 : 143);
 };
@@ -62,19 +62,20 @@ async function main([command, ...args]) {
   }
   checkNode();
   process.chdir(root);
-  process.on('SIGINT', leave).on('SIGTERM', leave);
+  process.on('SIGINT', exitOnSignal).on('SIGTERM', exitOnSignal);
   await prepare(command);
-  const runThem = testRunners[command];
-  if (runThem !== undefined) {
-    process.exitCode = (await runThem(args)) ? 0 : 1;
+  const runTestCommand = testRunners[command];
+  if (runTestCommand !== undefined) {
+    process.exitCode = (await runTestCommand(args)) ? 0 : 1;
     return;
   }
   const entry = join(root, 'dist', `${entries[command]}.js`);
-  if (!existsSync(entry)) throw new Refusal(`${entries[command]}.ts, which "${command}" runs, is not there.`);
-  // A signal that came while files were looked at is delivered now; without its handler it would be lost.
+  if (!existsSync(entry))
+    throw new Refusal(`${entries[command]}.ts, which "${command}" runs, does not exist.`);
+  // Deliver signals that arrived during the checks while their handlers are still installed.
   await new Promise(setImmediate);
-  // From here on signals are the command's own, and its arguments stand where it expects them.
-  process.off('SIGINT', leave).off('SIGTERM', leave);
+  // From here on, the command handles signals, and finds its arguments where it expects them.
+  process.off('SIGINT', exitOnSignal).off('SIGTERM', exitOnSignal);
   process.setSourceMapsEnabled(true);
   process.argv = [process.argv[0], entry, ...args];
   await import(pathToFileURL(entry).href);
@@ -83,7 +84,7 @@ async function main([command, ...args]) {
 const command = process.argv[2];
 main(process.argv.slice(2)).catch((error) => {
   say(error instanceof Refusal ? error.message : (error.stack ?? String(error)));
-  // What could not be built cannot be tested: that is a failure too, to whoever reads the last line alone.
+  // A failed build is a test failure, too. Report it for readers of the last line.
   if (Object.hasOwn(testRunners, command ?? '')) process.stdout.write('0 passed, 1 failed\n');
   process.exit(1);
 });

@@ -29,7 +29,7 @@ export const accountVerbs: Record<string, AdminVerb> = {
   },
   show: {
     usage: '<account>',
-    help: 'shows its balance and limits, why it is banned, and which user of the account area has linked it',
+    help: 'shows its balance and limits, why it is banned, and the account area user who has linked it',
     positionals: 1,
     options: [],
     run: showAccount,
@@ -37,21 +37,21 @@ export const accountVerbs: Record<string, AdminVerb> = {
   list: { usage: '', help: 'lists all accounts', positionals: 0, options: [], run: listAccounts },
   credit: {
     usage: '<account> [--balance 5] [--free-requests 1]',
-    help: 'adds roubles, free requests or both; a negative number takes them away',
+    help: 'adds roubles, free requests or both; a negative number subtracts them',
     positionals: 1,
     options: ['balance', 'free-requests'],
     run: creditAccount,
   },
   limit: {
     usage: '<account> [--rpm 60] [--max-queued-jobs 10000] [--weight 1]',
-    help: 'sets requests per minute, jobs that have not ended (0: none), and the share of turns, 1 to 100, that its jobs have',
+    help: 'sets requests per minute, maximum unfinished jobs (0: none), and the weight of its jobs in the queue, 1 to 100',
     positionals: 1,
     options: ['rpm', 'max-queued-jobs', 'weight'],
     run: limitAccount,
   },
   ban: {
     usage: '<account> --reason "unpaid bills"',
-    help: 'refuses its requests, and ends those under way',
+    help: 'refuses its requests, and ends those in flight',
     positionals: 1,
     options: ['reason'],
     run: banAccount,
@@ -59,14 +59,14 @@ export const accountVerbs: Record<string, AdminVerb> = {
   unban: { usage: '<account>', help: 'lifts a ban', positionals: 1, options: [], run: unbanAccount },
   'rotate-key': {
     usage: '<account>',
-    help: 'replaces its API key at once, and prints the new one',
+    help: 'immediately replaces its API key, and prints the new one',
     positionals: 1,
     options: [],
     run: rotateKey,
   },
   'webhook-secret': {
     usage: '<account> [--rotate]',
-    help: 'prints the secret that signs its webhooks; --rotate replaces it, and for 24 hours both sign',
+    help: 'prints the secret that signs its webhooks; --rotate replaces it, and both secrets sign for 24 hours',
     positionals: 1,
     options: [],
     flags: ['rotate'],
@@ -133,11 +133,11 @@ export async function createAccount({
 
 async function showAccount(context: AdminContext): Promise<unknown> {
   const id = await findAccountId(context);
-  const [atRest, owner] = await Promise.all([context.accounts.findById(id), describeOwner(context, id)]);
-  return { ...describeAccount(await context.hotAccounts.get(id), atRest?.banReason ?? null), ...owner };
+  const [stored, owner] = await Promise.all([context.accounts.findById(id), describeOwner(context, id)]);
+  return { ...describeAccount(await context.hotAccounts.get(id), stored?.banReason ?? null), ...owner };
 }
 
-/** The account area user who has linked the account. `link` is the account's number there. */
+/** Returns the account area user who has linked the account. `link` is the account's number there. */
 async function describeOwner({ web }: AdminContext, accountId: string) {
   const link = await web.links.findByAccount(accountId);
   const user = link === null ? null : await web.users.findById(link.userId);
@@ -157,7 +157,7 @@ async function* readAccounts({ accounts, hotAccounts }: AdminContext): AsyncGene
 async function creditAccount(context: AdminContext): Promise<unknown> {
   const { options, redis, hotAccounts } = context;
   if (options['balance'] === undefined && options['free-requests'] === undefined) {
-    throw new UsageError('Say what to credit: --balance, --free-requests or both.');
+    throw new UsageError('Specify what to credit: --balance, --free-requests or both.');
   }
   const amountNano = readMoney(options, 'balance', '0');
   const freeRequests = readInteger(options, 'free-requests', 0, -1_000_000_000);
@@ -168,7 +168,7 @@ async function creditAccount(context: AdminContext): Promise<unknown> {
   return await showAccount(context);
 }
 
-/** Reads only the limits given as options. The others stay unchanged. */
+/** Reads the limits given as options. The others stay unchanged. */
 function readLimits(options: AdminContext['options']): AccountChange {
   const read = (name: string, minimum: number, maximum: number): number | undefined =>
     options[name] === undefined ? undefined : readInteger(options, name, 0, minimum, maximum);
@@ -181,7 +181,7 @@ function readLimits(options: AdminContext['options']): AccountChange {
     ...(weight === undefined ? {} : { weight }),
   };
   if (Object.keys(change).length === 0) {
-    throw new UsageError('Name a limit to change: --rpm, --max-queued-jobs or --weight.');
+    throw new UsageError('Specify a limit to change: --rpm, --max-queued-jobs or --weight.');
   }
   return change;
 }
@@ -203,7 +203,7 @@ async function banAccount(context: AdminContext): Promise<unknown> {
 
 async function unbanAccount(context: AdminContext): Promise<unknown> {
   const id = await findAccountId(context);
-  // What caused the ban must not ban the account again at once.
+  // The count that may have caused the ban must not ban the account again immediately.
   await forgetUnknownCodes(context.redis, id);
   await changeAccount(context, id, { banned: false, banReason: null });
   return await showAccount(context);

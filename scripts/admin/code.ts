@@ -12,14 +12,14 @@ import {
 export const codeVerbs: Record<string, AdminVerb> = {
   create: {
     usage: '[--balance 50] [--free-requests 0] [--count 3] [--expires 2027-01-01]',
-    help: 'creates refill codes, and prints them this once',
+    help: 'creates refill codes, and prints them; they cannot be shown again',
     positionals: 0,
     options: ['balance', 'free-requests', 'count', 'expires'],
     run: createCodes,
   },
   list: {
     usage: '[--unused]',
-    help: 'lists codes by their last four characters; --unused leaves out those that no longer work',
+    help: 'lists codes by their last four characters; --unused omits those that no longer work',
     positionals: 0,
     options: [],
     flags: ['unused'],
@@ -27,14 +27,14 @@ export const codeVerbs: Record<string, AdminVerb> = {
   },
   revoke: {
     usage: '<code>',
-    help: 'makes a code that nobody has redeemed worthless',
+    help: 'invalidates a code that has not been redeemed',
     positionals: 1,
     options: [],
     run: revokeCode,
   },
 };
 
-/** A code is shown by its last group, because only its hash is stored. */
+/** Shows only the end of a code, because only its hash is stored. */
 function describeCode(code: RefillCodeDocument) {
   return {
     code: code.hint,
@@ -55,7 +55,7 @@ async function createCodes({ codes, options }: AdminContext): Promise<unknown> {
   if (balanceNano < 0n || balanceNano > maxBalanceNano)
     throw new UsageError('--balance must be from 0 to 9000000.');
   if (balanceNano === 0n && freeRequests === 0)
-    throw new UsageError('Say what the code is worth: --balance, --free-requests or both.');
+    throw new UsageError('Specify the value of the code: --balance, --free-requests or both.');
   return {
     codes: await codes.create(count, { balanceNano, freeRequests, expiresAt: readDay(options['expires']) }),
   };
@@ -85,7 +85,7 @@ async function revokeCode({ codes, positionals }: AdminContext): Promise<unknown
   return describeCode(code);
 }
 
-/** The end of a day given as YYYY-MM-DD, in UTC. */
+/** Returns the end of a day given as YYYY-MM-DD, in UTC. */
 function readDay(text: string | undefined): Date | null {
   if (text === undefined) return null;
   const end = new Date(`${text}T23:59:59.999Z`);

@@ -10,7 +10,7 @@ import type { Config } from '../../shared/config/config.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { WebStores } from '../../shared/web/web-stores.ts';
 
-/** What a verb receives: the connected stores and the parsed command line. */
+/** The input of a verb: the connected stores and the parsed command line. */
 export interface AdminContext {
   readonly config: Config;
   readonly env: NodeJS.ProcessEnv;
@@ -40,10 +40,10 @@ export interface AdminVerb {
   readonly options: readonly string[];
   /** Options without a value. */
   readonly flags?: readonly string[];
-  /** Fields that the table shows, if not all. `--json` always shows all. */
+  /** The fields that the table shows; all by default. `--json` always shows all. */
   readonly columns?: readonly string[];
   /**
-   * @returns what `--json` prints. Potentially many rows are an AsyncIterable and are printed as they are read.
+   * @returns what `--json` prints. An AsyncIterable, for potentially many rows, is printed as it is read.
    * @throws RefusedError
    */
   readonly run: (context: AdminContext) => Promise<unknown>;
@@ -54,7 +54,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** The command is valid but cannot be done: exit 1, with the reason. */
+/** The command is valid but cannot be carried out: exit 1, with the reason. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
 }
@@ -73,9 +73,9 @@ export class FoundDifferences extends Error {
 export function readMoney(
   options: Readonly<Record<string, string>>,
   name: string,
-  byDefault: string,
+  defaultValue: string,
 ): bigint {
-  const nano = parseRub(options[name] ?? byDefault);
+  const nano = parseRub(options[name] ?? defaultValue);
   if (nano === null)
     throw new UsageError(`--${name} must be an amount of roubles with at most nine decimals, such as 12.5.`);
   return nano;
@@ -84,11 +84,11 @@ export function readMoney(
 export function readInteger(
   options: Readonly<Record<string, string>>,
   name: string,
-  byDefault: number,
+  defaultValue: number,
   minimum: number,
   maximum = 1_000_000_000,
 ): number {
-  const value = Number(options[name] ?? byDefault);
+  const value = Number(options[name] ?? defaultValue);
   if (!Number.isInteger(value) || value < minimum || value > maximum) {
     throw new UsageError(`--${name} must be a whole number from ${minimum} to ${maximum}.`);
   }

@@ -7,13 +7,13 @@ import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 /** Page size for each shard's list and for records. */
 const pageSize = 100;
 
-/** A failed job as its shard lists it: `account id`, and when it failed. */
+/** An entry in a shard's list of failed jobs: `account id`, and when the job failed. */
 interface Failure {
   readonly member: string;
   readonly failedAtMs: number;
 }
 
-/** One shard's failures, latest first. Holds one page at a time. */
+/** Reads one shard's failures, latest first, one page at a time. */
 class ShardFailures {
   readonly #redis: RedisClient;
   readonly #key: string;
@@ -36,13 +36,21 @@ class ShardFailures {
   }
 
   /**
-   * Reads the next page, earliest first. A page ends with all failures of one millisecond, so that the next one
-   * starts below that.
+   * Reads the next page, earliest first. A page includes all failures of its earliest millisecond, so that the next
+   * page starts before that.
    */
   async #readPage(): Promise<Failure[]> {
-    const read = async (least: string, ...limit: ['LIMIT', 0, number] | []): Promise<string[]> =>
+    const read = async (minScore: string, ...limit: ['LIMIT', 0, number] | []): Promise<string[]> =>
       await callRedis(() =>
-        this.#redis.zrange(this.#key, this.#before, least, 'BYSCORE', 'REV', ...(limit as []), 'WITHSCORES'),
+        this.#redis.zrange(
+          this.#key,
+          this.#before,
+          minScore,
+          'BYSCORE',
+          'REV',
+          ...(limit as []),
+          'WITHSCORES',
+        ),
       );
     const last = (await read('-inf', 'LIMIT', 0, pageSize)).at(-1);
     if (last === undefined) return [];

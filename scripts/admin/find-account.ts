@@ -2,10 +2,10 @@ import { hashSecret, isApiKey } from '../../shared/accounts/credentials.ts';
 import { RefusedError, type AdminContext } from './command.ts';
 import { quote } from './to-printable.ts';
 
-/** The `id` of a linked account in the account area, which users tell support. Account ids are UUIDs. */
+/** The `id` of a linked account in the account area, which users give to support. Account ids are UUIDs. */
 const linkNumber = /^\d{1,10}$/;
 
-/** @throws RefusedError if no account has that id or key, and none is linked under that number */
+/** @throws RefusedError if no account has that id, key or link number */
 export async function findAccountId(
   { accounts, web, positionals }: AdminContext,
   given = positionals[0]!,
@@ -20,7 +20,7 @@ export async function findAccountId(
   return id;
 }
 
-/** Keys are not repeated: it may be a valid key with a typo, and command output is often kept. */
+/** Does not repeat keys: it may be a valid key with a typo, and command output is often stored. */
 export const noSuchAccount = (given: string): RefusedError =>
   new RefusedError(
     given.startsWith('mg-')

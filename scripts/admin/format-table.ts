@@ -25,8 +25,8 @@ interface Column {
 const gap = '  ';
 
 /**
- * Formats a table that is at most `width` wide. Columns that do not fit, the widest ones, go below their row, one
- * line each.
+ * Formats a table that is at most `width` wide. If the columns do not fit, the widest ones go below their row, one line
+ * each.
  */
 function formatRows(rows: readonly Record<string, unknown>[], width: number): string {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
@@ -72,7 +72,7 @@ function createColumn(
 const widthOf = (columns: readonly Column[]): number =>
   columns.reduce((sum, column) => sum + column.width, gap.length * (columns.length - 1));
 
-/** Puts the text after its label, wrapped at spaces. */
+/** Formats text after its label, wrapped at spaces. */
 function foldLines(start: string, text: string, width: number): string[] {
   const lines: string[] = [];
   let current = start;
@@ -100,13 +100,13 @@ function formatItems(items: readonly unknown[], width: number): string[] {
  * Formats a verb's result for people: rows as a table, a single object as a list of its fields.
  * @param width columns of the terminal
  */
-export function formatTable(answer: unknown, width: number): string {
-  if (Array.isArray(answer)) {
-    if (answer.length === 0) return 'none';
-    return answer.every(isRecord) ? formatRows(answer, width) : answer.map(formatValue).join('\n');
+export function formatTable(result: unknown, width: number): string {
+  if (Array.isArray(result)) {
+    if (result.length === 0) return 'none';
+    return result.every(isRecord) ? formatRows(result, width) : result.map(formatValue).join('\n');
   }
-  if (!isRecord(answer)) return formatValue(answer);
-  const entries = Object.entries(answer);
+  if (!isRecord(result)) return formatValue(result);
+  const entries = Object.entries(result);
   if (entries.length > 0 && entries.every(([, value]) => isRecord(value))) {
     const rows = entries.map(([name, value]) => ({ name, ...(value as Record<string, unknown>) }));
     return formatRows(rows, width);

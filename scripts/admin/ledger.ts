@@ -12,8 +12,8 @@ export const ledgerVerbs: Record<string, AdminVerb> = {
   verify: {
     usage: '[--account <account>] [--release-orphans]',
     help:
-      'recomputes balances and charges, and exits with 1 if any differs; --release-orphans gives back what requests without ' +
-      'a process still hold',
+      'recomputes balances and charges, and exits with 1 if any differs; --release-orphans releases the reservations of ' +
+      'requests that no process is running',
     positionals: 0,
     options: ['account'],
     flags: ['release-orphans'],
@@ -54,7 +54,7 @@ async function discardDead({ redis, positionals: [given = ''] }: AdminContext): 
   const [, shard, id] = /^(\d{1,9}):(\d{1,20}-\d{1,20})$/.exec(given) ?? [];
   if (id === undefined)
     throw new UsageError(
-      `The entry must look like 12:1764115200000-0, or be the word counted; it is ${quote(given)}.`,
+      `The entry must look like 12:1764115200000-0, or be "counted"; it is ${quote(given)}.`,
     );
   if (!(await letters.delete({ shard: Number(shard), id })))
     throw new RefusedError(`There is no entry ${given} among those that "admin ledger dead" lists.`);

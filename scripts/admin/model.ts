@@ -11,14 +11,14 @@ import { withCatalog } from './with-catalog.ts';
 export const modelVerbs: Record<string, AdminVerb> = {
   list: {
     usage: '',
-    help: 'lists the models of the catalog, and why one is not served',
+    help: 'lists the models in the catalog, and why any of them is not served',
     positionals: 0,
     options: [],
     run: listModels,
   },
   disable: {
     usage: '<id>',
-    help: 'refuses requests for the model, on all servers, until it is enabled',
+    help: 'refuses requests for the model on all servers until it is enabled',
     positionals: 1,
     options: [],
     run: (context) => switchModel(context, false),
@@ -45,13 +45,13 @@ function describeModel(model: CatalogModel, catalog: CatalogStore, stopped: read
   };
 }
 
-/** Explains why requests for the model currently fail. Null if no known reason makes them fail. */
+/** Explains why requests for the model currently fail. Null if there is no known reason. */
 function explain(model: CatalogModel, catalog: CatalogStore, stopped: readonly string[]): string | null {
   const reasons: string[] = [];
   if (catalog.isDisabled(model)) reasons.push(`disabled by an operator: model enable ${model.id}`);
   if (model.routes.length === 0)
     reasons.push(...(catalog.current.faults.get(model.id) ?? []).map((fault) => `${fault} in this shell`));
-  // Stopped routes matter only if no candidate is left.
+  // The caller passes these only if no candidate can be called.
   reasons.push(...stopped);
   return reasons.length === 0 ? null : reasons.join('; ');
 }

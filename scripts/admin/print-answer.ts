@@ -15,23 +15,23 @@ export interface PrintOptions {
 }
 
 /** Prints a verb's result. Rows from an AsyncIterable are printed as they arrive, one page at a time. */
-export async function printAnswer(answer: unknown, out: Writable, options: PrintOptions): Promise<void> {
-  const text = isRows(answer) ? printRows(answer, options) : [`${print(answer, options)}\n`];
+export async function printAnswer(result: unknown, out: Writable, options: PrintOptions): Promise<void> {
+  const text = isRows(result) ? printRows(result, options) : [`${print(result, options)}\n`];
   try {
     await pipeline(Readable.from(text), out, { end: false });
   } catch (error) {
-    // The reader has seen enough, such as `head` after ten lines.
+    // The reader has closed the pipe, such as `head` after ten lines.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
   }
 }
 
-const isRows = (answer: unknown): answer is AsyncIterable<object> =>
-  typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer;
+const isRows = (result: unknown): result is AsyncIterable<object> =>
+  typeof result === 'object' && result !== null && Symbol.asyncIterator in result;
 
 const toJson = (value: unknown): string => toPrintable(JSON.stringify(value));
 
-const print = (answer: unknown, { json, width }: PrintOptions): string =>
-  json ? toJson(answer) : formatTable(answer, width);
+const print = (result: unknown, { json, width }: PrintOptions): string =>
+  json ? toJson(result) : formatTable(result, width);
 
 /** Prints one array as JSON, or a table per page, with columns as wide as that page's rows need. */
 async function* printRows(rows: AsyncIterable<object>, options: PrintOptions): AsyncGenerator<string> {

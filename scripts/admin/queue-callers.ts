@@ -18,15 +18,15 @@ import { encodeLastError } from '../../shared/reply/error-payload.ts';
 import { StoredFramesStore } from '../../shared/reply/stored-frames-store.ts';
 
 /** Number of requests read in one step. */
-const atOnce = 500;
+const pageSize = 500;
 
 const drained = new AppError('queue_full', {
   message: 'The queue was emptied by the operator, and nothing was charged. Try again shortly.',
 });
 
 /**
- * Removes the requests that callers wait for from a queue, releases their reservations, and fails them with 503,
- * which clients retry.
+ * Removes requests with waiting callers from a queue, releases their reservations, and fails them with 503, which
+ * clients retry.
  * @returns how many requests there were
  */
 export async function drainCallers(redis: RedisClient, queue: QueueName): Promise<number> {
@@ -35,13 +35,13 @@ export async function drainCallers(redis: RedisClient, queue: QueueName): Promis
 
 async function drainChats(redis: RedisClient): Promise<number> {
   let count = 0;
-  for (let items = await takeReady(redis, lanes, atOnce, 0); items.length > 0;) {
+  for (let items = await takeReady(redis, lanes, pageSize, 0); items.length > 0;) {
     for (const text of items) {
       const item = JSON.parse(text) as ChatItem;
       const requests = 'stored' in item ? item.requests : [item.request];
       count += await endAll(redis, requests, item.replyChannel);
     }
-    items = await takeReady(redis, lanes, atOnce, 0);
+    items = await takeReady(redis, lanes, pageSize, 0);
   }
   return count;
 }
@@ -52,8 +52,8 @@ async function drainBull(redis: RedisClient, queue: keyof typeof bullQueues): Pr
     const bull = openBullQueue<QueueItem<ImageJob | EmbeddingJob>>(name, redis);
     for (let removed = Infinity; removed > 0;) {
       removed = 0;
-      for (const { id, data } of await bull.getJobs(['waiting', 'prioritized'], 0, atOnce - 1)) {
-        // Otherwise a worker has taken it in the meantime, and it no longer waits.
+      for (const { id, data } of await bull.getJobs(['waiting', 'prioritized'], 0, pageSize - 1)) {
+        // If it cannot be removed, a worker has taken it in the meantime.
         if (id === undefined || (await bull.remove(id)) === 0) continue;
         removed += 1;
         const requests = 'stored' in data ? data.requests : listRequests(data);
@@ -70,11 +70,11 @@ async function endAll(
   requests: readonly AdmittedRequest[],
   channel: string,
 ): Promise<number> {
-  const kept = new StoredFramesStore(redis, redis);
+  const frames = new StoredFramesStore(redis, redis);
   for (const request of requests) {
     await releaseReservation(redis, request);
     const frame = encodeLastError(request.requestId, drained);
-    if (isResponseStored(request)) await kept.append(request, 'error', frame);
+    if (isResponseStored(request)) await frames.append(request, 'error', frame);
     await redis.spublish(channel, frame);
   }
   return requests.length;

@@ -8,7 +8,7 @@ import type { AdminContext } from './command.ts';
 import { readFailedJobs } from './failed-jobs.ts';
 
 /** Number of jobs read in one step. */
-const atOnce = 500;
+const pageSize = 500;
 
 /** Yields durable jobs that failed within the last day, latest first. */
 export async function* listFailedJobs({ redis }: AdminContext, queue: QueueName): AsyncGenerator<object> {
@@ -36,13 +36,13 @@ export async function drainJobs({ redis }: AdminContext, queue: QueueName): Prom
     for await (const lines of listLines(redis, shard)) {
       for (const line of lines.filter((one) => one.queue === queue)) {
         const key = redisKeys.jobsWaiting(line.accountId, queue, line.model);
-        for (let ids = await redis.zrevrange(key, 0, atOnce - 1); ids.length > 0;) {
+        for (let ids = await redis.zrevrange(key, 0, pageSize - 1); ids.length > 0;) {
           const done = await Promise.all(ids.map((id) => cancelJob(redis, line.accountId, id)));
           const ended = done.filter(({ outcome }) => outcome === 'cancelled').length;
           await Promise.all(Array.from({ length: ended }, () => turns.drop(line, line.accountId)));
           drained += ended;
           if (ended === 0) break;
-          ids = await redis.zrevrange(key, 0, atOnce - 1);
+          ids = await redis.zrevrange(key, 0, pageSize - 1);
         }
       }
     }

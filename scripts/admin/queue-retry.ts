@@ -13,14 +13,14 @@ import { readFailedJobs } from './failed-jobs.ts';
 
 /** How long a retried job may wait before it starts. */
 const retryDeadlineMs = 24 * 60 * 60_000;
-/** Maximum number of distinct reasons. There are few, but some come from placing a job. */
+/** Maximum number of distinct reasons. There are usually few, but errors from placing a job are reasons, too. */
 const maxReasons = 20;
 
 /** Jobs that were not retried for the same reason. They remain failed jobs. */
 export interface RefusedRetries {
   readonly why: string;
   jobs: number;
-  /** The latest of them. */
+  /** The latest of these jobs. */
   readonly example: { readonly id: string; readonly account: string };
 }
 
@@ -66,7 +66,8 @@ const reasons: Record<Exclude<RetryOutcome, 'ok'>, string> = {
   retried: 'it was retried before',
   charged: 'it failed after output, which was charged',
   sent_again: 'its caller has sent it again under its Idempotency-Key',
-  not_kept: 'its request is not kept, because it was large, or because very many jobs of its account failed',
+  not_kept:
+    'its request is not stored, because it was large, or because very many jobs of its account failed',
   unknown: 'its account could not be loaded',
   banned: 'its account is banned',
   insufficient: 'the balance of its account is too low',
@@ -74,7 +75,7 @@ const reasons: Record<Exclude<RetryOutcome, 'ok'>, string> = {
 
 function explainRefusal({ error }: JobRecord, outcome: Exclude<RetryOutcome, 'ok'>): string {
   return outcome === 'not_kept' && error !== null && finalFailures.includes(error.code)
-    ? `it failed with ${error.code}, which a retry does not mend`
+    ? `it failed with ${error.code}, which a retry does not fix`
     : reasons[outcome];
 }
 
@@ -87,7 +88,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
     await hotAccounts.load(accountId);
     outcome = await reserveRetry(redis, job, id);
   }
-  // An interrupted command placed the new job without recording that.
+  // An interrupted command has placed the new job but may not have recorded that.
   if (outcome === 'retried') await markRetried(redis, job);
   if (outcome !== 'ok') return explainRefusal(job, outcome);
   const admittedAtMs = Date.now();

@@ -13,28 +13,28 @@ import { retryFailedJobs } from './queue-retry.ts';
 export const queueVerbs: Record<string, AdminVerb> = {
   status: {
     usage: '',
-    help: 'counts what waits and runs, jobs that failed within a day, and workers',
+    help: 'counts waiting and running requests and jobs, jobs that failed within the last day, and workers',
     positionals: 0,
     options: [],
     run: showStatus,
   },
   failed: {
     usage: '<queue>',
-    help: 'lists the jobs that failed within a day, and why',
+    help: 'lists the jobs that failed within the last day, and why',
     positionals: 1,
     options: [],
     run: showFailed,
   },
   retry: {
     usage: '<queue>',
-    help: 'makes a new job of each that failed, where another try may succeed',
+    help: 'creates a new job for each failed one, if another attempt may succeed',
     positionals: 1,
     options: [],
     run: retry,
   },
   drain: {
     usage: '<queue>',
-    help: 'ends and refunds everything that waits; what runs goes on',
+    help: 'cancels and refunds all waiting requests and jobs; running ones continue',
     positionals: 1,
     options: [],
     run: drain,
@@ -53,16 +53,16 @@ async function showFailed(context: AdminContext): Promise<unknown> {
   return listFailedJobs(context, readQueue(context));
 }
 
-/** Replaces each failed job with a new one, which is reserved and charged as usual. */
+/** Creates a new job for each failed one. Reserves and charges as usual. */
 async function retry(context: AdminContext): Promise<unknown> {
   const retried = await retryFailedJobs(context, readQueue(context), (jobs) =>
-    showProgress(`${jobs} jobs looked at`),
+    showProgress(`${jobs} jobs processed`),
   );
   endProgress();
   return retried;
 }
 
-/** Ends and refunds everything that waits. Running work continues. */
+/** Cancels and refunds all waiting requests and jobs. Running work continues. */
 async function drain(context: AdminContext): Promise<unknown> {
   const queue = readQueue(context);
   const requests = await drainCallers(context.redis, queue);
@@ -93,8 +93,7 @@ async function describeChat(redis: RedisClient): Promise<object> {
 }
 
 /**
- * Sums all of BullMQ's queues behind the name. The queue for accounts with many requests in progress is also shown
- * separately.
+ * Sums all BullMQ queues behind the name. Also shows the queue for accounts with many requests in flight separately.
  */
 async function describeQueue(redis: RedisClient, name: keyof typeof bullQueues): Promise<object> {
   const registry = new WorkerRegistryStore(redis);

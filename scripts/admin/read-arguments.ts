@@ -12,14 +12,14 @@ export interface CommandArguments {
 type Shape = Pick<AdminVerb, 'usage' | 'positionals' | 'options' | 'flags'>;
 
 /**
- * Parses what follows the verb on the command line.
- * @param command its name in messages, such as `user ban`
+ * Parses the arguments after the verb on the command line.
+ * @param command the command's name in messages, such as `user ban`
  * @throws UsageError if the verb does not accept the arguments
  */
 export function readArguments(args: readonly string[], command: string, verb: Shape): CommandArguments {
   const flagNames = new Set([...(verb.flags ?? []), 'json']);
   const { tokens } = parseArgs({
-    // Amounts may be negative, and would be parsed as options.
+    // Negative amounts would be parsed as options.
     args: args.flatMap(joinNegative),
     options: Object.fromEntries([
       ...verb.options.map((option) => [option, { type: 'string' as const }] as const),
@@ -53,9 +53,9 @@ export function readArguments(args: readonly string[], command: string, verb: Sh
 
 /** Each verb takes one argument or none. */
 function wrongNumber(given: number, command: string, { usage, positionals }: Shape): UsageError {
-  const taken = positionals === 0 ? 'no argument' : `one argument, ${usage.split(' ')[0]}`;
+  const expected = positionals === 0 ? 'no argument' : `one argument, ${usage.split(' ')[0]}`;
   const counted = given === 0 ? 'none was given' : given === 1 ? 'one was given' : `${given} were given`;
-  return new UsageError(`"${command}" takes ${taken}; ${counted}.`);
+  return new UsageError(`"${command}" takes ${expected}; ${counted}.`);
 }
 
 /** Turns `--balance -5` into `--balance=-5`. */

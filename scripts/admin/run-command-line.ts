@@ -7,7 +7,7 @@ import { describeFailure, withStores } from './with-stores.ts';
 
 type Verbs = Record<string, AdminVerb>;
 
-/** Imported on demand: most commands need neither BullMQ nor the catalog reader, which take a while to load. */
+/** Imported on demand, because most commands need neither BullMQ nor the catalog reader, which are slow to load. */
 const resources: Record<string, () => Promise<Verbs>> = {
   account: async () => (await import('./account.ts')).accountVerbs,
   code: async () => (await import('./code.ts')).codeVerbs,
@@ -18,7 +18,7 @@ const resources: Record<string, () => Promise<Verbs>> = {
   user: async () => (await import('./user.ts')).userVerbs,
 };
 
-/** Returns the usage of the verb on the command line, or of its resource, or of everything. */
+/** Returns the usage of the verb on the command line, or of its resource, or of all commands. */
 async function describeUsage([resource = '', name = '']: readonly string[]): Promise<string> {
   const call = 'Usage: npm run -s admin -- <resource> <verb> … [--json]';
   const isKnown = Object.hasOwn(resources, resource);
@@ -28,8 +28,8 @@ async function describeUsage([resource = '', name = '']: readonly string[]): Pro
   const lines: string[] = [];
   for (const [shownResource, load] of Object.entries(shown))
     lines.push(...describeVerbs(shownResource, await load(), name));
-  for (const [place, meaning] of Object.entries(placeholders))
-    if (lines.some((line) => line.includes(place))) lines.push(`${place} is ${meaning}.`);
+  for (const [placeholder, meaning] of Object.entries(placeholders))
+    if (lines.some((line) => line.includes(placeholder))) lines.push(`${placeholder} is ${meaning}.`);
   return [call, ...lines].join('\n');
 }
 
@@ -39,7 +39,7 @@ const placeholders = {
   '<user>': 'the id or the email address of a user of the account area',
 };
 
-/** Two lines for each verb, or only for the named one. */
+/** Two lines per verb. If one of the verbs is specified, only that one. */
 function describeVerbs(resource: string, verbs: Verbs, only: string): string[] {
   const shown = Object.hasOwn(verbs, only) ? { [only]: verbs[only]! } : verbs;
   return Object.entries(shown).flatMap(([verb, { usage, help }]) => [
@@ -49,28 +49,28 @@ function describeVerbs(resource: string, verbs: Verbs, only: string): string[] {
 }
 
 /** Width if stdout is not a terminal. */
-const usualColumns = 100;
+const defaultColumns = 100;
 
 interface CommandLine extends CommandArguments {
   readonly verb: AdminVerb;
 }
 
 async function readCommandLine(args: string[]): Promise<CommandLine> {
-  const [resource = '', name = '', ...rest] = args;
+  const [resource = '', name = '', ...verbArguments] = args;
   const verbs = Object.hasOwn(resources, resource) ? await resources[resource]!() : {};
   const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
   if (verb === undefined)
     throw new UsageError(
       resource === ''
-        ? 'Name a resource and what to do with it.'
+        ? 'Specify a resource and a verb.'
         : (name === '' || name.startsWith('-')) && Object.keys(verbs).length > 0
-          ? `Say what to do with "${resource}".`
+          ? `Specify what to do with "${resource}".`
           : `There is no "${`${resource} ${name}`.trim()}".`,
     );
-  return { verb, ...readArguments(rest, `${resource} ${name}`, verb) };
+  return { verb, ...readArguments(verbArguments, `${resource} ${name}`, verb) };
 }
 
-/** Where a command prints. */
+/** The streams that a command prints to. */
 export interface AdminOutput {
   readonly stdout: Writable & { readonly columns?: number };
   readonly stderr: Writable;
@@ -87,14 +87,18 @@ async function run(args: string[], env: NodeJS.ProcessEnv, { stdout, stderr }: A
   };
   let exitCode = 0;
   await withStores(env, async (stores) => {
-    const answer = await verb
+    const result = await verb
       .run({ ...stores, positionals, options, flags, warn })
       .catch((error: unknown) => {
         if (!(error instanceof FoundDifferences)) throw error;
         exitCode = 1;
         return error.answer;
       });
-    await printAnswer(answer, stdout, { json, width: stdout.columns ?? usualColumns, columns: verb.columns });
+    await printAnswer(result, stdout, {
+      json,
+      width: stdout.columns ?? defaultColumns,
+      columns: verb.columns,
+    });
   });
   return exitCode;
 }

@@ -17,7 +17,7 @@ export function describeUser(user: WebUser) {
   };
 }
 
-/** A user with their accounts, sessions and latest events. */
+/** Describes a user with the user's accounts, sessions and latest events. */
 export async function describeUserInFull(context: AdminContext, user: WebUser, shownEvents: number) {
   const { sessions, audit, links } = context.web;
   const [linked, open, events] = await Promise.all([
@@ -33,7 +33,7 @@ export async function describeUserInFull(context: AdminContext, user: WebUser, s
   };
 }
 
-/** Links of accounts, oldest first. Keys are masked as in the user's own lists. */
+/** Describes linked accounts, oldest link first. Keys are masked as in the user's own lists. */
 async function describeLinked({ accounts, hotAccounts }: AdminContext, links: readonly WebLink[]) {
   const documents = await accounts.findByIds(links.map(({ accountId }) => accountId));
   const keys = new Map(documents.map(({ _id, keyMasked }) => [_id, keyMasked]));
@@ -64,7 +64,7 @@ function describeSession(session: WebSession) {
   };
 }
 
-/** Actions done with these commands have no request. */
+/** Actions of admin commands have no request id. */
 function describeEvent(event: AuditEvent) {
   return {
     at: event.at.toISOString(),

@@ -1,8 +1,8 @@
 import { shorten } from '../../shared/runtime/shorten.ts';
 
 /**
- * Characters that move a terminal's cursor, clear it, set its title or change text direction: control characters,
- * invisible characters, and line separators. Vendors' error messages may contain any of them.
+ * Characters that move a terminal's cursor, clear the screen, set its title or change the text direction: control
+ * characters, invisible characters, and line separators. Vendors' error messages may contain any of them.
  */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 

@@ -13,14 +13,14 @@ import { withCatalog } from './with-catalog.ts';
 export const upstreamVerbs: Record<string, AdminVerb> = {
   list: {
     usage: '',
-    help: 'lists the routes and keys of all models, their calls, and why one is not called',
+    help: 'lists the routes and keys of all models, their calls, and why any of them is not called',
     positionals: 0,
     options: [],
     run: listUpstreams,
   },
   reset: {
     usage: '<upstream>',
-    help: 'closes its circuit breakers and ends the pauses of its keys, without waiting for the next probe',
+    help: 'closes its circuit breakers and ends the cooldowns of its keys, without waiting for the next probe',
     positionals: 1,
     options: [],
     run: resetUpstream,
@@ -30,10 +30,10 @@ export const upstreamVerbs: Record<string, AdminVerb> = {
 const unset = 'unset:';
 
 /**
- * The operator's shell seldom has the gateway's secrets. A key whose variable is not set gets a placeholder, so that
- * its upstream can still be shown and reset.
+ * Gives keys whose variable is not set a placeholder, so that their upstreams can still be shown and reset. The
+ * operator's shell rarely has the gateway's secrets.
  */
-function ofAnyShell(context: AdminContext): AdminContext {
+function withKeyPlaceholders(context: AdminContext): AdminContext {
   const env = new Proxy(context.env, {
     get(target, name) {
       if (typeof name !== 'string') return undefined;
@@ -43,15 +43,17 @@ function ofAnyShell(context: AdminContext): AdminContext {
   return { ...context, env };
 }
 
-/** Lists a row for each key of each route: what can be called, and what is wrong with the others. */
+/** Lists a row per key of each route: whether it can be called, and if not, why. */
 async function listUpstreams(context: AdminContext): Promise<unknown> {
-  return await withCatalog(ofAnyShell(context), (catalog) => describeCandidates(context, catalog, null));
+  return await withCatalog(withKeyPlaceholders(context), (catalog) =>
+    describeCandidates(context, catalog, null),
+  );
 }
 
 /** For an operator who has paid a bill or fixed a server and does not want to wait for the next probe. */
 async function resetUpstream(context: AdminContext): Promise<unknown> {
   const name = context.positionals[0]!;
-  return await withCatalog(ofAnyShell(context), async (catalog) => {
+  return await withCatalog(withKeyPlaceholders(context), async (catalog) => {
     const { current } = catalog;
     const upstream = current.upstreams.find((one) => one.name === name);
     if (upstream === undefined) {
@@ -73,8 +75,8 @@ async function describeCandidates(
   const nowMs = Date.now();
   const rows = await Promise.all(
     catalog.current.models.map(async (model) => {
-      const wanted = model.routes.filter((route) => upstream === null || route.upstream.name === upstream);
-      const candidates = await readCandidates(store, wanted, nowMs);
+      const routes = model.routes.filter((route) => upstream === null || route.upstream.name === upstream);
+      const candidates = await readCandidates(store, routes, nowMs);
       return candidates.map(({ candidate, state }) =>
         describeCandidate(model, catalog.isDisabled(model), candidate, state),
       );
@@ -90,8 +92,8 @@ function describeCandidate(
   state: CandidateState,
 ): object {
   const { upstream } = route;
-  // Never show the key itself: show its place in the catalog and its name in the logs.
-  const place = `${upstream.apiKeys.indexOf(apiKey ?? '') + 1} of ${upstream.apiKeys.length}`;
+  // Never show the key itself. Show its position in the catalog and its name in the logs.
+  const position = `${upstream.apiKeys.indexOf(apiKey ?? '') + 1} of ${upstream.apiKeys.length}`;
   const variable = apiKey?.startsWith(unset) === true ? apiKey.slice(unset.length) : null;
   const disabled = `the model is disabled by an operator: model enable ${model.id}`;
   const unsetKey = variable === null ? null : `${variable} is not set in this shell`;
@@ -99,7 +101,7 @@ function describeCandidate(
     model: model.id,
     upstream: upstream.name,
     upstream_model: route.model,
-    key: apiKey === null ? null : `${place} (${unsetKey ?? fingerprint})`,
+    key: apiKey === null ? null : `${position} (${unsetKey ?? fingerprint})`,
     not_called: isDisabled ? disabled : (describeStop(state) ?? unsetKey),
     set_aside:
       state.cooldown === null

@@ -7,7 +7,7 @@ import { describeUser, describeUserInFull } from './show-user.ts';
 import { withEvent } from './with-event.ts';
 import { quote } from './to-printable.ts';
 
-/** Per user. The audit log goes back 400 days. */
+/** Per user. The audit log covers 400 days. */
 const maxEvents = 1000;
 
 export const userVerbs: Record<string, AdminVerb> = {
@@ -21,21 +21,21 @@ export const userVerbs: Record<string, AdminVerb> = {
   },
   show: {
     usage: '<user> [--events 20]',
-    help: 'shows the user’s linked accounts, sessions, and this many of the last events of the audit log, 1 to 1000',
+    help: 'shows the user’s linked accounts, sessions, and this number of the latest audit log events, 1 to 1000',
     positionals: 1,
     options: ['events'],
     run: showUser,
   },
   'revoke-sessions': {
     usage: '<user>',
-    help: 'ends all sessions of the user at once; the user can sign in again',
+    help: 'immediately ends all sessions of the user, who can sign in again',
     positionals: 1,
     options: [],
     run: revokeSessions,
   },
   ban: {
     usage: '<user> --reason "stolen mailbox"',
-    help: 'ends all sessions of the user at once and refuses sign-in; keys of the user’s accounts keep working; of a user who is banned already, --reason replaces the reason and may be left out',
+    help: 'immediately ends all sessions of the user and refuses sign-in; keys of the user’s accounts keep working; if the user is already banned, --reason is optional and replaces the reason',
     positionals: 1,
     options: ['reason'],
     run: banUser,
@@ -49,7 +49,7 @@ export const userVerbs: Record<string, AdminVerb> = {
   },
   unlink: {
     usage: '<account>',
-    help: 'unlinks an account from its user, who is told by mail; the account’s key keeps working',
+    help: 'unlinks an account from its user, who is notified by mail; the account’s key keeps working',
     positionals: 1,
     options: [],
     run: unlink,
@@ -75,7 +75,7 @@ async function findUser({ web, positionals }: AdminContext): Promise<WebUser> {
 
 const noSuchUser = (given: string): RefusedError =>
   new RefusedError(
-    `No user ${quote(given)}. Give an id or the full email address; "user list" lists all users, and "account show" names the user of an account.`,
+    `No user ${quote(given)}. Give an id or the full email address; "user list" lists all users, and "account show" shows the user of an account.`,
   );
 
 async function showUser(context: AdminContext): Promise<unknown> {
@@ -105,7 +105,7 @@ async function banUser(context: AdminContext): Promise<unknown> {
   return await withEvent(context, { action: 'user-banned', userId: user._id }, async () => {
     const banned = await users.ban(user._id, reason);
     if (banned === null) throw noSuchUser(user._id);
-    // After the ban: a concurrent sign-in that starts its session later checks for the ban again.
+    // Do this after the ban. A concurrent sign-in whose session starts later checks for the ban again.
     const sessions_ended = await sessions.revokeAll(user._id);
     return { ...describeUser(banned), was_already_banned: user.bannedAt !== null, sessions_ended };
   });
@@ -130,7 +130,7 @@ async function unlink(context: AdminContext): Promise<unknown> {
   const link = await web.links.findByAccount(accountId);
   if (link === null) throw notLinked();
   const { userId, _id: linkId, label } = link;
-  // Look the user up first: once the account is unlinked, nothing that only reports it may fail.
+  // Look the user up first, so that no step that only reports the result can fail once the account is unlinked.
   const user = await web.users.findById(userId);
   const event = { action: 'account-unlinked', userId, linkId, accountId, label } as const;
   await withEvent(context, event, async () => {

@@ -1,7 +1,7 @@
 import { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import type { AdminContext } from './command.ts';
 
-/** Opens the catalog for one command, as the roles read it. */
+/** Opens the catalog for one command, as the api and workers read it. */
 export async function withCatalog<T>(
   { config, env, redis, log }: AdminContext,
   use: (catalog: CatalogStore) => Promise<T> | T,

@@ -6,9 +6,9 @@ import type { AdminContext } from './command.ts';
 import { describeFailure } from './with-stores.ts';
 
 /**
- * Runs an action that must be in the audit log, as the account area does. The outcome is recorded and the notice
- * queued before the command ends. A failure of that is only a warning: the action itself is done and must not be
- * repeated.
+ * Runs an action that must be in the audit log, as the account area does. Records the outcome and queues the notice
+ * before the command exits. If that fails, it only prints a warning, because the action itself succeeded and must not
+ * be repeated.
  */
 export async function withEvent<T>(
   { web, redis, config, warn }: Pick<AdminContext, 'web' | 'redis' | 'config' | 'warn'>,
@@ -19,10 +19,10 @@ export async function withEvent<T>(
   try {
     const { result, noted } = await recordAction({ ...web, mails }, event, work);
     await noted.catch((error: unknown) => {
-      const what = isMailed(event.action)
-        ? 'the mail that tells the user is not queued yet; a worker will queue it within a few minutes'
-        : 'the audit log may go on showing it as started';
-      warn(`The command is done, but ${what}. Do not repeat it. Reason: ${describeFailure(error)}`);
+      const consequence = isMailed(event.action)
+        ? 'the mail that notifies the user is not queued yet; a worker will queue it within a few minutes'
+        : 'the audit log may continue to show it as started';
+      warn(`The command succeeded, but ${consequence}. Do not repeat it. Reason: ${describeFailure(error)}`);
     });
     return result;
   } finally {

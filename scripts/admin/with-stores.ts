@@ -16,7 +16,7 @@ import { RefusedError, UsageError, type AdminContext } from './command.ts';
 
 export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags' | 'warn'>;
 
-/** Connects to the stores of the running stack, or to those that the environment names, while `use` runs. */
+/** Connects to the stores of the running stack, or to those configured in the environment, while `use` runs. */
 export async function withStores(
   env: NodeJS.ProcessEnv,
   use: (stores: AdminStores) => Promise<void>,
@@ -40,11 +40,11 @@ export async function withStores(
   }
 }
 
-/** Describes a failure to the operator. Includes a stack only for an internal error. */
+/** Describes a failure for the operator. Includes a stack trace only for internal errors. */
 export function describeFailure(error: unknown): string {
   if (error instanceof AppError && error.code === 'service_unavailable')
-    return 'Redis or MongoDB does not answer.';
-  if (isMongoAway(error)) return 'MongoDB does not answer.';
+    return 'Redis or MongoDB does not respond.';
+  if (isMongoAway(error)) return 'MongoDB does not respond.';
   const refusal = explainMongoRefusal(error);
   if (refusal !== null) return refusal;
   const expected = [UsageError, RefusedError, ConfigError, AppError].some((kind) => error instanceof kind);

@@ -17,16 +17,16 @@ export type PairWay = 'plain' | 'scripts';
 export interface PairRun {
   readonly way: PairWay;
   readonly measuredMs: number;
-  /** Pairs that ended within the measured time. */
+  /** Pairs that finished within the measured time. */
   readonly pairs: number;
   readonly pairsPerSecond: number;
-  /** By Redis's own clock, all its threads. Independent of other processes on the machine. */
+  /** CPU time as reported by Redis, across its threads. Independent of other processes on the machine. */
   readonly redisUsPerPair: number;
   readonly pairsPerRedisSecond: number;
   readonly loadUsPerPair: number;
   /** Share of all CPU time used by other processes, 0..1. */
   readonly othersShare: number;
-  /** Faults in the money that were found. */
+  /** Errors found in the balances. */
   readonly faults: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export interface AdmissionsOptions {
   readonly programs: Programs;
   readonly dir: string;
   readonly cpus: number;
-  /** Pairs in progress. */
+  /** Concurrent pairs. */
   readonly callers: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
@@ -46,16 +46,16 @@ export const admissionAccounts = 1_000;
 export const admissionPairsAtOnce = 512;
 
 const trimEveryMs = 100;
-const keptEntries = 1_000;
+const maxEntries = 1_000;
 
-/** Measures both ways, one after the other, on one Redis and the same accounts. */
+/** Measures both variants, one after the other, on one Redis and with the same accounts. */
 export async function measureAdmissions(options: AdmissionsOptions): Promise<PairRun[]> {
   const stack = await startMoneyStack({ ...options, accountCount: admissionAccounts });
   try {
     const runs: PairRun[] = [];
     for (const way of ['plain', 'scripts'] as const) {
       options.onStep(way);
-      runs.push(await measureWay(options, stack, way));
+      runs.push(await measureVariant(options, stack, way));
     }
     return runs;
   } finally {
@@ -63,7 +63,7 @@ export async function measureAdmissions(options: AdmissionsOptions): Promise<Pai
   }
 }
 
-async function measureWay(options: AdmissionsOptions, stack: MoneyStack, way: PairWay): Promise<PairRun> {
+async function measureVariant(options: AdmissionsOptions, stack: MoneyStack, way: PairWay): Promise<PairRun> {
   const { redis, accounts, pids } = stack;
   const charged = new Map<string, bigint>(accounts.map(({ id }) => [id, 0n]));
   const balances = await readBalances(stack);
@@ -84,7 +84,7 @@ async function measureWay(options: AdmissionsOptions, stack: MoneyStack, way: Pa
       onPair();
     },
   );
-  // A failing pair ends the run at once. The remaining load is stopped below.
+  // A failing pair ends the run immediately. The remaining load is stopped below.
   const measuring = async () => {
     await delay(options.warmUpMs);
     const before = await sample();
@@ -127,12 +127,12 @@ async function measureWay(options: AdmissionsOptions, stack: MoneyStack, way: Pa
   }
 }
 
-/** Nothing reads these ledgers. Without trimming they would fill the memory, and admission would refuse requests. */
+/** Nothing reads these ledgers. Without trimming, they would fill the memory and requests would not be admitted. */
 function trim(redis: RedisClient): void {
   const plain = Array.from({ length: shardCount }, (_, shard) => plainStream(shard));
   for (const stream of [...ledgerStreams, ...plain]) {
-    // If Redis is gone, the pairs report it.
-    redis.xtrim(stream, 'MAXLEN', '~', keptEntries).catch(() => undefined);
+    // If Redis is gone, the pairs report that.
+    redis.xtrim(stream, 'MAXLEN', '~', maxEntries).catch(() => undefined);
   }
 }
 
@@ -154,7 +154,7 @@ async function findFaults(
 ): Promise<string[]> {
   const after = await readBalances(stack);
   const wrong = [...after].filter(([id, balance]) => balance !== before.get(id)! - charged.get(id)!);
-  const faults = wrong.length === 0 ? [] : [`${wrong.length} balances are not what was charged`];
+  const faults = wrong.length === 0 ? [] : [`${wrong.length} balances do not match the charges`];
   const held = await countReservations(stack.redis);
   return held === 0 ? faults : [...faults, `${held} reservations were never ended`];
 }

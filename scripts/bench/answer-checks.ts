@@ -1,6 +1,6 @@
 import type { Answer } from './answer-reader.ts';
 
-/** What every response of a run must look like. */
+/** What every response in a run must look like. */
 export type AnswerExpectation =
   | { readonly kind: 'chat'; readonly tokens: number }
   | { readonly kind: 'stream'; readonly tokens: number }
@@ -13,22 +13,22 @@ export type AnswerExpectation =
 
 const bytesPerFloat = 4;
 
-/** Returns what is wrong with a response, or null. Checks bodies only if they were kept. */
-export function findFault(answer: Answer, expects: AnswerExpectation): string | null {
-  if (answer.status !== 200) return `HTTP ${answer.status}: ${answer.body?.slice(0, 160) ?? 'no body'}`;
+/** Returns what is wrong with a response, or null. Checks bodies only if the reader kept them. */
+export function findFault(response: Answer, expects: AnswerExpectation): string | null {
+  if (response.status !== 200) return `HTTP ${response.status}: ${response.body?.slice(0, 160) ?? 'no body'}`;
   if (expects.kind === 'stream') {
-    if (!answer.isDone) return 'a stream without [DONE]';
-    return answer.tokens === expects.tokens ? null : `a stream of ${answer.tokens} tokens`;
+    if (!response.isDone) return 'a stream without [DONE]';
+    return response.tokens === expects.tokens ? null : `a stream of ${response.tokens} tokens`;
   }
-  if (answer.body !== null) return findFaultWithin(JSON.parse(answer.body), expects);
-  return answer.bodyBytes < leastBytes(expects) ? `an answer of only ${answer.bodyBytes} bytes` : null;
+  if (response.body !== null) return findBodyFault(JSON.parse(response.body), expects);
+  return response.bodyBytes < minBytes(expects) ? `a response of only ${response.bodyBytes} bytes` : null;
 }
 
-function leastBytes(expects: Exclude<AnswerExpectation, { kind: 'stream' }>): number {
+function minBytes(expects: Exclude<AnswerExpectation, { kind: 'stream' }>): number {
   return expects.kind === 'chat' ? expects.tokens : expects.inputs * expects.dimensions * bytesPerFloat;
 }
 
-function findFaultWithin(
+function findBodyFault(
   body: unknown,
   expects: Exclude<AnswerExpectation, { kind: 'stream' }>,
 ): string | null {
@@ -47,5 +47,5 @@ function findFaultWithin(
       ? typeof embedding === 'string' &&
         Buffer.byteLength(embedding, 'base64') === expects.dimensions * bytesPerFloat
       : Array.isArray(embedding) && embedding.length === expects.dimensions;
-  return data.every(isRight) ? null : 'a vector of another form or length';
+  return data.every(isRight) ? null : 'a vector in another format or of another length';
 }

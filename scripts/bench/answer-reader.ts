@@ -6,7 +6,7 @@ export interface Answer {
   readonly tokens: number;
   /** Whether the stream reached its `[DONE]`. */
   readonly isDone: boolean;
-  /** Kept only on request, and for errors. */
+  /** Present only on request, and for errors. */
   readonly body: string | null;
 }
 
@@ -14,30 +14,30 @@ const headEnd = '\r\n\r\n';
 const tokenMark = '"content":"';
 const emptyTokenEnd = 0x22;
 const doneMark = 'data: [DONE]\n\n';
-/** Characters carried over from one piece of a stream to the next: a mark may be split, and the end must be found. */
+/** Number of characters carried over to the next piece of a stream, because a mark or the end may be split. */
 const carriedChars = Math.max(tokenMark.length, doneMark.length);
 
 /**
- * Reads the responses on one kept-alive HTTP/1.1 connection, one after another, however they are split. It shares the
- * machine with what it measures, so it examines no more bytes than necessary.
+ * Reads the responses on one kept-alive HTTP/1.1 connection, one after another, however they are split. It runs on the
+ * same machine as the measured processes, so it examines no more bytes than necessary.
  */
 export class AnswerReader {
   /** Whether the bodies of the following responses are kept. */
   keepsBody = false;
-  readonly #onAnswer: (answer: Answer) => void;
+  readonly #onAnswer: (response: Answer) => void;
   readonly #countsTokens: boolean;
   #state: 'head' | 'fixed' | 'size' | 'chunk' | 'gap' | 'trailer' = 'head';
   /** The line or head being collected. */
   #text = '';
-  /** Bytes of the body, or of the current chunk, still to come. */
-  #left = 0;
+  /** Remaining bytes of the body or of the current chunk. */
+  #remaining = 0;
   #status = 0;
   #bodyBytes = 0;
   #tokens = 0;
   #carried = '';
   #kept: Buffer[] = [];
 
-  constructor(countsTokens: boolean, onAnswer: (answer: Answer) => void) {
+  constructor(countsTokens: boolean, onAnswer: (response: Answer) => void) {
     this.#countsTokens = countsTokens;
     this.#onAnswer = onAnswer;
   }
@@ -48,13 +48,13 @@ export class AnswerReader {
     while (at < bytes.length) {
       switch (this.#state) {
         case 'head':
-          at = this.#gather(bytes, at, headEnd, (head) => this.#takeHead(head));
+          at = this.#collect(bytes, at, headEnd, (head) => this.#takeHead(head));
           break;
         case 'size':
-          at = this.#gather(bytes, at, '\r\n', (line) => this.#takeSize(line));
+          at = this.#collect(bytes, at, '\r\n', (line) => this.#takeSize(line));
           break;
         case 'trailer':
-          at = this.#gather(bytes, at, '\r\n', (line) => {
+          at = this.#collect(bytes, at, '\r\n', (line) => {
             if (line === '') this.#finish();
           });
           break;
@@ -63,10 +63,10 @@ export class AnswerReader {
           at = this.#takeBody(bytes, at);
           break;
         case 'gap': {
-          const skipped = Math.min(this.#left, bytes.length - at);
-          this.#left -= skipped;
+          const skipped = Math.min(this.#remaining, bytes.length - at);
+          this.#remaining -= skipped;
           at += skipped;
-          if (this.#left === 0) this.#state = 'size';
+          if (this.#remaining === 0) this.#state = 'size';
           break;
         }
         default:
@@ -76,12 +76,12 @@ export class AnswerReader {
   }
 
   /**
-   * Collects text up to and including `end`, which the end of the bytes may split.
+   * Collects text up to and including `end`, which may be split across calls.
    * @returns where to continue
    */
-  #gather(bytes: Buffer, at: number, end: string, take: (text: string) => void): number {
+  #collect(bytes: Buffer, at: number, end: string, take: (text: string) => void): number {
     const before = this.#text.length;
-    // A head is short, and a whole response often comes with it: examine no more than a head's length.
+    // A head is short, and often arrives together with the whole response. Examine no more than a head's length.
     const text = this.#text + bytes.toString('latin1', at, Math.min(bytes.length, at + 4_096));
     const found = text.indexOf(end, Math.max(0, before - end.length));
     if (found === -1) {
@@ -101,34 +101,34 @@ export class AnswerReader {
     this.#kept = [];
     const length = /\r\ncontent-length: *(\d+)/i.exec(head);
     if (length !== null) {
-      this.#left = Number(length[1]);
+      this.#remaining = Number(length[1]);
       this.#state = 'fixed';
-      if (this.#left === 0) this.#finish();
+      if (this.#remaining === 0) this.#finish();
     } else if (/\r\ntransfer-encoding: *chunked/i.test(head)) {
       this.#state = 'size';
     } else {
-      throw new Error(`an answer without a length: ${head.slice(0, 80)}`);
+      throw new Error(`a response without a length: ${head.slice(0, 80)}`);
     }
   }
 
   #takeSize(line: string): void {
     const size = Number.parseInt(line, 16);
     if (Number.isNaN(size)) throw new Error(`a chunk without a size: ${line.slice(0, 80)}`);
-    this.#left = size;
+    this.#remaining = size;
     this.#state = size === 0 ? 'trailer' : 'chunk';
   }
 
   #takeBody(bytes: Buffer, at: number): number {
-    const end = Math.min(bytes.length, at + this.#left);
+    const end = Math.min(bytes.length, at + this.#remaining);
     this.#bodyBytes += end - at;
-    this.#left -= end - at;
+    this.#remaining -= end - at;
     if (this.keepsBody || this.#status !== 200) this.#kept.push(Buffer.from(bytes.subarray(at, end)));
     if (this.#countsTokens) this.#countTokens(bytes.toString('latin1', at, end));
-    if (this.#left === 0) {
+    if (this.#remaining === 0) {
       if (this.#state === 'fixed') this.#finish();
       else {
         this.#state = 'gap';
-        this.#left = 2;
+        this.#remaining = 2;
       }
     }
     return end;
@@ -139,7 +139,7 @@ export class AnswerReader {
     let counted = 0;
     for (let at = text.indexOf(tokenMark); at !== -1; at = text.indexOf(tokenMark, counted)) {
       const end = at + tokenMark.length;
-      // The character after the mark is still to come: carry the whole mark over.
+      // The character after the mark has not arrived yet, so carry the whole mark over.
       if (end === text.length) break;
       if (text.charCodeAt(end) !== emptyTokenEnd) this.#tokens += 1;
       counted = end;

@@ -9,11 +9,11 @@ export interface BenchStackOptions {
   readonly dir: string;
   readonly env: NodeJS.ProcessEnv;
   readonly logLevel: string;
-  /** Where api and worker write a CPU profile when they end, or null. */
+  /** Where api and worker write a CPU profile when they exit, or null. */
   readonly profileDir: string | null;
 }
 
-/** Where requests go, and their key. */
+/** The address that requests are sent to, and their API key. */
 export interface Target {
   readonly host: string;
   readonly port: number;

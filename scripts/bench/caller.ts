@@ -11,12 +11,12 @@ export interface CallerOptions {
   readonly onError: (reason: string) => void;
 }
 
-/** One buffer for all sockets: each read is processed before the next one. */
+/** Shared by all sockets, because each read is processed before the next one. */
 const readBuffer = Buffer.allocUnsafe(256 * 1024);
 const reconnectMs = 100;
 
 /**
- * One caller: a kept-alive connection with one request in progress. It sends the next one as soon as the response
+ * One caller: a kept-alive connection with one request in flight. It sends the next request as soon as the response
  * arrives.
  */
 export class Caller {
@@ -55,7 +55,7 @@ export class Caller {
     });
     this.#reader = reader;
     this.#socket = socket;
-    let reason = 'the connection was closed before an answer';
+    let reason = 'the connection was closed before a response';
     socket.once('error', (error) => (reason = error.message));
     socket.once('close', () => this.#lose(reason));
     this.#send();

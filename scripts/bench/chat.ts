@@ -25,7 +25,7 @@ export const chatScenarios: readonly Scenario[] = [
     ...common,
     name: 'chat',
     group: 'chat',
-    title: 'Chat, answered whole',
+    title: 'Chat, not streamed',
     body,
     expects: { kind: 'chat', tokens: replyTokens },
   },

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The kernel counts a process's time in hundredths of a second (USER_HZ, the same on all of Linux's platforms). */
+/** The kernel counts a process's time in hundredths of a second (USER_HZ, the same on all Linux platforms). */
 const msPerTick = 10;
 const userTicksField = 11;
 const systemTicksField = 12;
@@ -45,9 +45,9 @@ export function compareCpu(before: CpuSample, after: CpuSample): CpuUse {
   const entries = Object.entries(after.processes).map(
     ([name, ms]) => [name, ms - (before.processes[name] ?? 0)] as const,
   );
-  const own = entries.reduce((sum, [, ms]) => sum + ms, 0);
+  const measuredMs = entries.reduce((sum, [, ms]) => sum + ms, 0);
   return {
     processes: Object.fromEntries(entries),
-    othersMs: Math.max(0, after.machineMs - before.machineMs - own),
+    othersMs: Math.max(0, after.machineMs - before.machineMs - measuredMs),
   };
 }

@@ -1,9 +1,9 @@
 import { memoryScenario, uniqueMark, type Scenario, type VendorName } from './scenario.ts';
 
 const dimensions = 1536;
-const inputsOfLargeCall = 256;
+const inputsPerLargeCall = 256;
 
-/** Typical search input. No text occurs twice, so calls cannot share work. */
+/** A typical search input. No text occurs twice, so calls cannot share work. */
 const input = `Passage ${uniqueMark}: the committee approved the budget for the new library in its session of May.`;
 
 const common = {
@@ -29,23 +29,23 @@ function describe(
   };
 }
 
-/** Enough callers for the gateway to merge their calls, which it must do for the busy vendor to serve them. */
+/** Has enough callers for the gateway to merge their calls. Without merging, the busy vendor could not serve them. */
 const single = (vendor: VendorName, format: 'base64' | 'float'): Scenario => ({
   ...common,
   ...describe(vendor, format),
   name: `embeddings-${vendor}-${format}`,
-  title: `Embeddings, one input a call, ${format}`,
+  title: `Embeddings, one input per call, ${format}`,
   callers: 512,
 });
 
-/** Fewer than the vendor serves at once, so that no request waits there, merged or not. */
-const othersBeside = 4;
+/** Fewer than the vendor's concurrent calls, so that no request waits there, merged or not. */
+const otherCallers = 4;
 
 const alone: Scenario = {
   ...common,
   ...describe('busy', 'base64'),
   name: 'embeddings-alone-idle',
-  title: 'Embeddings, one input a call, nobody else',
+  title: 'Embeddings, one input per call, no other callers',
   callers: 1,
 };
 
@@ -56,15 +56,15 @@ const alone: Scenario = {
 const beside: Scenario = {
   ...alone,
   name: 'embeddings-alone-window',
-  title: `Embeddings, one input a call, beside ${othersBeside} others`,
-  background: othersBeside,
+  title: `Embeddings, one input per call, with ${otherCallers} other callers`,
+  background: otherCallers,
 };
 
 const large: Scenario = {
   ...common,
-  ...describe('busy', 'base64', inputsOfLargeCall),
+  ...describe('busy', 'base64', inputsPerLargeCall),
   name: 'embeddings-large',
-  title: `Embeddings, ${inputsOfLargeCall} inputs a call, base64`,
+  title: `Embeddings, ${inputsPerLargeCall} inputs per call, base64`,
   callers: 32,
 };
 
@@ -79,13 +79,13 @@ function writeTexts(wordCounts: readonly number[]): string[] {
   });
 }
 
-/** The model runs in the worker: there is no vendor to compare it with. */
+/** The model runs in the worker, so there is no vendor to compare it with. */
 const encoder = (name: string, title: string, texts: readonly string[]): Scenario => ({
   ...common,
   name: `embeddings-encoder-${name}`,
-  title: `Local encoder, ${texts.length} inputs a call, ${title}`,
+  title: `Local encoder, ${texts.length} inputs per call, ${title}`,
   callers: 32,
-  // With so many waiting, a call takes seconds: measuring for a few seconds would show nothing.
+  // With so many waiting callers, a call takes seconds, so measuring for a few seconds would be meaningless.
   requestsEach: 2,
   vendor: null,
   body: { input: texts, encoding_format: 'base64' },
@@ -96,12 +96,12 @@ const encoder = (name: string, title: string, texts: readonly string[]): Scenari
 const shortTexts = writeTexts(Array.from({ length: 64 }, (_, i) => 3 + (i % 4)));
 const mixedTexts = writeTexts([3, 90, 5, 12, 4, 40, 8, 20, 6, 10, 60, 4, 15, 30, 5, 8]);
 
-/** Measures remaining memory. The vendor responds instantly, so that as much as possible is in progress. */
+/** Measures remaining memory. The vendor responds instantly, so that as many requests as possible are in flight. */
 export const memoryLoad: Scenario = {
   ...large,
-  ...describe('instant', 'base64', inputsOfLargeCall),
+  ...describe('instant', 'base64', inputsPerLargeCall),
   name: memoryScenario,
-  title: `Memory, ${inputsOfLargeCall} inputs a call, base64`,
+  title: `Memory, ${inputsPerLargeCall} inputs per call, base64`,
   callers: 64,
 };
 

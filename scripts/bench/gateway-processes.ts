@@ -84,11 +84,11 @@ export async function startVendor(
     kind: 'announces',
   });
   const { url } = await programs.readAnnouncement(program);
-  if (url === undefined) throw new Error(`the vendor ${name} did not say where it listens`);
+  if (url === undefined) throw new Error(`the vendor ${name} did not report its address`);
   return { pid: program.pid, url };
 }
 
-/** Creates an account with the highest possible limits: this measures the path of a request, not a refusal. */
+/** Creates an account with the highest possible limits, so that requests are not refused. */
 export async function createAccount(
   env: NodeJS.ProcessEnv,
   balance = '1000000',

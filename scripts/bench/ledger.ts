@@ -9,7 +9,7 @@ import { runPairs, runScripts } from './pairs.ts';
 import type { Programs } from './programs.ts';
 
 export interface LedgerRun {
-  /** Entries on the streams before they are read: charges, and a refill for each account. */
+  /** Entries in the streams before they are read: charges, and a refill per account. */
   readonly entries: number;
   readonly measuredMs: number;
   readonly entriesPerSecond: number;
@@ -17,7 +17,7 @@ export interface LedgerRun {
   readonly cpuUsPerEntry: Readonly<Record<string, number>>;
   /** Share of all CPU time used by other processes, 0..1. */
   readonly othersShare: number;
-  /** Faults in the money that were found. */
+  /** Errors found in the balances or entries. */
   readonly faults: readonly string[];
 }
 
@@ -33,9 +33,9 @@ export interface LedgerOptions {
 export const ledgerAccounts = 200;
 
 const pollMs = 10;
-const patienceMs = 120_000;
+const timeoutMs = 120_000;
 
-/** Measures how fast one worker writes to MongoDB what was settled while there was no worker. */
+/** Measures how fast one worker writes the requests to MongoDB that were settled while there was no worker. */
 export async function measureLedger(options: LedgerOptions): Promise<LedgerRun> {
   const stack = await startMoneyStack({ ...options, accountCount: ledgerAccounts });
   try {
@@ -72,7 +72,7 @@ async function measureReading(
     env: { ...stack.env, CATALOG: catalog, LOG_LEVEL: logLevel },
   });
   const pids = { worker: worker.pid, ...stack.pids, load: process.pid };
-  // The worker's start is not measured: time runs from the first entry it writes.
+  // Measure from the first entry that the worker writes, so that its start does not count.
   await waitUntil('the first entry', async () => (await stack.ledger.entries.findOne({})) !== null);
   const before = sampleCpu(pids);
   const startedAtMs = performance.now();
@@ -90,11 +90,11 @@ async function measureReading(
   };
 }
 
-async function waitUntil(what: string, isThere: () => Promise<boolean>): Promise<void> {
+async function waitUntil(what: string, isDone: () => Promise<boolean>): Promise<void> {
   const startedAtMs = performance.now();
-  while (!(await isThere())) {
-    if (performance.now() - startedAtMs > patienceMs)
-      throw new Error(`${what} was not in MongoDB after ${patienceMs} ms`);
+  while (!(await isDone())) {
+    if (performance.now() - startedAtMs > timeoutMs)
+      throw new Error(`${what} was not in MongoDB after ${timeoutMs} ms`);
     await delay(pollMs);
   }
 }
@@ -103,11 +103,11 @@ async function waitUntil(what: string, isThere: () => Promise<boolean>): Promise
 async function findFaults(stack: MoneyStack, entries: number): Promise<string[]> {
   const faults: string[] = [];
   const written = await stack.ledger.entries.countDocuments({});
-  if (written !== entries) faults.push(`${written} entries in MongoDB of ${entries} on the streams`);
+  if (written !== entries) faults.push(`${written} of ${entries} stream entries are in MongoDB`);
   let wrong = 0;
   for await (const { _id, balanceNano } of stack.accountStore.list()) {
     if ((await stack.hotAccounts.get(_id)).balanceNano !== balanceNano) wrong += 1;
   }
-  if (wrong > 0) faults.push(`${wrong} balances in MongoDB are not those of Redis`);
+  if (wrong > 0) faults.push(`${wrong} balances in MongoDB differ from Redis`);
   return faults;
 }

@@ -8,9 +8,9 @@ import { uniqueMark } from './scenario.ts';
 
 logUncaught('bench-load', 2);
 
-/** How long requests still in progress at the end may take. */
+/** How long requests still in flight at the end may take. */
 const drainMs = 30_000;
-/** A run without a response for this long is stuck. */
+/** If no response arrives for this long, the run is stuck. */
 const stuckMs = 120_000;
 const progressMs = 250;
 const maxReasons = 20;
@@ -59,7 +59,7 @@ class Load {
       ...this.#createCallers(this.#plan.background, this.#nextRequest, () => (this.#backgroundAnswers += 1)),
     ];
     for (const caller of callers) caller.start();
-    // Measure neither the first responses nor nothing, however slow the machine is.
+    // Exclude the first responses, but measure at least one, however slow the machine is.
     await Promise.all([delay(warmUpMs), this.#waitUntil(() => this.#ended >= callers.length)]);
     const before = this.#sample();
     this.#isMeasuring = true;
@@ -71,12 +71,12 @@ class Load {
     const after = this.#sample();
     const stopped = Promise.all(callers.map((caller) => caller.stop())).then(() => true);
     if (!(await Promise.race([stopped, delay(drainMs, false)])))
-      this.#countError('no answer at the end of the run');
+      this.#countError('no response at the end of the run');
     return { before, after };
   }
 
   async #runThrough({ requests }: WorkSpan): Promise<Measured> {
-    await this.#answer(
+    await this.#runCallers(
       this.#createCallers(1, limitTo(1, this.#nextRequest), () => undefined),
       1,
     );
@@ -89,32 +89,32 @@ class Load {
     );
     const next = limitTo(requests, this.#nextRequest);
     const callers = this.#createCallers(this.#plan.callers, next, (ms) => this.#latencies.push(ms));
-    await this.#answer(callers, ended + requests);
+    await this.#runCallers(callers, ended + requests);
     clearInterval(progress);
     return { before, after: this.#sample() };
   }
 
-  /** Starts the callers, and resolves once this many requests have ended in total. */
-  async #answer(callers: readonly Caller[], ended: number): Promise<void> {
+  /** Starts the callers, and resolves once this many requests have finished in total. */
+  async #runCallers(callers: readonly Caller[], ended: number): Promise<void> {
     for (const caller of callers) caller.start();
     const isDone = await this.#waitUntil(() => this.#ended >= ended);
     if (isDone) await Promise.all(callers.map((caller) => caller.stop()));
   }
 
-  /** Waits until enough requests have ended. Resolves with false, and counts an error, if responses stop coming. */
+  /** Waits until enough requests have finished. If responses stop, counts an error and resolves with false. */
   async #waitUntil(isReached: () => boolean): Promise<boolean> {
     if (isReached()) return true;
     const isDone = await new Promise<boolean>((resolve) => {
-      const patience = setTimeout(() => resolve(false), stuckMs);
+      const timeout = setTimeout(() => resolve(false), stuckMs);
       this.#onEnded = () => {
-        patience.refresh();
+        timeout.refresh();
         if (!isReached()) return;
-        clearTimeout(patience);
+        clearTimeout(timeout);
         resolve(true);
       };
     });
     this.#onEnded = () => undefined;
-    if (!isDone) this.#countError(`no answer within ${stuckMs} ms`);
+    if (!isDone) this.#countError(`no response within ${stuckMs} ms`);
     return isDone;
   }
 
@@ -173,15 +173,15 @@ interface Measured {
 }
 
 function limitTo(count: number, next: () => string): () => string | null {
-  let left = count;
+  let remaining = count;
   return () => {
-    if (left === 0) return null;
-    left -= 1;
+    if (remaining === 0) return null;
+    remaining -= 1;
     return next();
   };
 }
 
-/** Numbers are as long as their mark, so that all requests of a plan have the same length. */
+/** Pads numbers to the length of their mark, so that all requests of a plan have the same length. */
 function createRequestWriter({ host, port, path, apiKey, body }: LoadPlan): () => string {
   const head = [
     `POST ${path} HTTP/1.1`,
@@ -192,13 +192,13 @@ function createRequestWriter({ host, port, path, apiKey, body }: LoadPlan): () =
     'user-agent: model-gateway-bench',
     `content-length: ${Buffer.byteLength(body)}`,
   ].join('\r\n');
-  const [first = '', ...rest] = `${head}\r\n\r\n${body}`.split(uniqueMark);
-  if (rest.length === 0) return () => first;
-  // Each process starts counting elsewhere, so that even two runs against one gateway share no text.
+  const [first = '', ...pieces] = `${head}\r\n\r\n${body}`.split(uniqueMark);
+  if (pieces.length === 0) return () => first;
+  // Each process starts with a different number, so that even two runs against one gateway share no text.
   let number = (Date.now() % 999_000) * 100_000;
   return () => {
     let text = first;
-    for (const piece of rest) {
+    for (const piece of pieces) {
       number += 1;
       text += String(number).padStart(uniqueMark.length, '0') + piece;
     }
@@ -219,5 +219,5 @@ process.once('message', (plan) => {
     },
   );
 });
-// The parent is gone, so nothing needs the result.
+// If the parent is gone, the result is not needed.
 process.once('disconnect', () => process.exit(1));

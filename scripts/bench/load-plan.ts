@@ -1,7 +1,7 @@
 import type { AnswerExpectation } from './answer-checks.ts';
 import type { CpuUse } from './cpu-clock.ts';
 
-/** The load generator's plan: a closed loop of callers, each with one request in progress. */
+/** The load generator's plan: a closed loop of callers, each with one request in flight. */
 export interface LoadPlan {
   readonly host: string;
   readonly port: number;
@@ -10,24 +10,24 @@ export interface LoadPlan {
   /** JSON. A number replaces `uniqueMark`. */
   readonly body: string;
   readonly callers: number;
-  /** Additional callers, of which only the number of responses is reported. */
+  /** Additional callers. Only the number of their responses is reported. */
   readonly background: number;
   readonly span: TimeSpan | WorkSpan;
   readonly expects: AnswerExpectation;
-  /** Processes whose CPU time is read at both ends of the measured time. The generator adds itself. */
+  /** Processes whose CPU time is read at the start and the end of the measured time. The generator adds itself. */
   readonly pids: Readonly<Record<string, number>>;
 }
 
-/** Measures what happens in a given time. The callers also run before and after it. */
+/** Measures the responses in a given time. The callers also run before and after it. */
 export interface TimeSpan {
   readonly kind: 'time';
-  /** Not counted: code is compiled, connections are opened, queues fill. Longer if the first responses take longer. */
+  /** Not counted: code is compiled, connections are opened, queues fill. Extended until the first responses. */
   readonly warmUpMs: number;
-  /** Longer if there is no response by then. */
+  /** Extended if there is no response by then. */
   readonly measureMs: number;
 }
 
-/** Measures a fixed number of requests, from the first request to the last response. One request before it warms up. */
+/** Measures a fixed number of requests, from the first request to the last response, after one warm-up request. */
 export interface WorkSpan {
   readonly kind: 'work';
   readonly requests: number;

@@ -23,7 +23,7 @@ logUncaught('bench', 2);
 async function runBench(options: Options, workshop: Workshop): Promise<boolean> {
   const progress = new Progress(process.stderr);
   const cpus = availableParallelism();
-  console.log(`${cpus} CPUs shared by all of it, Node ${process.versions.node}`);
+  console.log(`${cpus} CPUs shared by all processes, Node ${process.versions.node}`);
   const results =
     options.scenarios.length === 0
       ? []
@@ -45,10 +45,10 @@ async function runBench(options: Options, workshop: Workshop): Promise<boolean> 
     countFaults(money) + countMemoryFaults(memory) + countJobFaults(jobs),
   );
   if (errors > 0)
-    console.error(`\n!!! ${errors} ERRORS: these numbers are worth nothing until they are explained.`);
+    console.error(`\n!!! ${errors} ERRORS: these numbers are meaningless until they are explained.`);
   const unfair = countUnfair(fairness);
   if (unfair > 0)
-    console.error(`\n!!! ${unfair} of ${fairness.length} attacks cost others more than is allowed.`);
+    console.error(`\n!!! ${unfair} of ${fairness.length} attacks affect others more than allowed.`);
   return errors === 0 && unfair === 0;
 }
 
@@ -99,7 +99,7 @@ async function main(): Promise<void> {
     return;
   }
   const workshop = new Workshop();
-  // However this process ends, no child process or folder remains.
+  // However this process exits, no child process or folder remains.
   process.once('exit', () => workshop.destroy());
   for (const [signal, code] of [
     ['SIGINT', 130],

@@ -26,7 +26,7 @@ export interface MeasureOptions {
   readonly measureMs: number;
 }
 
-/** Runs one scenario once, in one of the two ways, with a new load generator. */
+/** Runs one scenario once, directly or through the gateway, with a new load generator. */
 export async function measure(options: MeasureOptions, scenario: Scenario, way: Way): Promise<RunResult> {
   const { stack, programs, money, cpus } = options;
   const startedAt = new Date();
@@ -59,7 +59,7 @@ export async function measure(options: MeasureOptions, scenario: Scenario, way: 
           ? { kind: 'time', warmUpMs, measureMs }
           : { kind: 'work', requests: count * requestsEach },
       expects: of.expects,
-      // Include processes that this way does not need, so that they are not counted as others.
+      // Include processes that this run does not need, so that they are not counted as others.
       pids: { ...(vendor === null ? {} : { vendor: stack.vendorPids[vendor] }), ...stack.pids },
     };
   }

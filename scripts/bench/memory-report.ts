@@ -2,7 +2,7 @@ import { memoryLoad } from './embeddings.ts';
 import { memoryMarks, type MemoryRun } from './memory.ts';
 import { formatCount } from './report.ts';
 
-const columns = ['', ...memoryMarks.map((mark) => `${mark * 100} %`), 'most', ''];
+const columns = ['', ...memoryMarks.map((mark) => `${mark * 100} %`), 'max', ''];
 const widths = [10, ...memoryMarks.map(() => 8), 8, 10];
 
 export function formatMemory(run: MemoryRun): string {
@@ -18,7 +18,7 @@ export function formatMemory(run: MemoryRun): string {
     `${memoryLoad.title} · ${run.callers} callers · ${formatCount(run.inputs)} inputs · MB of RSS`,
     ...[columns, ...rows].map(formatRow),
     `  in ${Math.round(run.measuredMs / 1_000)} s, ${formatCount(perSecond)} inputs/s · ` +
-      `${run.money.charges} charges, one an answer. At each mark: the mean of the tenth that ends there.`,
+      `${run.money.charges} charges, one per response. Each mark shows the mean of the preceding tenth of the run.`,
     ...listFaults(run).map((fault) => `  !!! ERROR  ${fault}`),
   ].join('\n');
 }
@@ -27,7 +27,7 @@ export function countMemoryFaults(run: MemoryRun | null): number {
   return run === null ? 0 : listFaults(run).length;
 }
 
-/** Growth of a process is a finding, not an error of the measurement. */
+/** Growth of a process is a result, not an error. */
 function listFaults({ errors, money }: MemoryRun): string[] {
   return [...Object.entries(errors).map(([reason, count]) => `${count} × ${reason}`), ...money.faults];
 }

@@ -10,7 +10,7 @@ import { countCallers, countVectors } from './scenario.ts';
 /** Shares of the run at which memory is reported. The last is compared with the one before it. */
 export const memoryMarks = [0.1, 0.5, 1] as const;
 
-/** Memory of one process in MB: the maximum, and for each mark the mean of the tenth of the run that ends there. */
+/** Memory of one process in MB: the maximum, and for each mark the mean of the preceding tenth of the run. */
 export interface MemoryUse {
   readonly process: string;
   readonly atMarksMb: readonly number[];
@@ -37,11 +37,11 @@ export interface MemoryOptions {
   readonly onShare: (share: number) => void;
 }
 
-/** Growth in the second half that still counts as flat: heaps vary by as much between two collections. */
+/** Growth in the second half that still counts as flat, because heaps vary by as much between two collections. */
 const flatShare = 0.1;
 const flatMb = 16;
 
-/** One sample of all processes, and how much of the run was complete. */
+/** One sample of all processes, and the share of the run that was complete. */
 export interface MemorySample {
   readonly share: number;
   readonly mb: Readonly<Record<string, number>>;
@@ -53,8 +53,8 @@ export async function measureMemory(options: MemoryOptions): Promise<MemoryRun> 
   const stack = await startBenchStack({ programs, dir, env: process.env, logLevel, profileDir: null });
   const money = new MoneyCheck(stack.env, stack.accountId);
   try {
-    const inputsOfCall = countVectors(memoryLoad);
-    const requests = Math.ceil(options.inputs / inputsOfCall);
+    const inputsPerCall = countVectors(memoryLoad);
+    const requests = Math.ceil(options.inputs / inputsPerCall);
     const callers = countCallers(memoryLoad, options.callers);
     const pids = { vendor: stack.vendorPids.instant, ...stack.pids };
     const samples: MemorySample[] = [];
@@ -76,7 +76,7 @@ export async function measureMemory(options: MemoryOptions): Promise<MemoryRun> 
       onShare(share);
     });
     return {
-      inputs: load.answers * inputsOfCall,
+      inputs: load.answers * inputsPerCall,
       callers,
       measuredMs: load.measuredMs,
       processes: ['api', 'worker', 'redis', 'mongo', 'vendor', 'load'].map((name) => sumUp(name, samples)),

@@ -11,14 +11,14 @@ export interface MoneyResult {
   readonly charges: number;
   /** How far behind the ledger was at the last response. */
   readonly behindMs: number;
-  /** Faults that were found. */
+  /** Errors that were found. */
   readonly faults: readonly string[];
 }
 
-const patienceMs = 60_000;
+const timeoutMs = 60_000;
 const pollMs = 25;
 
-/** Checks that every response of a run is one charge in the ledger. */
+/** Checks that every response of a run has one charge in the ledger. */
 export class MoneyCheck {
   readonly #redis: RedisClient;
   readonly #mongo: MongoConnection;
@@ -39,18 +39,19 @@ export class MoneyCheck {
     const endedAtMs = performance.now();
     const faults: string[] = [];
     const shard = shardOf(this.#accountId);
-    let left = await this.#redis.xlen(redisKeys.ledgerStream(shard));
-    while (left > 0 && performance.now() - endedAtMs < patienceMs) {
+    let remaining = await this.#redis.xlen(redisKeys.ledgerStream(shard));
+    while (remaining > 0 && performance.now() - endedAtMs < timeoutMs) {
       await delay(pollMs);
-      left = await this.#redis.xlen(redisKeys.ledgerStream(shard));
+      remaining = await this.#redis.xlen(redisKeys.ledgerStream(shard));
     }
     const behindMs = performance.now() - endedAtMs;
-    if (left > 0) faults.push(`${left} entries of the ledger had not reached MongoDB after ${patienceMs} ms`);
+    if (remaining > 0)
+      faults.push(`${remaining} ledger entries did not reach MongoDB within ${timeoutMs} ms`);
     const held = await this.#redis.hlen(redisKeys.reservations(shard));
     if (held > 0) faults.push(`${held} reservations were never ended`);
-    const mine = { accountId: this.#accountId, at: { $gte: startedAt }, kind: 'charge' as const };
-    const charges = await this.#ledger.entries.countDocuments(mine);
-    if (charges !== answers) faults.push(`${charges} charges in the ledger for ${answers} right answers`);
+    const filter = { accountId: this.#accountId, at: { $gte: startedAt }, kind: 'charge' as const };
+    const charges = await this.#ledger.entries.countDocuments(filter);
+    if (charges !== answers) faults.push(`${charges} charges in the ledger for ${answers} correct responses`);
     return { charges, behindMs, faults };
   }
 

@@ -2,13 +2,13 @@ import { admissionAccounts, type PairRun, type PairWay } from './admissions.ts';
 import { ledgerAccounts, type LedgerRun } from './ledger.ts';
 import { disturbedShare, formatCount } from './report.ts';
 
-/** The gateway's highest rate in this run, which the ledger has to keep up with. */
+/** The gateway's highest rate in this run, which the ledger must keep up with. */
 export interface FastestScenario {
   readonly name: string;
   readonly settlementsPerSecond: number;
 }
 
-/** The run with the median cost, shown for several rounds. */
+/** Returns the run with the median cost, which is shown if there are several rounds. */
 export function choosePairRun(runs: readonly PairRun[], way: PairWay): PairRun {
   return chooseMiddle(
     runs.filter((run) => run.way === way),
@@ -16,7 +16,7 @@ export function choosePairRun(runs: readonly PairRun[], way: PairWay): PairRun {
   );
 }
 
-/** Per second of Redis's own CPU time, so that other processes on the machine do not count. */
+/** Per second of Redis's CPU time, so that other processes on the machine do not count. */
 export function computePairRatio(runs: readonly PairRun[]): number {
   return (
     choosePairRun(runs, 'scripts').pairsPerRedisSecond / choosePairRun(runs, 'plain').pairsPerRedisSecond
@@ -52,8 +52,8 @@ export function formatAdmissions(runs: readonly PairRun[], callers: number): str
   });
   return [
     '',
-    `Admission and settlement · ${formatCount(admissionAccounts)} accounts · ${callers} pairs under way`,
-    ...formatTable([['', 'pairs/s', 'redis µs', 'load µs', 'pairs a second of Redis', 'others'], ...rows]),
+    `Admission and settlement · ${formatCount(admissionAccounts)} accounts · ${callers} concurrent pairs`,
+    ...formatTable([['', 'pairs/s', 'redis µs', 'load µs', 'pairs per Redis second', 'others'], ...rows]),
     `  ratio      ${computePairRatio(runs).toFixed(2)}× the pairs of a plain HINCRBY, HINCRBY and XADD, by Redis's CPU`,
     ...formatFaults(runs),
   ].join('\n');
@@ -74,7 +74,7 @@ export function formatLedger(runs: readonly LedgerRun[], fastest: FastestScenari
     `Ledger into MongoDB · ${formatCount(run.entries)} entries · ${ledgerAccounts} accounts`,
     ...formatTable([['', 'entries/s', ...parts.map((name) => `${name} µs`), 'others'], row]),
     ratio === null
-      ? '  ratio      none: no scenario was run that it would have to keep up with'
+      ? '  ratio      none: no scenario was run to compare with'
       : `  ratio      ${ratio.toFixed(1)}× the settlements of ${fastest!.name}, the fastest scenario`,
     ...formatFaults(runs),
   ].join('\n');

@@ -18,7 +18,7 @@ export interface MoneyAccount {
   readonly keyHash: string;
 }
 
-/** Only the stores, with accounts that have money and the highest limits. Nothing reads their ledger. */
+/** The stores alone, with accounts that have money and the highest limits. Nothing reads their ledger. */
 export interface MoneyStack {
   readonly redis: RedisClient;
   readonly accounts: readonly MoneyAccount[];
@@ -44,7 +44,7 @@ const startTimeoutMs = 60_000;
 const balance = '1000000';
 const requestsPerMinute = 1_000_000;
 
-/** The driver gives up a first connection after two seconds, and a server that has just started may take longer. */
+/** The driver gives up its first connection after two seconds, but a server that was just started may take longer. */
 async function waitForMongo({ db }: MongoConnection, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
@@ -94,7 +94,7 @@ export async function startMoneyStack({
   };
 }
 
-/** Counts the entries waiting on the ledger's streams. */
+/** Counts the entries in the ledger's streams. */
 export async function countWaiting(redis: RedisClient): Promise<number> {
   const lengths = await Promise.all(ledgerStreams.map((stream) => redis.xlen(stream)));
   return lengths.reduce((sum, length) => sum + length, 0);

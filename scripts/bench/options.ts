@@ -15,9 +15,9 @@ import {
   type Scenario,
 } from './scenario.ts';
 
-/** Takes minutes, so it runs only when named explicitly. */
-const byNameAlone: readonly string[] = [memoryScenario, jobsScenario, fairnessGroup];
-const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios, ...byNameAlone];
+/** These take minutes, so they run only if specified explicitly. */
+const onlyByName: readonly string[] = [memoryScenario, jobsScenario, fairnessGroup];
+const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios, ...onlyByName];
 
 interface Listed {
   readonly group: string;
@@ -26,7 +26,7 @@ interface Listed {
 }
 
 const moneyTitles: Record<MoneyScenario, string> = {
-  admissions: 'Admission and settlement, beside plain commands of Redis',
+  admissions: 'Admission and settlement, compared with plain Redis commands',
   ledger: 'Ledger into MongoDB',
 };
 
@@ -41,7 +41,7 @@ const all: readonly Listed[] = [
   ...fairnessScenarios.map(({ name, attack, innocent }) => ({
     group: fairnessGroup,
     name,
-    title: `Fairness: ${innocent}, beside ${attack}`,
+    title: `Fairness: ${innocent}, during ${attack}`,
   })),
 ];
 
@@ -52,19 +52,19 @@ function listScenarios(): string {
 
 export const usage = `npm run bench -- [${groups.join('] [')}] [options]
 
-Without a name it runs all but ${byNameAlone.join(', ')}, which take minutes and are run only by their names.
+Without a name, runs all except ${onlyByName.join(', ')}, which take minutes and run only if specified by name.
 
-  --callers 64       callers at once, instead of each scenario's own number
+  --callers 64       number of concurrent callers, instead of each scenario's default
   --seconds 5        measured time of each run
-  --warm-up 3        seconds before it that are not counted
-  --rounds 1         how often each scenario is run; of several, the middle one is shown
-  --entries 50000    charges that the ledger is measured with
-  --inputs 1000000   inputs that memory is measured with
-  --jobs 100000      durable jobs that wait at once, ${mostJobs} at most
-  --only TEXT        only the scenarios whose name holds this text
-  --log-level info   of api and worker
-  --json FILE        writes everything that was measured
-  --profile DIR      leaves a CPU profile of api and worker there; it slows both
+  --warm-up 3        seconds of warm-up before the measured time
+  --rounds 1         how often each scenario is run; with several rounds, the median run is shown
+  --entries 50000    number of charges in the ledger scenario
+  --inputs 1000000   number of inputs in the memory scenario
+  --jobs 100000      number of durable jobs that wait at the same time, at most ${mostJobs}
+  --only TEXT        only scenarios whose name contains this text
+  --log-level info   log level of api and worker
+  --json FILE        writes all results to this file
+  --profile DIR      writes CPU profiles of api and worker to this folder; slows both down
 
 Scenarios:
 ${listScenarios()}
@@ -92,10 +92,10 @@ export interface Options {
 
 /**
  * Returns null if help is requested.
- * @throws ConfigError that says which argument is wrong
+ * @throws ConfigError if an argument is wrong
  */
 export function readOptions(args: string[]): Options | null {
-  const text = (byDefault: string) => ({ type: 'string' as const, default: byDefault });
+  const text = (defaultValue: string) => ({ type: 'string' as const, default: defaultValue });
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
@@ -117,16 +117,16 @@ export function readOptions(args: string[]): Options | null {
   if (values.help) return null;
   const unknown = positionals.filter((name) => !groups.includes(name));
   if (unknown.length > 0) {
-    throw new ConfigError(`There is no "${unknown.join(', ')}" to measure; there are ${groups.join(', ')}.`);
+    throw new ConfigError(`Unknown name "${unknown.join(', ')}". Available: ${groups.join(', ')}.`);
   }
-  const isNeeded = ({ group }: Listed): boolean =>
-    positionals.length === 0 ? !byNameAlone.includes(group) : positionals.includes(group);
-  const wanted = all.filter(isNeeded).map(({ name }) => name);
-  const chosen = new Set<string>(wanted.filter((name) => name.includes(values.only)));
+  const isSelected = ({ group }: Listed): boolean =>
+    positionals.length === 0 ? !onlyByName.includes(group) : positionals.includes(group);
+  const selected = all.filter(isSelected).map(({ name }) => name);
+  const chosen = new Set<string>(selected.filter((name) => name.includes(values.only)));
   if (chosen.size === 0) {
     const of = positionals.length === 0 ? '' : ` of ${positionals.join(' and ')}`;
     throw new ConfigError(
-      `No scenario${of} has "${values.only}" in its name; there are ${wanted.join(', ')}.`,
+      `No scenario${of} has "${values.only}" in its name. Available: ${selected.join(', ')}.`,
     );
   }
   return {
@@ -155,10 +155,10 @@ function readNumber(name: string, text: string): number {
   return number;
 }
 
-function readCount(name: string, text: string, most = Infinity): number {
+function readCount(name: string, text: string, max = Infinity): number {
   const number = readNumber(name, text);
   if (!Number.isInteger(number) || number < 1)
-    throw new ConfigError(`--${name} must be a whole number from 1 on.`);
-  if (number > most) throw new ConfigError(`--${name} must be at most ${most}, not ${number}.`);
+    throw new ConfigError(`--${name} must be a positive whole number.`);
+  if (number > max) throw new ConfigError(`--${name} must be at max ${max}, not ${number}.`);
   return number;
 }

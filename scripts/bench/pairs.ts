@@ -15,9 +15,9 @@ export type Pair = (redis: RedisClient, account: MoneyAccount) => Promise<bigint
 const model = 'bench-chat';
 const priceNano = { perPromptToken: 15_000n, perCompletionToken: 60_000n };
 const promptTokens = 40;
-const wantedTokens = 200;
+const requestedTokens = 200;
 
-/** Admission and settlement by their scripts, for a short chat that reserves more than it costs. */
+/** Runs the admission and settlement scripts for a short chat that reserves more than it costs. */
 export const runScripts: Pair = async (redis, { id, keyHash }) => {
   const requestId = randomUUID();
   const fixedNano = BigInt(promptTokens) * priceNano.perPromptToken;
@@ -29,25 +29,25 @@ export const runScripts: Pair = async (redis, { id, keyHash }) => {
     slotsTaken: 0,
     fixedNano,
     nanoPerUnit: priceNano.perCompletionToken,
-    requestedUnits: wantedTokens,
+    requestedUnits: requestedTokens,
     minUnits: 1,
     sharePermille: 500,
     freeAllowed: false,
     claim: null,
   });
-  if (admission.outcome !== 'ok') throw new Error(`a request was refused: ${admission.outcome}`);
-  const completionTokens = Math.floor(Math.random() * wantedTokens);
+  if (admission.outcome !== 'ok') throw new Error(`request refused: ${admission.outcome}`);
+  const completionTokens = Math.floor(Math.random() * requestedTokens);
   const costNano = fixedNano + BigInt(completionTokens) * priceNano.perCompletionToken;
   const event = describeRequest(requestId, id, completionTokens);
   const settlement = await runSettlement(redis, event, costNano);
-  if (settlement.outcome !== 'settled') throw new Error(`a settlement was ${settlement.outcome}`);
+  if (settlement.outcome !== 'settled') throw new Error(`settlement failed: ${settlement.outcome}`);
   return settlement.costNano;
 };
 
-/** The minimum cost of a request's money: two counters and one entry, on separate keys, without checks. */
+/** Runs the minimum of a request's money operations: two counters and one entry, on separate keys, without checks. */
 export const runPlain: Pair = async (redis, { id }) => {
   const account = `${redisKeys.account(id)}:plain`;
-  const event = JSON.stringify(describeRequest(randomUUID(), id, wantedTokens));
+  const event = JSON.stringify(describeRequest(randomUUID(), id, requestedTokens));
   await Promise.all([
     redis.hincrby(account, 'res', 1),
     redis.hincrby(account, 'bal', -1),

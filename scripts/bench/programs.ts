@@ -14,8 +14,7 @@ export interface ProgramOptions {
   /** Written to its stdin. */
   readonly input?: string;
   /**
-   * `announces`: its first line on stdout is read. `talks`: it communicates by messages, and its end is not a
-   * failure.
+   * `announces`: the first line on its stdout is read. `talks`: it communicates by messages, and may exit with code 0.
    */
   readonly kind?: 'announces' | 'talks';
 }
@@ -30,7 +29,7 @@ export interface Program {
 const stopTimeoutMs = 10_000;
 const shownLogLines = 8;
 
-/** The processes of one bench. If one ends unexpectedly, `failed` rejects with the reason. */
+/** The processes of one bench. If one exits unexpectedly, `failed` rejects with the reason. */
 export class Programs {
   readonly failed: Promise<never>;
   readonly #dir: string;
@@ -44,7 +43,7 @@ export class Programs {
     this.failed = new Promise((_, reject) => {
       this.#fail = reject;
     });
-    // It may fail before anything awaits it, which must not be an unhandled rejection.
+    // It may reject before anything awaits it, which must not be an unhandled rejection.
     this.failed.catch(() => undefined);
   }
 
@@ -69,7 +68,7 @@ export class Programs {
         if (isFailure && !this.#isStopping && !this.#dismissed.has(child))
           this.#fail(this.#explainEnd(name, code ?? signal));
       },
-      (error: Error) => this.#fail(new Error(`${name} could not be started: ${error.message}`)),
+      (error: Error) => this.#fail(new Error(`could not start ${name}: ${error.message}`)),
     );
     const program = { name, pid: child.pid ?? 0, child, ended };
     this.#programs.push(program);
@@ -85,14 +84,14 @@ export class Programs {
     return JSON.parse(line) as Record<string, string>;
   }
 
-  /** Ends one program in the middle of the bench, and waits for its exit. */
+  /** Stops one program in the middle of the bench, and waits for its exit. */
   async dismiss({ child, ended }: Program): Promise<void> {
     this.#dismissed.add(child);
     child.kill('SIGTERM');
     await ended;
   }
 
-  /** Ends the programs named in `gently` so that they can finish, then kills the rest, whose data is discarded. */
+  /** Lets the programs in `gently` finish. Then kills the others, whose data is discarded. */
   async stop(gently: readonly string[]): Promise<void> {
     this.#isStopping = true;
     const gentle = this.#programs.filter(({ name }) => gently.includes(name));
@@ -114,7 +113,7 @@ export class Programs {
   #explainEnd(name: string, how: unknown): Error {
     const lines = readFileSync(this.#logPath(name), 'utf8').trimEnd().split('\n').slice(-shownLogLines);
     return new Error(
-      `${name} ended (${String(how)}) in the middle of the run. Its last lines:\n${lines.join('\n')}`,
+      `${name} exited (${String(how)}) in the middle of the run. Its last lines:\n${lines.join('\n')}`,
     );
   }
 

@@ -17,10 +17,12 @@ const directColumns: readonly string[] = ['load', 'vendor'];
 const columns = ['', 'requests/s', 'p50 ms', 'p99 ms', ...cpuColumns, 'errors', 'others'] as const;
 const widths = columns.map((name, i) => (i === 0 ? 10 : Math.max(7, name.length)));
 
-/** The run with the median throughput, shown for several rounds. */
+/** Returns the run with the median throughput, which is shown if there are several rounds. */
 export function chooseRun(runs: readonly RunResult[], way: Way): RunResult {
-  const own = runs.filter((run) => run.way === way);
-  return own.sort((a, b) => a.requestsPerSecond - b.requestsPerSecond)[Math.floor(own.length / 2)]!;
+  const candidates = runs.filter((run) => run.way === way);
+  return candidates.sort((a, b) => a.requestsPerSecond - b.requestsPerSecond)[
+    Math.floor(candidates.length / 2)
+  ]!;
 }
 
 /** Returns null if there is no vendor to call directly. */
@@ -34,10 +36,10 @@ export function countErrors({ errors, money }: RunResult): number {
 }
 
 export function formatHead(): string {
-  return `${formatRow(['', '', '', '', 'CPU ms a request'])}\n${formatRow(columns)}`;
+  return `${formatRow(['', '', '', '', 'CPU ms per request'])}\n${formatRow(columns)}`;
 }
 
-/** Formats one scenario: all its ways, what the gateway costs, and any faults. */
+/** Formats one scenario: the direct and the gateway run, the overhead of the gateway, and any errors. */
 export function formatScenario(result: ScenarioResult): string {
   const { scenario, callers, runs } = result;
   const gateway = chooseRun(runs, 'gateway');
@@ -45,7 +47,7 @@ export function formatScenario(result: ScenarioResult): string {
   const lines = [
     '',
     `${scenario.title} · ${callers} ${callers === 1 ? 'caller' : 'callers'} · ` +
-      (vendor === null ? 'computed in the worker' : `the vendor answers ${vendors[vendor].text}`),
+      (vendor === null ? 'computed in the worker' : `the vendor responds ${vendors[vendor].text}`),
     ...listWays(scenario).map((way) => formatRun(chooseRun(runs, way))),
     formatComparison(result),
     ...(countVectors(scenario) > 1 ? [formatVectors(scenario, gateway)] : []),
@@ -60,7 +62,7 @@ export function formatScenario(result: ScenarioResult): string {
 function formatComparison({ callers, runs }: ScenarioResult): string {
   const gateway = chooseRun(runs, 'gateway');
   const money =
-    `${gateway.money!.charges} charges for ${gateway.allAnswers} answers · ` +
+    `${gateway.money!.charges} charges for ${gateway.allAnswers} responses · ` +
     `the ledger was ${Math.round(gateway.money!.behindMs)} ms behind`;
   const ratio = computeRatio(runs);
   if (ratio === null) return formatNote('money', '', money);
@@ -79,7 +81,7 @@ function formatVectors(scenario: Scenario, gateway: RunResult): string {
     (name) => `${name} ${formatCount(((gateway.cpuMsPerRequest[name] ?? 0) / vectors) * 1_000)}`,
   );
   const perSecond = `${formatCount(gateway.requestsPerSecond * vectors)}/s`;
-  return formatNote('vectors', perSecond, `CPU seconds a million: ${parts.join(' · ')}`);
+  return formatNote('vectors', perSecond, `CPU seconds per million: ${parts.join(' · ')}`);
 }
 
 function formatNote(name: string, value: string, text: string): string {
@@ -114,7 +116,7 @@ export const formatCount = (value: number): string =>
 const formatMs = (value: number): string => value.toFixed(value < 100 ? 1 : 0);
 
 export const legend = `
-CPU is of the measured time alone, by /proc. "others" is the CPU time of this machine that none of these processes
-used; with "!" the numbers are disturbed. The ratio is requests a second through the gateway to those straight to the
-vendor, in the same run; "added" is what a single caller waits longer. Work that the encoder does is measured from the
-first request to the last answer.`;
+CPU time is from /proc and covers only the measured time. "others" is the share of CPU time used by other processes on
+this machine; "!" marks numbers that they disturb. The ratio compares requests per second through the gateway with those
+sent directly to the vendor, in the same run; "added" is the additional latency of a single caller. The local encoder is
+measured from the first request to the last response.`;

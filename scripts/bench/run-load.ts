@@ -5,7 +5,7 @@ import type { Programs } from './programs.ts';
 /** Called with the number of responses so far and the load process's id. */
 export type OnProgress = (answers: number, loadPid: number) => void;
 
-/** Runs a plan in a separate process. If that ends without a result, the programs have failed. */
+/** Runs a plan in a separate process. If that exits without a result, `programs.failed` rejects. */
 export async function runLoad(
   programs: Programs,
   plan: LoadPlan,
@@ -25,7 +25,7 @@ export async function runLoad(
     });
   });
   child.send(plan);
-  const answer = await result;
+  const loadResult = await result;
   await ended;
-  return answer;
+  return loadResult;
 }

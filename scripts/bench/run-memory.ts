@@ -7,7 +7,7 @@ import type { Workshop } from './workshop.ts';
 const announcedPercent = 10;
 
 /**
- * Runs on a separate stack, so that earlier measurements leave nothing in its memory. Returns null if it was not
+ * Measures memory on a separate stack, so that earlier measurements do not affect it. Returns null if it was not
  * requested.
  */
 export async function runMemory(

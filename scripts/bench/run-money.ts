@@ -30,7 +30,7 @@ export interface MoneyContext {
   readonly fastest: FastestScenario | null;
 }
 
-/** Runs the money-only scenarios, each round on fresh stores, and prints each when it ends. */
+/** Runs the money-only scenarios, each round with new stores, and prints the result of each. */
 export async function runMoney(context: MoneyContext): Promise<MoneyResults> {
   const { options, progress } = context;
   const chosen = options.moneyScenarios;
@@ -44,7 +44,7 @@ export async function runMoney(context: MoneyContext): Promise<MoneyResults> {
     const runs: PairRun[] = [];
     for (let round = 1; round <= options.rounds; round++) {
       progress.show(nameStep('admissions', 'starting Redis and MongoDB', round));
-      const own = await workshop.within([], (programs, dir) =>
+      const results = await workshop.within([], (programs, dir) =>
         measureAdmissions({
           ...options,
           programs,
@@ -54,7 +54,7 @@ export async function runMoney(context: MoneyContext): Promise<MoneyResults> {
           onStep: (way) => progress.show(nameStep('admissions', way, round)),
         }),
       );
-      runs.push(...own);
+      runs.push(...results);
     }
     progress.clear();
     console.log(formatAdmissions(runs, callers));

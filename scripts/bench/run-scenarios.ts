@@ -16,7 +16,7 @@ export interface ScenariosContext {
   readonly cpus: number;
 }
 
-/** Runs the scenarios that have a vendor on one stack, and prints each when it ends. */
+/** Runs the chat and embedding scenarios on one stack, and prints the result of each. */
 export async function runScenarios(context: ScenariosContext): Promise<ScenarioResult[]> {
   const { options, programs, dir, progress, cpus } = context;
   progress.show('starting Redis, MongoDB, S3, vendors, api and worker');
@@ -44,7 +44,7 @@ export async function runScenarios(context: ScenariosContext): Promise<ScenarioR
   return results;
 }
 
-/** Alternates which way goes first, so that neither always has the warmer or the fuller machine. */
+/** Alternates the order of direct and gateway runs, so that neither always runs on a warmer or busier machine. */
 async function runScenario(
   measuring: MeasureOptions,
   scenario: Scenario,

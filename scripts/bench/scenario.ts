@@ -1,12 +1,12 @@
 import type { AnswerExpectation } from './answer-checks.ts';
 
-/** Simulated vendors, each in a separate process: one responds at once, one as slowly as a real one. */
+/** Simulated vendors, each in a separate process: one responds immediately, one as slowly as a real vendor. */
 export const vendors = {
-  instant: { arguments: [], maxConcurrency: 1024, text: 'at once' },
+  instant: { arguments: [], maxConcurrency: 1024, text: 'immediately' },
   busy: {
     arguments: ['--per-call-ms', '30', '--per-input-ms', '0.2', '--max-concurrency', '8'],
     maxConcurrency: 8,
-    text: '30 ms + 0.2 ms an input, 8 calls at once',
+    text: 'in 30 ms + 0.2 ms per input, 8 concurrent calls',
   },
 } as const;
 export type VendorName = keyof typeof vendors;
@@ -18,33 +18,33 @@ export type ScenarioGroup = (typeof scenarioGroups)[number];
 export const moneyScenarios = ['admissions', 'ledger'] as const;
 export type MoneyScenario = (typeof moneyScenarios)[number];
 
-/** In each body, a number replaces this that is unique in the run. */
+/** In each body, a number that is unique in the run replaces this mark. */
 export const uniqueMark = '#unique-nr#';
 
-/** Takes minutes, so it runs only when named explicitly. */
+/** Takes minutes, so it runs only if specified explicitly. */
 export const memoryScenario = 'memory';
 
-/** Likewise: durable jobs, placed and then run. */
+/** Also runs only if specified: durable jobs, placed and then run. */
 export const jobsScenario = 'jobs';
 
-/** Likewise: what one account's attack costs another. */
+/** Also runs only if specified: how one account's attack affects another. */
 export const fairnessGroup = 'fairness';
 
-/** A scenario. If possible it is measured twice in one run: directly against the vendor, and through the gateway. */
+/** A scenario. If possible, it is measured twice per round: directly against the vendor, and through the gateway. */
 export interface Scenario {
   readonly name: string;
   readonly group: ScenarioGroup;
   readonly title: string;
-  /** A single-caller scenario keeps one caller, whatever the options say. */
+  /** A single-caller scenario always has one caller, regardless of the options. */
   readonly callers: number;
   /** Additional callers that send the same requests and whose latency is not measured. */
   readonly background: number;
   /**
-   * Null measures the requests that end in a given time. A number is for slow responses: it measures this many
-   * requests of each caller, from the first request sent to the last response received.
+   * If null, measures the requests that finish in a given time. If a number, for slow responses, measures this many
+   * requests per caller, from the first request sent to the last response received.
    */
   readonly requestsEach: number | null;
-  /** Null if the gateway's own worker computes the responses: there is no vendor to call directly. */
+  /** Null if the gateway's worker computes the responses, so that there is no vendor to call directly. */
   readonly vendor: VendorName | null;
   /** Below `/v1`. */
   readonly path: string;
@@ -61,11 +61,11 @@ export function listWays({ vendor }: Scenario): Way[] {
   return vendor === null ? ['gateway'] : ['direct', 'gateway'];
 }
 
-export function countCallers({ callers }: Scenario, wanted: number | null): number {
-  return callers === 1 ? 1 : (wanted ?? callers);
+export function countCallers({ callers }: Scenario, override: number | null): number {
+  return callers === 1 ? 1 : (override ?? callers);
 }
 
-/** Returns the number of vectors in each response. 0 if it is not for embeddings. */
+/** Returns the number of vectors in each response; 0 if the scenario is not for embeddings. */
 export function countVectors({ expects }: Scenario): number {
   return expects.kind === 'embeddings' ? expects.inputs : 0;
 }

@@ -14,7 +14,7 @@ export interface StoresOptions {
   readonly signal: AbortSignal;
 }
 
-/** Redis, MongoDB and S3 of one bench, empty, each in a separate process. */
+/** Redis, MongoDB and S3 for one bench, initially empty, each in a separate process. */
 export interface Stores {
   /** Environment for a process that uses them. */
   readonly env: NodeJS.ProcessEnv;

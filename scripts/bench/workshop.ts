@@ -10,8 +10,8 @@ export class Workshop {
   #parts = 0;
 
   /**
-   * Runs a part. Its processes have ended when this resolves. `gently` names those that may finish first.
-   * @throws the part's error, or why one of its processes ended
+   * Runs a part. Its processes have exited when this resolves. `gently` lists those that may finish first.
+   * @throws the part's error, or the reason why one of its processes exited
    */
   async within<T>(
     gently: readonly string[],

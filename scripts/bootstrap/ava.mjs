@@ -1,17 +1,17 @@
 import { join, relative, resolve } from 'node:path';
 import { binOf, root, run, say } from './processes.mjs';
 
-/** Test files at once; package.json says the same to those who run ava themselves. */
+/** The same options as in package.json, which apply if ava is run directly. */
 const shared = ['--timeout=120s'];
-/** The keys of a Redis have fixed names: tests that share one would find one another's. */
-const oneByOne = ['--serial', '--concurrency=1'];
+/** Redis keys have fixed names, so concurrent tests that share a Redis would find each other's keys. */
+const serialOptions = ['--serial', '--concurrency=1'];
 /** In characters. */
 const maxReasonLength = 8_000;
 
-/** @returns how many tests passed and failed, which failed and why; all that ava says is passed on as it comes */
+/** Runs ava and passes its output on. @returns how many tests passed and failed, which ones failed, and why */
 export async function runAva(args, env = process.env) {
   const colour = process.stdout.isTTY ? ['--color'] : [];
-  const pace = env.REDIS_URL ? oneByOne : [];
+  const pace = env.REDIS_URL ? serialOptions : [];
   const ava = [
     join(root, 'scripts', 'bootstrap', 'ava-program.mjs'),
     binOf('ava'),
@@ -25,7 +25,7 @@ export async function runAva(args, env = process.env) {
   return countTests(output, code);
 }
 
-/** A source's name, as people type it, becomes that of what was compiled from it. */
+/** Converts the path of a source file, as typed by a user, to that of its compiled file. */
 export function toCompiled(name) {
   const path = relative(root, resolve(root, name));
   return (path.startsWith('dist') ? path : join('dist', path)).replace(/\.ts$/, '.js');
@@ -45,13 +45,13 @@ export const addCounts = (a, b) => ({
   reasons: [...a.reasons, ...b.reasons],
 });
 
-/** Says which tests failed and why, once more: tests that ran after them have pushed it out of sight. */
+/** Prints again which tests failed and why, because the output of later tests has scrolled it out of view. */
 export function sayFailures({ failures, reasons }) {
   for (const reason of reasons) say(`\n${reason}\n`);
   for (const title of failures) say(`Failed: ${title}`);
 }
 
-/** Counts from ava's own lines; its summary names the passed tests only where none failed. */
+/** Counts tests from ava's output. Its summary gives the number of passed tests only if none failed. */
 function countTests(output, code) {
   // oxlint-disable-next-line no-control-regex -- colours are control characters
   const text = output.replace(/\u001B\[[0-9;]*m/g, '');
@@ -60,7 +60,7 @@ function countTests(output, code) {
   const passed = count(/^ +(\d+) tests? passed/gm) || ticks;
   const failures =
     /^ +(\d+) (?:(?:tests?|hooks?) failed|uncaught exceptions?|unhandled rejections?|tests? remained pending)/gm;
-  // A test file that does not even load is in no such line.
+  // No such line mentions a test file that does not load.
   const titles = [...text.matchAll(/^ +[✘✖×] (?:\[fail\]: )?(.+)$/gm)].map(([, title]) => title);
   return {
     passed,
@@ -70,7 +70,7 @@ function countTests(output, code) {
   };
 }
 
-/** What ava prints of failed tests between two rules at its end, as far as a person would read it. */
+/** Returns what ava prints about failed tests between two rules at the end, shortened to a readable length. */
 function reasonsIn(text) {
   const [, reasons = ''] = text.split(/\n {2}─\n/);
   return reasons.trim().slice(0, maxReasonLength);

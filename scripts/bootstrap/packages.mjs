@@ -7,11 +7,11 @@ const lockPath = join(root, 'package-lock.json');
 const stampPath = join(root, 'node_modules', '.bootstrap-stamp');
 const platform = `${process.platform}-${process.arch}`;
 
-/** Names the packages that should be installed: the lock file's content, and the platform their binaries are for. */
+/** Identifies the packages that should be installed, by the lock file's content and the platform of their binaries. */
 export const packagesStamp = () =>
   `${createHash('sha256').update(readText(lockPath)).digest('hex')} ${platform}`;
 
-/** Whether node_modules is what package-lock.json says; packages that somebody installed by hand count as well. */
+/** Whether node_modules matches package-lock.json, even if the packages were installed by hand. */
 export function isInstalled() {
   const stamp = readText(stampPath);
   if (stamp === packagesStamp()) return true;
@@ -23,7 +23,7 @@ export function isInstalled() {
   return true;
 }
 
-function matchesLock(present, wanted) {
+function matchesLock(present, expected) {
   const isPresent = ([path, entry]) => {
     // The empty path is the project itself.
     if (path === '') return true;
@@ -31,14 +31,14 @@ function matchesLock(present, wanted) {
     if (!present[path]) return Boolean(entry.optional || entry.devOptional);
     return present[path].version === entry.version && present[path].integrity === entry.integrity;
   };
-  return Object.keys(present).every((path) => wanted[path]) && Object.entries(wanted).every(isPresent);
+  return Object.keys(present).every((path) => expected[path]) && Object.entries(expected).every(isPresent);
 }
 
 export async function installPackages() {
-  // Under `npm start` this is the very npm that runs us; another package manager's program would not know `ci`.
-  const own = process.env.npm_execpath ?? '';
-  const [file, ...first] = own.endsWith('npm-cli.js') ? [process.execPath, own] : ['npm'];
-  // The build needs all packages, even where NODE_ENV is production or npm is configured to omit some.
+  // Under `npm start`, use the npm that runs us. The program of another package manager does not support `ci`.
+  const currentNpm = process.env.npm_execpath ?? '';
+  const [file, ...first] = currentNpm.endsWith('npm-cli.js') ? [process.execPath, currentNpm] : ['npm'];
+  // The build needs all packages, even if NODE_ENV is production or npm is configured to omit some.
   const args = [
     ...first,
     'ci',
@@ -48,6 +48,6 @@ export async function installPackages() {
     '--no-fund',
     '--loglevel=error',
   ];
-  await runStep('Installing packages', '"npm ci" failed; what it said is above.', file, args);
+  await runStep('Installing packages', '"npm ci" failed; see its output above.', file, args);
   writeFileSync(stampPath, packagesStamp());
 }

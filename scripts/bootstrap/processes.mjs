@@ -5,29 +5,29 @@ import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** An expected failure: its message is all that the reader needs. */
+/** An expected failure. Its message is sufficient; no stack trace is needed. */
 export class Refusal extends Error {}
 
-/** Progress goes to stderr alone, for the stdout of a command (admin … --json) belongs to the command. */
+/** Prints progress to stderr, because stdout is reserved for the command's output (admin … --json). */
 export const say = (text) => process.stderr.write(`${text}\n`);
 
 export const readText = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : '');
 
 const children = new Set();
 
-/** Passes a signal to the programs that run now. */
+/** Passes a signal to the running programs. */
 export function signalPrograms(signal) {
   for (const child of children) child.kill(signal);
 }
 
 /**
- * Runs a program to its end, or until `timeoutMs` is over, which kills it. Its output is collected, and also passed to
- * `onOutput` as it comes.
+ * Runs a program until it exits. After `timeoutMs`, kills it. Collects its output, and also passes it to `onOutput` as
+ * it arrives.
  */
 export function run(file, args, { env = process.env, onOutput = () => {}, timeoutMs = 0 } = {}) {
   return new Promise((fulfil) => {
-    const bound = { timeout: timeoutMs, killSignal: 'SIGKILL' };
-    const child = spawn(file, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'], ...bound });
+    const limits = { timeout: timeoutMs, killSignal: 'SIGKILL' };
+    const child = spawn(file, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'], ...limits });
     children.add(child);
     let output = '';
     const take = (stream) => (chunk) => {
@@ -42,14 +42,14 @@ export function run(file, args, { env = process.env, onOutput = () => {}, timeou
     });
     child.on('close', (code, signal) => {
       children.delete(child);
-      fulfil({ code: code ?? 1, output: signal === null ? output : `${output}ended by ${signal}\n` });
+      fulfil({ code: code ?? 1, output: signal === null ? output : `${output}killed by ${signal}\n` });
     });
   });
 }
 
 const seconds = (sinceMs) => `${((Date.now() - sinceMs) / 1000).toFixed(1)} s`;
 
-/** Shows one line with the seconds that a long step takes; where there is no terminal, a line before and one after. */
+/** Shows a line with the seconds that a long step takes. If there is no terminal, prints a line before and after it. */
 export async function showProgress(label, work, { isLive = process.stderr.isTTY } = {}) {
   const startedMs = Date.now();
   const draw = () => process.stderr.write(`\r${label} … ${Math.floor((Date.now() - startedMs) / 1000)} s `);
@@ -58,7 +58,7 @@ export async function showProgress(label, work, { isLive = process.stderr.isTTY 
   const timer = isLive ? setInterval(draw, 1_000) : undefined;
   try {
     const result = await work();
-    // The blanks cover what a longer line may have left.
+    // The spaces overwrite the end of a longer line.
     say(isLive ? `\r${label}: ${seconds(startedMs)}     ` : `${label}: ${seconds(startedMs)}`);
     return result;
   } catch (error) {
@@ -69,7 +69,7 @@ export async function showProgress(label, work, { isLive = process.stderr.isTTY 
   }
 }
 
-/** Runs one step; its output is noise until it fails. @throws Refusal with the output and `failure`. */
+/** Runs one step. Prints its output only if it fails. @throws Refusal with `failure` */
 export async function runStep(label, failure, file, args, options) {
   await showProgress(label, async () => {
     const { code, output } = await run(file, args, options);
@@ -77,7 +77,7 @@ export async function runStep(label, failure, file, args, options) {
   });
 }
 
-/** The first of the names that is a program on the PATH, or null. */
+/** Returns the path of the first of these names that is a program on the PATH, or null. */
 export function findOnPath(names) {
   for (const name of names) {
     for (const folder of (process.env.PATH ?? '').split(delimiter)) {
@@ -85,14 +85,14 @@ export function findOnPath(names) {
         accessSync(join(folder, name), constants.X_OK);
         return join(folder, name);
       } catch {
-        // Not in this folder: the next one.
+        // Not in this folder: try the next one.
       }
     }
   }
   return null;
 }
 
-/** The JavaScript that a package of node_modules runs as its command: it needs no npx. */
+/** Returns the JavaScript file of a package's command, so that npx is not needed. */
 export function binOf(packageName) {
   const folder = join(root, 'node_modules', packageName);
   const { bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));

@@ -5,12 +5,12 @@ import { fetchMongod } from './mongod-program.mjs';
 import { findOnPath, root, run, say } from './processes.mjs';
 
 const program = join(root, 'dist', 'test', 'support', 'run-mongod.js');
-const leastRedisMajor = 7;
+const minRedisMajor = 7;
 
 /**
- * Finds the real servers that tests can have here, says so in one line, and starts a replica set of MongoDB for all of them.
- * Redis Clusters are started by the tests themselves.
- * @returns the environment of the tests, and what ends the replica set
+ * Finds the real servers that tests can use here, reports them in one line, and starts a MongoDB replica set for all
+ * tests. The tests themselves start Redis Clusters.
+ * @returns the environment of the tests, and a function that stops the replica set
  */
 export async function openRealStores() {
   const parts = [await chooseRedis(), await chooseMongo(), chooseS3()];
@@ -23,37 +23,40 @@ export async function openRealStores() {
 }
 
 async function chooseRedis() {
-  if (process.env.REDIS_URL) return { has: 'the Redis of REDIS_URL, which one test at a time has' };
+  if (process.env.REDIS_URL) return { has: 'the Redis at REDIS_URL, used by one test at a time' };
   const { output } = await run('redis-server', ['--version']);
   const version = /v=(\d+)(\S*)/.exec(output);
   if (findOnPath(['redis-server']) === null || version === null)
-    return { missing: 'a Redis Cluster (there is no redis-server on the PATH)' };
+    return { missing: 'a Redis Cluster (no redis-server on the PATH)' };
   const [, major, rest] = version;
-  if (Number(major) < leastRedisMajor)
-    return { missing: `a Redis Cluster (redis-server ${major}${rest} is older than ${leastRedisMajor})` };
-  return { has: `Redis Clusters of six (redis-server ${major}${rest})`, env: { TEST_REDIS: 'cluster' } };
+  if (Number(major) < minRedisMajor)
+    return { missing: `a Redis Cluster (redis-server ${major}${rest} is older than ${minRedisMajor})` };
+  return {
+    has: `Redis Clusters of six nodes (redis-server ${major}${rest})`,
+    env: { TEST_REDIS: 'cluster' },
+  };
 }
 
 async function chooseMongo() {
   const { path, reason } = await fetchMongod();
   const env = path === null ? {} : { TEST_MONGOD_BIN: path };
   if (process.env.MONGODB_URL)
-    return { env, has: 'the MongoDB of MONGODB_URL', ...(path === null ? { missing: reason } : {}) };
+    return { env, has: 'the MongoDB at MONGODB_URL', ...(path === null ? { missing: reason } : {}) };
   if (path === null) return { missing: reason };
   const { output } = await run(path, ['--version']);
   const version = /db version v(\S+)/.exec(output)?.[1] ?? 'of an unknown version';
   const set = await startReplicaSet({ ...process.env, ...env });
-  if (set === null) return { missing: `mongod ${version} (it did not start; what it said is above)` };
+  if (set === null) return { missing: `mongod ${version} (it did not start; see its output above)` };
   return { env: { ...env, MONGODB_URL: set.url }, has: `mongod ${version}`, close: set.close };
 }
 
 function chooseS3() {
   return process.env.S3_ENDPOINT
-    ? { has: 'the S3 of S3_ENDPOINT' }
-    : { missing: 'S3 (the embedded one stands in; S3_ENDPOINT names another)' };
+    ? { has: 'the S3 at S3_ENDPOINT' }
+    : { missing: 'S3 (the embedded one is used; set S3_ENDPOINT for another)' };
 }
 
-/** It ends when its input does, so also when this process is killed. @returns null where it does not start */
+/** The child exits when its stdin closes, even if this process is killed. @returns null if it does not start */
 async function startReplicaSet(env) {
   const child = spawn(process.execPath, [program], { env, stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = new Promise((fulfil) => child.once('exit', fulfil));

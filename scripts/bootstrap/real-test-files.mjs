@@ -1,9 +1,9 @@
 /**
- * What the suite on real stores is made of, in phases that run one after the other. Each file of the product's own tests has a
- * Redis Cluster of its own and a database of the one mongod.
+ * The test suite for real stores, in phases that run one after the other. Each of these test files uses a separate
+ * Redis Cluster and a separate database of the shared mongod.
  */
 
-/** What must hold in any MongoDB, and where money moves between Redis and MongoDB. */
+/** Tests of what must hold with any MongoDB, and of moving money between Redis and MongoDB. */
 const stores = [
   'dist/test/scripts/embedded/mongo/conformance*.test.js',
   'dist/test/shared/ledger/*.test.js',
@@ -49,10 +49,10 @@ const deaths = [
 
 const real = 'dist/test/real/*.test.js';
 
-/** Load and deaths for minutes leave no time for others. */
+/** The last phase applies load and kills processes for minutes, so no other tests run next to it. */
 export const longForm = [[...stores, ...core, ...deaths], [real], ['dist/test/crash/random-deaths.test.js']];
 
-/** Those that wait for deaths and outages begin first: the others fill the time. */
+/** Tests that wait for crashes and outages start first, so that the others run in the meantime. */
 export const shortForm = [
   [
     real,

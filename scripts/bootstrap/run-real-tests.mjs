@@ -3,12 +3,12 @@ import { say } from './processes.mjs';
 import { openRealStores } from './real-stores.mjs';
 import { longForm, shortForm } from './real-test-files.mjs';
 
-/** Numbers of calls and of rounds as they are where time is no matter; without it tests take a part of that. */
+/** Makes tests use the full number of calls and rounds. Without it, they use a fraction of them to save time. */
 const longEnv = { TEST_LONG: 'on' };
 
 /**
- * Runs the product on real servers: the long form, the short one, or the test files that are named.
- * The last line on stdout, "N passed, N failed", is for machines.
+ * Tests the product on real servers: with the long form, the short form, or the given test files.
+ * The last line on stdout, "N passed, N failed", is machine-readable.
  */
 export async function runRealTests(args) {
   const names = args.filter((arg) => !arg.startsWith('-'));
@@ -21,16 +21,16 @@ export async function runRealTests(args) {
   return counts.failed === 0;
 }
 
-/** The last part of a run of all tests. */
+/** The last part of the full test run. */
 export const runShortForm = (flags) => runOnRealStores(shortForm, flags, {});
 
-async function runOnRealStores(phases, flags, more) {
+async function runOnRealStores(phases, flags, extraEnv) {
   const stores = await openRealStores();
   const startedMs = Date.now();
   try {
     let counts = noCounts;
     for (const files of phases)
-      counts = addCounts(counts, await runAva([...flags, ...files], { ...stores.env, ...more }));
+      counts = addCounts(counts, await runAva([...flags, ...files], { ...stores.env, ...extraEnv }));
     say(`On real stores: ${((Date.now() - startedMs) / 60_000).toFixed(1)} minutes.`);
     return counts;
   } finally {

@@ -70,8 +70,8 @@ function longPhases() {
 }
 
 /**
- * Checks what a build does not, beside the tests, which leave processors idle while they wait.
- * @returns the names of the checks that failed; what they found is printed as soon as they end
+ * Checks what a build does not. Runs next to the tests, which leave CPUs idle while they wait.
+ * @returns the names of the failed checks; their output is printed as soon as they finish
  */
 async function checkStyle() {
   const path = `${join(root, 'node_modules', '.bin')}${delimiter}${process.env.PATH ?? ''}`;
@@ -86,6 +86,6 @@ async function checkStyle() {
     return [name];
   };
   const work = () => Promise.all(checks.map(check));
-  // The tests write to the same terminal: a line that is drawn again and again would run into theirs.
-  return (await showProgress('Checking lint and format beside the tests', work, { isLive: false })).flat();
+  // The tests write to the same terminal, and a line that is redrawn would mix with their output.
+  return (await showProgress('Checking lint and format during the tests', work, { isLive: false })).flat();
 }

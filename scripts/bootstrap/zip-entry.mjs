@@ -6,17 +6,17 @@ import { createInflateRaw } from 'node:zlib';
 const endOfDirectory = 0x06054b50;
 const directoryHeaderBytes = 46;
 const localHeaderBytes = 30;
-/** The end record has 22 bytes, and a comment of up to 64 KB may follow it. */
-const longestTail = 22 + 65_535;
+/** The end record has 22 bytes and may be followed by a comment of up to 64 KB. */
+const maxTailBytes = 22 + 65_535;
 
 /**
- * Extracts the one compressed file of an archive whose name ends as given. Reads archives below 4 GB whose content is
- * known to be right: nothing else is checked.
- * @throws Error where the archive has no such file
+ * Extracts the compressed file whose name ends with `nameEnd` from an archive below 4 GB. Does not validate the
+ * archive, so its content must be trusted.
+ * @throws Error if the archive has no such file
  */
 export async function extractEntry(archive, nameEnd, target) {
   const { start, end } = await findEntry(archive, nameEnd);
-  // An executable: whoever may read the project's folder may run it.
+  // Executable by every user who can read the project's folder.
   const file = createWriteStream(target, { mode: 0o755 });
   await pipeline(createReadStream(archive, { start, end }), createInflateRaw(), file);
 }
@@ -29,7 +29,7 @@ async function findEntry(archive, nameEnd) {
       return buffer.subarray(0, bytesRead);
     };
     const { size } = await file.stat();
-    const tail = await read(Math.max(0, size - longestTail), longestTail);
+    const tail = await read(Math.max(0, size - maxTailBytes), maxTailBytes);
     const signature = Buffer.alloc(4);
     signature.writeUInt32LE(endOfDirectory);
     const record = tail.subarray(tail.lastIndexOf(signature));
@@ -41,7 +41,7 @@ async function findEntry(archive, nameEnd) {
       const nameAt = at + directoryHeaderBytes;
       if (directory.toString('utf8', nameAt, nameAt + nameBytes).endsWith(nameEnd)) {
         const headerAt = directory.readUInt32LE(at + 42);
-        // The lengths are read again: the two headers of a file may have different extra fields.
+        // Read the lengths again, because the two headers of a file may have different extra fields.
         const header = await read(headerAt, localHeaderBytes);
         const start = headerAt + localHeaderBytes + header.readUInt16LE(26) + header.readUInt16LE(28);
         return { start, end: start + directory.readUInt32LE(at + 20) - 1 };

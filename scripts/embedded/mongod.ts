@@ -11,13 +11,13 @@ const replicaSet = 'rs0';
 
 /**
  * @returns null if there is no mongod
- * @throws ConfigError if MONGOD_BIN does not name one
+ * @throws ConfigError if MONGOD_BIN is not a program
  */
 export function findMongod(mongodBin: string | undefined, searchPath: string): string | null {
   if (mongodBin === undefined) return findProgram(['mongod'], searchPath);
   const [folder, name] = [mongodBin.replace(/\/[^/]*$/, ''), mongodBin.replace(/^.*\//, '')];
   const path = mongodBin.includes('/') ? findProgram([name], folder) : findProgram([mongodBin], searchPath);
-  if (path === null) throw new ConfigError(`MONGOD_BIN is ${mongodBin}, which is no program.`);
+  if (path === null) throw new ConfigError(`MONGOD_BIN is ${mongodBin}, which is not a program.`);
   return path;
 }
 
@@ -26,7 +26,7 @@ export interface MongodOptions {
   readonly port: number;
   readonly dir: string;
   readonly password: string;
-  /** Shared secret of a replica set's members. It opens everything, so each start generates a new one. */
+  /** Shared secret of a replica set's members. It gives full access, so each start generates a new one. */
   readonly key: string;
   readonly keyFile: string;
 }
@@ -34,23 +34,24 @@ export interface MongodOptions {
 export function mongodOptions(
   options: Pick<MongodOptions, 'path' | 'port' | 'password'> & { dataDir: string },
 ) {
-  const { dataDir, ...rest } = options;
+  const { dataDir, ...launchOptions } = options;
   const key = randomBytes(48).toString('hex');
-  return { ...rest, key, dir: join(dataDir, 'mongod'), keyFile: join(dataDir, 'mongod.key') };
+  return { ...launchOptions, key, dir: join(dataDir, 'mongod'), keyFile: join(dataDir, 'mongod.key') };
 }
 
 /**
- * Binds only to loopback and requires a password: a key file makes it mandatory for everyone, whatever the data says.
+ * Binds only to loopback and requires a password. A key file makes it mandatory for all clients, regardless of the
+ * data.
  */
 export function mongodLaunch({ path, port, dir, key, keyFile }: MongodOptions) {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  // Remove it first: the mode is not applied to an existing file.
+  // Remove the file first, because the mode is not applied to an existing file.
   rmSync(keyFile, { force: true });
   writeFileSync(keyFile, `${key}\n`, { mode: 0o600, flag: 'wx' });
   const args = ['--replSet', replicaSet, '--bind_ip', host, '--port', String(port), '--dbpath', dir];
   // Without the key file, mongod lets the first client that connects create a user without a password.
   const guards = ['--keyFile', keyFile, '--setParameter', 'enableLocalhostAuthBypass=false'];
-  // Its Unix socket would be in /tmp, under a name that others can take first.
+  // Its Unix socket would be in /tmp, with a name that other users could create first.
   return { file: path, args: [...args, ...guards, '--nounixsocket', '--quiet'] };
 }
 
@@ -60,12 +61,12 @@ export function mongodUrl({ port, password }: MongodOptions): string {
 }
 
 /**
- * Makes the server a replica set with one member, again if its port has changed, and creates its user. Resolves when
- * the server accepts writes and the password works.
- * @throws Error when `signal` reports that it ended
+ * Makes the server a replica set with one member, updates the member if the port has changed, and creates the user.
+ * Resolves when the server accepts writes and the password works.
+ * @throws Error when `signal` reports that the server exited
  */
 export async function waitUntilPrimary(options: MongodOptions, signal: AbortSignal): Promise<void> {
-  // Imported only here: most machines have no mongod, and the supervisor usually runs without a driver.
+  // Import it only here, because most machines have no mongod and the supervisor usually needs no driver.
   const { default: mongoose } = await import('mongoose');
   const address = `${host}:${options.port}`;
   // The server's internal user exists before any other. Its password is the key.
@@ -79,7 +80,7 @@ export async function waitUntilPrimary(options: MongodOptions, signal: AbortSign
     const db = connection.db!;
     await setMember(db, address);
     while (!(await db.command({ hello: 1 }))['isWritablePrimary']) {
-      if (signal.aborted) throw new Error('it ended before it was ready');
+      if (signal.aborted) throw new Error('it exited before it was ready');
       await delay(20);
     }
     await setUser(db, options.password);
@@ -105,7 +106,7 @@ async function setMember(db: AdminDatabase, host: string): Promise<void> {
     const config = (await db.command({ replSetGetConfig: 1 }))['config'] as ReplicaConfig;
     if (config.members[0]?.host === host) return;
     const moved = { ...config, version: config.version + 1, members: [{ _id: 0, host }] };
-    // Forced: under its old address the server is in no replica set, where it accepts no ordinary command.
+    // Force it: with its old address, the server is not part of the replica set and accepts no ordinary command.
     await db.command({ replSetReconfig: moved, force: true });
   } catch (error) {
     if ((error as { code?: number }).code !== notYetInitialized) throw error;
@@ -113,9 +114,9 @@ async function setMember(db: AdminDatabase, host: string): Promise<void> {
   }
 }
 
-/** Sets the password at each start: the one in secrets.json applies, whatever an earlier start has set. */
+/** Sets the password at each start, so that the one in secrets.json applies regardless of earlier starts. */
 async function setUser(db: AdminDatabase, password: string): Promise<void> {
-  // All rights, so that backups and shells can use the same URL. It opens only what the gateway stores.
+  // Full permissions, so that backups and shells can use the same URL. The server contains only the gateway's data.
   const user = { pwd: password, roles: ['root'], mechanisms: ['SCRAM-SHA-256'] };
   try {
     await db.command({ updateUser: embeddedUser, ...user });

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
 
 const programs = ['redis-server', 'valkey-server'];
-/** BLMPOP, which hands several chats to a worker at once, was added in Redis 7. */
+/** The first version with BLMPOP, which delivers several chats to a worker in one call. */
 const minMajorVersion = 7;
 
 export interface RedisProgram {
@@ -30,12 +30,12 @@ export function findProgram(names: readonly string[], searchPath: string): strin
   return null;
 }
 
-/** @throws ConfigError that says how to install Redis, if PATH has none that is new enough */
+/** @throws ConfigError that explains how to install Redis, if PATH has none or only one that is too old */
 export function findRedis(searchPath: string): RedisProgram {
   const path = findProgram(programs, searchPath);
   const advice =
     'install Redis 7 or later (or Valkey) so that redis-server is on the PATH, or set REDIS_URL.';
-  if (path === null) throw new ConfigError(`There is no Redis here: ${advice}`);
+  if (path === null) throw new ConfigError(`No Redis found: ${advice}`);
   const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' });
   const version = /\bv=(\d[\w.]*)/.exec(stdout ?? '')?.[1] ?? 'unknown';
   if (Number.parseInt(version, 10) < minMajorVersion)
@@ -51,8 +51,8 @@ export interface RedisOptions {
 }
 
 /**
- * Binds only to loopback. Redis holds money in flight, so data is on disk within a second and nothing is ever
- * evicted.
+ * Binds only to loopback. Redis contains charges that are not in MongoDB yet, so data is on disk within a second and
+ * never evicted.
  */
 export function redisLaunch({ program, port, dir, password }: RedisOptions) {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -73,7 +73,7 @@ export function redisLaunch({ program, port, dir, password }: RedisOptions) {
 
 /**
  * Resolves when the server has loaded its data and replies.
- * @throws Error when `signal` reports that it ended
+ * @throws Error when `signal` reports that the server exited
  */
 export async function waitUntilRedisAnswers(
   port: number,
@@ -81,12 +81,12 @@ export async function waitUntilRedisAnswers(
   signal: AbortSignal,
 ): Promise<void> {
   while (!(await ping(port, password))) {
-    if (signal.aborted) throw new Error('it ended before it was ready');
+    if (signal.aborted) throw new Error('it exited before it was ready');
     await delay(15);
   }
 }
 
-/** Speaks two commands of the protocol directly: a client would log and retry what is normal here. */
+/** Sends two commands directly, because a client would log and retry errors that are normal here. */
 function ping(port: number, password: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(`AUTH ${password}\r\nPING\r\n`));

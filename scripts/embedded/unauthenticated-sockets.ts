@@ -1,28 +1,28 @@
 import type { Socket } from 'node:net';
 
 export interface UnauthenticatedLimits {
-  /** Beyond this, the connection that has been silent for longest is closed. */
+  /** Maximum number. Above this, the connection that has been silent longest is closed. */
   readonly maxUnauthenticated?: number | undefined;
   /** A connection that is silent for this long is closed. */
   readonly unauthenticatedIdleMs?: number | undefined;
 }
 
 /**
- * Limits connections that have not authenticated yet, which every process on the machine can open. Their number and
- * silent time are bounded, and authenticated connections do not count, so strangers can neither fill the memory nor
- * keep others out. Refusing new connections at the limit would keep others out, because the old ones would stay.
+ * Limits the number and idle time of connections that have not authenticated yet, because every process on the machine
+ * can open them. Authenticated connections do not count. So unauthenticated clients can neither fill the memory nor
+ * lock others out. If new connections were refused at the limit instead, idle ones would lock others out.
  */
 export class UnauthenticatedSockets {
   readonly #maxSockets: number;
   readonly #idleMs: number;
-  /** When each socket was last heard from, longest silent first. */
-  readonly #heardAtMs = new Map<Socket, number>();
+  /** When each socket last sent a message, longest silent first. */
+  readonly #lastMessageAtMs = new Map<Socket, number>();
   readonly #refused = new WeakSet<Socket>();
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * A driver's monitor never authenticates and sends `hello` every ten seconds, so the idle limit must be longer than
-   * that.
+   * The idle limit must be longer than ten seconds, because a driver's monitor never authenticates and sends `hello` at
+   * this interval.
    */
   constructor({ maxUnauthenticated = 256, unauthenticatedIdleMs = 60_000 }: UnauthenticatedLimits) {
     this.#maxSockets = maxUnauthenticated;
@@ -30,29 +30,29 @@ export class UnauthenticatedSockets {
   }
 
   add(socket: Socket): void {
-    socket.once('close', () => this.#heardAtMs.delete(socket));
-    this.#hear(socket);
-    if (this.#heardAtMs.size <= this.#maxSockets) return;
-    const [longestSilent] = this.#heardAtMs.keys();
+    socket.once('close', () => this.#lastMessageAtMs.delete(socket));
+    this.#recordMessage(socket);
+    if (this.#lastMessageAtMs.size <= this.#maxSockets) return;
+    const [longestSilent] = this.#lastMessageAtMs.keys();
     this.#close(longestSilent!);
   }
 
   has(socket: Socket): boolean {
-    return this.#heardAtMs.has(socket);
+    return this.#lastMessageAtMs.has(socket);
   }
 
   /** Call this when the socket has sent a complete message. */
   hear(socket: Socket): void {
-    if (this.has(socket)) this.#hear(socket);
+    if (this.has(socket)) this.#recordMessage(socket);
   }
 
   /** Call this when the client has authenticated. */
   release(socket: Socket): void {
-    this.#heardAtMs.delete(socket);
+    this.#lastMessageAtMs.delete(socket);
   }
 
   /**
-   * Call this when authentication failed. Nothing more is read from the connection, and it ends with the error
+   * Call this when authentication failed. Nothing more is read from the connection, and it is closed after the error
    * response.
    */
   refuse(socket: Socket): void {
@@ -65,17 +65,17 @@ export class UnauthenticatedSockets {
 
   closeAll(): void {
     clearTimeout(this.#timer);
-    for (const socket of Array.from(this.#heardAtMs.keys())) this.#close(socket);
+    for (const socket of Array.from(this.#lastMessageAtMs.keys())) this.#close(socket);
   }
 
-  #hear(socket: Socket): void {
-    this.#heardAtMs.delete(socket);
-    this.#heardAtMs.set(socket, performance.now());
+  #recordMessage(socket: Socket): void {
+    this.#lastMessageAtMs.delete(socket);
+    this.#lastMessageAtMs.set(socket, performance.now());
     this.#timer ??= this.#wait(this.#idleMs);
   }
 
   #close(socket: Socket): void {
-    this.#heardAtMs.delete(socket);
+    this.#lastMessageAtMs.delete(socket);
     socket.destroy();
   }
 
@@ -86,10 +86,10 @@ export class UnauthenticatedSockets {
   #closeSilent(): void {
     this.#timer = undefined;
     const nowMs = performance.now();
-    for (const [socket, heardAtMs] of this.#heardAtMs) {
-      const leftMs = heardAtMs + this.#idleMs - nowMs;
-      if (leftMs > 0) {
-        this.#timer = this.#wait(leftMs);
+    for (const [socket, lastMessageAtMs] of this.#lastMessageAtMs) {
+      const remainingMs = lastMessageAtMs + this.#idleMs - nowMs;
+      if (remainingMs > 0) {
+        this.#timer = this.#wait(remainingMs);
         return;
       }
       this.#close(socket);

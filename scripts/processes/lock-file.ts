@@ -5,21 +5,21 @@ import { isRunning, type ProcessIdentity } from './process-identity.ts';
 const takeoverWaitMs = 5;
 
 /**
- * Creates the file at `path`, which says in JSON who holds what it locks. Replaces the file of a process that is gone,
- * and a damaged one: files appear whole, so that a damaged one protects nothing.
- * @param own what the file says, of this process
- * @returns what the replaced files said
- * @throws what `refuse` makes of a holder that runs
+ * Creates the lock file at `path`, which identifies its holder in JSON. Replaces the file of a process that is gone,
+ * and damaged files. Lock files are created atomically, so a damaged one does not belong to a live holder.
+ * @param self the content of the file, which identifies this process
+ * @returns the contents of the replaced files
+ * @throws the error that `refuse` returns for a running holder
  */
 export function takeLockFile<T extends ProcessIdentity>(
   path: string,
-  own: T,
+  self: T,
   refuse: (holder: T) => Error,
 ): T[] {
   const claim = `${path}.${randomUUID()}`;
   const replaced: T[] = [];
   try {
-    writeFileSync(claim, JSON.stringify(own), { flag: 'wx', mode: 0o600, flush: true });
+    writeFileSync(claim, JSON.stringify(self), { flag: 'wx', mode: 0o600, flush: true });
     while (!tryLink(claim, path)) {
       const holder = readLockFile(path) as T | null;
       if (holder !== null && isRunning(holder)) throw refuse(holder);
@@ -31,7 +31,7 @@ export function takeLockFile<T extends ProcessIdentity>(
   return replaced;
 }
 
-/** Null if there is no file, or a damaged one. */
+/** Returns null if there is no file or it is damaged. */
 export function readLockFile(path: string): ProcessIdentity | null {
   try {
     const holder = JSON.parse(readFileSync(path, 'utf8')) as Partial<ProcessIdentity> | null;
@@ -44,12 +44,15 @@ export function readLockFile(path: string): ProcessIdentity | null {
   }
 }
 
-/** Removes the file if it is this process's. */
+/** Removes the file if this process holds it. */
 export function releaseLockFile(path: string): void {
   if (readLockFile(path)?.pid === process.pid) rmSync(path, { force: true });
 }
 
-/** A link appears with its content in one step. Creating and writing a file would briefly show an empty one. */
+/**
+ * Creates the lock file as a link, with its content, in one step. A file that is created and then written is briefly
+ * empty.
+ */
 function tryLink(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -61,8 +64,8 @@ function tryLink(from: string, to: string): boolean {
 }
 
 /**
- * Removes a stale file, or waits a moment for another process that does. One process at a time may, and it looks once
- * more: otherwise a process that comes late would remove the file of a new holder.
+ * Removes a stale file, or waits a moment for another process that does. Only one process at a time may do this, and it
+ * checks again first. Otherwise a late process would remove the file of a new holder.
  * @returns whether this process removed it
  */
 function removeStale(path: string, claim: string): boolean {
@@ -82,7 +85,9 @@ function removeStale(path: string, claim: string): boolean {
   }
 }
 
-/** Of a process that was killed within it. A process that comes late moves a new one, and puts it back. */
+/**
+ * Ends the takeover of a process that was killed during it. A late process that moves a new takeover file puts it back.
+ */
 function endStaleTakeover(takeover: string): void {
   const taker = readLockFile(takeover);
   if (taker !== null && isRunning(taker)) return;

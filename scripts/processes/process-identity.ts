@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive } from '../../shared/runtime/is-alive.ts';
 
-/** Identifies a process, distinguishing it from a later one with the same id. */
+/** Identifies a process and distinguishes it from later ones with the same id. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** In the system's format, only for comparison. Null if the process is gone. */
@@ -19,25 +19,25 @@ export function isRunning(identity: ProcessIdentity): boolean {
 }
 
 function readStartTime(pid: number): string | null {
-  if (process.platform !== 'linux') return askPs('lstart=', pid);
+  if (process.platform !== 'linux') return queryPs('lstart=', pid);
   const fields = readStat(pid);
-  // A zombie no longer runs. It only waits for its parent to read its exit code.
+  // A zombie is not running. It waits for its parent to read its exit code.
   return fields === null || fields[0] === 'Z' ? null : (fields[19] ?? null);
 }
 
 /** Returns null if the process is gone. */
 export function readParentPid(pid: number): number | null {
-  const parent = process.platform === 'linux' ? readStat(pid)?.[1] : askPs('ppid=', pid);
+  const parent = process.platform === 'linux' ? readStat(pid)?.[1] : queryPs('ppid=', pid);
   return parent === undefined || parent === null ? null : Number(parent);
 }
 
-/** The program and its arguments, separated by spaces. Null if the process is gone. */
+/** Returns the program and its arguments, separated by spaces. Null if the process is gone. */
 export function readCommandLine(pid: number): string | null {
-  if (process.platform !== 'linux') return askPs('command=', pid);
+  if (process.platform !== 'linux') return queryPs('command=', pid);
   return readProc(pid, 'cmdline')?.replaceAll('\0', ' ').trim() ?? null;
 }
 
-/** The fields of /proc/<pid>/stat after the program's name, which is in parentheses and may contain spaces. */
+/** Returns the fields of /proc/<pid>/stat after the program's name, which is in parentheses and may contain spaces. */
 function readStat(pid: number): string[] | null {
   const stat = readProc(pid, 'stat');
   return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -52,11 +52,11 @@ function readProc(pid: number, file: string): string | null {
   }
 }
 
-function askPs(column: string, pid: number): string | null {
+function queryPs(column: string, pid: number): string | null {
   return spawnSync('ps', ['-o', column, '-p', String(pid)], { encoding: 'utf8' }).stdout.trim() || null;
 }
 
-/** Ends processes that are not our children: SIGTERM, then SIGKILL for those that are left after `timeoutMs`. */
+/** Ends processes that are not our children: with SIGTERM, and after `timeoutMs` with SIGKILL. */
 export async function endProcesses(identities: readonly ProcessIdentity[], timeoutMs: number): Promise<void> {
   const signal = (name: NodeJS.Signals): void => {
     for (const identity of identities) if (isRunning(identity)) process.kill(identity.pid, name);

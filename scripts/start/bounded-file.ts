@@ -26,12 +26,12 @@ export class BoundedFile {
       const fd = this.#openFor(chunk.length);
       while (written < chunk.length) written += writeSync(fd, chunk, written);
     } catch (error) {
-      if (written > 0) this.#note(chunk, written);
-      // Reopen it the next time: an operator who frees space may delete this very file.
+      if (written > 0) this.#countWritten(chunk, written);
+      // Reopen it the next time, because an operator who frees space may delete this file.
       this.close();
       return { written, error: error as Error };
     }
-    this.#note(chunk, written);
+    this.#countWritten(chunk, written);
     return { written, error: null };
   }
 
@@ -47,11 +47,11 @@ export class BoundedFile {
     try {
       closeSync(fd);
     } catch {
-      // An earlier write failed, or the file was closed elsewhere. It is closed either way.
+      // An earlier write failed, or the file was closed elsewhere. In both cases it is closed.
     }
   }
 
-  #note(chunk: Buffer, written: number): void {
+  #countWritten(chunk: Buffer, written: number): void {
     this.#size += written;
     this.#endsMidLine = chunk[written - 1] !== lineFeed;
   }
@@ -60,7 +60,7 @@ export class BoundedFile {
     if (this.#fd === null) this.#open();
     if (this.#size > 0 && this.#size + bytes > this.#maxBytes) {
       this.close();
-      this.#moveAside();
+      this.#rotate();
       this.#open();
     }
     return this.#fd!;
@@ -72,7 +72,7 @@ export class BoundedFile {
     this.#size = fstatSync(this.#fd).size;
   }
 
-  #moveAside(): void {
+  #rotate(): void {
     try {
       renameSync(this.path, `${this.path}.1`);
     } catch (error) {

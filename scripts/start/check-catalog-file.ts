@@ -4,8 +4,8 @@ import { unreadableCatalog } from '../../shared/catalog/catalog-store.ts';
 import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
 
 /**
- * Reads the catalog before anything starts: api and worker need it and would otherwise be restarted for ever.
- * @throws ConfigError that names every problem with its place
+ * Reads the catalog before anything starts. Without a valid one, api and worker would be restarted forever.
+ * @throws ConfigError that lists every problem with its position
  */
 export async function checkCatalogFile(path: string, env: NodeJS.ProcessEnv): Promise<void> {
   let text: string;

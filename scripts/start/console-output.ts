@@ -7,18 +7,18 @@ import {
   type Paint,
 } from './format-log-line.ts';
 
-/** Where lines go: the process's stdout, or a test's list. */
+/** The destination of lines: the process's stdout, or a list in tests. */
 export interface LineSink {
   readonly isTTY?: boolean;
   write(text: string): unknown;
 }
 
 const maxLinesASecond = 40;
-/** In addition to those. */
+/** In addition to the lines above. */
 const maxWarningsASecond = 20;
 const warningMark = '"level":"warn"';
 const routineMark = '"level":"info"';
-/** Fields that say where or for whom something happened, but not what. */
+/** Fields that specify where or for whom something happened, but not what. */
 const whereabouts = /"(?:time|role|pid|requestId|purpose|shard|call)":(?:"[^"]*"|\d+),?/g;
 /** Fields that differ when the same error is logged twice. */
 const origin = /"(?:time|role|pid)":(?:"[^"]*"|\d+),?/g;
@@ -45,13 +45,15 @@ export class ConsoleOutput {
     this.#sink.write(`${text}\n`);
   }
 
-  /** Prints that a part of the stack is up. `tookMs` is null for a part that runs elsewhere. */
+  /** Prints that a part of the stack is ready. `tookMs` is null for a part that runs elsewhere. */
   printPart(name: string, what: string, tookMs: number | null): void {
     const took = tookMs === null ? '' : ` ${this.paint('dim', formatMs(tookMs))}`;
     this.print(`  ${this.paint('green', '✓')} ${formatPartName(name)} ${what}${took}`);
   }
 
-  /** Hides routine lines while the stack starts, when its own lines say enough. Warnings of parts are still shown. */
+  /**
+   * Hides routine lines while the stack starts, when its own lines are sufficient. Warnings of parts are still shown.
+   */
   muteRoutine(): void {
     this.#isMuted = true;
   }
@@ -68,8 +70,8 @@ export class ConsoleOutput {
   }
 
   /**
-   * Prints what a part writes to stdout. A person cannot read thousands of lines a second, or sixteen identical ones: the
-   * rest are only counted, and remain in the log.
+   * Prints what a part writes to stdout. Beyond a number of lines per second, and for repeated lines, only prints a
+   * count, because nobody can read thousands of lines per second. The log contains all of them.
    */
   printLog(part: string, chunk: Buffer): void {
     const lines = `${this.#unfinished.get(part) ?? ''}${chunk.toString()}`.split('\n');
@@ -79,7 +81,7 @@ export class ConsoleOutput {
   }
 
   #printLogLine(part: string, line: string): void {
-    // Check before parsing, which costs more than everything else here.
+    // Check before parsing, which is the most expensive step here.
     const isRoutine = line.includes(routineMark);
     const isWarning = !isRoutine && line.includes(warningMark);
     const isTooMuch =
@@ -100,8 +102,8 @@ export class ConsoleOutput {
   }
 
   /**
-   * Routine lines count as repeated if their message is the same. Warnings also compare their fields, such as the
-   * upstream, and errors compare everything.
+   * Routine lines count as repeated if their messages are equal. For warnings, fields such as the upstream must be
+   * equal, too, and for errors the whole line.
    */
   #isRepeated(part: string, line: string): boolean {
     const message = /"msg":"(.*?)"[,}]/.exec(line)?.[1];
@@ -137,8 +139,9 @@ export class ConsoleOutput {
 
 function countLines(lines: number, warnings: number): string {
   if (lines === warnings) return `${lines} more ${lines === 1 ? 'warning' : 'warnings'}`;
-  const ofThem = warnings === 0 ? '' : `, ${warnings} of them ${warnings === 1 ? 'a warning' : 'warnings'}`;
-  return `${lines} more ${lines === 1 ? 'line' : 'lines'}${ofThem}`;
+  const warningsPart =
+    warnings === 0 ? '' : `, ${warnings} of them ${warnings === 1 ? 'a warning' : 'warnings'}`;
+  return `${lines} more ${lines === 1 ? 'line' : 'lines'}${warningsPart}`;
 }
 
 export function formatMs(ms: number): string {

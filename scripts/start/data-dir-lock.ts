@@ -5,15 +5,15 @@ import { releaseLockFile, takeLockFile } from '../processes/lock-file.ts';
 import { identifyProcess, isRunning, type ProcessIdentity } from '../processes/process-identity.ts';
 import { writePrivateFile } from './private-file.ts';
 
-/** A file of an earlier release, or of somebody else, may lack the rest. */
+/** In a file of an earlier release or of other software, the optional fields may be missing. */
 interface Holder extends ProcessIdentity {
   readonly since?: string;
-  /** What this supervisor runs, so that the next one can end what a kill -9 left behind. */
+  /** The processes of this supervisor, so that the next one can end those that a kill -9 left behind. */
   readonly parts?: Record<string, ProcessIdentity>;
 }
 
 export interface DataDirLock {
-  /** Parts of an earlier supervisor that did not end with it. */
+  /** Parts of an earlier supervisor that are still running. */
   readonly leftovers: Readonly<Record<string, ProcessIdentity>>;
   /** Records the process that a part runs as, or null if it is not running. */
   recordPart(name: string, pid: number | null): void;
@@ -25,7 +25,7 @@ const retryMs = 1_000;
 
 /**
  * Locks DATA_DIR for this supervisor. Takes over a lock whose holder is gone.
- * @throws ConfigError that says who holds it, or why the folder cannot be used
+ * @throws ConfigError that identifies the holder, or explains why the folder cannot be used
  */
 export function holdDataDir(dataDir: string): DataDirLock {
   prepareDataDir(dataDir);
@@ -42,8 +42,8 @@ export function holdDataDir(dataDir: string): DataDirLock {
     try {
       writePrivateFile(path, { ...self, parts } satisfies Holder);
     } catch {
-      // The disk may be full. The running parts continue. Only a start after a kill -9 of everything would miss what
-      // is not written.
+      // The disk may be full. The running parts continue. Only a start after a kill -9 of everything would not find the
+      // parts that were not recorded.
       retry = setTimeout(save, retryMs).unref();
     }
   };
@@ -59,7 +59,7 @@ export function holdDataDir(dataDir: string): DataDirLock {
       try {
         releaseLockFile(path);
       } catch {
-        // A leftover lock is stale for the next start.
+        // If the lock remains, it is stale for the next start.
       }
     },
   };
@@ -67,6 +67,6 @@ export function holdDataDir(dataDir: string): DataDirLock {
 
 const inUse = (dataDir: string, { pid, since }: Holder): ConfigError =>
   new ConfigError(
-    `${resolve(dataDir)} is in use: another "npm start" (pid ${pid}) has run on it since ${since ?? 'an unknown time'}.\n` +
-      `Stop that one, or set DATA_DIR (and PORT) to run a second gateway beside it.`,
+    `${resolve(dataDir)} is in use by another "npm start" (pid ${pid}) since ${since ?? 'an unknown time'}.\n` +
+      `Stop it, or set DATA_DIR (and PORT) to run a second gateway.`,
   );

@@ -8,8 +8,8 @@ import { loadSecrets, saveSecrets } from './secrets-file.ts';
 const timeoutMs = 30_000;
 
 /**
- * Ensures the account that the printed curl commands use. It is created on the first start, and again if the database
- * is a different one.
+ * Ensures that the account used by the printed curl commands exists. It is created on the first start, and again if the
+ * database is a different one.
  * @param env includes the endpoints of the running stack
  * @throws Error with a message for the user
  */
@@ -28,13 +28,13 @@ async function runFinder(known: KnownDemo, env: NodeJS.ProcessEnv): Promise<Demo
     timeout: timeoutMs,
   });
   child.stdin.on('error', () => undefined); // It ended before it read. Its exit explains why.
-  // Not as an argument, which process lists show.
+  // Do not pass it as an argument, because process lists show arguments.
   child.stdin.end(JSON.stringify(known));
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
     once(child, 'close'),
   ]);
-  if (code !== 0) throw new Error(stderr.trim() || 'the command was ended');
+  if (code !== 0) throw new Error(stderr.trim() || 'the command was terminated');
   return JSON.parse(stdout) as DemoAccount;
 }

@@ -16,6 +16,6 @@ export function removeEndpoints(dataDir: string): void {
   try {
     if ((readPrivateFile(path) as Endpoints | null)?.pid === process.pid) rmSync(path, { force: true });
   } catch {
-    // A leftover file is ignored because its process is gone.
+    // If the file remains, it is ignored, because its process is gone.
   }
 }

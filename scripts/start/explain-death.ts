@@ -1,8 +1,8 @@
 const maxLines = 8;
 
 /**
- * Extracts why a process died from its stderr: the error's own message if it is one of our `fatal` lines or Node
- * printed a stack, otherwise the last lines. The complete output is in the part's log.
+ * Extracts the reason why a process died from its stderr: the error message if it wrote one of our `fatal` lines or
+ * Node printed a stack trace, otherwise the last lines. The complete output is in the part's log.
  */
 export function explainDeath(stderr: string): string {
   const lines = stderr

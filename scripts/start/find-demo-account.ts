@@ -1,12 +1,12 @@
-// `node find-demo-account.js`: reads what is known about the demo account as JSON on stdin, and prints the account as
-// JSON.
+// `node find-demo-account.js`: reads the known facts about the demo account as JSON from stdin, and prints the account
+// as JSON.
 import { text } from 'node:stream/consumers';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
 import { hashSecret, isSameHash } from '../../shared/accounts/credentials.ts';
 import { createAccount } from '../admin/account.ts';
 import { describeFailure, withStores, type AdminStores } from '../admin/with-stores.ts';
 
-/** What an earlier start saved. */
+/** The facts that an earlier start saved. */
 export interface KnownDemo {
   readonly id: string | null;
   readonly apiKey: string | null;
@@ -36,7 +36,7 @@ async function findDemoAccount(stores: AdminStores, known: KnownDemo): Promise<D
   const { _id: id, keyHash, banned, banReason } = account;
   const isKnown = known.apiKey !== null && isSameHash(hashSecret(known.apiKey), keyHash);
   const apiKey = isKnown ? known.apiKey : await stores.accounts.revealKey(id);
-  return { id, apiKey, banReason: banned ? (banReason ?? 'no reason is given') : null, insteadOf: null };
+  return { id, apiKey, banReason: banned ? (banReason ?? 'no reason given') : null, insteadOf: null };
 }
 
 async function find({ accounts }: AdminStores, known: KnownDemo): Promise<AccountDocument | null> {

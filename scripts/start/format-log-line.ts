@@ -11,7 +11,7 @@ export function createPaint(isTerminal: boolean): Paint {
 export const accessMessage = 'request';
 
 const shownLevels = ['info', 'warn', 'error', 'fatal'];
-/** Shown in the line's prefix, or of no use to a reader. */
+/** Fields that are shown in the line's prefix or are useless to a reader. */
 const hiddenFields = new Set(['level', 'time', 'role', 'pid', 'hostname', 'msg', 'err', 'requestId']);
 const partWidth = 8;
 
@@ -24,8 +24,8 @@ export function formatTime(date: Date): string {
 }
 
 /**
- * Formats a log line of a part for a terminal. Returns null for lines that a console does not show. A line that is
- * not our JSON is shown as it is.
+ * Formats a log line of a part for a terminal. Returns null for lines that the console does not show. A line that is
+ * not our JSON is shown unchanged.
  */
 export function formatLogLine(part: string, line: string, paint: Paint): string | null {
   const entry = parseEntry(line);
@@ -46,7 +46,7 @@ function parseEntry(line: string): Entry | null {
     const value = JSON.parse(line) as Entry;
     return typeof value['level'] === 'string' ? value : null;
   } catch {
-    // Text from a library, shown as it is.
+    // Text from a library, which is shown unchanged.
     return null;
   }
 }
@@ -59,7 +59,7 @@ function isAccess(entry: Entry): boolean {
   return entry['msg'] === accessMessage && 'path' in entry && typeof entry['status'] === 'number';
 }
 
-/** For a failed request, also shows what was wrong, where, and the id that finds its other lines. */
+/** For a failed request, also shows what was wrong, where, and the id by which its other lines can be found. */
 function formatAccess(
   { method, path, status, durationMs, code, param, reason, requestId }: Entry,
   paint: Paint,
@@ -83,7 +83,7 @@ function formatAccess(
 }
 
 /** The positions and texts in a catalog message are also in its fields. */
-function isSaid(name: string, value: unknown, entry: Entry): boolean {
+function isInMessage(name: string, value: unknown, entry: Entry): boolean {
   return ['line', 'column', 'message'].includes(name) && String(entry['msg']).includes(String(value));
 }
 
@@ -93,9 +93,11 @@ function formatEntry(entry: Entry, level: string, paint: Paint): string {
   const error = (entry['err'] as { message?: string } | undefined)?.message;
   const fields = Object.entries(entry)
     // Skip empty lists and fields that the message already contains.
-    .filter(([name, value]) => !(Array.isArray(value) && value.length === 0) && !isSaid(name, value, entry))
+    .filter(
+      ([name, value]) => !(Array.isArray(value) && value.length === 0) && !isInMessage(name, value, entry),
+    )
     .filter(([name]) => !hiddenFields.has(name))
     .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  const rest = [...(error === undefined ? [] : [`(${error})`]), ...fields].join(' ');
-  return rest === '' ? message : `${message} ${paint('dim', rest)}`;
+  const suffix = [...(error === undefined ? [] : [`(${error})`]), ...fields].join(' ');
+  return suffix === '' ? message : `${message} ${paint('dim', suffix)}`;
 }

@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 
 /**
- * Waits on its stdin, whose other end only the supervisor holds: however the supervisor ends, the pipe closes. It
- * then ends the parts that still run, in the supervisor's order. It is a shell because that takes one megabyte; a
- * second Node would take forty.
+ * Waits for its stdin to close. Only the supervisor has the other end of this pipe, so it closes however the supervisor
+ * exits. The script then ends the parts that are still running, in the supervisor's order. It is a shell script because
+ * a shell takes one megabyte; a second Node process would take forty.
  */
 const script = `
 trap '' INT HUP TERM
@@ -12,7 +12,7 @@ while read -r line; do stages=$line; done
 is_any_alive() {
   for pid in $pids; do
     kill -0 "$pid" 2>/dev/null || continue
-    # A zombie stays where nobody reaps it, as in some containers; it has ended all the same.
+    # A zombie remains if nothing reaps it, as in some containers, but it has exited.
     case "$(cat "/proc/$pid/stat" 2>/dev/null)" in *') Z '*) continue ;; esac
     return 0
   done
@@ -30,11 +30,11 @@ done
 
 const restartDelayMs = 200;
 
-/** Lower stages end first. */
+/** Lower stages are stopped first. */
 export const stopStages = [0, 1, 2] as const;
 export type StopStage = (typeof stopStages)[number];
 
-/** Ends every part if the supervisor is killed before it can do so itself. */
+/** Ends all parts if the supervisor is killed before it can do so. */
 export class Guardian {
   #child: ChildProcess | null = null;
   #stopping = false;
@@ -56,13 +56,13 @@ export class Guardian {
   watch(stage: StopStage, name: string, pid: number | null): void {
     if (pid === null) this.#running.delete(name);
     else this.#running.set(name, { stage, pid });
-    this.#tell();
+    this.#sendParts();
   }
 
   /** Stops the guardian after the supervisor has ended its parts itself. */
   stop(): void {
     this.#stopping = true;
-    // It ignores the gentler signals, which reach whole process groups.
+    // The guardian ignores other signals, because they may be sent to the whole process group.
     this.#child?.kill('SIGKILL');
   }
 
@@ -71,19 +71,19 @@ export class Guardian {
   }
 
   #spawn(startAgain: () => void): ChildProcess {
-    // A separate session: signals to the supervisor's process group must not reach it.
+    // Use a separate session, so that signals to the supervisor's process group do not reach it.
     const child = spawn('/bin/sh', ['-c', 'eval "$SCRIPT"', 'model-gateway-guardian'], {
       detached: true,
-      // Passed in its environment, so that a process list shows a name instead of the program's text. The running
-      // parts are passed as well, so that it knows them from the start.
+      // Pass the script in the environment, so that a process list shows a name instead of the script's text. Pass the
+      // running parts, too, so that the guardian knows them from the start.
       env: { PATH: '/usr/bin:/bin', SCRIPT: script, STAGES: this.#describe() },
       stdio: ['pipe', 'ignore', 'ignore'],
     });
-    // If the guardian is killed, the pipe fails with EPIPE. Its exit is what matters, and that starts the next one.
-    // If the system is out of file descriptors, there is no pipe.
+    // If the guardian is killed, the pipe fails with EPIPE. Ignore that, because its exit starts the next one. If the
+    // system is out of file descriptors, there is no pipe.
     (child.stdin as typeof child.stdin | undefined)?.on('error', () => undefined);
     child.on('exit', startAgain);
-    // The system may be temporarily out of processes or file descriptors. Without a listener, that would end the
+    // The system may be temporarily out of processes or file descriptors. Without a listener, the error would crash the
     // supervisor.
     child.on('error', () => {
       if (child.pid === undefined) startAgain();
@@ -96,14 +96,14 @@ export class Guardian {
     if (!this.#stopping) this.start();
   }
 
-  #tell(): void {
+  #sendParts(): void {
     this.#child?.stdin?.write(`${this.#describe()}\n`);
   }
 
   #describe(): string {
-    const ofStage = (wanted: StopStage): string =>
-      [...this.#running.values()].flatMap(({ stage, pid }) => (stage === wanted ? [pid] : [])).join(' ');
-    // A space stands for a stage without parts.
-    return stopStages.map((stage) => ofStage(stage) || ' ').join('/');
+    const listPids = (requested: StopStage): string =>
+      [...this.#running.values()].flatMap(({ stage, pid }) => (stage === requested ? [pid] : [])).join(' ');
+    // A space represents a stage without parts.
+    return stopStages.map((stage) => listPids(stage) || ' ').join('/');
   }
 }

@@ -4,7 +4,7 @@ import { BoundedFile } from './bounded-file.ts';
 
 const defaultMaxBytes = 20_000_000;
 const defaultRetryMs = 1_000;
-/** On an almost full disk, writing would fail and recover many times. */
+/** Minimum free space to resume writing. On an almost full disk, writes would otherwise fail and recover many times. */
 const enoughRoomBytes = 1_000_000;
 const lineFeed = 10;
 
@@ -18,9 +18,10 @@ export interface LogFileOptions {
 }
 
 /**
- * A part's log, with a size limit. A disk that accepts nothing costs lines but nothing more: they are counted until
- * the file can be written again, and the file then says how many are missing. Processes that serve callers log
- * through `LogDestination`, which never waits for a disk. Its comment explains why there are two classes.
+ * A part's log, with a size limit. If the disk accepts no data, lines are lost, but nothing else fails. They are
+ * counted until the file can be written again, and a line in the file then reports how many are missing. Processes that
+ * serve callers log through `LogDestination`, which never waits for a disk. Its comment explains why there are two
+ * classes.
  */
 export class LogFile {
   readonly #file: BoundedFile;
@@ -28,7 +29,7 @@ export class LogFile {
   #retrying: NodeJS.Timeout | null = null;
   #isClosed = false;
   #lostLines = 0;
-  /** The start of a line was lost, and its end is still to come. */
+  /** Whether the start of a line was lost and its end has not arrived yet. */
   #isMidLostLine = false;
 
   constructor(path: string, options: LogFileOptions = {}) {
@@ -36,7 +37,7 @@ export class LogFile {
     this.#options = options;
   }
 
-  /** Synchronous, so that a part's last words are on disk when its end is reported. Never throws. */
+  /** Writes synchronously, so that a part's last lines are on disk when its exit is reported. Never throws. */
   write(chunk: Buffer): void {
     if (this.#isClosed) return;
     const lines = this.#retrying === null ? this.#skipLostLine(chunk) : chunk;
@@ -56,7 +57,7 @@ export class LogFile {
     this.#file.close();
   }
 
-  /** Skips the rest of a line whose start was lost. */
+  /** Skips the remaining part of a line whose start was lost. */
   #skipLostLine(chunk: Buffer): Buffer {
     if (!this.#isMidLostLine) return chunk;
     const end = chunk.indexOf(lineFeed);
@@ -71,10 +72,10 @@ export class LogFile {
   }
 
   #retry(): void {
-    if (!hasRoom(dirname(this.#file.path))) return;
+    if (!hasSpace(dirname(this.#file.path))) return;
     const lines = this.#lostLines + (this.#isMidLostLine ? 1 : 0);
     const time = new Date().toISOString();
-    const note = `${JSON.stringify({ level: 'warn', time, role: 'start', lines, msg: 'log lines were lost here' })}\n`;
+    const note = `${JSON.stringify({ level: 'warn', time, role: 'start', lines, msg: 'log lines lost here' })}\n`;
     this.#file.endLine();
     if (this.#file.append(Buffer.from(note)).error !== null) return;
     clearInterval(this.#retrying!);
@@ -84,7 +85,7 @@ export class LogFile {
   }
 }
 
-function hasRoom(folder: string): boolean {
+function hasSpace(folder: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(folder);
     return bavail * bsize >= enoughRoomBytes;

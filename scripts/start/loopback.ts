@@ -11,7 +11,7 @@ export async function findFreePort(): Promise<number> {
 
 /**
  * Returns a port that the api can listen on: the given one, or a free one if that is 0.
- * @throws ConfigError if the port is unusable: the api would only fail again and again
+ * @throws ConfigError if the port is unusable, because the api would only fail again and again
  */
 export async function checkPort(host: string, port: number): Promise<number> {
   try {
@@ -34,15 +34,15 @@ function listenOnce(host: string, port: number): Promise<number> {
   });
 }
 
-/** Returns the URL under which this machine reaches a server that listens on `host`. */
+/** Returns the URL at which this machine reaches a server that listens on `host`. */
 export function localUrl(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return formatHttpOrigin(reachable, port);
 }
 
 /**
- * Fetches a URL. Returns the body of the response as JSON, whatever its status, or null if there is no response or it
- * is not JSON.
+ * Fetches a URL. Returns the body of the response as JSON, regardless of its status, or null if there is no response or
+ * it is not JSON.
  */
 export function getJson(url: string): Promise<unknown> {
   return new Promise((resolve) => {

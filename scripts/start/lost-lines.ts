@@ -15,7 +15,11 @@ export class LostLines implements LogFileOptions {
     this.#losing += 1;
     if (this.#losing > 1) return;
     this.#lines = 0;
-    this.#output.printEvent('logs', `lines are lost until they can be written (${error.message})`, 'yellow');
+    this.#output.printEvent(
+      'logs',
+      `cannot be written, and lines are lost until then (${error.message})`,
+      'yellow',
+    );
   };
 
   readonly onRestored = (lines: number): void => {

@@ -17,9 +17,9 @@ import type { PartSpec } from './supervise.ts';
 
 type Environment = ReturnType<typeof readEnvironment>;
 
-/** One part of the stack: its process, if it runs here, and how others reach it. */
+/** One part of the stack: its process, if it runs here, and its endpoints. */
 export interface Part {
-  /** Null if the environment names a server that runs elsewhere. */
+  /** Null if the environment specifies a server that runs elsewhere. */
   readonly spec: PartSpec | null;
   readonly stage: StopStage;
   /** Valid once the part is ready. */
@@ -35,7 +35,7 @@ export interface PartContext {
   readonly secrets: Secrets;
 }
 
-/** Returns one or several server URLs without credentials, even if a password contains a `/` or `@`. */
+/** Removes the credentials from one or several server URLs, even if a password contains a `/` or `@`. */
 function withoutCredentials(urls: string): string {
   const hide = (url: string): string => url.replace(/\/\/.*@/, '//');
   return splitRedisUrls(urls).map(hide).join(',');
@@ -52,8 +52,9 @@ export async function chooseRedis({ env, values, dataDir }: PartContext): Promis
     program: findRedis(env['PATH'] ?? ''),
     port: await findFreePort(),
     dir: join(dataDir, 'redis'),
-    // A client sends the password to whatever listens on the port, so each start generates a new one. A worker that
-    // outlives this stack and keeps reconnecting to the port reveals nothing that opens the next Redis.
+    // Clients send the password to any process that listens on the port, so each start generates a new one. A worker
+    // that outlives this stack and keeps reconnecting to the port therefore does not reveal the password of the next
+    // Redis.
     password: randomBytes(24).toString('base64url'),
   };
   return {
@@ -97,7 +98,7 @@ async function realMongod(path: string, { dataDir, secrets }: PartContext): Prom
 
 function embeddedMongo({ env, dataDir, secrets }: PartContext): Part {
   checkEmbeddedPackages('MongoDB');
-  // A separate folder: mongod's files have another format, and mongod may be installed on the machine later.
+  // Use a separate folder, because mongod's files have another format, and mongod may be installed here later.
   const args = ['--dir', join(dataDir, 'mongo')];
   const server = announcedServer((port) => [dist('scripts/embedded/mongo/main.js'), '--port', port, ...args]);
   const { mongodbPassword } = secrets;
@@ -115,14 +116,14 @@ function embeddedMongo({ env, dataDir, secrets }: PartContext): Part {
 }
 
 export function chooseS3({ env, values, dataDir, secrets }: PartContext): Part {
-  const place = { S3_BUCKET: values.S3_BUCKET, AWS_REGION: values.AWS_REGION };
+  const location = { S3_BUCKET: values.S3_BUCKET, AWS_REGION: values.AWS_REGION };
   if (values.S3_ENDPOINT !== undefined) {
-    const own = {
+    const keys = {
       S3_ENDPOINT: values.S3_ENDPOINT,
       AWS_ACCESS_KEY_ID: values.AWS_ACCESS_KEY_ID!,
       AWS_SECRET_ACCESS_KEY: values.AWS_SECRET_ACCESS_KEY!,
     };
-    return elsewhere({ ...place, ...own }, `${values.S3_ENDPOINT}, bucket ${values.S3_BUCKET}`, 1);
+    return elsewhere({ ...location, ...keys }, `${values.S3_ENDPOINT}, bucket ${values.S3_BUCKET}`, 1);
   }
   checkEmbeddedPackages('S3');
   const credentials = {
@@ -139,7 +140,7 @@ export function chooseS3({ env, values, dataDir, secrets }: PartContext): Part {
       firstStart: 'fail',
       ...server.runWith({ ...env, ...credentials }),
     },
-    endpoints: () => ({ ...place, ...credentials, S3_ENDPOINT: server.url() }),
+    endpoints: () => ({ ...location, ...credentials, S3_ENDPOINT: server.url() }),
     describe: () => `embedded server, port ${portOf(server.url())}`,
   };
 }
@@ -162,12 +163,13 @@ export function chooseSmtp({ env, values, dataDir, secrets }: PartContext): Part
       ...server.runWith(env, smtpPassword),
     },
     endpoints: () => ({ SMTP_URL: addCredentials(server.url(), smtpPassword), MAIL_FROM }),
-    describe: () => `embedded server, port ${portOf(server.url())}: no mail leaves this machine`,
+    describe: () => `embedded server, port ${portOf(server.url())}: mails stay on this machine`,
   };
 }
 
 /**
- * A Node server that prints `{"endpoint": "<its address>"}` when it is ready. A restart keeps the first start's port.
+ * A Node server that prints `{"endpoint": "<its address>"}` when it is ready. A restart keeps the port of the first
+ * start.
  */
 function announcedServer(argsFor: (port: string) => string[]) {
   let url: string | null = null;
@@ -191,18 +193,18 @@ function elsewhere(endpoints: Endpoints, description: string, stage: StopStage):
   return { spec: null, stage, endpoints: () => endpoints, describe: () => description };
 }
 
-/** The api or the worker. What it needs may start later, so its start is retried for ever. */
+/** The api or the worker. Its dependencies may start later, so its start is retried forever. */
 export function rolePart(name: 'api' | 'worker', env: NodeJS.ProcessEnv): PartSpec {
   const args = {
     api: ['api/main.js'],
     worker: ['workers/main.js', '--queues', 'chat,image,embedding', '--concurrency', '8192'],
   };
-  const [entry, ...rest] = args[name];
+  const [entry, ...roleArguments] = args[name];
   return {
     name,
     stopTimeoutMs: 30_000,
     firstStart: 'retry',
     printsOutput: true,
-    launch: () => ({ file: process.execPath, args: [...roleFlags, dist(entry!), ...rest], env }),
+    launch: () => ({ file: process.execPath, args: [...roleFlags, dist(entry!), ...roleArguments], env }),
   };
 }

@@ -5,15 +5,15 @@ import { explainFileError } from '../../shared/runtime/explain-file-error.ts';
 
 const { R_OK, W_OK, X_OK, S_IWOTH: anyoneMayWrite } = constants;
 
-/** Folders of the parts. */
+/** The folders of the parts. */
 const folders = ['logs', 'mongo', 'mongod', 'outbox', 'redis', 's3'];
 const files = ['secrets.json', 'supervisor.json', 'endpoints.json', 'mongod.key'];
 
 /**
- * Creates the folder if it is missing, and checks that what the parts use in it is accessible. Otherwise each of them
- * would fail later, with less helpful messages. Ignores anything else, such as the `lost+found` of a disk.
+ * Creates the folder if it is missing, and checks that the files and folders of the parts are accessible. Otherwise
+ * each part would fail later, with a less helpful message. Ignores other files, such as the `lost+found` of a disk.
  * @param dataDir absolute path
- * @throws ConfigError that names the file or folder
+ * @throws ConfigError that contains the file or folder
  */
 export function prepareDataDir(dataDir: string): void {
   makeFolder(dataDir);
@@ -28,9 +28,8 @@ export function prepareDataDir(dataDir: string): void {
 }
 
 /**
- * Returns a warning if other users of the machine can replace our secrets with their own. It is a warning and not an
- * error because in containers and on shared folders of virtual machines, owners and modes are often not what they
- * seem.
+ * Returns a warning if other users of the machine can replace our secrets with their own. It is not an error, because
+ * in containers and in shared folders of virtual machines, owners and modes are often reported wrongly.
  * @param dataDir absolute path of an existing folder
  */
 export function describeExposure(dataDir: string): string | null {
@@ -38,14 +37,14 @@ export function describeExposure(dataDir: string): string | null {
   if (user === undefined) return null;
   const reasons = [dataDir, join(dataDir, 'secrets.json')].flatMap((path) => {
     const { uid, mode } = statSync(path, { throwIfNoEntry: false }) ?? { uid: user, mode: 0 };
-    // Root can change everything anyway.
+    // Root can change everything in any case.
     if (uid !== user && uid !== 0) return [`${path} belongs to user ${uid}`];
-    return (mode & anyoneMayWrite) === 0 ? [] : [`everybody may write to ${path}`];
+    return (mode & anyoneMayWrite) === 0 ? [] : [`every user may write to ${path}`];
   });
   if (reasons.length === 0) return null;
   return (
     `Other users of this machine can replace the secrets of this gateway: ${reasons.join(', and ')}. ` +
-    `Let user ${user} alone own them and write to them, or set DATA_DIR to a folder of its own.`
+    `Make user ${user} their owner and the only user who may write to them, or set DATA_DIR to a separate folder.`
   );
 }
 
@@ -63,17 +62,17 @@ export function tryOn<T>(dataDir: string, path: string, use: () => T): T {
 }
 
 function unusable(dataDir: string, path: string, reason: string, cause?: unknown): ConfigError {
-  const what = path === dataDir ? `DATA_DIR is ${dataDir}, which` : `${path} (in DATA_DIR)`;
+  const subject = path === dataDir ? `DATA_DIR is ${dataDir}, which` : `${path} (in DATA_DIR)`;
   return new ConfigError(
-    `${what} cannot be used: ${reason}. ` +
-      'Mend that, or set DATA_DIR to a folder that this user may write to.',
+    `${subject} cannot be used: ${reason}. ` +
+      'Fix that, or set DATA_DIR to a folder that this user may write to.',
     { cause },
   );
 }
 
 /**
- * Creates one folder at a time: Node's `recursive` never returns on a file system that takes no folders, such as
- * /proc.
+ * Creates one folder at a time, because Node's `recursive` option never returns on a file system that does not accept
+ * new folders, such as /proc.
  */
 function makeFolder(dataDir: string): void {
   const missing: string[] = [];
@@ -97,8 +96,8 @@ function makeFolder(dataDir: string): void {
 function explainMkdir(error: unknown, path: string): string {
   const { code } = error as NodeJS.ErrnoException;
   // Linux reports "no such file" if the parent exists but does not accept folders.
-  if (code === 'ENOENT') return `${dirname(path)} takes no folders`;
-  if (code === 'EEXIST') return `${path} is a link to something that is not there`;
+  if (code === 'ENOENT') return `${dirname(path)} does not accept new folders`;
+  if (code === 'EEXIST') return `${path} is a link to a missing file or folder`;
   return explainFileError(error, path);
 }
 

@@ -16,15 +16,15 @@ import { dirname } from 'node:path';
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 
-/** Replaces a file that holds secrets as JSON: readable only by its owner, and replaced atomically. */
+/** Atomically replaces a file that contains secrets as JSON and is readable only by its owner. */
 export function writePrivateFile(path: string, value: unknown): void {
   writePrivateBytes(path, `${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** The same for any content. */
+/** Like `writePrivateFile`, for any content. */
 export function writePrivateBytes(path: string, content: string | Buffer): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // A random name, so that other users cannot place a link there first.
+  // The name is random, so that other users cannot create a link with this name first.
   const draft = `${path}.${process.pid}-${randomBytes(6).toString('hex')}`;
   try {
     writeDraft(draft, content);
@@ -39,7 +39,7 @@ function writeDraft(path: string, content: string | Buffer): void {
   const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
     writeFileSync(fd, content);
-    // Without this, a power cut after the rename could leave an empty file.
+    // Without this, a power failure after the rename could leave an empty file.
     fsyncSync(fd);
   } finally {
     closeSync(fd);
@@ -73,6 +73,6 @@ function makePrivate(fd: number): void {
   try {
     fchmodSync(fd, 0o600);
   } catch {
-    // The file belongs to another user, which the start warns about, or its file system has no modes.
+    // The file belongs to another user, about which the start warns, or its file system has no modes.
   }
 }

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 
 /**
  * Reads the first line that a process prints.
- * @throws Error if `signal` reports that the process ended without one
+ * @throws Error if `signal` reports that the process exited without one
  */
 export function readFirstLine(stream: Readable, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -20,7 +20,7 @@ export function readFirstLine(stream: Readable, signal: AbortSignal): Promise<st
     };
     const onAbort = (): void => {
       finish();
-      reject(new Error('it ended before it was ready'));
+      reject(new Error('it exited before it was ready'));
     };
     stream.on('data', onData);
     signal.addEventListener('abort', onAbort);

@@ -6,10 +6,10 @@ import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { tryOn } from './prepare-data-dir.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
-/** One word: it is used in headers, URLs and lines of files. */
+/** A single word, because it is used in headers, URLs and lines of files. */
 const Secret = Type.String({ minLength: 1, pattern: '^[A-Za-z0-9_-]+$' });
 
-/** Created on the first start and kept: data written under these secrets is useless without them. */
+/** Created on the first start and kept, because data written with these secrets is useless without them. */
 export const Secrets = Type.Object({
   masterKey: Type.String({ minLength: 32 }),
   mongodbPassword: Secret,
@@ -31,7 +31,7 @@ const secretsPath = (dataDir: string): string => join(dataDir, 'secrets.json');
 
 /** @throws ConfigError if the file cannot be read or written, or is damaged */
 export function loadSecrets(dataDir: string): Secrets {
-  const kept = readStored(dataDir);
+  const stored = readStored(dataDir);
   const secrets: Secrets = {
     masterKey: randomText(32),
     mongodbPassword: randomText(24),
@@ -40,11 +40,12 @@ export function loadSecrets(dataDir: string): Secrets {
     smtpPassword: randomText(24),
     demoAccountId: null,
     demoApiKey: null,
-    ...kept,
+    ...stored,
   };
   const [fault] = checkSecrets(secrets);
   if (fault !== undefined) throw damaged(dataDir, `"${fault.loc.join('.')}" ${fault.msg}`);
-  if (kept === null || Object.keys(secrets).some((name) => !(name in kept))) saveSecrets(dataDir, secrets);
+  if (stored === null || Object.keys(secrets).some((name) => !(name in stored)))
+    saveSecrets(dataDir, secrets);
   return secrets;
 }
 
@@ -55,23 +56,23 @@ export function saveSecrets(dataDir: string, secrets: Secrets): void {
 
 function readStored(dataDir: string): Partial<Secrets> | null {
   const path = secretsPath(dataDir);
-  let kept: unknown;
+  let stored: unknown;
   try {
-    kept = tryOn(dataDir, path, () => readPrivateFile(path));
+    stored = tryOn(dataDir, path, () => readPrivateFile(path));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw damaged(dataDir, 'it is empty or cut short, or no JSON', error);
+    throw damaged(dataDir, 'it is empty, truncated or not JSON', error);
   }
-  if (kept !== undefined && (typeof kept !== 'object' || kept === null || Array.isArray(kept)))
-    throw damaged(dataDir, 'it holds no JSON object');
-  return kept ?? null;
+  if (stored !== undefined && (typeof stored !== 'object' || stored === null || Array.isArray(stored)))
+    throw damaged(dataDir, 'it does not contain a JSON object');
+  return stored ?? null;
 }
 
-/** Never replaces the file automatically: its master key decrypts the stored data. */
+/** The file is never replaced automatically, because its master key decrypts the stored data. */
 function damaged(dataDir: string, reason: string, cause?: unknown): ConfigError {
   return new ConfigError(
-    `${secretsPath(dataDir)} is damaged: ${reason}. Put a copy of it there; or, without one, move it away for the next ` +
-      'start to make another: accounts and their keys go on working, but keys stored so far cannot be shown any more.',
+    `${secretsPath(dataDir)} is damaged: ${reason}. Restore it from a copy. If there is none, move the file away, and the ` +
+      'next start creates another: accounts and their keys keep working, but keys stored so far can no longer be shown.',
     { cause },
   );
 }

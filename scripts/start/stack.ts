@@ -13,7 +13,9 @@ export interface StackDeps {
   readonly dataDir: string;
 }
 
-/** The running parts with their logs. They stop in stages: a part stops before the parts that it uses. */
+/**
+ * The running parts with their logs. They are stopped in stages, so that a part stops before the parts that it uses.
+ */
 export class Stack {
   readonly #dependencies: StackDeps;
   readonly #parts: { part: SupervisedPart; stage: StopStage; log: LogFile }[] = [];
@@ -35,7 +37,7 @@ export class Stack {
     const part = new SupervisedPart(spec, {
       onOutput: (chunk, stream) => {
         log.write(chunk);
-        // Stderr goes only to the file. Its gist is shown if the part dies.
+        // Stderr goes only to the file. A summary of it is shown if the part dies.
         if (spec.printsOutput === true && stream === 'stdout') output.printLog(spec.name, chunk);
       },
       onSpawned: (pid) => {
@@ -46,14 +48,11 @@ export class Stack {
         guardian.watch(stage, spec.name, null);
         lock.recordPart(spec.name, null);
       },
-      onRestarted: (tookMs) => output.printEvent(spec.name, `runs again after ${formatMs(tookMs)}`, 'green'),
+      onRestarted: (tookMs) =>
+        output.printEvent(spec.name, `running again after ${formatMs(tookMs)}`, 'green'),
       onDied: (death) => {
         const wait = formatMs(death.restartInMs);
-        output.printEvent(
-          spec.name,
-          `stopped (${describeDeath(death)}); starting it again in ${wait}`,
-          'yellow',
-        );
+        output.printEvent(spec.name, `stopped (${describeDeath(death)}); restarting in ${wait}`, 'yellow');
       },
     });
     this.#parts.push({ part, stage, log });
@@ -61,13 +60,13 @@ export class Stack {
     await part.start();
   }
 
-  /** Ends all parts, and waits for their work in progress. */
+  /** Stops all parts, and waits for their work in progress. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stopByStages();
     return this.#stopping;
   }
 
-  /** Ends all parts without waiting. Only Redis gets a SIGTERM, so that it writes its data. */
+  /** Kills all parts without waiting. Only Redis gets a SIGTERM, so that it writes its data. */
   kill(): void {
     for (const { part, stage } of this.#parts) part.kill(stage === 2 ? 'SIGTERM' : 'SIGKILL');
   }

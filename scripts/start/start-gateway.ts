@@ -21,9 +21,9 @@ import { waitForHealth } from './wait-for-health.ts';
 import { formatWelcome } from './welcome.ts';
 
 /**
- * Runs the whole gateway on this machine until it is told to stop. Then the process exits. Resolves when everything
- * is up.
- * @throws ConfigError, PartFailed; nothing is left running then
+ * Runs the whole gateway on this machine until it receives a signal. Then the process exits. Resolves when everything
+ * is running.
+ * @throws ConfigError, PartFailed; no parts keep running then
  */
 export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput): Promise<void> {
   const values = readEnvironment(env);
@@ -41,13 +41,13 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
   stopOnSignals(env, {
     onStop(reason) {
       stopping.abort();
-      leave(stack, guardian, output, reason).catch((error: unknown) => {
+      stopAndExit(stack, guardian, output, reason).catch((error: unknown) => {
         output.print(`Stopping failed: ${String(error)}`);
         process.exit(1);
       });
     },
     onKill() {
-      // The guardian ends whatever is left once this process is gone.
+      // The guardian ends the remaining parts once this process is gone.
       stack.kill();
       process.exit(130);
     },
@@ -77,16 +77,16 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
       ...parts.s3.endpoints(),
       ...parts.smtp.endpoints(),
       MASTER_KEY: values.MASTER_KEY ?? secrets.masterKey,
-      // Otherwise `admin` would store the secrets of new keys although REVEAL is off here.
+      // Without this, `admin` would store the secrets of new keys although REVEAL is off here.
       REVEAL: values.REVEAL,
-      // So that a separate worker serves the same models, wherever it is started.
+      // Makes a separate worker serve the same models, wherever it is started.
       CATALOG: resolve(values.CATALOG),
-      // So that a separate worker sends the same mails.
+      // Makes a separate worker send the same mails.
       SIGNUP: values.SIGNUP,
       ...(values.SUPPORT_EMAIL === undefined ? {} : { SUPPORT_EMAIL: values.SUPPORT_EMAIL }),
     };
     const isProduction = values.NODE_ENV === 'production';
-    // An operator's secrets must not be in a file. In production each process gets them from its environment.
+    // An operator's secrets must not be written to a file. In production, each process gets them from its environment.
     if (!isProduction) writeEndpoints(dataDir, endpoints);
     const { pid: _, ...variables } = endpoints;
     const childEnv = { ...env, ...variables, DATA_DIR: dataDir, HOST: values.HOST, PORT: String(port) };
@@ -115,7 +115,7 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
     );
     output.unmuteRoutine();
   } catch (error) {
-    // The stop came during startup. It ends the process itself.
+    // A stop was requested during startup. It exits the process.
     if (stopping.signal.aborted) return;
     await stack.stop();
     guardian.stop();
@@ -127,7 +127,7 @@ async function bringUp(stack: Stack, output: ConsoleOutput, name: string, part: 
   const startedMs = performance.now();
   if (part.spec !== null) await stack.run(part.spec, part.stage);
   const took = part.spec === null ? null : performance.now() - startedMs;
-  output.printPart(name, part.spec === null ? `as set: ${part.describe()}` : part.describe(), took);
+  output.printPart(name, part.spec === null ? `as configured: ${part.describe()}` : part.describe(), took);
 }
 
 async function startRoles(
@@ -147,7 +147,7 @@ async function startRoles(
   await waitForHealth(url, progress, signal);
 }
 
-/** The gateway works without its demo account. */
+/** Does not throw, because the gateway works without its demo account. */
 async function findDemo(
   dataDir: string,
   env: NodeJS.ProcessEnv,
@@ -157,22 +157,23 @@ async function findDemo(
   try {
     return await ensureDemoAccount(dataDir, env);
   } catch (error) {
-    // The admin command was stopped and did not fail.
+    // The command was stopped, so this is not a failure.
     if (signal.aborted) return null;
     output.print(
-      `  The demo account could not be made: ${error instanceof Error ? error.message : String(error)}`,
+      `  The demo account could not be created: ${error instanceof Error ? error.message : String(error)}`,
     );
     return null;
   }
 }
 
-/** If a supervisor is killed together with its guardian, its parts keep running. */
+/** Ends the parts of a supervisor that was killed together with its guardian. */
 async function endLeftovers({ leftovers }: DataDirLock, output: ConsoleOutput): Promise<void> {
   const names = Object.keys(leftovers);
   if (names.length === 0) return;
-  output.print(`Ending what an earlier start left running: ${names.join(', ')}`);
+  output.print(`Ending parts that an earlier start left running: ${names.join(', ')}`);
   const isRole = (name: string): boolean => name === 'api' || name === 'worker';
-  const pick = (wanted: (name: string) => boolean) => names.filter(wanted).map((name) => leftovers[name]!);
+  const pick = (isIncluded: (name: string) => boolean) =>
+    names.filter(isIncluded).map((name) => leftovers[name]!);
   await endProcesses(pick(isRole), 5_000);
   await endProcesses(
     pick((name) => !isRole(name) && name !== 'redis'),
@@ -184,9 +185,14 @@ async function endLeftovers({ leftovers }: DataDirLock, output: ConsoleOutput): 
   );
 }
 
-async function leave(stack: Stack, guardian: Guardian, output: ConsoleOutput, reason: string): Promise<void> {
+async function stopAndExit(
+  stack: Stack,
+  guardian: Guardian,
+  output: ConsoleOutput,
+  reason: string,
+): Promise<void> {
   const startedMs = performance.now();
-  output.print(`\nStopping (${reason}); press Ctrl-C again to stop at once.`);
+  output.print(`\nStopping (${reason}); press Ctrl-C again to stop immediately.`);
   await stack.stop();
   guardian.stop();
   output.print(`Stopped in ${formatMs(performance.now() - startedMs)}.`);

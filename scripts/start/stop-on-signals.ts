@@ -1,6 +1,6 @@
 import { readCommandLine, readParentPid } from '../processes/process-identity.ts';
 
-/** npm forwards the Ctrl-C that the terminal has already sent us. That is one request, not two. */
+/** npm forwards the Ctrl-C that the terminal has already sent us. Both count as one request. */
 const sameWishMs = 1_000;
 const parentPollMs = 300;
 
@@ -11,7 +11,7 @@ export interface StopWishes {
   onKill(): void;
 }
 
-/** Reports when this process should end: after a signal, or when the npm that started it is gone. */
+/** Reports when this process should exit: after a signal, or when the npm that started it is gone. */
 export function stopOnSignals(env: NodeJS.ProcessEnv, wishes: StopWishes): void {
   let firstAtMs: number | null = null;
   const wish = (reason: string): void => {
@@ -33,12 +33,12 @@ export function stopOnSignals(env: NodeJS.ProcessEnv, wishes: StopWishes): void 
   timer.unref();
 }
 
-/** Watches only an npm parent: a user who starts this from a shell may leave that shell. */
+/** Watches the parent only if it is npm, because a user who starts this from a shell may exit that shell. */
 function watchNpm(env: NodeJS.ProcessEnv): () => boolean {
   const script = env['npm_lifecycle_script'];
   if (script === undefined) return () => false;
   const parent = process.ppid;
-  // npm runs scripts by `sh -c`. Not every shell replaces itself with the last command, and one that stays hides
+  // npm runs scripts with `sh -c`. Not every shell replaces itself with the last command, and a shell that stays hides
   // npm's exit.
   const isShell = readCommandLine(parent)?.includes(script) === true;
   const grandparent = isShell ? readParentPid(parent) : null;

@@ -12,16 +12,16 @@ export interface Launch {
 
 export interface PartSpec {
   readonly name: string;
-  /** Called at every start, so that a restart can keep the first start's port. */
+  /** Called at every start, so that a restart can keep the port of the first start. */
   launch(): Launch;
   /** Resolves when the part can be used. Without it, the part is ready once it has started. */
   waitUntilReady?(child: ChildProcess, signal: AbortSignal): Promise<void>;
-  /** How long it may finish its work in progress before it is killed. */
+  /** How long it may take to finish its work in progress before it is killed. */
   readonly stopTimeoutMs: number;
   /**
    * What to do if the first start fails.
    * - `fail`: nothing can run without this part, so `start` rejects
-   * - `retry`: a dependency may still be starting elsewhere, so the start is retried for ever
+   * - `retry`: a dependency may still be starting elsewhere, so the start is retried forever
    */
   readonly firstStart: 'fail' | 'retry';
   /** Whether its stdout is shown on the console. It is always in the part's log. */
@@ -31,7 +31,7 @@ export interface PartSpec {
 export interface Death {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** The reason it gave on stderr. Empty if it gave none. */
+  /** The reason that it printed on stderr. Empty if there is none. */
   readonly reason: string;
   readonly restartInMs: number;
 }
@@ -39,23 +39,23 @@ export interface Death {
 export interface PartEvents {
   onOutput(chunk: Buffer, stream: 'stdout' | 'stderr'): void;
   onSpawned(pid: number): void;
-  /** Called when the part is ready again after it died. Only for parts that report when they are ready. */
+  /** Called when the part is ready again after it died. Only for parts that report readiness. */
   onRestarted(tookMs: number): void;
   onDied(death: Death): void;
   onGone(): void;
 }
 
-/** A part did not start. The message says why. */
+/** A part did not start. The message contains the reason. */
 export class PartFailed extends Error {
   override readonly name = 'PartFailed';
 }
 
 const restartDelaysMs = [100, 500, 1_000, 2_000, 5_000];
-/** If a process lived this long, its death has a new cause. */
+/** After a process has lived this long, its death counts as having a new cause. */
 const healthyAfterMs = 2_000;
 const maxStoredErrorBytes = 16_384;
 
-/** Runs one process, and restarts it whenever it ends, until it is stopped. */
+/** Runs one process, and restarts it whenever it exits, until it is stopped. */
 export class SupervisedPart {
   readonly name: string;
   readonly #spec: PartSpec;
@@ -84,7 +84,7 @@ export class SupervisedPart {
     return new Promise((resolve, reject) => this.#launch({ resolve, reject }));
   }
 
-  /** Ends the part for good: SIGTERM, then SIGKILL if it takes too long. */
+  /** Stops the part permanently: with SIGTERM, then with SIGKILL if it takes too long. */
   async stop(): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
@@ -94,7 +94,7 @@ export class SupervisedPart {
     clearTimeout(timer);
   }
 
-  /** Ends the part without waiting. */
+  /** Kills the part without waiting. */
   kill(signal: NodeJS.Signals): void {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
@@ -132,7 +132,7 @@ export class SupervisedPart {
     });
 
     this.#gone = new Promise((resolveGone) => {
-      // 'close' comes after the last output, and also if the process could not be started.
+      // 'close' is emitted after the last output, and also if the process could not be started.
       child.on('close', (code, signal) => {
         ended.abort();
         this.#child = null;
@@ -140,7 +140,7 @@ export class SupervisedPart {
         resolveGone();
         this.#onEnded(
           first,
-          // Redis prints on stdout why it does not start.
+          // Redis prints the reason why it does not start to stdout.
           { code, signal, reason: explainDeath(errorText) || (isReady ? '' : lastWords) },
           performance.now() - startedMs,
         );
@@ -182,14 +182,14 @@ export class SupervisedPart {
   }
 }
 
-/** @throws Error if the system has no file descriptors, processes or memory left for it */
+/** @throws Error if the system is out of file descriptors, processes or memory */
 function spawnDetached({ file, args, env, cwd, input }: Launch): ChildProcessWithoutNullStreams {
-  // A separate process group: Ctrl-C reaches only the supervisor, which then stops the parts in order.
+  // Use a separate process group, so that Ctrl-C reaches only the supervisor, which then stops the parts in order.
   const child = spawn(file, args, { env, cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
   // Without file descriptors, Node creates no pipes and emits an error without a close.
   if ((child as Partial<typeof child>).stdin === undefined) {
     child.on('error', () => undefined);
-    throw new Error(`${file} cannot be started: no files are left to be opened`);
+    throw new Error(`${file} cannot be started: too many open files`);
   }
   child.stdin.on('error', () => undefined); // It ended before it read. Its exit explains why.
   child.stdin.end(input ?? '');

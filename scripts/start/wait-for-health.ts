@@ -8,12 +8,12 @@ const noticeAfterMs = 15_000;
 export interface HealthProgress {
   onListening(): void;
   onWorkers(): void;
-  /** Called now and then if startup takes long. */
+  /** Called from time to time if startup takes long. */
   onWaiting(missing: string): void;
 }
 
 /**
- * Resolves when the api and everything it needs are healthy.
+ * Resolves when the api and all its dependencies are healthy.
  * @throws AbortError
  */
 export async function waitForHealth(
@@ -40,7 +40,7 @@ export async function waitForHealth(
 }
 
 function describeMissing(health: Partial<Health> | null): string {
-  if (health?.checks === undefined) return 'the api does not answer yet';
+  if (health?.checks === undefined) return 'the api does not respond yet';
   const down = Object.entries(health.checks).flatMap(([name, state]) => (state === 'ok' ? [] : [name]));
-  return `not there yet: ${down.join(', ')}`;
+  return `not ready yet: ${down.join(', ')}`;
 }

@@ -7,14 +7,14 @@ export interface Welcome {
   readonly demo: DemoAccount | null;
   readonly models: readonly Pick<Model, 'id' | 'type' | 'active'>[];
   readonly dataDir: string;
-  /** Whether mails are kept on this machine instead of being sent. */
+  /** Whether mails are stored on this machine instead of being sent. */
   readonly hasOutbox: boolean;
   readonly tookMs: number;
 }
 
 type ModelKind = 'embedding' | 'chat' | 'image';
 
-/** Formats the text printed once everything runs. Each command can be pasted as it is. */
+/** Formats the text printed once everything is running. Each command can be pasted into a shell unchanged. */
 export function formatWelcome({ baseUrl, demo, models, dataDir, hasOutbox, tookMs }: Welcome): string {
   const key = demo?.apiKey ?? 'YOUR_KEY';
   const lines = [
@@ -37,26 +37,26 @@ export function formatWelcome({ baseUrl, demo, models, dataDir, hasOutbox, tookM
 const admin = 'npm run -s admin --';
 
 function describeDemo(demo: DemoAccount | null): string[] {
-  if (demo === null) return [`  No demo account. Make one:  ${admin} account create --balance 100`];
+  if (demo === null) return [`  No demo account. Create one:  ${admin} account create --balance 100`];
   const { id, apiKey, banReason, insteadOf } = demo;
   const lines =
     apiKey === null
       ? [
-          `  Demo account ${id}: its key was replaced, and cannot be shown.`,
-          `  Give it another:  ${admin} account rotate-key ${id}`,
+          `  Demo account ${id}: its key was replaced and cannot be shown.`,
+          `  Replace it again:  ${admin} account rotate-key ${id}`,
         ]
       : [`  API key    ${apiKey}   (a demo account)`];
-  if (insteadOf !== null) lines.push(`             A new one: ${explainNew(insteadOf)}.`);
+  if (insteadOf !== null) lines.push(`             It is new: ${explainNew(insteadOf)}.`);
   if (banReason !== null)
-    lines.push(`             It is banned (${banReason}). Lift that:  ${admin} account unban ${id}`);
+    lines.push(`             It is banned (${banReason}). Lift the ban:  ${admin} account unban ${id}`);
   return lines;
 }
 
 function explainNew({ id, apiKey }: KnownDemo): string {
-  if (id !== null) return `that of before (${id}) is not in this database`;
-  // Earlier releases saved only the key, and replacing it leaves no trace of the old one.
+  if (id !== null) return `the previous one (${id}) is not in this database`;
+  // Earlier releases saved only the key, and after a replacement the old key cannot be found.
   const key = apiKey?.slice(0, 6);
-  return `no account has the key of before (${key}…); it was replaced, or the database is another`;
+  return `no account has the previous key (${key}…); it was replaced, or this is another database`;
 }
 
 function formatCommands(baseUrl: string, key: string, models: Welcome['models']): string[] {
@@ -66,7 +66,7 @@ function formatCommands(baseUrl: string, key: string, models: Welcome['models'])
   const pick = (kind: ModelKind): string | undefined =>
     models.find(({ type, active }) => type === kind && active)?.id;
   const [embedding, chat, image] = [pick('embedding'), pick('chat'), pick('image')];
-  const saveImage = `node -pe 'JSON.parse(fs.readFileSync(0)).data[0].url' | xargs curl -s -o picture.png`;
+  const saveImage = `node -pe 'JSON.parse(fs.readFileSync(0)).data[0].url' | xargs curl -s -o image.png`;
   return [
     ...(embedding === undefined
       ? []

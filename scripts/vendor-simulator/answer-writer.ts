@@ -4,7 +4,7 @@ import type { SimulatedAnswer } from './dialect.ts';
 import type { Faults } from './faults.ts';
 import { pause } from './service-line.ts';
 
-/** Longer than written data stays corked, and too short to notice. */
+/** Longer than written data stays corked, but too short to notice. */
 const ERROR_PAUSE_MS = 20;
 
 /** Sends a response with the requested faults. Resolves when nothing more will be sent. */
@@ -64,8 +64,8 @@ async function writeStream(
       return;
     }
     if (sentChunks === faults.errorAfterChunks) {
-      // A vendor's error arrives when it happens, not in one packet with earlier events. Google's own client
-      // understands it only by itself.
+      // A vendor sends an error when it happens, not in one packet with earlier events. Google's client recognises it
+      // only in a separate packet.
       await pause(ERROR_PAUSE_MS, signal);
       response.end(errorChunk);
       return;
@@ -90,7 +90,7 @@ async function writeStream(
   response.end();
 }
 
-/** Flushes what was written, then cuts the connection without ending the chunked body. */
+/** Flushes the written data, then closes the connection without ending the chunked body. */
 function cutAfter(response: ServerResponse, last: Buffer | string): void {
   const cut = (): void => {
     response.socket?.destroySoon();

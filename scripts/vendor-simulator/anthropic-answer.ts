@@ -25,7 +25,7 @@ export function renderHead({ model }: AnthropicPlan): JsonRecord {
   return { id: 'msg_simulated', type: 'message', role: 'assistant', model };
 }
 
-/** Cache reads and writes are not included in `input_tokens`. Search results are. */
+/** `input_tokens` excludes cache reads and writes, and includes search results. */
 export function renderUsage(usage: ScriptedUsage): JsonRecord {
   return {
     ...renderPromptUsage(usage, usage.searchTokens),

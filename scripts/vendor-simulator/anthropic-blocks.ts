@@ -19,7 +19,7 @@ export function buildBlocks(script: ChatScript, showsThoughts: boolean): readonl
   ];
 }
 
-/** Hidden thinking is also signed, and sent back empty. */
+/** Hidden thinking is signed, too, and is sent as an empty text. */
 function buildThinking(pieces: readonly string[]): AnswerBlock {
   const thinking = pieces.join('');
   const signature = signText(thinking);
@@ -37,7 +37,7 @@ function buildToolUse({ number, name, input, argumentPieces }: ScriptedToolCall)
   return buildUse({ type: 'tool_use', id: `toolu_simulated_${number}`, name }, input, argumentPieces);
 }
 
-/** The first piece is empty. It is the only one if the tool takes no input. */
+/** The first piece is empty. It is the only one if the tool has no input. */
 function buildUse(head: object, input: unknown, pieces: readonly string[]): AnswerBlock {
   const sent = pieces.join('') === '{}' ? [''] : ['', ...pieces];
   return {

@@ -4,7 +4,7 @@ import { readMessages } from './anthropic-messages.ts';
 import { checkRequest, isCustomTool, isServerSearch, isThinkingOn } from './anthropic-rules.ts';
 import { renderStream } from './anthropic-stream.ts';
 import { type AnthropicTurn, isToolResult, readContent, readTurns } from './anthropic-turns.ts';
-import { type ChatAsk, type ChatScript, writeChatScript } from './chat-script.ts';
+import { type ScriptInput, type ChatScript, writeChatScript } from './chat-script.ts';
 import { findLastUserText } from './conversation.ts';
 import { countReceived } from './count-received.ts';
 import { countWords } from './count-words.ts';
@@ -17,7 +17,7 @@ const STOPS: Readonly<Record<ChatScript['finish'], string>> = {
   tool_calls: 'tool_use',
 };
 
-/** Returns the response, or why the vendor refuses the request. */
+/** Returns the response, or the reason why the vendor refuses the request. */
 export function answerAnthropicChat(call: SimulatedCall): SimulatedAnswer | string {
   const { body, model, faults } = call;
   const problem = checkRequest(model, body);
@@ -40,27 +40,27 @@ export function answerAnthropicChat(call: SimulatedCall): SimulatedAnswer | stri
  */
 function planAnswer(call: SimulatedCall, turns: readonly AnthropicTurn[]): AnthropicPlan {
   const { model, body } = call;
-  const ask = readAsk(call, turns);
+  const input = readScriptInput(call, turns);
   const showsThoughts = readRecord(body['thinking'])['display'] !== 'omitted';
   const toPlan = (script: ChatScript, stop = STOPS[script.finish]): AnthropicPlan => {
     return { model, blocks: buildBlocks(script, showsThoughts), stop, usage: script.usage };
   };
-  if (ask.promptTexts.some((text) => text.includes('blockme'))) {
+  if (input.promptTexts.some((text) => text.includes('blockme'))) {
     return toPlan(
-      writeChatScript({ ...ask, callsTools: false, reasons: false, searches: false, maxTokens: 0 }),
+      writeChatScript({ ...input, callsTools: false, reasons: false, searches: false, maxTokens: 0 }),
       'refusal',
     );
   }
   const last = turns.at(-1);
   if (!model.includes('pauseturn')) {
-    return toPlan(writeChatScript(ask));
+    return toPlan(writeChatScript(input));
   }
   if (last?.role === 'assistant') {
-    const script = writeChatScript({ ...ask, callsTools: false, reasons: false, searches: false });
+    const script = writeChatScript({ ...input, callsTools: false, reasons: false, searches: false });
     const said = countWords(last.blocks.map(({ block }) => readText(block['text'])).join(''));
     return toPlan(keepPieces(script, script.pieces.slice(said)));
   }
-  const script = writeChatScript(ask);
+  const script = writeChatScript(input);
   return script.pieces.length < 2
     ? toPlan(script)
     : toPlan(keepPieces(script, script.pieces.slice(0, Math.ceil(script.pieces.length / 2))), 'pause_turn');
@@ -71,7 +71,10 @@ function keepPieces(script: ChatScript, pieces: readonly string[]): ChatScript {
   return { ...script, pieces, usage: { ...usage, completionTokens: reasoning.length + pieces.length } };
 }
 
-function readAsk({ body, model, settings }: SimulatedCall, turns: readonly AnthropicTurn[]): ChatAsk {
+function readScriptInput(
+  { body, model, settings }: SimulatedCall,
+  turns: readonly AnthropicTurn[],
+): ScriptInput {
   const allTools = readRecords(body['tools']);
   const tools = allTools
     .filter(isCustomTool)

@@ -26,7 +26,7 @@ const BLOCKS: Readonly<Record<string, BlockRules>> = {
 const ID_PATTERN = /^[a-zA-Z0-9_-]+$/;
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 
-/** Returns the turns of a conversation, or why the vendor refuses them. */
+/** Returns the turns of a conversation, or the reason why the vendor refuses them. */
 export function readMessages(body: JsonRecord, enforcesThinking: boolean): readonly AnthropicTurn[] | string {
   const messages = body['messages'];
   if (messages === undefined) {
@@ -55,25 +55,25 @@ export function readMessages(body: JsonRecord, enforcesThinking: boolean): reado
   );
 }
 
-function checkMessage(message: JsonRecord, place: string): string | null {
-  const { role, content, ...rest } = message;
-  const [unknown] = Object.keys(rest);
+function checkMessage(message: JsonRecord, path: string): string | null {
+  const { role, content, ...otherFields } = message;
+  const [unknown] = Object.keys(otherFields);
   if (unknown !== undefined) {
-    return `${place}.${unknown}: Extra inputs are not permitted`;
+    return `${path}.${unknown}: Extra inputs are not permitted`;
   }
   if (role === 'system') {
     return 'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system" as an input message role.';
   }
   if (role !== 'user' && role !== 'assistant') {
-    return `${place}.role: Input should be 'user' or 'assistant'`;
+    return `${path}.role: Input should be 'user' or 'assistant'`;
   }
   if (typeof content !== 'string' && !(Array.isArray(content) && content.every(isRecord))) {
     return content === undefined
-      ? `${place}.content: Field required`
-      : `${place}.content: Input should be a valid list`;
+      ? `${path}.content: Field required`
+      : `${path}.content: Input should be a valid list`;
   }
   return content.length === 0
-    ? `${place}: all messages must have non-empty content except for the optional final assistant message`
+    ? `${path}: all messages must have non-empty content except for the optional final assistant message`
     : null;
 }
 
@@ -100,47 +100,47 @@ function checkSystem(system: unknown): string | null {
     : null;
 }
 
-function checkBlock({ block, type, place }: PlacedBlock, role: string): string | null {
+function checkBlock({ block, type, path }: PlacedBlock, role: string): string | null {
   const rules = Object.hasOwn(BLOCKS, type) ? BLOCKS[type] : undefined;
   if (rules === undefined) {
     const known = Object.keys(BLOCKS).map((name) => `'${name}'`);
-    return `${place}: Input tag '${type}' found using 'type' does not match any of the expected tags: ${known.join(', ')}`;
+    return `${path}: Input tag '${type}' found using 'type' does not match any of the expected tags: ${known.join(', ')}`;
   }
   const unknown = Object.keys(block).find(
     (name) => name !== 'type' && name !== 'cache_control' && !rules.fields.includes(name),
   );
   if (unknown !== undefined) {
-    return `${place}.${type}.${unknown}: Extra inputs are not permitted`;
+    return `${path}.${type}.${unknown}: Extra inputs are not permitted`;
   }
   if (rules.role !== null && rules.role !== role) {
-    return `${place}: \`${type}\` blocks can only be in \`${rules.role}\` messages`;
+    return `${path}: \`${type}\` blocks can only be in \`${rules.role}\` messages`;
   }
   switch (type) {
     case 'text':
-      return checkText(block['text'], place);
+      return checkText(block['text'], path);
     case 'image':
-      return checkImage(readRecord(block['source']), place);
+      return checkImage(readRecord(block['source']), path);
     case 'document':
-      return isRecord(block['source']) ? null : `${place}.document.source: Field required`;
+      return isRecord(block['source']) ? null : `${path}.document.source: Field required`;
     case 'tool_result':
-      return checkResultContent(block, place);
+      return checkResultContent(block, path);
     case 'tool_use':
     case 'server_tool_use':
-      return checkUse(block, `${place}.${type}`);
+      return checkUse(block, `${path}.${type}`);
     case 'thinking':
       return isSignatureOf(readText(block['signature']), readText(block['thinking']))
         ? null
-        : `${place}: Invalid \`signature\` in \`thinking\` block`;
+        : `${path}: Invalid \`signature\` in \`thinking\` block`;
     case 'redacted_thinking':
-      return `${place}: Invalid \`data\` in \`redacted_thinking\` block`;
+      return `${path}: Invalid \`data\` in \`redacted_thinking\` block`;
     default:
-      return checkSearchResults(block, place);
+      return checkSearchResults(block, path);
   }
 }
 
-function checkText(text: unknown, place: string): string | null {
+function checkText(text: unknown, path: string): string | null {
   if (typeof text !== 'string') {
-    return `${place}.text.text: Field required`;
+    return `${path}.text.text: Field required`;
   }
   if (text === '') {
     return 'messages: text content blocks must be non-empty';
@@ -148,22 +148,22 @@ function checkText(text: unknown, place: string): string | null {
   return text.trim() === '' ? 'messages: text content blocks must contain non-whitespace text' : null;
 }
 
-function checkImage(source: JsonRecord, place: string): string | null {
+function checkImage(source: JsonRecord, path: string): string | null {
   const { type, url, data, media_type: mediaType } = source;
   if (type === 'url') {
     return /^https?:\/\//.test(readText(url))
       ? null
-      : `${place}.image.source.url: Only HTTP(S) URLs are supported.`;
+      : `${path}.image.source.url: Only HTTP(S) URLs are supported.`;
   }
   if (type !== 'base64') {
-    return `${place}.image.source: Input tag '${readText(type)}' found using 'type' does not match any of the expected tags: 'base64', 'url'`;
+    return `${path}.image.source: Input tag '${readText(type)}' found using 'type' does not match any of the expected tags: 'base64', 'url'`;
   }
   if (!IMAGE_TYPES.includes(readText(mediaType))) {
-    return `${place}.image.source.base64.media_type: Input should be ${IMAGE_TYPES.map((name) => `'${name}'`).join(', ')}`;
+    return `${path}.image.source.base64.media_type: Input should be ${IMAGE_TYPES.map((name) => `'${name}'`).join(', ')}`;
   }
   const bytes = readBase64(readText(data));
   if (bytes === null) {
-    return `${place}.image.source.base64: invalid base64 data`;
+    return `${path}.image.source.base64: invalid base64 data`;
   }
   const found = sniffImageType(bytes);
   if (found === null) {
@@ -171,45 +171,45 @@ function checkImage(source: JsonRecord, place: string): string | null {
   }
   return found === mediaType
     ? null
-    : `${place}.image.source.base64.data: The image was specified using the ${readText(mediaType)} media type, but the image appears to be a ${found} image`;
+    : `${path}.image.source.base64.data: The image was specified using the ${readText(mediaType)} media type, but the image appears to be a ${found} image`;
 }
 
 const RESULT_BLOCKS = new Set(['text', 'image', 'document']);
 
-function checkResultContent(block: JsonRecord, place: string): string | null {
+function checkResultContent(block: JsonRecord, path: string): string | null {
   if (!ID_PATTERN.test(readText(block['tool_use_id']))) {
-    return `${place}.tool_result.tool_use_id: String should match pattern '${ID_PATTERN.source}'`;
+    return `${path}.tool_result.tool_use_id: String should match pattern '${ID_PATTERN.source}'`;
   }
   if (!Array.isArray(block['content'])) {
     return null;
   }
-  const blocks = placeBlocks(block['content'], `${place}.tool_result.content`);
+  const blocks = placeBlocks(block['content'], `${path}.tool_result.content`);
   const wrong = blocks.find(({ type }) => !RESULT_BLOCKS.has(type));
   return wrong === undefined
     ? first(blocks.map((inner) => checkBlock(inner, 'user')))
-    : `${wrong.place}: Input tag '${wrong.type}' found using 'type' does not match any of the expected tags: 'document', 'image', 'text'`;
+    : `${wrong.path}: Input tag '${wrong.type}' found using 'type' does not match any of the expected tags: 'document', 'image', 'text'`;
 }
 
-function checkUse(block: JsonRecord, place: string): string | null {
+function checkUse(block: JsonRecord, path: string): string | null {
   if (!ID_PATTERN.test(readText(block['id']))) {
-    return `${place}.id: String should match pattern '${ID_PATTERN.source}'`;
+    return `${path}.id: String should match pattern '${ID_PATTERN.source}'`;
   }
   if (readText(block['name']) === '') {
-    return `${place}.name: Field required`;
+    return `${path}.name: Field required`;
   }
-  return isRecord(block['input']) ? null : `${place}.input: Input should be a valid dictionary`;
+  return isRecord(block['input']) ? null : `${path}.input: Input should be a valid dictionary`;
 }
 
-/** Search results must be sent back unchanged: the vendor reads them from there. */
-function checkSearchResults(block: JsonRecord, place: string): string | null {
+/** Search results must be sent back unchanged, because the vendor reads them from the request. */
+function checkSearchResults(block: JsonRecord, path: string): string | null {
   const results = Array.isArray(block['content']) ? block['content'].map(readRecord) : [];
   const known = new Set(SEARCH_RESULTS.map(encryptResult));
   return results.every((result) => known.has(readText(result['encrypted_content'])))
     ? null
-    : `${place}: Invalid \`encrypted_content\` in \`web_search_tool_result\` block`;
+    : `${path}: Invalid \`encrypted_content\` in \`web_search_tool_result\` block`;
 }
 
-/** Opaque to the client, as the vendor's is. */
+/** Opaque to the client, like the vendor's encrypted content. */
 export function encryptResult({ text }: { readonly text: string }): string {
   return Buffer.from(text).toString('base64');
 }

@@ -97,10 +97,10 @@ function checkThinking(model: string, body: JsonRecord, maxTokens: number): stri
       return '`max_tokens` must be greater than `thinking.budget_tokens`.';
     }
   }
-  return isThinkingOn(body) ? checkBesideThinking(body) : null;
+  return isThinkingOn(body) ? checkOptionsWithThinking(body) : null;
 }
 
-function checkBesideThinking(body: JsonRecord): string | null {
+function checkOptionsWithThinking(body: JsonRecord): string | null {
   if (body['temperature'] !== undefined && body['temperature'] !== 1) {
     return '`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.';
   }
@@ -117,8 +117,8 @@ function checkBesideThinking(body: JsonRecord): string | null {
 }
 
 function checkOutput(config: unknown): string | null {
-  const { effort, format, ...rest } = readRecord(config);
-  const [unknown] = Object.keys(rest);
+  const { effort, format, ...otherFields } = readRecord(config);
+  const [unknown] = Object.keys(otherFields);
   if (unknown !== undefined) {
     return `output_config.${unknown}: Extra inputs are not permitted`;
   }
@@ -194,34 +194,34 @@ function checkTools(body: JsonRecord): string | null {
     : null;
 }
 
-function checkCustomTool(tool: JsonRecord, place: string): string | null {
+function checkCustomTool(tool: JsonRecord, path: string): string | null {
   const unknown = Object.keys(tool).find((name) => !TOOL_FIELDS.has(name));
   if (unknown !== undefined) {
-    return `${place}.${unknown}: Extra inputs are not permitted`;
+    return `${path}.${unknown}: Extra inputs are not permitted`;
   }
   if (!/^[a-zA-Z0-9_-]{1,128}$/.test(readText(tool['name']))) {
-    return `${place}.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`;
+    return `${path}.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`;
   }
   if (tool['description'] !== undefined && typeof tool['description'] !== 'string') {
-    return `${place}.description: Input should be a valid string`;
+    return `${path}.description: Input should be a valid string`;
   }
   const schema = tool['input_schema'];
   if (!isRecord(schema)) {
-    return `${place}.input_schema: Field required`;
+    return `${path}.input_schema: Field required`;
   }
   if (schema['type'] !== 'object') {
     return schema['type'] === undefined
-      ? `${place}.input_schema.type: Field required`
-      : `${place}.input_schema.type: Input should be 'object'`;
+      ? `${path}.input_schema.type: Field required`
+      : `${path}.input_schema.type: Input should be 'object'`;
   }
   return null;
 }
 
-function checkServerTool(tool: JsonRecord, place: string): string | null {
+function checkServerTool(tool: JsonRecord, path: string): string | null {
   if (!isServerSearch(tool)) {
-    return `${place}: Input tag '${readText(tool['type'])}' found using 'type' does not match any of the expected tags: 'custom', 'web_search_20250305'`;
+    return `${path}: Input tag '${readText(tool['type'])}' found using 'type' does not match any of the expected tags: 'custom', 'web_search_20250305'`;
   }
   return tool['name'] === 'web_search'
     ? null
-    : `${place}.web_search_20250305.name: Input should be 'web_search'`;
+    : `${path}.web_search_20250305.name: Input should be 'web_search'`;
 }

@@ -63,7 +63,7 @@ interface PlacedUsage {
   readonly end: { readonly usage?: JsonRecord };
 }
 
-/** The start reports the input and a first token. The end reports everything again; nothing in it must be added up. */
+/** The start reports the input and a first token. The end reports all totals again, so the two must not be added up. */
 function placeUsage({ usage }: AnthropicPlan, fault: Faults['usage']): PlacedUsage {
   const all = { usage: renderUsage(usage) };
   const start = { usage: { ...renderPromptUsage(usage, 0), output_tokens: 1 } };

@@ -2,8 +2,7 @@ import { type AnthropicTurn, isToolResult } from './anthropic-turns.ts';
 import { readText } from './json-record.ts';
 
 /**
- * Checks that the very next turn contains the result of every tool use, before any other content, and no other
- * results.
+ * Checks that the next turn contains the result of every tool use, before any other content, and no other results.
  */
 export function checkToolPairs(turns: readonly AnthropicTurn[]): string | null {
   const known = new Set<string>();
@@ -13,7 +12,7 @@ export function checkToolPairs(turns: readonly AnthropicTurn[]): string | null {
       .map(({ block }) => readText(block['id']));
     const twice = uses.find((id, at) => known.has(id) || uses.indexOf(id) !== at);
     if (twice !== undefined) {
-      return `${turn.place}: \`tool_use\` ids must be unique`;
+      return `${turn.path}: \`tool_use\` ids must be unique`;
     }
     for (const id of uses) {
       known.add(id);
@@ -38,12 +37,12 @@ function checkAnswers(
     .map(({ block }) => readText(block['tool_use_id']));
   const open = uses.filter((id) => !answered.includes(id));
   if (open.length > 0) {
-    return `${turn.place}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
+    return `${turn.path}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
   }
   const twice = answered.find((id, at) => answered.indexOf(id) !== at);
   return twice === undefined
     ? null
-    : `${next?.place}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${twice}`;
+    : `${next?.path}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${twice}`;
 }
 
 function checkResults(turn: AnthropicTurn, before: AnthropicTurn | undefined): string | null {
@@ -55,19 +54,19 @@ function checkResults(turn: AnthropicTurn, before: AnthropicTurn | undefined): s
   );
   return stray === undefined
     ? null
-    : `${stray.place}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${readText(stray.block['tool_use_id'])}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
+    : `${stray.path}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${readText(stray.block['tool_use_id'])}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
 }
 
 /**
- * With thinking enabled, every model turn that used a tool since the user last spoke must start with its thinking,
- * and so must a turn that the model has to continue. Another check compares the thinking with what was issued.
+ * With thinking enabled, every model turn with a tool use after the last user message must start with its thinking, and
+ * so must a turn that the model has to continue. Another check verifies that the thinking is the one that was issued.
  */
 export function checkToolLoop(turns: readonly AnthropicTurn[]): string | null {
   for (const turn of turns.slice(findLoopStart(turns))) {
     const [begin] = turn.blocks;
     const counts = turn === turns.at(-1) || turn.blocks.some(({ type }) => type === 'tool_use');
     if (turn.role === 'assistant' && counts && begin !== undefined && begin.type !== 'thinking') {
-      return `${begin.place}.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${begin.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks). To avoid this requirement, disable \`thinking\`.`;
+      return `${begin.path}.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${begin.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks). To avoid this requirement, disable \`thinking\`.`;
     }
   }
   return null;

@@ -5,40 +5,40 @@ import { joinTexts, readToolResult, type Turn } from './conversation.ts';
 export interface PlacedBlock {
   readonly block: JsonRecord;
   readonly type: string;
-  /** As the vendor's errors name it: `messages.1.content.0`. */
-  readonly place: string;
+  /** The path used in the vendor's errors: `messages.1.content.0`. */
+  readonly path: string;
 }
 
-/** What one side said before the other spoke: consecutive messages of one role are one turn. */
+/** One turn: all consecutive messages of the same role. */
 export interface AnthropicTurn {
   readonly role: string;
-  /** The place of its first message. */
-  readonly place: string;
+  /** The path of the first message. */
+  readonly path: string;
   readonly blocks: readonly PlacedBlock[];
 }
 
 export function mergeTurns(messages: readonly JsonRecord[]): readonly AnthropicTurn[] {
-  const turns: { role: string; place: string; blocks: PlacedBlock[] }[] = [];
+  const turns: { role: string; path: string; blocks: PlacedBlock[] }[] = [];
   for (const [index, message] of messages.entries()) {
     const role = String(message['role']);
-    const place = `messages.${index}`;
-    const blocks = placeBlocks(message['content'], `${place}.content`);
+    const path = `messages.${index}`;
+    const blocks = placeBlocks(message['content'], `${path}.content`);
     const last = turns.at(-1);
     if (last?.role === role) {
       last.blocks.push(...blocks);
     } else {
-      turns.push({ role, place, blocks });
+      turns.push({ role, path, blocks });
     }
   }
   return turns;
 }
 
-export function placeBlocks(content: unknown, place: string): PlacedBlock[] {
+export function placeBlocks(content: unknown, path: string): PlacedBlock[] {
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : readRecords(content);
   return blocks.map((block: JsonRecord, index) => ({
     block,
     type: String(block['type']),
-    place: `${place}.${index}`,
+    path: `${path}.${index}`,
   }));
 }
 
@@ -46,7 +46,7 @@ export function isToolResult({ type }: PlacedBlock): boolean {
   return type === 'tool_result';
 }
 
-/** Converts turns to the dialect-independent form: tool results first, then what was said. */
+/** Converts turns to the dialect-independent form: tool results first, then the text. */
 export function readTurns(turns: readonly AnthropicTurn[]): readonly Turn[] {
   return turns.flatMap(({ role, blocks }): Turn[] => [
     ...blocks.filter(isToolResult).map(({ block }) => ({

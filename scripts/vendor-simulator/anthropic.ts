@@ -3,7 +3,7 @@ import type { Dialect, Refusal, RefusalReason, SimulatedError } from './dialect.
 
 const MESSAGES_PATH = '/v1/messages';
 
-/** Anthropic's Messages API, following its reference, with the vendor's own error messages. */
+/** Anthropic's Messages API, following its reference, with the vendor's error messages. */
 export const anthropicDialect: Dialect = {
   prefix: MESSAGES_PATH,
   requestIdHeader: 'request-id',
@@ -12,7 +12,7 @@ export const anthropicDialect: Dialect = {
   findOperation: (method, path) =>
     method === 'POST' && path === MESSAGES_PATH ? { name: 'chat', model: null, framing: null } : null,
 
-  // The vendor's reference names x-api-key, but its own client now also sends the key as a bearer token.
+  // The vendor's reference specifies x-api-key, but its client now also sends the key as a bearer token.
   readKey(headers) {
     const [, token = null] = /^Bearer\s+(.+)$/i.exec(String(headers['authorization'] ?? '')) ?? [];
     const key = headers['x-api-key'];
@@ -61,12 +61,12 @@ const REFUSALS: Readonly<Record<RefusalReason, (refusal: Refusal) => SimulatedEr
   'unknown-path': () => toError(404, 'Not Found'),
   'not-json': ({ message }) => toError(400, `The request body is not valid JSON: ${message}`),
   revoked: () => toError(401, 'invalid x-api-key'),
-  // Only the text distinguishes an empty account from a bad request.
+  // Only the text distinguishes an exhausted account from a bad request.
   exhausted: () => toError(400, NO_CREDIT),
   exhausted402: () => toError(402, NO_CREDIT),
   forbidden: () => toError(403, 'Your API key does not have permission to use the specified resource.'),
   crowded: () => toError(429, 'Number of concurrent connections has exceeded your rate limit.'),
-  'asked-for': ({ status, message }) => toError(status, message),
+  requested: ({ status, message }) => toError(status, message),
 };
 
 function toError(status: number, message: string): SimulatedError {

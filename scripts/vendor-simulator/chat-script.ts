@@ -2,7 +2,7 @@ import { countWords } from './count-words.ts';
 import { sampleOfSchema } from './sample-of-schema.ts';
 import { SEARCH_TOKENS } from './web-search.ts';
 
-/** What the simulated model says, before a dialect renders it. */
+/** The output of the simulated model, before a dialect renders it. */
 export interface ChatScript {
   readonly reasoning: readonly string[];
   /** The text in the pieces that a stream sends. */
@@ -15,7 +15,7 @@ export interface ChatScript {
 }
 
 export interface ScriptedToolCall {
-  /** Number of the call in the conversation, so that it is unique. */
+  /** The number of the call in the conversation, which makes it unique. */
   readonly number: number;
   readonly name: string;
   readonly input: unknown;
@@ -23,7 +23,7 @@ export interface ScriptedToolCall {
   readonly argumentPieces: readonly string[];
 }
 
-/** Tokens are words here, separated by white space, in all texts of the prompt or the response. */
+/** Tokens are words here, separated by white space, in the texts of the prompt and the response. */
 export interface ScriptedUsage {
   /** The whole prompt, including cached tokens. */
   readonly promptTokens: number;
@@ -34,18 +34,18 @@ export interface ScriptedUsage {
   readonly completionTokens: number;
   /** Included in the completion's tokens. */
   readonly reasoningTokens: number;
-  /** Not included in the prompt's tokens: the search results. */
+  /** The search results. Not included in the prompt's tokens. */
   readonly searchTokens: number;
 }
 
-export interface ChatAsk {
+export interface ScriptInput {
   readonly model: string;
   readonly promptTexts: readonly string[];
-  /** Token count of the prompt, if it is not the number of words in its texts. */
+  /** The token count of the prompt, if it is not the number of words in its texts. */
   readonly receivedTokens: number | null;
   readonly lastUserText: string;
   readonly tools: readonly ScriptedTool[];
-  /** The tool that must be called, if one is named. */
+  /** The tool that must be called, if the request specifies one. */
   readonly forcedTool: string | null;
   readonly callsTools: boolean;
   readonly callsInParallel: boolean;
@@ -64,7 +64,9 @@ export interface ScriptedTool {
   readonly parameters: unknown;
 }
 
-/** Characters per word of a `wide` model: its responses fill every buffer between vendor and caller in a few pieces. */
+/**
+ * Characters per word of a `wide` model, whose responses fill every buffer between vendor and caller in a few pieces.
+ */
 const WIDE_CHARACTERS = 65_536;
 
 const REASONING = ['The ', 'user ', 'asked, ', 'so ', 'an ', 'answer ', 'is ', 'due.'];
@@ -73,17 +75,17 @@ const REASONING = ['The ', 'user ', 'asked, ', 'so ', 'an ', 'answer ', 'is ', '
  * Writes one script for all dialects. The words `cached`, `cachewrite` and `wide` in a model's name work in all of
  * them.
  */
-export function writeChatScript(ask: ChatAsk): ChatScript {
-  const reasoning = ask.reasons ? REASONING : [];
-  const promptTokens = ask.receivedTokens ?? sum(ask.promptTexts.map(countWords));
+export function writeChatScript(input: ScriptInput): ChatScript {
+  const reasoning = input.reasons ? REASONING : [];
+  const promptTokens = input.receivedTokens ?? sum(input.promptTexts.map(countWords));
   const promptUsage = {
     promptTokens,
-    cachedTokens: ask.model.includes('cached') ? Math.floor(promptTokens / 2) : 0,
-    cacheWriteTokens: ask.model.includes('cachewrite') ? Math.floor(promptTokens / 4) : 0,
+    cachedTokens: input.model.includes('cached') ? Math.floor(promptTokens / 2) : 0,
+    cacheWriteTokens: input.model.includes('cachewrite') ? Math.floor(promptTokens / 4) : 0,
     reasoningTokens: reasoning.length,
   };
-  if (ask.callsTools) {
-    const toolCalls = pickTools(ask).map((tool, index) => callTool(tool, ask.earlierCalls + index));
+  if (input.callsTools) {
+    const toolCalls = pickTools(input).map((tool, index) => callTool(tool, input.earlierCalls + index));
     const words = toolCalls.map((call) => 1 + countWords(call.argumentPieces.join('')));
     return {
       reasoning,
@@ -94,34 +96,34 @@ export function writeChatScript(ask: ChatAsk): ChatScript {
       usage: { ...promptUsage, completionTokens: reasoning.length + sum(words), searchTokens: 0 },
     };
   }
-  const whole = splitWords(writeReply(ask));
-  const room = Math.max(0, (ask.maxTokens ?? Infinity) - reasoning.length);
-  const pieces = whole.slice(0, room);
+  const whole = splitWords(writeReply(input));
+  const remainingTokens = Math.max(0, (input.maxTokens ?? Infinity) - reasoning.length);
+  const pieces = whole.slice(0, remainingTokens);
   return {
     reasoning,
     pieces,
     toolCalls: [],
-    searchQuery: ask.searches ? ask.lastUserText : null,
+    searchQuery: input.searches ? input.lastUserText : null,
     finish: pieces.length < whole.length ? 'length' : 'stop',
     usage: {
       ...promptUsage,
       completionTokens: reasoning.length + pieces.length,
-      searchTokens: ask.searches ? SEARCH_TOKENS : 0,
+      searchTokens: input.searches ? SEARCH_TOKENS : 0,
     },
   };
 }
 
-function writeReply(ask: ChatAsk): string {
-  if (ask.schema !== null) {
-    return JSON.stringify(sampleOfSchema(ask.schema));
+function writeReply(input: ScriptInput): string {
+  if (input.schema !== null) {
+    return JSON.stringify(sampleOfSchema(input.schema));
   }
-  if (ask.replyWords !== null) {
-    const width = ask.model.includes('wide') ? WIDE_CHARACTERS : 0;
-    return Array.from({ length: ask.replyWords }, (_, index) => `word${index}`.padEnd(width, '-and')).join(
+  if (input.replyWords !== null) {
+    const width = input.model.includes('wide') ? WIDE_CHARACTERS : 0;
+    return Array.from({ length: input.replyWords }, (_, index) => `word${index}`.padEnd(width, '-and')).join(
       ' ',
     );
   }
-  return `You said: ${ask.lastUserText}`;
+  return `You said: ${input.lastUserText}`;
 }
 
 /** Each piece is one word and the white space before it, so that a piece is a token. */
@@ -129,12 +131,12 @@ function splitWords(text: string): string[] {
   return text.match(/\s*\S+/g) ?? [];
 }
 
-function pickTools(ask: ChatAsk): readonly ScriptedTool[] {
-  const forced = ask.tools.filter((tool) => tool.name === ask.forcedTool);
+function pickTools(input: ScriptInput): readonly ScriptedTool[] {
+  const forced = input.tools.filter((tool) => tool.name === input.forcedTool);
   if (forced.length > 0) {
     return forced;
   }
-  return ask.callsInParallel ? ask.tools : ask.tools.slice(0, 1);
+  return input.callsInParallel ? input.tools : input.tools.slice(0, 1);
 }
 
 function callTool(tool: ScriptedTool, number: number): ScriptedToolCall {

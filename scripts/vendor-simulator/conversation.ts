@@ -9,7 +9,7 @@ export interface Turn {
 }
 
 /**
- * Returns what the user said since the model last spoke. A dialect may merge several messages, so all of them count
+ * Returns the user's text after the last text of the model. A dialect may merge several messages, so all of them count
  * as one. Tool results in between belong to neither speaker.
  */
 export function findLastUserText(turns: readonly Turn[]): string {
@@ -25,12 +25,12 @@ export function findLastUserText(turns: readonly Turn[]): string {
   return run.join(' ');
 }
 
-/** Joins the texts of one message. Images and files between them are skipped. */
+/** Joins the texts of one message. Skips images and files between them. */
 export function joinTexts(texts: readonly string[]): string {
   return texts.filter((text) => text !== '').join(' ');
 }
 
-/** Some dialects carry a tool's result as text, others as an object. The same result must get the same count. */
+/** Returns a tool's result as text. Some dialects send text, others an object, but the token count must be the same. */
 export function readToolResult(text: string): string {
   try {
     const value: unknown = JSON.parse(text);

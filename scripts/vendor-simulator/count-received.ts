@@ -4,9 +4,9 @@ import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts'
 import { readText } from './json-record.ts';
 
 /**
- * Counts the tokens of everything that a request gives a model to read, in any dialect: texts, thoughts, ids, tools
- * and their schemas, and the content of its images and files. It examines what arrived, independently of how a
- * gateway counts.
+ * Counts the tokens of everything in a request that a model reads, in any dialect: texts, thoughts, ids, tools and
+ * their schemas, and the content of images and files. Counts the received request, independently of how a gateway
+ * counts.
  */
 export function countReceived(body: JsonRecord): number {
   const messages = [body['messages'], body['contents']].flat().filter(isRecord);
@@ -20,7 +20,7 @@ const PROMPT_FIELDS =
   );
 /** Keywords of the request format. */
 const FORM_FIELDS = new Set(['role', 'type', 'mimeType', 'media_type', 'format', 'detail', 'effort']);
-/** Read by the model as JSON, including the names in it. */
+/** Fields that the model reads as JSON, including the names in them. */
 const JSON_FIELDS = new Set(
   'parameters parametersJsonSchema input_schema schema responseJsonSchema input args response'.split(' '),
 );
@@ -72,7 +72,7 @@ function countMedia(type: string, base64: string): number {
   return type === 'application/pdf' ? countPdf(bytes) : countTokens(bytes.toString('utf8'));
 }
 
-/** Counts a plain PDF: every text that its streams show, plus an image per page. */
+/** Counts a plain PDF: all texts in its streams, plus an image per page. */
 function countPdf(bytes: Buffer): number {
   const source = bytes.toString('latin1');
   const pages = source.match(/\/Type\s*\/Page\b/g)?.length ?? 0;
@@ -88,7 +88,7 @@ function inflate(packed: string): string {
   try {
     return inflateSync(Buffer.from(packed, 'latin1')).toString('latin1');
   } catch {
-    // The stream is not compressed, or in another way.
+    // The stream is not compressed, or compressed with another method.
     return packed;
   }
 }

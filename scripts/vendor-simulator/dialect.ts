@@ -3,22 +3,22 @@ import type { VectorSource } from './vectors.ts';
 
 export type CallHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** What the simulator needs from a dialect. Dialects do no I/O: they return what the simulator must send. */
+/** What the simulator needs from a dialect. Dialects do no I/O. They return what the simulator must send. */
 export interface Dialect {
   /** Common prefix of the dialect's paths. */
   readonly prefix: string;
-  /** The header with the vendor's request id. Null if it sends none. */
+  /** The header with the vendor's request id. Null if the vendor does not send one. */
   readonly requestIdHeader: string | null;
-  /** Whether the vendor sends headers that say when to retry. */
+  /** Whether the vendor sends headers that specify when to retry. */
   readonly sendsRetryAfter: boolean;
   /** Returns the operation of a path, or null if the dialect has no such path. */
   findOperation(method: string, path: string, query: URLSearchParams): Operation | null;
-  /** Reads the key in this dialect's form. Null if there is none. */
+  /** Reads the key as this dialect sends it. Null if there is none. */
   readKey(headers: CallHeaders): string | null;
-  /** Returns the vendor's objection to the headers alone, or null. */
+  /** Returns the vendor's error for invalid headers, or null. */
   checkHeaders(headers: CallHeaders): SimulatedError | null;
   answer(call: SimulatedCall): SimulatedAnswer;
-  /** Renders a refusal that all vendors have in the vendor's own form. */
+  /** Renders a refusal that all vendors have in the form of this vendor. */
   refuse(refusal: Refusal): SimulatedError;
   /** Renders the body of an error. */
   renderError(error: SimulatedError, context: ErrorContext): string;
@@ -26,7 +26,7 @@ export interface Dialect {
 
 export interface Operation {
   readonly name: 'chat' | 'embeddings' | 'images' | 'image-edits' | 'models';
-  /** The model, if the path names it. Null if the body's `model` does. */
+  /** The model, if the path contains it. Null if it is in the body's `model`. */
   readonly model: string | null;
   /** The response format that the path selects. Null if the body selects it. */
   readonly framing: 'whole' | 'events' | 'array' | null;
@@ -45,7 +45,7 @@ export interface SimulatorSettings {
   readonly vectors: VectorSource;
   /** Words of each chat response. Null repeats the user's last message. */
   readonly replyWords: number | null;
-  /** How a prompt's tokens are counted: its words, or everything that arrived by o200k_base. */
+  /** How a prompt's tokens are counted: its words, or everything received, with o200k_base. */
   readonly promptTokens: PromptTokens;
 }
 
@@ -60,11 +60,11 @@ export type RefusalReason =
   | 'forbidden'
   | 'crowded'
   /** A status requested by a fault word. */
-  | 'asked-for';
+  | 'requested';
 
 export interface Refusal {
   readonly reason: RefusalReason;
-  /** Used only for `asked-for`: for the other reasons, every vendor has its own statuses. */
+  /** Used only for `requested`. For the other reasons, every vendor has its own statuses. */
   readonly status: number;
   readonly message: string;
   readonly key: string | null;
@@ -100,7 +100,7 @@ export type SimulatedAnswer =
     }
   | { readonly kind: 'error'; readonly error: SimulatedError };
 
-/** Counts the inputs or images of a call, which cost a vendor time in addition to the call itself. */
+/** Counts the inputs or images of a call, each of which adds to its service time. */
 export function countInputs(body: Readonly<Record<string, unknown>>): number {
   const inputs = body['input'] ?? body['requests'];
   if (Array.isArray(inputs)) {

@@ -7,7 +7,7 @@ export interface FaultScope {
   readonly key?: string | undefined;
 }
 
-/** Faults that apply until they are changed, and that can be set from outside the process. */
+/** Faults that apply until they are changed and can be set from outside the process. */
 export interface FaultBoard {
   /** Replaces the faults of that scope. No faults clears it. */
   set(faults: Faults, scope?: FaultScope): void;
@@ -57,14 +57,14 @@ export function createFaultBoard(initial: Faults): FaultBoard {
         byModel.clear();
         byKey.clear();
       } else if (method === 'POST') {
-        const problem = checkOrder(body);
+        const problem = checkRequest(body);
         if (problem !== null) {
           return { status: 400, body: { error: problem } };
         }
         const { words, model, key } = body as { words: string; model?: string; key?: string };
         set(parseFaultWords(words), { model, key });
       } else if (method !== 'GET') {
-        return { status: 405, body: { error: 'GET, POST and DELETE are what there is.' } };
+        return { status: 405, body: { error: 'Only GET, POST and DELETE are supported.' } };
       }
       return { status: 200, body: describe() };
     },
@@ -80,23 +80,23 @@ function setIn(map: Map<string, Faults>, name: string, faults: Faults): void {
 }
 
 /** Returns what is wrong with a request to set faults, or null. */
-function checkOrder(body: unknown): string | null {
+function checkRequest(body: unknown): string | null {
   if (!isRecord(body) || typeof body['words'] !== 'string') {
-    return 'Send {"words": "fail-500+slow-300"}, for one model or key with "model" or "key" beside it.';
+    return 'Send {"words": "fail-500+slow-300"}, and add "model" or "key" for one model or key.';
   }
   const unknown = Object.keys(body).find((name) => !FIELDS.has(name));
   if (unknown !== undefined) {
-    return `"${unknown}" is not known; words, model and key are.`;
+    return `Unknown field "${unknown}". Known fields: words, model, key.`;
   }
   if ('model' in body && 'key' in body) {
-    return 'Say model or key, not both: send two orders.';
+    return 'Specify model or key, not both. Send two requests.';
   }
-  const untexted = ['model', 'key'].find((name) => name in body && typeof body[name] !== 'string');
-  if (untexted !== undefined) {
-    return `"${untexted}" must be a text.`;
+  const notText = ['model', 'key'].find((name) => name in body && typeof body[name] !== 'string');
+  if (notText !== undefined) {
+    return `"${notText}" must be a string.`;
   }
   const [word] = findUnknownWords(body['words']);
   return word === undefined
     ? null
-    : `"${word}" is no word of a fault, or lacks its number; npm run -s simulate-vendor -- --help has all.`;
+    : `"${word}" is not a fault, or its number is missing. npm run -s simulate-vendor -- --help lists all faults.`;
 }

@@ -1,15 +1,15 @@
 /**
  * Faults that the simulator can produce. They come from the options, from settings made while it runs, from the
- * header `x-simulate`, from the model's name and from the API key. Later ones override earlier ones. In the last
- * three they are words, joined with `+`, optionally with a number: `gpt-sim+slow-300+cut-5`, key `sk-sim+exhausted`.
- * A gateway passes names and keys through unchanged, but not headers.
+ * header `x-simulate`, from the model's name and from the API key. Later ones override earlier ones. In the last three,
+ * they are words joined with `+`, optionally with a number: `gpt-sim+slow-300+cut-5`, key `sk-sim+exhausted`. A gateway
+ * passes names and keys through unchanged, but not headers.
  */
 export interface Faults {
   /** Respond with this status instead. */
   readonly status?: number;
-  /** Sent as `retry-after-ms`, and rounded up to seconds as `retry-after`, with any status of 400 and over. */
+  /** Sent as `retry-after-ms`, and rounded up to seconds as `retry-after`, with any status of at least 400. */
   readonly retryAfterMs?: number;
-  /** Fail this share of the calls, 0..1, with `status` or 500. The choice is random, but the same in every run. */
+  /** Fail this share of the calls, 0..1, with `status` or 500. The selection is random but the same in every run. */
   readonly failRate?: number;
   /** Wait before the first byte of the response. */
   readonly delayMs?: number;
@@ -27,7 +27,7 @@ export interface Faults {
   readonly garbage?: boolean;
   /** Wait between two pieces of a stream. */
   readonly msPerToken?: number;
-  /** Where a stream reports its usage, if not where the dialect's vendor does. `output` reports only that half. */
+  /** Where a stream reports its usage, if not where the dialect's vendor does. `output` reports only output tokens. */
   readonly usage?: 'missing' | 'first' | 'every' | 'finish' | 'output';
   /** Send each chunk that starts, finishes or reports usage twice, as some vendors do. */
   readonly duplicates?: boolean;
@@ -57,7 +57,7 @@ export interface Faults {
 
 type FaultWord = (number: number) => Faults;
 
-/** The words in model names and keys. `FAULT_HELP` explains them to people. */
+/** The words in model names and keys. `FAULT_HELP` describes them. */
 const FAULT_WORDS: Readonly<Record<string, FaultWord>> = {
   fail: (number) => ({ status: number >= 400 && number <= 599 ? number : 500 }),
   retry: (number) => ({ retryAfterMs: number }),
@@ -97,7 +97,7 @@ const FAULT_WORDS: Readonly<Record<string, FaultWord>> = {
 /** All known words. */
 export const FAULT_NAMES: readonly string[] = Object.keys(FAULT_WORDS);
 
-/** Words that mean little without their number. */
+/** Words that need a number. */
 const NUMBERED = new Set([
   'fail',
   'retry',
@@ -114,30 +114,30 @@ const NUMBERED = new Set([
 
 export const FAULT_HELP = `
 In all dialects:
-  fail-STATUS       answer with that status            slow-MS         wait before the answer
+  fail-STATUS       respond with that status           slow-MS         wait before the response
   flaky-PERCENT     fail that share with 500           drip-MS         wait between the chunks of a stream
-  retry-MS          say when to come back              hang            send the head, then nothing
-  cut-N             cut a stream after N chunks        cutbytes-N      cut any answer after N bytes
-  stall-N           fall silent after N chunks         streamerror-N   error event after N chunks
-  garbage           answer nonsense with 200           duplicates      begin, finish and count twice
-  nousage           tell no usage at all               firstusage      tell it once, when a stream begins
-  everyusage        the whole of it in every place     finishusage     tell it once, with the finish
-  nofinish          leave out the finish               noend           leave out finish and end mark
+  retry-MS          send when to retry                 hang            send the headers, then nothing
+  cut-N             cut a stream after N chunks        cutbytes-N      cut any response after N bytes
+  stall-N           stop sending after N chunks        streamerror-N   error event after N chunks
+  garbage           200 with an invalid body           duplicates      send start, finish and usage twice
+  nousage           report no usage                    firstusage      report usage once, at the start
+  everyusage        report full usage in every chunk   finishusage     report usage once, with the finish
+  nofinish          omit the finish                    noend           omit finish and end mark
   revoked           the key is unknown                 forbidden       403: the key may not do this
   exhausted         the key has no money               echokey         repeat the key in errors
-  exhausted402      the same as 402; Gemini has no such answer, and says 429
+  exhausted402      the same with status 402; Gemini has no such response and sends 429
 
 In some:
-  nomark            leave out the end mark: OpenAI's [DONE], Anthropic's message_stop, the ] of Gemini's arrays
-  outputusage       Anthropic: the end of a stream tells the output alone, as it used to
+  nomark            omit the end mark: OpenAI's [DONE], Anthropic's message_stop, the ] of Gemini's arrays
+  outputusage       Anthropic: the end of a stream reports only output tokens, as it used to
   poison            OpenAI and Gemini: refuse embeddings of inputs that contain "poison"
   dear-N            OpenAI: count N tokens for each word of inputs to embed that contain "dear"
-  special-N         OpenAI: count N tokens more for each input to embed
-  overflow          OpenAI: no finite numbers as embeddings of inputs that contain "overflow"
-  floats            OpenAI: embeddings as numbers although base64 was asked
-  textimage         OpenAI and Gemini: a text in base64 for each image
-  brokenimage       OpenAI and Gemini: what is not base64 for each image
-  bombimage         OpenAI and Gemini: a small PNG of 400 million pixels for each image
+  special-N         OpenAI: count N additional tokens for each input to embed
+  overflow          OpenAI: embeddings that are not finite numbers, for inputs that contain "overflow"
+  floats            OpenAI: embeddings as numbers although base64 was requested
+  textimage         OpenAI and Gemini: text in base64 instead of each image
+  brokenimage       OpenAI and Gemini: invalid base64 instead of each image
+  bombimage         OpenAI and Gemini: a small PNG with 400 million pixels instead of each image
 `;
 
 /** Parses the faults in a model's name, a key or a header. Ignores unknown words. */

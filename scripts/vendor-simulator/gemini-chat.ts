@@ -1,4 +1,4 @@
-import { type ChatAsk, writeChatScript } from './chat-script.ts';
+import { type ScriptInput, writeChatScript } from './chat-script.ts';
 import { countReceived } from './count-received.ts';
 import { findLastUserText } from './conversation.ts';
 import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
@@ -14,7 +14,7 @@ import { type JsonRecord } from '../../shared/encoding/json-record.ts';
 import { readRecord, readRecords, readText } from './json-record.ts';
 
 /**
- * A model reasons if the request sets a level, a budget other than 0, or asks for its thoughts. A prompt that
+ * A model reasons if the request sets a level or a budget other than 0, or requests its thoughts. A prompt that
  * contains the word `blockme` is blocked.
  */
 export function answerGeminiChat(call: SimulatedCall): SimulatedAnswer | GeminiRefusal {
@@ -45,20 +45,20 @@ function planAnswer(call: SimulatedCall, message: JsonRecord): GeminiPlan {
     ? config['responseModalities'].map((name) => String(name).toUpperCase())
     : [];
   const draws = modalities.includes('IMAGE');
-  const ask = readAsk(call, message, config);
-  const script = writeChatScript(draws ? { ...ask, callsTools: false } : ask);
+  const input = readScriptInput(call, message, config);
+  const script = writeChatScript(draws ? { ...input, callsTools: false } : input);
   const isSilent = draws && !modalities.includes('TEXT');
   return {
     model,
     script: isSilent ? { ...script, pieces: [], searchQuery: null } : script,
     candidates: Number(config['candidateCount'] ?? 1),
     showsThoughts: readRecord(config['thinkingConfig'])['includeThoughts'] === true,
-    signs: ask.reasons || model.includes('gemini-3'),
+    signs: input.reasons || model.includes('gemini-3'),
     namesCalls: model.includes('ids'),
     isEdit: readContents(message).some(({ parts }) => parts.some((part) => part['inlineData'] !== undefined)),
-    pictureFault: call.faults.image,
-    pictureRatio: draws ? readRatio(readRecord(config['imageConfig'])['aspectRatio']) : null,
-    isBlocked: ask.promptTexts.some((text) => text.includes('blockme')),
+    imageFault: call.faults.image,
+    imageRatio: draws ? readRatio(readRecord(config['imageConfig'])['aspectRatio']) : null,
+    isBlocked: input.promptTexts.some((text) => text.includes('blockme')),
   };
 }
 
@@ -67,7 +67,11 @@ function readRatio(ratio: unknown): number {
   return Number(width) / Number(height);
 }
 
-function readAsk({ model, settings }: SimulatedCall, message: JsonRecord, config: JsonRecord): ChatAsk {
+function readScriptInput(
+  { model, settings }: SimulatedCall,
+  message: JsonRecord,
+  config: JsonRecord,
+): ScriptInput {
   const contents = readContents(message);
   const turns = toTurns(contents);
   const tools = readRecords(message['tools']);

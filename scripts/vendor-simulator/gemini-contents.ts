@@ -18,7 +18,7 @@ export interface FunctionPart {
   readonly value: JsonRecord;
 }
 
-/** Reads a parsed message, whose names are valid. Without a role, the speaker is the user. */
+/** Reads a parsed message, whose field names are valid. Without a role, the speaker is the user. */
 export function readContents(message: JsonRecord): readonly GeminiContent[] {
   return readRecords(message['contents']).map(({ role, parts }) => ({
     role: role === 'model' ? 'model' : 'user',
@@ -49,7 +49,7 @@ function findFunctionParts(
   });
 }
 
-/** Converts contents to the dialect-independent form: tool results first, then what was said. */
+/** Converts contents to the dialect-independent form: tool results first, then the text. */
 export function toTurns(contents: readonly GeminiContent[]): readonly Turn[] {
   return contents.flatMap(({ role, parts, responses }): Turn[] => [
     ...responses.map(({ value }) => ({ speaker: 'other' as const, text: readResponse(value) })),
@@ -57,12 +57,12 @@ export function toTurns(contents: readonly GeminiContent[]): readonly Turn[] {
   ]);
 }
 
-/** Thoughts that are sent back are not text of the conversation. */
+/** Joins the texts of parts, except thoughts that are sent back. */
 export function readPartTexts(parts: readonly JsonRecord[]): string {
   return joinTexts(parts.filter((part) => part['thought'] !== true).map((part) => readText(part['text'])));
 }
 
-/** Google requires an object, so a tool with a text result puts it under one of these names. */
+/** Google requires an object, so a text result is sent as a field with one of these names. */
 const WRAPPERS = new Set(['content', 'error', 'output', 'result']);
 
 function readResponse(response: JsonRecord): string {

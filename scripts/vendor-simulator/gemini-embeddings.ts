@@ -66,6 +66,6 @@ function checkRequests(
 
 function checkPoison(texts: readonly string[], poison: string | undefined): string | null {
   return poison !== undefined && texts.some((text) => text.includes(poison))
-    ? 'The request holds a text that this model refuses.'
+    ? 'The request contains a text that this model refuses.'
     : null;
 }

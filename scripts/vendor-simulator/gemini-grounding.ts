@@ -1,6 +1,6 @@
 import { findCitedFrom, SEARCH_RESULTS } from './web-search.ts';
 
-/** Describes which part of the text, in UTF-8 bytes, is based on which source. */
+/** Describes which parts of the text, in UTF-8 bytes, are based on which sources. */
 export function renderGrounding(query: string, pieces: readonly string[]): object {
   const cited = pieces.slice(findCitedFrom(pieces)).join('');
   const endIndex = Buffer.byteLength(pieces.join(''));

@@ -20,19 +20,19 @@ export function parseGeminiMessage(
   return { message: isRecord(message) ? message : {}, violations };
 }
 
-function readShape(value: unknown, shape: Shape, place: string, violations: FieldViolation[]): unknown {
+function readShape(value: unknown, shape: Shape, path: string, violations: FieldViolation[]): unknown {
   if (typeof shape === 'string') {
     if (!READERS[shape](value)) {
-      violations.push(describeWrong(value, shape, place));
+      violations.push(describeWrong(value, shape, path));
     }
     return value;
   }
   if ('list' in shape) {
     const items: unknown[] = Array.isArray(value) ? value : [value];
-    return items.map((item, index) => readShape(item, shape.list, `${place}[${index}]`, violations));
+    return items.map((item, index) => readShape(item, shape.list, `${path}[${index}]`, violations));
   }
   if (!isRecord(value)) {
-    violations.push(describeWrong(value, 'message', place));
+    violations.push(describeWrong(value, 'message', path));
     return {};
   }
   if ('map' in shape) {
@@ -40,17 +40,17 @@ function readShape(value: unknown, shape: Shape, place: string, violations: Fiel
     return Object.fromEntries(
       entries.map(([name, item], index) => [
         name,
-        readShape(item, shape.map, `${place}[${index}].value`, violations),
+        readShape(item, shape.map, `${path}[${index}].value`, violations),
       ]),
     );
   }
-  return readFields(value, shape.fields(), place, violations);
+  return readFields(value, shape.fields(), path, violations);
 }
 
 function readFields(
   value: JsonRecord,
   fields: Readonly<Record<string, Shape>>,
-  place: string,
+  path: string,
   violations: FieldViolation[],
 ): JsonRecord {
   const read: Record<string, unknown> = {};
@@ -58,11 +58,11 @@ function readFields(
     const name = toCamelCase(sent);
     const shape = Object.hasOwn(fields, name) ? fields[name] : undefined;
     if (shape === undefined) {
-      const at = place === '' ? '' : ` at '${place}'`;
+      const at = path === '' ? '' : ` at '${path}'`;
       const description = `Invalid JSON payload received. Unknown name "${sent}"${at}: Cannot find field.`;
-      violations.push({ field: place, description });
+      violations.push({ field: path, description });
     } else if (item !== null) {
-      const inner = `${place === '' ? '' : `${place}.`}${toSnakeCase(name)}`;
+      const inner = `${path === '' ? '' : `${path}.`}${toSnakeCase(name)}`;
       read[name] = readShape(item, shape, inner, violations);
     }
   }
@@ -73,7 +73,7 @@ const READERS: Readonly<Record<Extract<Shape, string>, (value: unknown) => boole
   any: () => true,
   boolean: (value) => typeof value === 'boolean',
   bytes: (value) => typeof value === 'string' && readBase64(value) !== null,
-  // Large integers are sent as text, and Google accepts every number that way.
+  // Large integers are sent as text, and Google accepts all numbers as text.
   number: (value) =>
     (typeof value === 'number' || typeof value === 'string') && Number.isFinite(Number(value)),
   struct: isRecord,
@@ -90,14 +90,14 @@ const TYPE_NAMES: Readonly<Record<Extract<Shape, string> | 'message', string>> =
   text: 'TYPE_STRING',
 };
 
-function describeWrong(value: unknown, type: keyof typeof TYPE_NAMES, place: string): FieldViolation {
+function describeWrong(value: unknown, type: keyof typeof TYPE_NAMES, path: string): FieldViolation {
   if (Array.isArray(value) && type !== 'struct') {
-    const name = place.slice(place.lastIndexOf('.') + 1);
-    const description = `Invalid JSON payload received. Unknown name "${name}" at '${place}': Proto field is not repeating, cannot start list.`;
-    return { field: place, description };
+    const name = path.slice(path.lastIndexOf('.') + 1);
+    const description = `Invalid JSON payload received. Unknown name "${name}" at '${path}': Proto field is not repeating, cannot start list.`;
+    return { field: path, description };
   }
   const shown = type === 'bytes' ? 'Base64 decoding failed' : JSON.stringify(value);
-  return { field: place, description: `Invalid value at '${place}' (${TYPE_NAMES[type]}), ${shown}` };
+  return { field: path, description: `Invalid value at '${path}' (${TYPE_NAMES[type]}), ${shown}` };
 }
 
 function toCamelCase(name: string): string {

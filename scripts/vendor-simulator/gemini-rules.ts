@@ -17,7 +17,7 @@ const DATA =
   `codeExecutionResult executableCode fileData functionCall functionResponse inlineData text toolCall
   toolResponse`.split(/\s+/);
 
-/** Returns why the vendor refuses a message whose fields are valid. Null if it does not. */
+/** Returns the reason why the vendor refuses a message whose fields are valid. Null if it does not. */
 export function checkGenerateRequest(model: string, message: JsonRecord): string | null {
   const config = readRecord(message['generationConfig']);
   return (
@@ -52,14 +52,14 @@ function checkContents(model: string, message: JsonRecord): string | null {
   return checkToolTurns(contents) ?? (model.includes('gemini-3') ? checkSignatures(contents) : null);
 }
 
-function checkParts({ parts, calls, responses }: GeminiContent, place: string): string | null {
+function checkParts({ parts, calls, responses }: GeminiContent, path: string): string | null {
   if (parts.length === 0) {
-    return `* ${place}.parts: contents.parts must not be empty.`;
+    return `* ${path}.parts: contents.parts must not be empty.`;
   }
   for (const [index, part] of parts.entries()) {
     const kinds = DATA.filter((name) => part[name] !== undefined);
     if (kinds.length !== 1) {
-      return `* ${place}.parts[${index}].data: required oneof field 'data' must have one initialized field`;
+      return `* ${path}.parts[${index}].data: required oneof field 'data' must have one initialized field`;
     }
     const problem = checkInline(readRecord(part['inlineData']), part['inlineData'] !== undefined);
     if (problem !== null) {
@@ -69,16 +69,16 @@ function checkParts({ parts, calls, responses }: GeminiContent, place: string): 
   const unnamed = [...calls, ...responses].find(({ name }) => name === '');
   if (unnamed !== undefined) {
     const field = calls.includes(unnamed) ? 'function_call' : 'function_response';
-    return `* ${place}.parts[${unnamed.index}].${field}.name: Name cannot be empty.`;
+    return `* ${path}.parts[${unnamed.index}].${field}.name: Name cannot be empty.`;
   }
   const empty = responses.find(({ part }) => readRecord(part['functionResponse'])['response'] === undefined);
   return empty === undefined
     ? null
-    : `* ${place}.parts[${empty.index}].function_response.response: required field is not set`;
+    : `* ${path}.parts[${empty.index}].function_response.response: required field is not set`;
 }
 
-function checkInline({ mimeType, data }: JsonRecord, isThere: boolean): string | null {
-  if (!isThere) {
+function checkInline({ mimeType, data }: JsonRecord, isPresent: boolean): string | null {
+  if (!isPresent) {
     return null;
   }
   if (readText(mimeType) === '') {
@@ -91,28 +91,28 @@ function checkInline({ mimeType, data }: JsonRecord, isThere: boolean): string |
 }
 
 function checkConfig(config: JsonRecord): string | null {
-  const place = '* GenerateContentRequest.generation_config';
+  const path = '* GenerateContentRequest.generation_config';
   const stops = config['stopSequences'];
   if (Array.isArray(stops) && stops.length > MAX_STOPS) {
-    return `${place}.stop_sequences: the number of stop sequences must not exceed ${MAX_STOPS}`;
+    return `${path}.stop_sequences: the number of stop sequences must not exceed ${MAX_STOPS}`;
   }
   const count = Number(config['candidateCount'] ?? 1);
   if (!Number.isInteger(count) || count < 1 || count > MAX_CANDIDATES) {
-    return `${place}.candidate_count: candidate_count must be in the range [1, ${MAX_CANDIDATES}].`;
+    return `${path}.candidate_count: candidate_count must be in the range [1, ${MAX_CANDIDATES}].`;
   }
   if (Number(config['maxOutputTokens'] ?? 1) < 1) {
-    return `${place}.max_output_tokens: max_output_tokens must be positive.`;
+    return `${path}.max_output_tokens: max_output_tokens must be positive.`;
   }
   const temperature = Number(config['temperature'] ?? 0);
   if (temperature < 0 || temperature > 2) {
-    return `${place}.temperature: temperature must be in the range [0.0, 2.0].`;
+    return `${path}.temperature: temperature must be in the range [0.0, 2.0].`;
   }
   const hasSchema = config['responseSchema'] !== undefined || config['responseJsonSchema'] !== undefined;
   if (config['responseSchema'] !== undefined && config['responseJsonSchema'] !== undefined) {
-    return `${place}: response_schema and response_json_schema must not both be set.`;
+    return `${path}: response_schema and response_json_schema must not both be set.`;
   }
   return hasSchema && config['responseMimeType'] !== 'application/json'
-    ? `${place}.response_schema: only allowed when response_mime_type is application/json.`
+    ? `${path}.response_schema: only allowed when response_mime_type is application/json.`
     : null;
 }
 
@@ -137,16 +137,16 @@ function checkTools(message: JsonRecord): string | null {
   const names: string[] = [];
   for (const [index, tool] of readRecords(message['tools']).entries()) {
     for (const [at, declaration] of readRecords(tool['functionDeclarations']).entries()) {
-      const place = `* GenerateContentRequest.tools[${index}].function_declarations[${at}]`;
+      const path = `* GenerateContentRequest.tools[${index}].function_declarations[${at}]`;
       const name = readText(declaration['name']);
       if (!NAME_PATTERN.test(name)) {
-        return `${place}.name: [FIELD_INVALID] Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 128.`;
+        return `${path}.name: [FIELD_INVALID] Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 128.`;
       }
       if (names.includes(name)) {
         return `Duplicate function declaration found: ${name}`;
       }
       if (declaration['parameters'] !== undefined && declaration['parametersJsonSchema'] !== undefined) {
-        return `${place}: parameters and parameters_json_schema must not both be set.`;
+        return `${path}: parameters and parameters_json_schema must not both be set.`;
       }
       names.push(name);
     }

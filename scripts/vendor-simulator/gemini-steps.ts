@@ -11,23 +11,23 @@ export interface GeminiPlan {
   readonly script: ChatScript;
   readonly candidates: number;
   readonly showsThoughts: boolean;
-  /** Whether the first call, or the end of a text, carries a signature. */
+  /** Whether the first call or the end of a text has a signature. */
   readonly signs: boolean;
   /** Whether calls have ids, which vendors of this dialect may omit. */
   readonly namesCalls: boolean;
-  /** Width to height of the generated image. Null if there is none. */
-  readonly pictureRatio: number | null;
-  /** Whether the image is an edit of those in the prompt. It then has another colour. */
+  /** Aspect ratio (width to height) of the generated image. Null if there is none. */
+  readonly imageRatio: number | null;
+  /** Whether the image is an edit of those in the prompt. If so, it has a different colour. */
   readonly isEdit: boolean;
-  /** What is sent instead of the image. */
-  readonly pictureFault: Faults['image'];
+  /** The faulty content that is sent instead of the image. */
+  readonly imageFault: Faults['image'];
   readonly isBlocked: boolean;
 }
 
 const PICTURE_SIDE = 64;
 /** Google's token count for an image. */
 const PICTURE_TOKENS = 1290;
-/** A step of a response: the parts of one chunk, and what the model has written by then. */
+/** A step of a response: the parts of one chunk, and the tokens written so far. */
 export interface Step {
   readonly parts: readonly JsonRecord[];
   readonly thoughts: number;
@@ -56,8 +56,8 @@ export function planSteps(plan: GeminiPlan): readonly Step[] {
       completionTokens - reasoningTokens,
     );
   }
-  if (plan.pictureRatio !== null) {
-    const data = drawPicture(plan.pictureRatio, plan);
+  if (plan.imageRatio !== null) {
+    const data = drawImage(plan.imageRatio, plan);
     add({ inlineData: { mimeType: 'image/png', data } }, countTokens(plan));
   }
   if (signs && script.toolCalls.length === 0 && script.pieces.length > 0) {
@@ -68,17 +68,17 @@ export function planSteps(plan: GeminiPlan): readonly Step[] {
   return steps.length > 0 ? steps : [{ parts: [], thoughts: reasoningTokens, tokens: 0 }];
 }
 
-function drawPicture(ratio: number, { isEdit, pictureFault }: GeminiPlan): string {
+function drawImage(ratio: number, { isEdit, imageFault }: GeminiPlan): string {
   const [width, height] = ratio >= 1 ? [1, 1 / ratio] : [ratio, 1];
-  return makeSampleImage('png', isEdit ? [0, 200, 120] : [0, 120, 200], pictureFault, {
+  return makeSampleImage('png', isEdit ? [0, 200, 120] : [0, 120, 200], imageFault, {
     width: Math.max(1, Math.round(width * PICTURE_SIDE)),
     height: Math.max(1, Math.round(height * PICTURE_SIDE)),
   });
 }
 
 /** Counts one candidate, without its thoughts. */
-export function countTokens({ script, pictureRatio }: GeminiPlan): number {
+export function countTokens({ script, imageRatio }: GeminiPlan): number {
   const { completionTokens, reasoningTokens } = script.usage;
   const words = script.toolCalls.length > 0 ? completionTokens - reasoningTokens : script.pieces.length;
-  return words + (pictureRatio === null ? 0 : PICTURE_TOKENS);
+  return words + (imageRatio === null ? 0 : PICTURE_TOKENS);
 }

@@ -23,12 +23,15 @@ export function renderStream(plan: GeminiPlan, framing: Framing, faults: Faults)
     const finishes = isLast && faults.noEnd !== 'finish' && faults.noEnd !== 'both';
     const grown = renderUsage(plan, step.thoughts, number === 0 && !isLast ? null : step.tokens);
     for (let index = 0; index < plan.candidates; index += 1) {
-      const places = { isFirst: chunks.length === 0, isLast: isLast && index === plan.candidates - 1 };
-      const rest = { ...placeUsage(faults.usage, places, isLast ? all : grown, all), ...renderHead(plan) };
-      chunks.push({ candidates: [renderCandidate(plan, index, step.parts, finishes)], ...rest });
+      const position = { isFirst: chunks.length === 0, isLast: isLast && index === plan.candidates - 1 };
+      const metadata = {
+        ...placeUsage(faults.usage, position, isLast ? all : grown, all),
+        ...renderHead(plan),
+      };
+      chunks.push({ candidates: [renderCandidate(plan, index, step.parts, finishes)], ...metadata });
       if (isLast && faults.duplicates === true) {
-        // Repeat only the end, not the text.
-        chunks.push({ candidates: [renderCandidate(plan, index, [], finishes)], ...rest });
+        // Repeat only the finish, not the text.
+        chunks.push({ candidates: [renderCandidate(plan, index, [], finishes)], ...metadata });
       }
     }
   }
@@ -76,7 +79,7 @@ function frameChunks(chunks: readonly object[], framing: Framing, faults: Faults
       kind: 'stream',
       contentType: 'text/event-stream',
       chunks: texts.map((text) => `data: ${text}\r\n\r\n`),
-      // Not an event: the vendor writes it as a plain body.
+      // The vendor sends it as a plain body, not as an event.
       errorChunk: STREAM_ERROR,
     };
   }

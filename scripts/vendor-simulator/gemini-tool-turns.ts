@@ -49,7 +49,7 @@ function checkResponses(calls: readonly FunctionPart[], responses: readonly Func
     : 'Please ensure that the names and ids of function response parts are those of the function call parts of the function call turn.';
 }
 
-/** Since the user last spoke, the first call of every step must include the signature that it was issued with. */
+/** After the last user message, the first call of every step must include the signature with which it was issued. */
 export function checkSignatures(contents: readonly GeminiContent[]): string | null {
   const start = contents.findLastIndex(({ role, responses }) => role === 'user' && responses.length === 0);
   for (const [index, { calls }] of contents.entries()) {

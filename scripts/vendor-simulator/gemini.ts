@@ -5,7 +5,7 @@ import type { Dialect, Operation, Refusal, RefusalReason, SimulatedError } from 
 
 const PATH = /^\/v1beta\/models\/([^/:]+):(\w+)$/;
 
-/** Google's Gemini API, following its reference, with the vendor's own error messages. */
+/** Google's Gemini API, following its reference, with the vendor's error messages. */
 export const geminiDialect: Dialect = {
   prefix: '/v1beta/',
   requestIdHeader: null,
@@ -97,7 +97,7 @@ const REFUSALS: Readonly<Record<RefusalReason, (refusal: Refusal) => SimulatedEr
   forbidden: () =>
     toError(403, `Requests to this API ${SERVICE} are blocked.`, [describeReason('API_KEY_SERVICE_BLOCKED')]),
   crowded: () => toError(429, 'Resource has been exhausted (e.g. check quota).'),
-  'asked-for': ({ status, message }) => toError(status, message),
+  requested: ({ status, message }) => toError(status, message),
 };
 
 function toError(status: number, message: string, details: readonly object[] = []): SimulatedError {

@@ -1,8 +1,8 @@
 import { waitInLine } from './service-line.ts';
 
-/** Calls for one model, each of which waits before its response until it is released, in order of arrival. */
+/** Calls for one model that wait before their responses until they are released, in order of arrival. */
 export interface HeldCalls {
-  /** How many are waiting now. */
+  /** How many calls are waiting now. */
   readonly waiting: number;
   /** Releases this many more calls: waiting ones first, then later ones. */
   release(count: number): void;
@@ -16,7 +16,7 @@ export interface CallHolder {
   pass(model: string, signal: AbortSignal): Promise<void>;
 }
 
-/** Creates delays that a test controls. A fixed delay would have to be longer than the slowest machine takes. */
+/** Creates delays that a test controls. Fixed delays would have to be long enough for the slowest machine. */
 export function createCallHolder(): CallHolder {
   const held = new Map<string, HeldModel>();
   return {

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Not a secret: two simulators act as one vendor, and recognise what the other has issued. */
+/** Not a secret. Two simulators act as one vendor and accept each other's signatures. */
 const SIGNING_KEY = 'vendor-simulator';
 
 /**

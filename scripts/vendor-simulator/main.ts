@@ -11,17 +11,17 @@ const DEFAULT_PORT = 9100;
 
 const USAGE = `npm run simulate-vendor -- [options]
 
-  --port 9100            where to listen on 127.0.0.1
-  --faults slow-300+drip-20   what goes wrong with every call (the words below)
-  --per-call-ms 0        time in service of every call
-  --per-input-ms 0       added for each embedding input
-  --max-concurrency N    calls in service at once; more wait in line
-  --overflow wait        or reject: answer them 429
-  --vectors by-text      or fast: one vector for all texts
-  --reply-words N        length of every chat answer; without it, the answer repeats what was said
-  --prompt-tokens words  or received: all that arrived counts, by o200k_base
-  --json                 prints its address as one line of JSON instead of a welcome, and nothing for each call
-  --catalog              prints a catalog.yaml for that port, and ends
+  --port 9100            port on 127.0.0.1 to listen on
+  --faults slow-300+drip-20   faults of every call (words below)
+  --per-call-ms 0        service time of every call
+  --per-input-ms 0       service time added for each embedding input
+  --max-concurrency N    maximum concurrent calls; further calls wait in a queue
+  --overflow wait        or reject: refuse further calls with 429
+  --vectors by-text      or fast: the same vector for all texts
+  --reply-words N        length of every chat response; by default, it repeats the user's last message
+  --prompt-tokens words  or received: count everything received, with o200k_base
+  --json                 print the address as one line of JSON instead of a welcome, and do not print calls
+  --catalog              print a catalog.yaml for this port, and exit
   --help
 `;
 
@@ -76,7 +76,7 @@ async function main(): Promise<void> {
     await simulator.close();
     const { total, aborted, byStatus } = simulator.requests.counters;
     console.log(
-      `Stopped after ${total} requests: ${JSON.stringify(byStatus)}, ${aborted} left by their caller.`,
+      `Stopped after ${total} requests: ${JSON.stringify(byStatus)}, ${aborted} aborted by their callers.`,
     );
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -89,7 +89,9 @@ async function main(): Promise<void> {
 function readFaults(text: string): Faults {
   const [word] = findUnknownWords(text);
   if (word !== undefined) {
-    throw new TypeError(`--faults: "${word}" is no word of a fault, or lacks its number; --help has all`);
+    throw new TypeError(
+      `--faults: "${word}" is not a fault, or its number is missing; --help lists all faults`,
+    );
   }
   return parseFaultWords(text);
 }
@@ -97,7 +99,7 @@ function readFaults(text: string): Faults {
 function readNumber(name: string, text: string): number {
   const number = Number(text);
   if (text.trim() === '' || Number.isNaN(number) || number < 0) {
-    throw new TypeError(`--${name} must be a number from 0 on, not "${text}"`);
+    throw new TypeError(`--${name} must be a non-negative number, not "${text}"`);
   }
   return number;
 }
@@ -105,7 +107,7 @@ function readNumber(name: string, text: string): number {
 function fail(error: unknown): void {
   const { code, port } = error as { code?: string; port?: number };
   const isTaken = code === 'EADDRINUSE' && port !== undefined;
-  if (isTaken) console.error(`Port ${port} is taken by another program: name a free one with --port.`);
+  if (isTaken) console.error(`Port ${port} is in use by another program: specify a free one with --port.`);
   else console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
 }

@@ -1,4 +1,4 @@
-import { type ChatAsk, type ChatScript, type ScriptedToolCall, writeChatScript } from './chat-script.ts';
+import { type ScriptInput, type ChatScript, type ScriptedToolCall, writeChatScript } from './chat-script.ts';
 import { countReceived } from './count-received.ts';
 import { findLastUserText, joinTexts, readToolResult, type Turn } from './conversation.ts';
 import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
@@ -17,7 +17,7 @@ const ERROR_CHUNK = toEvent({
 });
 const DONE_CHUNK = 'data: [DONE]\n\n';
 
-/** Streams are built once per script: a measurement should pay for sending them, not for building them. */
+/** Streams are built once per script, so that measurements include sending them but not building them. */
 const MAX_CACHED_STREAMS = 64;
 const cachedStreams = new Map<string, readonly Buffer[]>();
 
@@ -30,24 +30,24 @@ export function answerChat(call: SimulatedCall): SimulatedAnswer {
   const { body, model, faults } = call;
   const messages = readRecords(body['messages']);
   if (messages.length === 0) {
-    return refuse("'messages' must hold at least one message", 'messages', null);
+    return refuse("'messages' must contain at least one message", 'messages', null);
   }
   const unsupported = findUnsupported(model, body);
   if (unsupported !== null) {
     const message = `Unsupported parameter: '${unsupported}' is not supported with this model.`;
     return refuse(message, unsupported, 'unsupported_parameter');
   }
-  const script = writeChatScript(readAsk(call, messages));
+  const script = writeChatScript(readScriptInput(call, messages));
   const choices = typeof body['n'] === 'number' ? body['n'] : 1;
   if (body['stream'] !== true) {
     return { kind: 'whole', parts: [JSON.stringify(renderWhole(model, script, choices, body, faults))] };
   }
-  const asksUsage = readRecord(body['stream_options'])['include_usage'] === true;
+  const includesUsage = readRecord(body['stream_options'])['include_usage'] === true;
   return {
     kind: 'stream',
     contentType: 'text/event-stream; charset=utf-8',
     chunks: renderStream(
-      { model, script, choices, asksUsage, hasLogprobs: body['logprobs'] === true },
+      { model, script, choices, includesUsage, hasLogprobs: body['logprobs'] === true },
       faults,
     ),
     errorChunk: ERROR_CHUNK,
@@ -68,7 +68,10 @@ function findUnsupported(model: string, body: JsonRecord): string | null {
   return body['temperature'] !== undefined && body['temperature'] !== 1 ? 'temperature' : null;
 }
 
-function readAsk({ body, model, settings }: SimulatedCall, messages: readonly JsonRecord[]): ChatAsk {
+function readScriptInput(
+  { body, model, settings }: SimulatedCall,
+  messages: readonly JsonRecord[],
+): ScriptInput {
   const tools = readRecords(body['tools']).map((tool) => {
     const { name, parameters } = readRecord(tool['function']);
     return { name: String(name), parameters };
@@ -77,7 +80,7 @@ function readAsk({ body, model, settings }: SimulatedCall, messages: readonly Js
   const choice = body['tool_choice'];
   const forced = readRecord(readRecord(choice)['function'])['name'];
   const format = readRecord(body['response_format']);
-  const bound = body['max_completion_tokens'] ?? body['max_tokens'];
+  const maxTokens = body['max_completion_tokens'] ?? body['max_tokens'];
   const effort = body['reasoning_effort'] ?? 'none';
   return {
     model,
@@ -90,7 +93,7 @@ function readAsk({ body, model, settings }: SimulatedCall, messages: readonly Js
     callsInParallel: model.includes('parallel') && body['parallel_tool_calls'] !== false,
     earlierCalls: messages.flatMap((message) => readRecords(message['tool_calls'])).length,
     schema: readRecord(format['json_schema'])['schema'] ?? (format['type'] === 'json_object' ? {} : null),
-    maxTokens: typeof bound === 'number' && bound > 0 ? bound : null,
+    maxTokens: typeof maxTokens === 'number' && maxTokens > 0 ? maxTokens : null,
     reasons: model.includes('reasoner') || effort !== 'none',
     searches: body['web_search_options'] !== undefined && body['web_search_options'] !== null,
     replyWords: settings.replyWords,
@@ -99,7 +102,7 @@ function readAsk({ body, model, settings }: SimulatedCall, messages: readonly Js
 
 const SPEAKERS: Readonly<Record<string, Turn['speaker']>> = { user: 'user', assistant: 'model' };
 
-/** Images, sound and files are accepted but count nothing. */
+/** Images, sound and files are accepted but not counted. */
 function readTurn(message: JsonRecord): Turn {
   const { role, content } = message;
   const text =
@@ -154,7 +157,7 @@ interface StreamPlan {
   readonly model: string;
   readonly script: ChatScript;
   readonly choices: number;
-  readonly asksUsage: boolean;
+  readonly includesUsage: boolean;
   readonly hasLogprobs: boolean;
 }
 
@@ -173,19 +176,26 @@ function renderStream(plan: StreamPlan, faults: Faults): readonly Buffer[] {
 }
 
 function buildStream(
-  { model, script, choices, asksUsage, hasLogprobs }: StreamPlan,
+  { model, script, choices, includesUsage, hasLogprobs }: StreamPlan,
   faults: Faults,
 ): string[] {
   const head = renderHead(model, 'chat.completion.chunk');
-  const place = asksUsage ? (faults.usage ?? 'last') : 'missing';
+  const usagePosition = includesUsage ? (faults.usage ?? 'last') : 'missing';
   const usage = renderUsage(script, choices);
   const chunks: string[] = [];
 
   const add = (part: object, kind: 'begin' | 'middle' | 'finish' | 'usage'): void => {
-    const isFirst = place === 'first' && chunks.length === 0;
-    const told =
-      isFirst || place === 'every' || (place === 'finish' && kind === 'finish') || kind === 'usage';
-    const text = toEvent({ ...head, ...part, ...(told ? { usage } : asksUsage ? { usage: null } : {}) });
+    const isFirst = usagePosition === 'first' && chunks.length === 0;
+    const reportsUsage =
+      isFirst ||
+      usagePosition === 'every' ||
+      (usagePosition === 'finish' && kind === 'finish') ||
+      kind === 'usage';
+    const text = toEvent({
+      ...head,
+      ...part,
+      ...(reportsUsage ? { usage } : includesUsage ? { usage: null } : {}),
+    });
     chunks.push(text);
     if (faults.duplicates === true && kind !== 'middle') {
       chunks.push(text);
@@ -232,7 +242,7 @@ function buildStream(
   if (faults.noEnd !== 'finish' && faults.noEnd !== 'both') {
     addToAll({}, script.finish, 'finish');
   }
-  if (place === 'last') {
+  if (usagePosition === 'last') {
     add({ choices: [] }, 'usage');
   }
   if (faults.noEnd !== 'mark' && faults.noEnd !== 'both') {

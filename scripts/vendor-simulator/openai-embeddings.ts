@@ -13,11 +13,11 @@ export function answerEmbeddings({ body, model, faults, settings }: SimulatedCal
     texts.length > MAX_INPUTS ||
     texts.includes('')
   ) {
-    return refuse("'input' must hold 1 to 2048 texts, none of them empty");
+    return refuse("'input' must contain 1 to 2048 non-empty texts");
   }
   const { poison } = faults;
   if (poison !== undefined && texts.some((text) => text.includes(poison))) {
-    return refuse("'input' holds a text that this model refuses");
+    return refuse("'input' contains a text that this model refuses");
   }
   const dimensions = typeof body['dimensions'] === 'number' ? body['dimensions'] : DEFAULT_DIMENSIONS;
   const isBase64 = body['encoding_format'] === 'base64' && faults.ignoresBase64 !== true;
@@ -43,7 +43,7 @@ export function answerEmbeddings({ body, model, faults, settings }: SimulatedCal
   };
 }
 
-/** Concatenated by hand: base64 needs no escaping, and JSON.stringify would examine every character of it. */
+/** Concatenated by hand, because base64 needs no escaping and JSON.stringify would examine every character. */
 function renderItem(
   vectors: VectorSource,
   text: string,
@@ -57,7 +57,7 @@ function renderItem(
   return `{"object":"embedding","index":${index},"embedding":${vector}}`;
 }
 
-/** What some half-precision servers send. */
+/** Renders the values that some half-precision servers send. */
 function renderOverflow(index: number, dimensions: number, isBase64: boolean): string {
   const vector = isBase64
     ? `"${Buffer.alloc(dimensions * 4, 0xff).toString('base64')}"`
@@ -74,8 +74,8 @@ interface FastItems {
 const fastItems = new Map<string, FastItems>();
 
 /**
- * All texts have one vector here, so the items of a small batch are a prefix of those of a large one. They are built
- * once for each number of dimensions and then only sliced.
+ * In this mode all texts have the same vector, so the items of a small batch are a prefix of those of a large one. They
+ * are built once per number of dimensions and then only sliced.
  */
 function cutFastItems(vectors: VectorSource, count: number, dimensions: number, isBase64: boolean): Buffer {
   const name = `${dimensions} ${isBase64}`;

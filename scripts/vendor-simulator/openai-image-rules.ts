@@ -4,7 +4,7 @@ import { isLink, listFiles, readFileBytes, readNumber } from './openai-image-fie
 import { readText } from './json-record.ts';
 import { readPngSize } from './tiny-png.ts';
 
-/** What OpenAI refuses in an image request (OpenAI API reference: images), by family of model. */
+/** The errors of OpenAI for image requests, by model family (OpenAI API reference: images). */
 
 export interface ImageRefusal {
   readonly message: string;
@@ -26,7 +26,7 @@ export function isGptImage(model: string): boolean {
   return model.includes('gpt-image-');
 }
 
-/** Returns null if nothing is wrong. A model of an unknown family accepts everything that any family accepts. */
+/** Returns null if nothing is wrong. A model of an unknown family accepts what any family accepts. */
 export function checkImageCall({ body, model }: SimulatedCall, isEdit: boolean): ImageRefusal | null {
   return (
     checkNames(body, model, isEdit) ??
@@ -78,8 +78,8 @@ function checkFiles(body: Body, model: string): ImageRefusal | null {
   }
   const files = listFiles(body);
   if (files.length === 0) return refuse("Missing required parameter: 'image'.", 'image');
-  const most = model.includes('dall-e-2') ? 1 : maxFiles;
-  if (files.length > most) return refuse(`Too many images: ${most} at most.`, 'image');
+  const max = model.includes('dall-e-2') ? 1 : maxFiles;
+  if (files.length > max) return refuse(`Too many images: ${max} at max.`, 'image');
   for (const file of files) {
     const bytes = readFileBytes(file);
     const type = bytes === null ? null : sniffImageType(bytes);

@@ -5,7 +5,7 @@ import { countFiles, readNumber } from './openai-image-fields.ts';
 import { readText } from './json-record.ts';
 import { type ImageFormat, makeSampleImage } from './sample-image.ts';
 
-/** OpenAI's token count for an image of 1024x1024 pixels, by quality. An input counts as one of low quality. */
+/** OpenAI's token count for an image of 1024x1024 pixels, by quality. An input image counts as low quality. */
 const tokensOfQuality: Readonly<Record<string, number>> = { low: 272, medium: 1056, high: 4160 };
 const tokensOfInput = 272;
 
@@ -33,9 +33,10 @@ export function answerImages(call: SimulatedCall): SimulatedAnswer {
 }
 
 function describeImage({ body, model, faults }: SimulatedCall, isEdit: boolean, index: number): object {
-  const asksUrl = !isGptImage(model) && body['response_format'] !== 'b64_json';
-  if (asksUrl) return { url: `https://images.example/${index}.png` };
-  // Each image of a call has a different colour, so that tests can check their order and tell edits from new images.
+  const returnsUrl = !isGptImage(model) && body['response_format'] !== 'b64_json';
+  if (returnsUrl) return { url: `https://images.example/${index}.png` };
+  // Each image of a call has a different colour, so that tests can check the order and distinguish edits from new
+  // images.
   const color = [(index * 60) % 256, isEdit ? 200 : 120, isEdit ? 120 : 200] as const;
   return {
     b64_json: makeSampleImage(readFormat(body), color, faults.image),
@@ -55,7 +56,7 @@ function streamImage(call: SimulatedCall, isEdit: boolean): SimulatedAnswer {
   };
   const chunks: string[] = [];
   for (let index = 0; index < (readNumber(body['partial_images']) ?? 0); index += 1) {
-    // Previews get lighter, so that tests can tell them apart.
+    // Each preview is lighter than the previous one, so that tests can distinguish them.
     const b64_json = makeSampleImage(readFormat(body), [0, 0, 40 * (index + 1)], faults.image);
     const type = `${prefix}.partial_image`;
     chunks.push(renderEvent({ type, b64_json, partial_image_index: index, ...shared }));

@@ -23,7 +23,7 @@ export const openAiDialect: Dialect = {
     return key;
   },
 
-  // Servers of this dialect often need no key, and a first curl should work without one.
+  // Servers with this dialect often need no key, and a user's first curl should work without one.
   checkHeaders: () => null,
 
   answer(call) {
@@ -69,7 +69,7 @@ const REFUSALS: Readonly<Record<RefusalReason, (refusal: Refusal) => SimulatedEr
   }),
   forbidden: () => toError(403, 'missing_scope', 'You have insufficient permissions for this operation.'),
   crowded: () => toError(429, 'rate_limit_exceeded', 'Too many calls at once.'),
-  'asked-for': ({ status, message }) => toError(status, null, message),
+  requested: ({ status, message }) => toError(status, null, message),
 };
 
 function toError(status: number, code: string | null, message: string): SimulatedError {
@@ -85,7 +85,7 @@ const POST_PATHS: Readonly<Record<string, Operation['name']>> = {
 
 const MODELS = ['gpt-sim', 'gpt-sim-reasoner', 'text-embedding-sim', 'gpt-image-sim'];
 
-/** Any other model works as well: its name selects the faults. */
+/** Any other model name works, too, and its name selects the faults. */
 function listModels(id: string): object {
   const describe = (model: string): object => ({
     id: model,

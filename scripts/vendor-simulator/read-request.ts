@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Splits a URL. The path stays as it was sent: the dialect decodes model names in it. */
+/** Splits a URL. Does not decode the path, because the dialect decodes model names in it. */
 export function splitUrl(url: string): { readonly path: string; readonly query: URLSearchParams } {
   const [path = '/', query = ''] = url.split('?', 2);
   return { path, query: new URLSearchParams(query) };
 }
 
-/** More than any call of these dialects has to send. Vendors have limits as well. */
+/** More than any call of these dialects needs. Vendors have limits, too. */
 const maxBodyBytes = 128 * 1024 * 1024;
 
-/** Returns null if the body is longer than a vendor accepts. The rest is then not read. */
+/** Returns null if the body is longer than a vendor accepts, and stops reading it. */
 export async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -35,8 +35,8 @@ export class UploadedFile {
 }
 
 /**
- * Parses the fields of a JSON object or a form. A name that occurs several times gets an array. Returns null if the
- * body is neither. A request without a body counts as an empty object.
+ * Parses the fields of a JSON object or a form. A name that occurs several times results in an array. Returns null if
+ * the body is neither. A request without a body counts as an empty object.
  */
 export async function parseBody(
   bytes: Buffer,
@@ -67,7 +67,7 @@ async function parseForm(
       fields.set(name, [...(fields.get(name) ?? []), field]);
     }
   } catch {
-    // Whatever is wrong with a form, a vendor only says that it is not one.
+    // Whatever is wrong with a form, vendors only report that it is not one.
     return null;
   }
   return Object.fromEntries(

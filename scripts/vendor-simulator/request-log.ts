@@ -1,4 +1,4 @@
-/** One call as the simulator saw it. */
+/** One call as received by the simulator. */
 export interface LoggedRequest {
   readonly method: string;
   readonly path: string;
@@ -7,13 +7,13 @@ export interface LoggedRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** The parsed body. Null if bodies are not kept. */
   readonly body: Readonly<Record<string, unknown>> | null;
-  /** How many texts to embed. Null if the call is for something else. */
+  /** The number of texts to embed. Null if the call is not for embeddings. */
   readonly inputs: number | null;
-  /** The status sent. Null until then. */
+  /** The status of the response. Null until it is sent. */
   status: number | null;
-  /** The caller disconnected before it had its response. */
+  /** Whether the caller disconnected before the response was complete. */
   isAborted: boolean;
-  /** Nothing more will be sent. */
+  /** Whether the call has finished, so that nothing more will be sent. */
   isOver: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface RequestLog {
 
 export interface WritableRequestLog extends RequestLog {
   add(entry: LoggedRequest): void;
-  /** Updates an entry when it has a response, or its caller disconnected. */
+  /** Updates an entry when it has a response or its caller has disconnected. */
   update(entry: LoggedRequest, change: Partial<Pick<LoggedRequest, 'status' | 'isAborted' | 'isOver'>>): void;
 }
 
@@ -47,12 +47,15 @@ export interface WritableRequestLog extends RequestLog {
 export function createRequestLog(capacity: number): WritableRequestLog {
   const counters: RequestCounters = { total: 0, aborted: 0, byStatus: {}, byModel: {} };
   const entries: LoggedRequest[] = [];
-  const waiting = new Set<{ fits(entry: LoggedRequest): boolean; resolve(entry: LoggedRequest): void }>();
+  const pendingMatches = new Set<{
+    fits(entry: LoggedRequest): boolean;
+    resolve(entry: LoggedRequest): void;
+  }>();
 
-  function tell(entry: LoggedRequest): void {
-    for (const pending of waiting) {
+  function notify(entry: LoggedRequest): void {
+    for (const pending of pendingMatches) {
       if (pending.fits(entry)) {
-        waiting.delete(pending);
+        pendingMatches.delete(pending);
         pending.resolve(entry);
       }
     }
@@ -67,7 +70,7 @@ export function createRequestLog(capacity: number): WritableRequestLog {
         return Promise.resolve(known);
       }
       return new Promise((resolve) => {
-        waiting.add({ fits, resolve });
+        pendingMatches.add({ fits, resolve });
       });
     },
     clear() {
@@ -87,7 +90,7 @@ export function createRequestLog(capacity: number): WritableRequestLog {
           entries.shift();
         }
         entries.push(entry);
-        tell(entry);
+        notify(entry);
       }
     },
     update(entry, change) {
@@ -98,12 +101,12 @@ export function createRequestLog(capacity: number): WritableRequestLog {
       if (change.isAborted === true) {
         counters.aborted += 1;
       }
-      tell(entry);
+      notify(entry);
     },
   };
 }
 
-/** A caller may name its model `constructor`, which every object inherits. */
+/** Handles a model named `constructor`, a property that every object inherits. */
 function countUp(counts: Record<number | string, number>, name: number | string): void {
   counts[name] = (Object.hasOwn(counts, name) ? counts[name]! : 0) + 1;
 }

@@ -4,8 +4,8 @@ import { isRecord } from '../../shared/encoding/json-record.ts';
 const MAX_DEPTH = 16;
 
 /**
- * Creates a value that fits the common part of JSON Schema, with only the required fields. Also supports Google's
- * schema format, with types in capitals. Uses the first of several alternatives.
+ * Creates a value that matches a schema, with only the required fields. Supports the common part of JSON Schema and
+ * Google's schema format, with types in capitals. Uses the first of several alternatives.
  */
 export function sampleOfSchema(schema: unknown, root: unknown = schema, depth = 0): unknown {
   if (!isRecord(schema) || depth > MAX_DEPTH) {

@@ -1,4 +1,4 @@
-/** What a call costs a real vendor: service time, and a limit on concurrent calls. */
+/** The limits of a real vendor: service time per call, and a maximum number of concurrent calls. */
 export interface ServiceCost {
   /** Service time of every call. */
   readonly perCallMs?: number;
@@ -13,7 +13,7 @@ export interface ServiceCost {
 export interface ServiceLine {
   /**
    * Waits in the queue and then for the service time. After `served`, the call holds its slot until `leave`. `full`
-   * means that the limit is reached and calls do not wait, `gone` that the caller disconnected while waiting.
+   * means that the limit is reached and calls do not wait; `gone` means that the caller disconnected while waiting.
    */
   enter(inputs: number, signal: AbortSignal): Promise<'served' | 'full' | 'gone'>;
   leave(): void;
@@ -53,7 +53,7 @@ export function createServiceLine({
         inService -= 1;
         return;
       }
-      // Pass the slot on directly, so that a newcomer cannot take it first.
+      // Pass the slot on directly, so that a new call cannot take it first.
       waiting.delete(next);
       next();
     },
@@ -61,8 +61,8 @@ export function createServiceLine({
 }
 
 /**
- * Returns true when the turn comes, or false if the caller disconnects first. To give the turn, remove an entry from
- * the set and call it.
+ * Resolves with true when it is this call's turn, or with false if the caller disconnects first. To let a call proceed,
+ * remove its entry from the set and call it.
  */
 export function waitInLine(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
@@ -79,7 +79,7 @@ export function waitInLine(waiting: Set<() => void>, signal: AbortSignal): Promi
   });
 }
 
-/** Resolves after that time, or when the caller disconnects. */
+/** Resolves after this time, or when the caller disconnects. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) {

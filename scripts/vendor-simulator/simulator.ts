@@ -25,7 +25,7 @@ import { createServiceLine, pause, type ServiceCost } from './service-line.ts';
 import { createVectorSource, type VectorMode } from './vectors.ts';
 
 export interface VendorSimulatorOptions {
-  /** A free port by default. */
+  /** Defaults to a free port. */
   readonly port?: number;
   readonly host?: string;
   readonly faults?: Faults;
@@ -34,7 +34,7 @@ export interface VendorSimulatorOptions {
   readonly replyWords?: number | null;
   /** Defaults to `words`. */
   readonly promptTokens?: PromptTokens;
-  /** How many requests `requests.entries` keeps, including bodies. 0 only counts. */
+  /** How many requests `requests.entries` keeps, including bodies. If 0, requests are only counted. */
   readonly logCapacity?: number;
   /** For `failRate`. */
   readonly seed?: number;
@@ -43,25 +43,25 @@ export interface VendorSimulatorOptions {
 }
 
 export interface VendorSimulator {
-  /** Without a path, as Anthropic's and Google's clients need it. OpenAI's dialect is at `${url}/v1`. */
+  /** Has no path, as Anthropic's and Google's clients require. OpenAI's dialect is at `${url}/v1`. */
   readonly url: string;
   readonly port: number;
   readonly requests: RequestLog;
   /** Replaces earlier faults from `setFaults`, `/faults` or the options, for all calls or those of one model or key. */
   setFaults(faults: Faults, scope?: FaultScope): void;
-  /** From now on, calls for the model wait before their response until they are released. */
+  /** Makes calls for the model wait before their responses until they are released. */
   hold(model: string): HeldCalls;
   /** Closes open connections and stops listening. */
   close(): Promise<void>;
 }
 
-/** The first dialect whose prefix matches the path handles the call. */
+/** The first dialect with a matching path prefix handles the call. */
 const DIALECTS: readonly Dialect[] = [anthropicDialect, geminiDialect, openAiDialect];
 const DEFAULT_LOG_CAPACITY = 1000;
 const GARBAGE = '<html>\n<body>}{ this is not what you wanted \u0000\n\n';
 
 /**
- * Starts a real HTTP server that acts as a vendor of models and misbehaves on demand. Listens on loopback by default.
+ * Starts an HTTP server that acts as a vendor of models and produces faults on demand. Listens on loopback by default.
  */
 export async function startVendorSimulator(options: VendorSimulatorOptions = {}): Promise<VendorSimulator> {
   const log = createRequestLog(options.logCapacity ?? DEFAULT_LOG_CAPACITY);
@@ -86,13 +86,13 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     }
     const body = await parseBody(bytes, request.headers['content-type'] ?? '');
     if (path === '/faults' && request.headers.origin !== undefined) {
-      // A web page in a browser on this machine can send such requests without asking the user.
-      writeJson(response, 403, '{"error": "Pages may not set faults."}\n');
+      // A web page in a browser on this machine can send such requests without the user's consent.
+      writeJson(response, 403, '{"error": "Web pages may not set faults."}\n');
       return;
     }
     if (path === '/faults') {
-      const told = board.answer(method, body);
-      writeJson(response, told.status, `${JSON.stringify(told.body)}\n`);
+      const boardAnswer = board.answer(method, body);
+      writeJson(response, boardAnswer.status, `${JSON.stringify(boardAnswer.body)}\n`);
       return;
     }
     const dialect = findDialect(path);
@@ -135,25 +135,25 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       isOver: false,
     };
     log.add(entry);
-    const left = new AbortController();
+    const disconnected = new AbortController();
     response.once('close', () => {
       log.update(entry, { isAborted: !response.writableFinished, isOver: true });
-      left.abort();
+      disconnected.abort();
       options.onCallOver?.(entry);
     });
 
     const send = async (answer: SimulatedAnswer): Promise<void> => {
       if (faults.delayMs !== undefined) {
-        await pause(faults.delayMs, left.signal);
+        await pause(faults.delayMs, disconnected.signal);
       }
-      await holder.pass(model, left.signal);
-      if (left.signal.aborted) {
+      await holder.pass(model, disconnected.signal);
+      if (disconnected.signal.aborted) {
         return;
       }
       if (answer.kind !== 'error') {
         log.update(entry, { status: 200 });
         const headers = makeHeaders(dialect, requestId, null);
-        await writeAnswer(response, 200, headers, answer, faults, left.signal);
+        await writeAnswer(response, 200, headers, answer, faults, disconnected.signal);
         return;
       }
       const { error } = answer;
@@ -169,7 +169,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
         headers,
         { kind: 'whole', parts: [text] },
         faults,
-        left.signal,
+        disconnected.signal,
       );
     };
 
@@ -184,7 +184,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       await send(toAnswer(refusal ?? { reason: 'not-json', message }));
       return;
     }
-    const turn = await line.enter(countInputs(body), left.signal);
+    const turn = await line.enter(countInputs(body), disconnected.signal);
     try {
       if (turn === 'full') {
         await send(toAnswer({ reason: 'crowded' }));
@@ -200,21 +200,21 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     }
   }
 
-  /** Returns the fault that occurs before the model is called. */
+  /** Returns the refusal that occurs before the model is called, if any. */
   function findRefusal(faults: Faults): Pick<Refusal, 'reason' | 'status' | 'message'> | null {
     const fails = (): boolean =>
       faults.failRate === undefined ? faults.status !== undefined : random() < faults.failRate;
-    const reason = findKeyTrouble(faults) ?? (fails() ? 'asked-for' : null);
-    return reason && { reason, status: faults.status ?? 500, message: 'This failure was asked for.' };
+    const reason = findKeyTrouble(faults) ?? (fails() ? 'requested' : null);
+    return reason && { reason, status: faults.status ?? 500, message: 'This failure was requested.' };
   }
 
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => {
-      // A caller that disconnects while it still sends needs no response. Any other error must be visible.
+      // A caller that disconnects while sending needs no response. Any other error must be visible.
       response.destroy(error instanceof Error ? error : undefined);
     });
   });
-  // A vendor must not close an idle connection just as the next call arrives.
+  // Keep idle connections open for long, so that none is closed just as the next call arrives.
   server.keepAliveTimeout = 60_000;
   server.listen(options.port ?? 0, options.host ?? '127.0.0.1');
   await once(server, 'listening');

@@ -5,8 +5,8 @@ const TRUECOLOR = 2;
 const GRAYSCALE = 0;
 
 /**
- * Creates a real PNG of one colour, with only the chunks that the format requires (PNG specification, sections 5 and
- * 11).
+ * Creates a valid PNG of a single colour, with only the chunks that the format requires (PNG specification, sections 5
+ * and 11).
  */
 export function makePng(
   width: number,

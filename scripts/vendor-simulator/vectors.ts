@@ -5,8 +5,8 @@ import { createRandom } from './faults.ts';
 export const DEFAULT_DIMENSIONS = 1536;
 
 /**
- * `by-text`: each text has a different vector. `fast`: one vector for all, computed once per dimension, for
- * measurements.
+ * `by-text`: each text has a different vector. `fast`: all texts have the same vector, computed once per number of
+ * dimensions, for measurements.
  */
 export type VectorMode = 'by-text' | 'fast';
 
@@ -42,7 +42,7 @@ export function createVectorSource(mode: VectorMode): VectorSource {
   };
 }
 
-/** Returns a unit vector that depends only on the text, so that tests know which text a result belongs to. */
+/** Returns a unit vector that depends only on the text, so that tests can identify the text of a result. */
 export function deriveVector(text: string, dimensions: number): Float32Array {
   const random = createRandom(createHash('sha256').update(text).digest().readUInt32LE(0));
   const vector = Float32Array.from({ length: dimensions }, () => random() * 2 - 1);

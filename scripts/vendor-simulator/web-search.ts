@@ -1,6 +1,6 @@
 import { countWords } from './count-words.ts';
 
-/** A result that the simulated model always finds, whatever it searches for. */
+/** A result that the simulated model finds for every search. */
 export interface SearchResult {
   readonly url: string;
   readonly title: string;
@@ -12,15 +12,15 @@ export const SEARCH_RESULTS: readonly SearchResult[] = [
   { url: 'https://search.example/second', title: 'The second page', text: 'What the second page adds.' },
 ];
 
-/** The cost of reading them, for vendors that count them as input. */
+/** The tokens of the search results, for vendors that count them as input. */
 export const SEARCH_TOKENS = SEARCH_RESULTS.reduce(
   (total, { title, text }) => total + countWords(title) + countWords(text),
   0,
 );
 
 /**
- * Returns the index of the first piece that is based on search results. The first piece never is, if there are
- * several: positions then differ from lengths, which exposes code that confuses them.
+ * Returns the index of the first piece that is based on search results. With several pieces, it is never the first one,
+ * so that positions differ from lengths and code that confuses them fails.
  */
 export function findCitedFrom(pieces: readonly string[]): number {
   return pieces.length > 1 ? 1 : 0;

@@ -2,10 +2,10 @@ import { FAULT_HELP } from './faults.ts';
 import type { LoggedRequest } from './request-log.ts';
 import { DEFAULT_DIMENSIONS } from './vectors.ts';
 
-/** Help for a new user: the address, a call in each dialect, and how to make it fail. */
+/** Help for new users: the address, a call in each dialect, and how to make it fail. */
 export function renderWelcome(url: string): string {
-  return `The vendor simulator listens on ${url}. It is a vendor of OpenAI's, Anthropic's and Google's form at once.
-Any key will do, and any model's name. Base URLs for a catalog.yaml, by kind:
+  return `The vendor simulator listens on ${url}. It supports the APIs of OpenAI, Anthropic and Google.
+Any key and any model name work. Base URLs for a catalog.yaml, by kind:
 
   openai      ${url}/v1
   anthropic   ${url}
@@ -25,25 +25,24 @@ curl '${url}/v1beta/models/gemini-sim:streamGenerateContent?alt=sse' -H 'x-goog-
 curl ${url}/v1/embeddings -H 'content-type: application/json' \\
   -d '{"model": "embedding-sim", "input": ["hello", "goodbye"], "dimensions": 4}'
 
-What goes wrong is said in words joined with +, by the model's name ("gpt-sim+slow-300+cut-5"), by the key
-("sk-any+exhausted") or by the header x-simulate. Or here and now, for all calls, a model's or a key's:
+Specify faults as words joined with +, in the model's name ("gpt-sim+slow-300+cut-5"), in the key ("sk-any+exhausted")
+or in the header x-simulate. Or set them while the simulator runs, for all calls, for a model or for a key:
 
 curl ${url}/faults -d '{"words": "fail-500"}'
 curl ${url}/faults -d '{"words": "slow-3000", "model": "gpt-sim"}'
-curl ${url}/faults                # what is set
-curl ${url}/faults -X DELETE      # nothing is
+curl ${url}/faults                # shows the current faults
+curl ${url}/faults -X DELETE      # removes them
 
-npm run -s simulate-vendor -- --help tells the words. For a gateway, this is a catalog.yaml with a chat model whose
-first route fails and a model of embeddings:
+npm run -s simulate-vendor -- --help lists the words. A catalog.yaml for a gateway, with a chat model whose first route
+fails, an embedding model and an image model:
 
 ${renderCatalog(url)}
-docs/simulator.md goes on from here. Ctrl-C stops it; until then each call is a line:
+See docs/simulator.md for more. Ctrl-C stops the simulator. Each call is printed as a line:
 `;
 }
 
 /**
- * A catalog with one model that has a route that always fails and one that does not, one for embeddings and one for
- * images.
+ * A catalog with a chat model that has one failing and one working route, an embedding model and an image model.
  */
 export function renderCatalog(url: string): string {
   return `upstreams:
@@ -55,7 +54,7 @@ models:
     type: chat
     context: 8192
     pricing: { type: tokens, prompt: 50, completion: 150 }
-    routes: # nine of ten requests begin with the first, and none of them ends there
+    routes: # nine of ten requests try the first route first, and always fail over to the second
       - { upstream: sim-openai, model: gpt-sim+fail-500, weight: 9 }
       - { upstream: sim-openai, model: gpt-sim, weight: 1 }
   - id: vectors
@@ -74,31 +73,31 @@ models:
 `;
 }
 
-/** What --help prints after the options. */
+/** The part of --help after the options. */
 export function renderFaultHelp(): string {
-  return `Words for --faults, model names, API keys, the header x-simulate and POST /faults, joined with +; of two that say
-the same, the later of these places counts: /faults for all, for a model, for a key, header, model name, key:
+  return `Words for --faults, model names, API keys, the header x-simulate and POST /faults, joined with +. Later sources
+override earlier ones: /faults for all, for a model, for a key, header, model name, key.
 ${FAULT_HELP}
-While it runs: POST /faults {"words": "fail-500", "model": "gpt-sim"} (or "key"; neither is all calls; no words, "",
-take back what was set), GET /faults, DELETE /faults.
+While it runs: POST /faults {"words": "fail-500", "model": "gpt-sim"} (or "key"; without both, for all calls; empty
+words, "", remove the faults), GET /faults, DELETE /faults.
 
-Words within a model's name that are no faults:
-  reasoner          OpenAI: thinks aloud; refuses max_tokens and temperature (reasoning_effort makes any model think)
-  parallel          calls all of its tools at once
-  cached cachewrite half of the prompt comes from the cache; a quarter is written there
+Words in a model's name that are not faults:
+  reasoner          OpenAI: reasons; refuses max_tokens and temperature (reasoning_effort makes any model reason)
+  parallel          calls all of its tools in parallel
+  cached cachewrite half of the prompt is read from the cache; a quarter is written to it
   claude-new        Anthropic: refuses temperature, top_p, top_k and thinking of type enabled
-  wide              with --reply-words: words of 64 KB, so that an answer fills every buffer on its way
-  pauseturn         Anthropic: stops half-way with pause_turn, and goes on when its words are sent back
-  gemini-3          Gemini: wants thinkingLevel, and thought signatures back; others want thinkingBudget
+  wide              with --reply-words: words of 64 KB, so that a response fills every buffer on its path
+  pauseturn         Anthropic: stops half-way with pause_turn, and continues when its text is sent back
+  gemini-3          Gemini: requires thinkingLevel and returned thought signatures; others require thinkingBudget
   ids               Gemini: function calls have ids
 A prompt that contains "blockme" is blocked by Gemini and refused by Anthropic.
 `;
 }
 
-/** Formats one call once it is over. */
+/** Formats a finished call. */
 export function renderCall({ method, path, model, key, inputs, status, isAborted }: LoggedRequest): string {
-  const end = status === null ? 'not answered' : String(status);
-  const left = isAborted ? ', cut or left before its end' : '';
+  const outcome = status === null ? 'no response' : String(status);
+  const aborted = isAborted ? ', aborted before its end' : '';
   const size = inputs === null ? '' : `  ${inputs} ${inputs === 1 ? 'input' : 'inputs'}`;
-  return `${method} ${path}  ${model ?? '-'}  ${key ?? 'no key'}${size}  ${end}${left}`;
+  return `${method} ${path}  ${model ?? '-'}  ${key ?? 'no key'}${size}  ${outcome}${aborted}`;
 }

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Identifies a turn of a conversation by what was said up to it, so that what is stored for one conversation is never
- * found by another, even if a vendor restarts its tool call ids in every response (`functions.f:0`).
+ * Identifies a turn of a conversation by the messages up to it, so that one conversation never finds what is stored for
+ * another, even if a vendor restarts its tool call ids in every response (`functions.f:0`).
  *
  * Everything else that the model was shown or that identifies the end user is the call's setting: instructions, tools,
  * reasoning sent by the caller. Agents put the date into their instructions, and most clients drop reasoning, so the
- * setting counts only if the call's id could occur in another conversation, too. Variants that mean the same hash the
- * same: absent, null and empty content, one text or its parts, whitespace and order of a call's arguments.
+ * setting is part of the hash only if the call's id could also occur in another conversation. Equivalent inputs have
+ * the same hash: absent, null and empty content; one text or its parts; any whitespace and order of a call's arguments.
  */
 
 export interface HashedMessage {
@@ -49,13 +49,13 @@ export interface PlacedCall {
   readonly hash: string;
 }
 
-/** The state of a conversation: the hash of what was said, and of the setting. */
+/** The state of a conversation: the hash of its messages, and the hash of its setting. */
 export interface ConversationHash {
   readonly said: string;
   readonly setting: string;
 }
 
-/** Ids that are globally unique: the gateway's own, and Anthropic's. Other vendors make no such promise. */
+/** Ids that are globally unique: the gateway's and Anthropic's. Other vendors do not guarantee it. */
 const uniqueId = /^(?:call_gw_[0-9a-f]{32}|toolu_(?:bdrk_|vrtx_)?[A-Za-z0-9]{20,})$/;
 
 /** Hashes a whole conversation, up to the model's next response. */
@@ -65,11 +65,11 @@ export function hashConversation(request: HashedRequest): ConversationHash {
 
 /** Hashes a tool call that a model made in response to a conversation. */
 export function hashCall({ said, setting }: ConversationHash, modelId: string, call: HashedCall): string {
-  const ofCall = [said, modelId, call.id, call.name, normalizeArguments(call.arguments)];
-  return digest(uniqueId.test(call.id) ? ofCall : [...ofCall, setting]);
+  const parts = [said, modelId, call.id, call.name, normalizeArguments(call.arguments)];
+  return digest(uniqueId.test(call.id) ? parts : [...parts, setting]);
 }
 
-/** The tool calls in a conversation, oldest first. Calls without an id are left out. */
+/** Lists the tool calls in a conversation, oldest first. Skips calls without an id. */
 export function placeCalls(request: HashedRequest, modelId: string): PlacedCall[] {
   const placed: PlacedCall[] = [];
   let conversation = beginConversation(request);
@@ -97,10 +97,10 @@ function hashNext({ said, setting }: ConversationHash, message: HashedMessage): 
     called,
     normalizeArguments(text),
   ]);
-  const more = [name ?? '', refusal ?? '', audio?.id ?? ''];
+  const otherFields = [name ?? '', refusal ?? '', audio?.id ?? ''];
   return {
-    said: digest([said, role, content, calls, answeredId ?? '', ...more]),
-    // Includes the position: the same reasoning before another message is another setting.
+    said: digest([said, role, content, calls, answeredId ?? '', ...otherFields]),
+    // Includes the position: the same reasoning before a different message is a different setting.
     setting: reasoning ? digest([setting, said, reasoning]) : setting,
   };
 }
@@ -130,7 +130,7 @@ function normalizeContent(content: unknown): unknown[] {
   return segments;
 }
 
-/** Null for a part that is more than text. */
+/** Returns null for a part that contains more than text. */
 function readPartText(part: unknown): string | null {
   if (part === null || part === undefined) return '';
   if (typeof part === 'string') return part;
@@ -145,7 +145,7 @@ function normalizeArguments(text: string): string {
   try {
     return JSON.stringify(sortKeys(JSON.parse(text)));
   } catch {
-    // Not JSON, or nested too deeply to walk, so it is compared as it is.
+    // Not JSON, or nested too deeply to traverse. Compare it unchanged.
     return text;
   }
 }

@@ -2,14 +2,14 @@ import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { Logger } from '../runtime/logger.ts';
 
-/** A conversation that continues later than this does so without its reasoning. */
-const keptSeconds = 6 * 60 * 60;
+/** A conversation that continues after this time does so without its reasoning. */
+const lifetimeSeconds = 6 * 60 * 60;
 const maxValueBytes = 256 * 1024;
-/** Bounds per request. Vendors require the reasoning of the latest turns. */
+/** Limits per request. Vendors require the reasoning of the latest turns. */
 const maxLoadedCalls = 256;
 const maxLoadedBytes = 4 * 1024 * 1024;
 
-/** Reads in the order of the keys until the bound is reached, and extends the lifetime of what it read. */
+/** Reads values in the order of the keys up to the size limit, and extends the lifetime of those it read. */
 const loadScript = new RedisScript(`
 local maxBytes, seconds = tonumber(ARGV[1]), ARGV[2]
 local found, bytes = {}, 0
@@ -26,7 +26,7 @@ end
 return found
 `);
 
-/** Reasoning, with the tool call that it led to. */
+/** Reasoning and the tool call that it led to. */
 export interface SavedReasoning {
   /** As returned by `hashCall`. */
   readonly hash: string;
@@ -34,8 +34,8 @@ export interface SavedReasoning {
 }
 
 /**
- * Stores what vendors require back from earlier responses (signed thinking) and OpenAI clients drop, by account and by
- * the hash of a tool call. No request fails without it, so an outage of Redis is not an error here.
+ * Stores the signed reasoning of earlier responses by account and by the hash of a tool call. Vendors require it back,
+ * but OpenAI clients drop it. No request fails without it, so a Redis outage is not an error here.
  */
 export class ReasoningStore {
   readonly #redis: RedisClient;
@@ -56,14 +56,14 @@ export class ReasoningStore {
 
   /**
    * @param hashes of the calls, oldest first
-   * @returns values by hash: the latest ones that fit the bounds
+   * @returns values by hash: the latest ones that fit the limits
    */
   async load(accountId: string, hashes: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
     const latestFirst = [...new Set(hashes)].slice(-maxLoadedCalls).toReversed();
     if (latestFirst.length === 0) return new Map();
     const keys = latestFirst.map((hash) => redisKeys.reasoning(accountId, hash));
     try {
-      const found = (await loadScript.run(this.#redis, keys, [maxLoadedBytes, keptSeconds])) as unknown[];
+      const found = (await loadScript.run(this.#redis, keys, [maxLoadedBytes, lifetimeSeconds])) as unknown[];
       return new Map(readPairs(found, latestFirst));
     } catch (error) {
       this.#log.debug({ err: error }, 'reasoning not loaded');
@@ -74,11 +74,11 @@ export class ReasoningStore {
   async #save(accountId: string, { hash, value }: SavedReasoning): Promise<void> {
     const text = JSON.stringify(value);
     if (Buffer.byteLength(text) > maxValueBytes) return;
-    await this.#redis.set(redisKeys.reasoning(accountId, hash), text, 'EX', keptSeconds);
+    await this.#redis.set(redisKeys.reasoning(accountId, hash), text, 'EX', lifetimeSeconds);
   }
 }
 
-/** The script returns positions in its list of keys, each followed by the value. */
+/** Reads the script's result: indexes into its list of keys (from 1), each followed by the value. */
 function* readPairs(found: readonly unknown[], hashes: readonly string[]): Generator<[string, unknown]> {
   for (let at = 0; at < found.length; at += 2) {
     yield [hashes[Number(found[at]) - 1]!, JSON.parse(String(found[at + 1]))];

@@ -1,7 +1,8 @@
 import { Redis, type RedisOptions } from 'ioredis';
 
 /**
- * For the connection on which BullMQ waits for work, up to 10 s at a time. When a wait fails, BullMQ starts another.
+ * Options of the connection on which BullMQ waits for work, up to 10 s at a time. If a wait fails, BullMQ starts
+ * another.
  */
 export const waitingOptions = {
   socketTimeout: 14_000,

@@ -9,10 +9,10 @@ import { isRedisAway } from './redis-client.ts';
 import type { RedisNode } from './redis-urls.ts';
 import { replyCode } from './reply-code.ts';
 
-/** Receives the messages of a channel, and learns when some may have been missed. */
+/** Receives the messages of a channel, and is notified when some may have been missed. */
 export interface ChannelListener {
   readonly onMessage: (message: Buffer) => void;
-  /** Messages are missed from now on. */
+  /** From now on, messages are missed. */
   readonly onLost?: () => void;
   /** Messages arrive again; those since the loss were missed. */
   readonly onRestored?: () => void;
@@ -21,21 +21,21 @@ export interface ChannelListener {
 export interface ChannelConnectionOptions {
   /** The listeners of all channels. In a Cluster, all channels share one slot. */
   readonly channels: ReadonlyMap<string, readonly ChannelListener[]>;
-  /** Nodes to ask in turn. Each node of a Cluster knows which one owns the channels. */
+  /** Nodes to try in turn. Each node of a Cluster knows which one owns the channels. */
   readonly nodes: readonly RedisNode[];
   /** Creates a client that connects only when told to and never reconnects by itself. */
   readonly createClient: (node: RedisNode) => Redis;
-  /** How often to ping the server. A network that drops packets closes no connection. */
+  /** How often to ping the server. A network that drops packets does not close connections. */
   readonly pingIntervalMs: number;
   readonly log: Logger;
 }
 
-/** A node that does not know its neighbours yet may redirect a client in circles. */
+/** A node that does not know the other nodes yet may redirect a client in circles. */
 const maxRedirects = 5;
 
 /**
- * One connection to the node that owns the channels. When it ends or the channels move to another node, this notifies
- * the listeners and connects again.
+ * One connection to the node that owns the channels. When it ends or the channels move to another node, notifies the
+ * listeners and reconnects.
  */
 export class ChannelConnection {
   readonly #options: ChannelConnectionOptions;
@@ -44,8 +44,8 @@ export class ChannelConnection {
   #client: Redis | null = null;
   #isListening = false;
   #hasListened = false;
-  /** What was already logged in this outage; each kind is logged once. */
-  readonly #complaints = new Set<'cut' | 'refused'>();
+  /** The kinds of failure already logged in this outage. Each is logged once. */
+  readonly #logged = new Set<'lost' | 'refused'>();
 
   constructor(options: ChannelConnectionOptions) {
     this.#options = options;
@@ -73,8 +73,8 @@ export class ChannelConnection {
         redirects += 1;
         continue;
       }
-      this.#complain(end.error);
-      // After a lost connection, ask the node that owned the channels first.
+      this.#logFailure(end.error);
+      // After a lost connection, try the node that owned the channels first.
       if (!end.wasListening) node = this.#nodes[failures % this.#nodes.length]!;
       failures += 1;
       redirects = 0;
@@ -90,7 +90,7 @@ export class ChannelConnection {
   async #listen(node: RedisNode, onFirst: () => void): Promise<{ wasListening: boolean; error: Error }> {
     const client = this.#options.createClient(node);
     this.#client = client;
-    // When a connection fails, its promise only says that it was closed. The event has the cause.
+    // If connecting fails, the promise rejects only with "closed". The event has the cause.
     let error = new Error('the connection was closed');
     client.on('error', (cause: Error) => {
       error = cause;
@@ -100,7 +100,7 @@ export class ChannelConnection {
     try {
       await client.connect();
       await requireOwner(client, channels[0]!);
-      // All nodes named at start may be gone one day.
+      // All nodes configured at the start may be gone one day.
       if (this.#nodes.length > 1)
         this.#nodes = mergeNodes(await listClusterNodes(client), this.#options.nodes);
       await client.ssubscribe(...channels);
@@ -120,10 +120,10 @@ export class ChannelConnection {
 
   #begin(onFirst: () => void): void {
     this.#isListening = true;
-    this.#complaints.clear();
+    this.#logged.clear();
     if (this.#hasListened) {
-      this.#options.log.info('Redis accepts the subscriptions again');
-      this.#tell((listener) => listener.onRestored?.());
+      this.#options.log.info('Redis subscriptions restored');
+      this.#notify((listener) => listener.onRestored?.());
     }
     this.#hasListened = true;
     onFirst();
@@ -132,16 +132,16 @@ export class ChannelConnection {
   #lose(): void {
     this.#isListening = false;
     if (this.#closing.signal.aborted) return;
-    this.#tell((listener) => listener.onLost?.());
+    this.#notify((listener) => listener.onLost?.());
   }
 
-  /** An exception in one listener must not stop the others from being notified, or the reconnect. */
-  #tell(tell: (listener: ChannelListener) => void): void {
+  /** An exception in one listener must not prevent the other notifications or the reconnect. */
+  #notify(notify: (listener: ChannelListener) => void): void {
     for (const listener of this.#listeners()) {
       try {
-        tell(listener);
+        notify(listener);
       } catch (error) {
-        this.#options.log.error({ err: error }, 'a listener failed when the subscriptions changed');
+        this.#options.log.error({ err: error }, 'subscription listener failed');
       }
     }
   }
@@ -154,29 +154,29 @@ export class ChannelConnection {
     for (const listeners of this.#options.channels.values()) yield* listeners;
   }
 
-  #complain(error: Error): void {
+  #logFailure(error: Error): void {
     if (this.#closing.signal.aborted) return;
     const isRefusal = replyCode(error) !== null && !isRedisAway(error);
     if (isRefusal && !this.#hasListened)
       throw new ConfigError(`Redis refuses the subscriptions of this process: ${error.message}`);
-    const complaint = isRefusal ? 'refused' : 'cut';
-    if (this.#complaints.has(complaint)) return;
-    this.#complaints.add(complaint);
-    if (isRefusal) this.#options.log.error({ err: error }, 'subscribing failed; reconnecting');
-    else this.#options.log.warn({ reason: error.message }, 'subscriptions were lost; reconnecting');
+    const kind = isRefusal ? 'refused' : 'lost';
+    if (this.#logged.has(kind)) return;
+    this.#logged.add(kind);
+    if (isRefusal) this.#options.log.error({ err: error }, 'Redis subscription refused; reconnecting');
+    else this.#options.log.warn({ reason: error.message }, 'Redis subscriptions lost; reconnecting');
   }
 }
 
 /** A standalone server became a replica without closing its connections. */
 class NotMaster extends Error {
   constructor() {
-    super('Redis is a replica, whose subscribers nobody counts');
+    super('Redis is a replica, and the master does not count its subscribers');
   }
 }
 
 /**
- * Rejects with `MOVED` if the node does not own the channel's slot. `SSUBSCRIBE` does not check that: a replica accepts
- * it too, but the master does not count the subscribers of its replicas, so this process would look dead.
+ * Rejects with `MOVED` if the node does not own the channel's slot. `SSUBSCRIBE` does not check that: replicas accept
+ * it too, but the master does not count their subscribers, so this process would look dead.
  */
 async function requireOwner(client: Redis, channel: string): Promise<void> {
   try {
@@ -189,11 +189,11 @@ async function requireOwner(client: Redis, channel: string): Promise<void> {
   if (/^role:slave\b/m.test(await client.info('replication'))) throw new NotMaster();
 }
 
-/** @returns why the connection no longer serves, or null if its own error event says so */
+/** @returns why the connection can no longer be used, or null if its error event reports the reason */
 async function whileListening(client: Redis, channel: string, intervalMs: number): Promise<Error | null> {
   if (client.status !== 'ready') return null;
   const check = async (): Promise<void> => {
-    // RESP2 allows nothing but a ping on a subscribed connection.
+    // RESP2 allows only a ping on a subscribed connection.
     if (client.condition?.protocol === 3) await requireOwner(client, channel);
     else await client.ping();
   };

@@ -13,15 +13,15 @@ interface ConnectionPool {
 
 /** Pause between two refreshes of the slot map while nodes are lost or slots move. */
 const slotsPauseMs = 100;
-/** The longest pause while a node refuses connections. Every client refreshes then, each time over a new connection. */
-const longestSlotsPauseMs = 1_000;
+/** Maximum pause while a node refuses connections. Every client then refreshes, each time over a new connection. */
+const maxSlotsPauseMs = 1_000;
 /**
- * A hung node closes nothing and redirects nobody, and a replica accepts SPUBLISH as a master does, so refresh
- * regularly.
+ * Interval of regular refreshes. They are needed because a hung node neither closes connections nor redirects clients,
+ * and a replica accepts SPUBLISH as a master does.
  */
 const slotsIntervalMs = 5_000;
 
-/** A Cluster client that refreshes its slot map after every sign of a change, and that stays closed once closed. */
+/** A Cluster client that refreshes its slot map after every sign of a change and that stays closed once closed. */
 export class ClusterClient extends Cluster {
   readonly #nodes: readonly string[];
   #refreshing: NodeJS.Timeout | null = null;
@@ -42,14 +42,14 @@ export class ClusterClient extends Cluster {
     this.#sampleServingNodes();
     this.on('-node', () => {
       this.#refreshSoon(this.#lostNodePauseMs);
-      this.#lostNodePauseMs = Math.min(2 * this.#lostNodePauseMs, longestSlotsPauseMs);
+      this.#lostNodePauseMs = Math.min(2 * this.#lostNodePauseMs, maxSlotsPauseMs);
     });
-    // Where to reconnect when all connections are lost. The nodes named at start may be gone by then.
+    // The nodes to reconnect to when all connections are lost. Those configured at the start may be gone by then.
     this.on('refresh', () => {
       const current = this.#listNodes();
       if (current.length > 0) this['startupNodes'] = [...current, ...nodes];
     });
-    // The ioredis option for this starts another round when a client is closed in the middle of one, and never stops.
+    // ioredis has an option for this, but if a client is closed during a refresh, it starts another and never stops.
     const timer = setInterval(() => this.#refreshSoon(), slotsIntervalMs).unref();
     this.on('end', () => {
       clearInterval(timer);
@@ -59,26 +59,26 @@ export class ClusterClient extends Cluster {
         this.status = 'end';
       });
     });
-    // Connects replicas before they are needed, too: a command on a connection that is not ready yet fails.
+    // Connect replicas before they are needed, too: a command on a connection that is not ready fails.
     this.on('+node', (node: Redis) => {
       node.once('ready', () => {
         this.#lostNodePauseMs = slotsPauseMs;
       });
-      // The node reports the failure in an event.
+      // The node reports failures in an event.
       if (node.status === 'wait') node.connect().catch(() => undefined);
     });
   }
 
   /**
    * Returns the client on which BullMQ waits for work. BullMQ disconnects and reconnects it whenever a wait takes too
-   * long, and a Cluster client does not survive that: `connect()` never resolves if the first node asked cannot serve,
-   * and `end` never comes if `connect()` is called before it. BullMQ would then wait forever. A connection to a single
+   * long. A Cluster client does not survive that: `connect()` never resolves if the first node tried cannot serve, and
+   * `end` is never emitted if `connect()` is called first. BullMQ would then wait forever. A connection to a single
    * node handles both.
    */
   override duplicate(_nodes?: [], options?: Partial<Options>): Cluster {
-    const own = { ...this.options.redisOptions, ...options?.redisOptions };
+    const nodeOptions = { ...this.options.redisOptions, ...options?.redisOptions };
     const known = this.#listNodes();
-    const client = new SlotClient(known.length > 0 ? known : this.#nodes.map(readNode), own);
+    const client = new SlotClient(known.length > 0 ? known : this.#nodes.map(readNode), nodeOptions);
     // BullMQ checks what kind of client this is.
     return client as unknown as Cluster;
   }
@@ -95,16 +95,17 @@ export class ClusterClient extends Cluster {
   }
 
   /**
-   * If the owner of a slot is gone, ioredis asks any node, chosen anew for each command of a pipeline. A command that
-   * gets a connection that is not ready fails, and the pipeline is never written. Its other commands stay queued for
-   * replies and take those of later commands, which then reach the wrong callers.
+   * Makes ioredis choose only among nodes that are ready. If the owner of a slot is gone, ioredis chooses a random node
+   * for each command of a pipeline. A command fails if it gets a connection that is not ready, and the pipeline is
+   * never written. Its other commands stay queued for replies and take those of later commands, so replies reach the
+   * wrong callers.
    */
   #sampleServingNodes(): void {
     const pool = this['connectionPool'] as ConnectionPool;
-    let turn = 0;
+    let next = 0;
     pool.getSampleInstance = (role) => {
       const serving = pool.getNodes(role).filter(({ status }) => status === 'ready');
-      return serving[turn++ % serving.length];
+      return serving[next++ % serving.length];
     };
   }
 }

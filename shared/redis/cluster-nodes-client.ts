@@ -9,7 +9,7 @@ export interface SlotNode {
 
 export const isNamed = (node: SlotNode): node is RedisNode => node.host !== null;
 
-/** Reads which nodes serve slots, as one of them says: masters and replicas, a node once for each range of slots. */
+/** Queries one node for the nodes that serve slots: masters and replicas, each once per range of slots. */
 export async function readSlotNodes(client: Redis): Promise<SlotNode[]> {
   const ranges = (await client.cluster('SLOTS')) as readonly [number, number, ...SlotOwner[]][];
   return ranges.flatMap(([, , ...owners]) =>
@@ -17,14 +17,14 @@ export async function readSlotNodes(client: Redis): Promise<SlotNode[]> {
   );
 }
 
-type SlotOwner = readonly [host: string | null, port: number, ...rest: unknown[]];
+type SlotOwner = readonly [host: string | null, port: number, ...metadata: unknown[]];
 
-/** Lists the nodes of a Cluster as one of them names them. Nodes without an address are left out. */
+/** Queries one node for all nodes of the Cluster. Skips nodes without an address. */
 export async function listClusterNodes(client: Redis): Promise<RedisNode[]> {
   return mergeNodes((await readSlotNodes(client)).filter(isNamed));
 }
 
-/** Merges lists of nodes, each node once. */
+/** Merges lists of nodes without duplicates. */
 export function mergeNodes(...lists: readonly (readonly RedisNode[])[]): RedisNode[] {
   return [...new Map(lists.flat().map((node) => [`${node.host}:${node.port}`, node])).values()];
 }

@@ -11,8 +11,8 @@ export async function publishInvalidation(redis: RedisClient, change: Invalidati
 }
 
 /**
- * Calls `onChange` for every change in any process. `null` means that changes may have been missed because the
- * subscription was lost, so everything cached must be dropped.
+ * Calls `onChange` for every change made by any process. `null` means that the subscription was lost and changes may
+ * have been missed, so drop everything cached.
  */
 export function listenToInvalidations(
   subscriber: Subscriber,

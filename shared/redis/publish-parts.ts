@@ -5,7 +5,7 @@ import type { RedisClient } from './redis-client.ts';
 const buffers = new BufferPool(16 * 1024 * 1024);
 
 /** A command that is already encoded. */
-class WrittenCommand extends Command {
+class EncodedCommand extends Command {
   readonly #bytes: Buffer;
 
   constructor(name: string, args: string[], bytes: Buffer) {
@@ -19,8 +19,8 @@ class WrittenCommand extends Command {
 }
 
 /**
- * Publishes a large message with SPUBLISH. It is assembled directly in the encoded command: ioredis would copy it into
- * another buffer after we had already copied it into one.
+ * Publishes a large message with SPUBLISH. Assembles it directly in the encoded command, because ioredis would copy the
+ * assembled message into another buffer.
  * @returns the number of receivers
  */
 export async function publishParts(
@@ -29,7 +29,7 @@ export async function publishParts(
   parts: readonly Uint8Array[],
 ): Promise<number> {
   // Fail before copying anything for a connection that is down.
-  if (redis.status !== 'ready') throw new Error(`there is no connection to Redis to publish to ${channel}`);
+  if (redis.status !== 'ready') throw new Error(`Redis is not connected; cannot publish to ${channel}`);
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const head = `*3\r\n$8\r\nSPUBLISH\r\n$${Buffer.byteLength(channel)}\r\n${channel}\r\n$${length}\r\n`;
   return await buffers.use(Buffer.byteLength(head) + length + 2, async (buffer) => {
@@ -39,9 +39,9 @@ export async function publishParts(
       at += part.length;
     }
     at += buffer.write('\r\n', at);
-    // When Redis replies, it has read the whole buffer.
+    // Redis replies only after it has read the whole buffer.
     return (await redis.sendCommand(
-      new WrittenCommand('spublish', [channel], buffer.subarray(0, at)),
+      new EncodedCommand('spublish', [channel], buffer.subarray(0, at)),
     )) as number;
   });
 }

@@ -2,8 +2,8 @@ import { replyCode } from './reply-code.ts';
 import type { RedisNode } from './redis-urls.ts';
 
 /**
- * @returns the node named in a reply such as `MOVED 3999 10.0.0.1:6379`; without a host it is another port of the same
- * host
+ * @returns the node in a reply such as `MOVED 3999 10.0.0.1:6379`. If the reply has no host, it is another port of the
+ * same host
  */
 export function readMoved(error: Error, from: RedisNode): RedisNode | null {
   const [, host, port] = /^MOVED \d+ (.*):(\d+)$/.exec(error.message) ?? [];

@@ -13,9 +13,9 @@ import { replyCode } from './reply-code.ts';
 export type RedisClient = Redis | Cluster;
 
 /**
- * - `commands`: shared by the whole process, pipelined automatically, fails at once while Redis is away
+ * - `commands`: shared by the whole process, pipelined automatically, fails immediately while Redis is unavailable
  * - `payloads`: the same for large values, so that small ones do not wait behind them; not copied into a pipeline
- * - `blocking`: blocks inside Redis for up to a second, so it carries nothing else
+ * - `blocking`: for commands that block for up to a second; no other commands use it
  * - `bullmq`: for a BullMQ worker, which waits for work on a duplicate of it
  */
 export type RedisPurpose = 'commands' | 'payloads' | 'blocking' | 'bullmq';
@@ -23,9 +23,9 @@ export type RedisPurpose = 'commands' | 'payloads' | 'blocking' | 'bullmq';
 const commandTimeoutMs = 5_000;
 
 /**
- * A connection that is silent for this long while a reply is expected is replaced. A host that lost power or a network
- * that drops packets does not close connections. BullMQ's locks last 10 s, and the worker must reconnect before they
- * expire.
+ * A connection that receives nothing for this long while a reply is expected is replaced. A host that lost power or a
+ * network that drops packets does not close connections. BullMQ's locks last 10 s, and the worker must reconnect before
+ * they expire.
  */
 const silenceMs: Readonly<Record<RedisPurpose, number>> = {
   commands: commandTimeoutMs + 1_000,
@@ -41,38 +41,43 @@ export function redisOptions(purpose: RedisPurpose) {
     socketTimeout: silenceMs[purpose],
     retryStrategy: reconnectDelayMs,
     enableAutoPipelining: purpose === 'commands',
-    // Fail at once: a command that waited for a reconnect would return to a caller that has long gone.
+    // Fail immediately: by the time of a reconnect, the caller has long disconnected.
     enableOfflineQueue: false,
     maxRetriesPerRequest: isForCommands ? 0 : null,
-    // An admission that is sent twice reserves twice, but a blocked worker wants to wait for work again.
+    // An admission that is sent twice reserves twice, but a worker's blocking wait for work must be sent again.
     autoResendUnfulfilledCommands: !isForCommands,
     ...(isForCommands ? { commandTimeout: commandTimeoutMs } : {}),
   };
 }
 
-/** @param urls of one node or of the nodes of a Cluster, separated by commas */
+/** @param urls one server or the nodes of a Cluster, separated by commas */
 export function createRedis(urls: string, purpose: RedisPurpose, log: Logger): RedisClient {
   const nodes = splitRedisUrls(urls);
   const options = redisOptions(purpose);
-  const client = nodes.length === 1 ? createLone(nodes[0]!, purpose, options) : createCluster(nodes, options);
-  let away = false;
+  const client =
+    nodes.length === 1 ? createStandalone(nodes[0]!, purpose, options) : createCluster(nodes, options);
+  let isUnavailable = false;
   client.on('error', (error: Error) => {
     // ioredis repeats the error at every attempt. Log it once per outage.
-    if (!away) log.warn({ purpose, reason: error.message }, 'Redis is away; reconnecting');
-    away = true;
+    if (!isUnavailable) log.warn({ purpose, reason: error.message }, 'Redis unavailable; reconnecting');
+    isUnavailable = true;
   });
   client.on('ready', () => {
-    if (away) log.info({ purpose }, 'Redis is back');
-    away = false;
+    if (isUnavailable) log.info({ purpose }, 'Redis available again');
+    isUnavailable = false;
   });
   return client;
 }
 
-function createLone(url: string, purpose: RedisPurpose, options: ReturnType<typeof redisOptions>): Redis {
+function createStandalone(
+  url: string,
+  purpose: RedisPurpose,
+  options: ReturnType<typeof redisOptions>,
+): Redis {
   const Client = purpose === 'bullmq' ? BullmqClient : Redis;
   return new Client(url, {
     ...options,
-    // The server became a replica without closing its connections. Its name may lead to the new master by now.
+    // The server became a replica without closing its connections. Its name may resolve to the new master by now.
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY '),
   });
 }
@@ -81,14 +86,14 @@ function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>
   return new ClusterClient(nodes, {
     // Nodes learned from other nodes are accessed like the first one.
     redisOptions: { ...options, ...readAccess(nodes[0]!) },
-    // The check may ask a node whose connection is not ready yet, treat that as a failure and start over.
+    // The check may query a node whose connection is not ready yet, treat that as a failure and start over.
     enableReadyCheck: false,
-    // Keeps host names, because TLS certificates are issued for them.
+    // Do not resolve host names, because TLS certificates are issued for them.
     dnsLookup: (address, callback) => callback(null, address),
     enableAutoPipelining: options.enableAutoPipelining,
     enableOfflineQueue: options.enableOfflineQueue,
     clusterRetryStrategy: reconnectDelayMs,
-    // By default, ioredis resends the commands in flight when a connection was lost.
+    // By default, ioredis resends the commands in flight when a connection is lost.
     ...(options.autoResendUnfulfilledCommands ? {} : { retryDelayOnFailover: 0 }),
   });
 }
@@ -107,7 +112,7 @@ export async function waitUntilReady(client: RedisClient, timeoutMs = 10_000): P
   };
   await within(timeoutMs, allReady(), () => {
     throw new ConfigError(
-      `Redis did not answer within ${timeoutMs / 1_000} s. Does it run, and is REDIS_URL right?`,
+      `Redis did not respond within ${timeoutMs / 1_000} s. Check that it is running and that REDIS_URL is correct.`,
     );
   });
 }
@@ -122,8 +127,8 @@ export async function countListeners(redis: RedisClient, channel: string): Promi
   return (await redis.spublish(channel, '')) as number;
 }
 
-/** Reply codes that mean that Redis cannot serve now. With any other code, the command is wrong. */
-const awayCodes = new Set([
+/** Reply codes that mean that Redis is unavailable. Any other code means that the command is wrong. */
+const unavailableCodes = new Set([
   'LOADING',
   'BUSY',
   'READONLY',
@@ -133,20 +138,20 @@ const awayCodes = new Set([
   'OOM',
   'MISCONF',
   'NOREPLICAS',
-  // A master that becomes a replica ends blocked commands with it.
+  // A master that becomes a replica fails its blocked commands with this code.
   'UNBLOCKED',
   // The slot has just moved to another node.
   'MOVED',
   'ASK',
 ]);
 
-/** Whether a failure means that Redis is away. If not, our command is wrong. */
+/** Whether a failure means that Redis is unavailable. If not, our command is wrong. */
 export function isRedisAway(error: unknown): boolean {
   const code = replyCode(error);
-  return code === null || awayCodes.has(code);
+  return code === null || unavailableCodes.has(code);
 }
 
-/** Runs commands and turns an outage of Redis into `service_unavailable`. */
+/** Runs commands. @throws AppError `service_unavailable` if Redis is unavailable */
 export async function callRedis<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
@@ -158,7 +163,7 @@ export async function callRedis<T>(run: () => Promise<T>): Promise<T> {
 
 type ScriptArgument = string | number | Buffer;
 
-/** A Lua script that runs by its hash and loads itself if Redis does not know it yet. */
+/** A Lua script that is run by its hash. Its text is sent only if Redis does not know it yet. */
 export class RedisScript {
   readonly #text: string;
   readonly #sha: string;

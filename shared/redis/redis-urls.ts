@@ -1,13 +1,13 @@
 import { isDecodable } from '../runtime/is-decodable.ts';
 
-/** One Redis server, in the form that clients take. */
+/** The address of one Redis server. */
 export interface RedisNode {
   readonly host: string;
   readonly port: number;
 }
 
 /**
- * Credentials and TLS, which all nodes of a Cluster share. A node tells clients where the others are, but not how to
+ * Credentials and TLS, which all nodes of a Cluster share. A node reports the addresses of the others, but not how to
  * log in.
  */
 export interface RedisAccess {
@@ -16,7 +16,7 @@ export interface RedisAccess {
   readonly tls?: Record<string, never>;
 }
 
-/** Splits a comma-separated list of URLs. A password may contain a comma, too. */
+/** Splits a comma-separated list of URLs. Passwords may contain commas. */
 export function splitRedisUrls(urls: string): string[] {
   return urls.split(/,(?=\s*rediss?:\/\/)/).map((url) => url.trim());
 }
@@ -35,7 +35,7 @@ export function readAccess(url: string): RedisAccess {
   };
 }
 
-/** The same user, password and protocol at another node. */
+/** Returns the URL of another node with the same user, password and protocol. */
 export function atNode(url: string, { host, port }: RedisNode): string {
   const { protocol, username, password } = new URL(url);
   const user = username === '' && password === '' ? '' : `${username}:${password}@`;
@@ -43,28 +43,25 @@ export function atNode(url: string, { host, port }: RedisNode): string {
 }
 
 /**
- * @returns what is wrong with `REDIS_URL`, to follow its name in a message and without any password; null if it is
+ * @returns what is wrong with `REDIS_URL`, worded to follow its name in a message, without any password; null if it is
  * valid
  */
 export function findRedisUrlFault(urls: string): string | null {
   const nodes = splitRedisUrls(urls);
   if (!nodes.every(isRedisUrl)) {
-    const hint = urls.includes('@')
-      ? '. Characters such as #, / and @ in a password are percent-encoded'
-      : '';
-    return `must be an address such as redis://:password@10.0.0.1:6379; several nodes are separated by commas${hint}`;
+    const hint = urls.includes('@') ? '. Percent-encode characters such as #, / and @ in a password' : '';
+    return `must be an address such as redis://:password@10.0.0.1:6379; separate several nodes by commas${hint}`;
   }
-  // ioredis would accept credentials in the query, for this node only, and other code would not know to redact them
-  // there.
+  // ioredis would accept credentials in the query, but only for this node, and other code would not redact them there.
   if (nodes.some((url) => ['username', 'password'].some((name) => new URL(url).searchParams.has(name))))
-    return 'must have the user and the password in front of the host: redis://user:password@10.0.0.1:6379';
+    return 'must have the user and the password before the host: redis://user:password@10.0.0.1:6379';
   if (nodes.length === 1) return null;
   const access = nodes.map((url) => JSON.stringify(readAccess(url)));
   if (access.some((one) => one !== access[0]))
     return 'must have the same protocol, user and password for all nodes of a Cluster';
-  // In a Cluster Redis refuses to leave database 0, each time a client connects.
+  // A Cluster has only database 0, so selecting another one would fail on every connection.
   if (nodes.some((url) => !['', '/', '/0'].includes(new URL(url).pathname)))
-    return 'must name no database: a Cluster has only one';
+    return 'must not specify a database: a Cluster has only one';
   return null;
 }
 

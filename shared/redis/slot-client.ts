@@ -5,23 +5,23 @@ import { readMoved } from './read-moved.ts';
 import { reconnectDelayMs } from './reconnect-delay.ts';
 import type { RedisNode } from './redis-urls.ts';
 
-type OwnOptions = RedisOptions & { replyMapping?: 'legacy' };
+type ClientOptions = RedisOptions & { replyMapping?: 'legacy' };
 
 /** A hung node accepts connections but sends nothing. */
 const greetingTimeoutMs = 3_000;
 
-/** The node serves nothing: it is cut off from the others or was removed from the Cluster. */
+/** The node serves no slots: it is disconnected from the others or was removed from the Cluster. */
 const isDown = (error: Error): boolean => error.message.startsWith('CLUSTERDOWN ');
 
 /**
- * A connection for blocking commands, to the Cluster node that owns the slot of all its keys. Any node says which one
- * that is: the redirected command fails with `MOVED`, and the next connection goes to that node.
+ * A connection for blocking commands to the Cluster node that owns the slot of all its keys. Any node redirects to it:
+ * the command fails with `MOVED`, and the next connection goes to the owner.
  */
 export class SlotClient extends Redis {
-  /** @param nodes asked in turn whenever a connection has ended */
+  /** @param nodes tried in turn whenever a connection has ended */
   constructor(nodes: readonly RedisNode[], options: RedisOptions) {
     let known = nodes;
-    let turn = 0;
+    let nodeIndex = 0;
     let owner: RedisNode | null = null;
     super(
       Object.assign({}, options, waitingOptions, known[0], {
@@ -32,11 +32,11 @@ export class SlotClient extends Redis {
           owner = readMoved(error, { host, port });
           return owner !== null || isDown(error);
         },
-      }) as OwnOptions,
+      }) as ClientOptions,
     );
-    // Each connection reads the options anew.
+    // Each new connection reads the options again.
     this.on('close', () => {
-      const next = owner ?? known[++turn % known.length]!;
+      const next = owner ?? known[++nodeIndex % known.length]!;
       owner = null;
       Object.assign(this.options, next, { socketTimeout: greetingTimeoutMs });
     });
@@ -46,7 +46,7 @@ export class SlotClient extends Redis {
         (found) => {
           if (found.length > 0) known = found;
         },
-        // The nodes known before will do until the next connection.
+        // Keep the known nodes until the next connection.
         () => undefined,
       );
     });

@@ -5,25 +5,25 @@ import { readAccess, readNode, splitRedisUrls, type RedisNode } from './redis-ur
 
 /**
  * Sharded pub/sub. A message goes through the node that owns its channel's slot, so messages keep their order and the
- * publisher learns how many listen. On a single node it works like plain pub/sub, so both use the same code.
+ * publisher learns the number of listeners. On a single node it works like plain pub/sub, so both use the same code.
  *
- * ioredis has sharded subscribers, but they report neither missed messages nor a refused subscription.
+ * The sharded subscribers of ioredis report neither missed messages nor a refused subscription.
  */
 export class Subscriber {
   readonly #urls: readonly string[];
   readonly #log: Logger;
-  readonly #patienceMs: number;
+  readonly #timeoutMs: number;
   readonly #listeners = new Map<string, ChannelListener[]>();
   readonly #connections = new Map<string, ChannelConnection>();
 
   /**
-   * @param urls as `createRedis` takes them
-   * @param patienceMs how often Redis is pinged, and how long a reply may take
+   * @param urls in the form that `createRedis` accepts
+   * @param timeoutMs how often Redis is pinged, and how long a reply may take
    */
-  constructor(urls: string, log: Logger, patienceMs = 5_000) {
+  constructor(urls: string, log: Logger, timeoutMs = 5_000) {
     this.#urls = splitRedisUrls(urls);
     this.#log = log;
-    this.#patienceMs = patienceMs;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** Call before `start`. */
@@ -34,7 +34,7 @@ export class Subscriber {
   }
 
   /**
-   * Resolves once Redis has accepted all subscriptions. After that they are renewed whenever they are lost.
+   * Resolves once Redis has accepted all subscriptions. They are renewed whenever they are lost.
    * @throws ConfigError if Redis refuses them
    */
   async start(): Promise<void> {
@@ -48,7 +48,7 @@ export class Subscriber {
         channels,
         nodes: this.#urls.map(readNode),
         createClient: (node) => this.#createClient(node),
-        pingIntervalMs: this.#patienceMs,
+        pingIntervalMs: this.#timeoutMs,
         log: this.#log,
       });
       this.#connections.set(group, connection);
@@ -64,7 +64,7 @@ export class Subscriber {
     }
   }
 
-  /** Whether messages of this channel arrive now. */
+  /** Whether messages of this channel are being received. */
   isListening(channel: string): boolean {
     return this.#connections.get(this.#groupOf(channel))?.isListening ?? false;
   }
@@ -73,7 +73,7 @@ export class Subscriber {
     for (const connection of this.#connections.values()) connection.close();
   }
 
-  /** Channels with the same hash tag share a slot, which one node owns. */
+  /** Channels with the same hash tag share a slot, which is owned by one node. */
   #groupOf(channel: string): string {
     if (this.#urls.length === 1) return '';
     return /\{([^}]+)\}/.exec(channel)?.[1] ?? channel;
@@ -83,12 +83,12 @@ export class Subscriber {
     const [url] = this.#urls;
     const options = {
       connectTimeout: 3_000,
-      commandTimeout: this.#patienceMs,
+      commandTimeout: this.#timeoutMs,
       lazyConnect: true,
       autoResubscribe: false,
       retryStrategy: () => null,
     };
-    // ioredis itself parses whatever else a single URL contains, such as the address family.
+    // ioredis itself parses the other options in a single URL, such as the address family.
     return this.#urls.length === 1
       ? new Redis(url!, options)
       : new Redis({ ...options, ...readAccess(url!), host, port });

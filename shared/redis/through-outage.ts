@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../contract/errors.ts';
 
-const usualPauseMs = 500;
+const defaultPauseMs = 500;
 
 export interface OutageLimits {
-  /** Whether to retry after this failure. By default, if Redis was away. */
+  /** Whether to retry after this failure. By default, if Redis was unavailable. */
   readonly isOutage?: (error: unknown) => boolean;
   /** Pause between two attempts. */
   readonly pauseMs?: number;
 }
 
-/** Retries for as long as an outage of Redis lasts. @throws the first failure that is not an outage */
+/** Retries for as long as a Redis outage lasts. @throws the first failure that is not an outage */
 export async function throughOutage<T>(
   attempt: () => Promise<T>,
-  { isOutage = isUnavailable, pauseMs = usualPauseMs }: OutageLimits = {},
+  { isOutage = isUnavailable, pauseMs = defaultPauseMs }: OutageLimits = {},
 ): Promise<T> {
   for (;;) {
     try {

@@ -13,14 +13,13 @@ export interface ClaimDeps {
 }
 
 /**
- * `before`: an earlier call or another process that finishes the same claim credited it. `released`: the balance cannot
- * hold it.
+ * `before`: it was already credited, by an earlier call or by another process. `released`: it would exceed the balance
+ * cap.
  */
 export type CreditOutcome = 'now' | 'before' | 'released';
 
 /**
- * Credits the value of a claimed code once, however often it is called. If the balance cannot hold it, the code becomes
- * unused again.
+ * Credits the value of a claimed code. Idempotent. If it would exceed the balance cap, the code becomes unused again.
  */
 export async function creditClaim(
   { redis, hotAccounts, codes }: ClaimDeps,
@@ -39,8 +38,8 @@ export async function creditClaim(
     isCredited = !(await isRefillWithdrawn(redis, accountId, refillId));
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'validation_failed') throw error;
-    // A concurrent call may have credited the same claim since, once the balance allowed it. Only release it if it can
-    // never be credited.
+    // A concurrent call may have credited the same claim when the balance allowed it. Release it only once it can no
+    // longer be credited.
     isCredited = !(await withdrawRefill(redis, accountId, refillId));
   }
   if (isCredited) return 'before';

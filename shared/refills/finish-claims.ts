@@ -11,37 +11,37 @@ export interface FinishClaimsDeps extends ClaimDeps {
   readonly log: Logger;
 }
 
-/** The request that made a younger claim is still running, or the entry is on its way to MongoDB. */
+/** A newer claim may belong to a request in flight, or its ledger entry may not have reached MongoDB yet. */
 const settleAfterMs = 5_000;
-/** Per round; the rest is left to the next one. */
+/** Maximum per run. The next run handles the others. */
 const maxClaims = 1_000;
 
 /**
- * Finishes pending redemption claims. A claim whose ledger entry is in MongoDB is settled. Any other is credited again
- * and settled in a later round. A crash between claim and credit, or a Redis that lost its memory, therefore loses no
- * refill. Safe to run anywhere, at any time, and concurrently.
+ * Finishes pending redemption claims. Settles claims whose ledger entry is in MongoDB. Credits the others again; a
+ * later run settles them. Therefore no refill is lost if a process crashes between claim and credit, or if Redis loses
+ * its data. Safe to run in any process, at any time, and concurrently.
  * @returns how many claims were settled
  * @throws AppError `service_unavailable`
  */
-export async function finishClaims(dependencies: FinishClaimsDeps): Promise<number> {
-  const { codes, ledger, log } = dependencies;
+export async function finishClaims(deps: FinishClaimsDeps): Promise<number> {
+  const { codes, ledger, log } = deps;
   const claims = await codes.findClaims(new Date(Date.now() - settleAfterMs), maxClaims);
   let settled = 0;
   for (const claim of claims) {
     try {
-      if (!(await isAtRest(ledger, claim))) await creditClaim(dependencies, claim);
+      if (!(await isInMongo(ledger, claim))) await creditClaim(deps, claim);
       else if (await codes.settleClaim(claim)) settled += 1;
     } catch (error) {
       if (error instanceof AppError && error.code === 'service_unavailable') throw error;
       // A claim that cannot be finished must not block the others.
-      log.error({ refillId: claim.refillId, err: error }, 'a redeemed code could not be credited');
+      log.error({ refillId: claim.refillId, err: error }, 'crediting a redeemed code failed');
     }
   }
   return settled;
 }
 
-/** Whether the ledger has the refill's entry, and the account's sums include it. */
-async function isAtRest(ledger: LedgerStore, { accountId, refillId }: RedemptionClaim): Promise<boolean> {
+/** Whether MongoDB's ledger contains the refill's entry and the account's sums include it. */
+async function isInMongo(ledger: LedgerStore, { accountId, refillId }: RedemptionClaim): Promise<boolean> {
   return await callMongo(async () => {
     const entry = await ledger.entries.findOne({ _id: refillId });
     if (entry === null) return false;

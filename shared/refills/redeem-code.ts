@@ -17,30 +17,30 @@ export interface RedeemDeps extends ClaimDeps {
 
 /**
  * The number of unknown codes within an hour at which an account is banned. A code has 99 random bits, so ten guesses
- * an hour would find none in the life of the universe. The number does not protect codes; it only leaves room for
- * typing errors.
+ * per hour would not find one in the lifetime of the universe. Codes would be safe with a higher number, too; it only
+ * has to allow for typing errors.
  */
 export const bannedAtUnknownCodes = 10;
 
 /**
- * Redeems a code for an account that is loaded in Redis. The claim in MongoDB decides who gets the code. If a crash
- * follows it, `finishClaims` completes it. A caller that got a 503 because MongoDB was slow to confirm the claim sends
- * the code again, and it is credited then, unless `finishClaims` was faster.
+ * Redeems a code for an account that is loaded in Redis. The claim in MongoDB decides which account gets the code.
+ * `finishClaims` completes a claim that was interrupted by a crash. If a caller got a 503 because MongoDB was slow to
+ * confirm the claim, sending the code again credits it, unless `finishClaims` already has.
  * @param code as it was typed
  * @throws AppError `invalid_code`; `validation_failed` above the balance cap; `account_banned` for guessing
  */
 export async function redeemCode(
-  dependencies: RedeemDeps,
+  deps: RedeemDeps,
   accountId: string,
   code: string,
 ): Promise<RedemptionClaim> {
-  const { codes } = dependencies;
+  const { codes } = deps;
   const made = await codes.claim(code, accountId, createTimeOrderedId());
   const found = made === null ? await codes.find(code) : null;
   const claim = made ?? (found && findClaimOf(found, accountId));
-  if (claim === null) throw await refuseCode(dependencies, accountId, found);
-  const outcome = await creditClaim(dependencies, claim);
-  if (outcome === 'before' && made === null) throw await refuseCode(dependencies, accountId, found);
+  if (claim === null) throw await refuseCode(deps, accountId, found);
+  const outcome = await creditClaim(deps, claim);
+  if (outcome === 'before' && made === null) throw await refuseCode(deps, accountId, found);
   if (outcome === 'released') {
     throw invalidField(
       ['body', 'code'],
@@ -55,11 +55,11 @@ export async function redeemCode(
 }
 
 async function refuseCode(
-  dependencies: RedeemDeps,
+  deps: RedeemDeps,
   accountId: string,
   found: RefillCodeDocument | null,
 ): Promise<AppError> {
-  if (found === null) return await refuseUnknown(dependencies, accountId);
+  if (found === null) return await refuseUnknown(deps, accountId);
   const status = statusOfRefillCode(found, new Date());
   switch (status) {
     case 'redeemed':
@@ -90,14 +90,14 @@ async function refuseCode(
   }
 }
 
-async function refuseUnknown(dependencies: RedeemDeps, accountId: string): Promise<AppError> {
-  if ((await countUnknownCode(dependencies.redis, accountId)) < bannedAtUnknownCodes) {
+async function refuseUnknown(deps: RedeemDeps, accountId: string): Promise<AppError> {
+  if ((await countUnknownCode(deps.redis, accountId)) < bannedAtUnknownCodes) {
     return invalidCode(
       'There is no such code. Check what you typed: guessing codes bans the account.',
       'Такого кода нет. Проверьте ввод: за подбор кодов аккаунт блокируется.',
     );
   }
-  await changeAccount(dependencies, accountId, { banned: true, banReason: 'guessed refill codes' });
+  await changeAccount(deps, accountId, { banned: true, banReason: 'guessed refill codes' });
   return new AppError('account_banned', {
     message:
       'This account is banned: it tried too many codes that do not exist. Ask the support of this service.',

@@ -4,25 +4,25 @@ import { createRefillCode, formatRefillCode, hashRefillCode } from '../accounts/
 /** A refill code in MongoDB. `_id` is its hash, so a stolen database contains no redeemable codes. */
 export interface RefillCodeDocument {
   readonly _id: string;
-  /** The last group, enough to recognise a code by. */
+  /** The end of the code, to recognise it by. */
   readonly hint: string;
   readonly balanceNano: bigint;
   readonly freeRequests: number;
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
-  /** Its redemption; null while it is unused. */
+  /** Null while the code is unused. */
   readonly redeemed: Redemption | null;
   readonly revokedAt: Date | null;
   /** Absent for an issued code. */
   readonly source?: 'signup';
 }
 
-/** The grant of a new user is a claim without a code: its code was never issued and is redeemed from the start. */
+/** A new user's grant is a claim without a code: its code was never issued and is redeemed from the start. */
 export type ClaimSource = 'code' | 'signup';
 
 export interface Redemption {
   readonly accountId: string;
-  /** The id of its ledger entry, which makes crediting idempotent. */
+  /** The id of the refill's ledger entry, which makes crediting idempotent. */
   readonly refillId: string;
   readonly at: Date;
   /** The code as it was issued, now worthless. */
@@ -63,7 +63,7 @@ export class RefillCodeStore {
     );
   }
 
-  /** @returns the codes in plain text, which are stored nowhere */
+  /** @returns the codes in plain text, which is not stored */
   async create(count: number, code: NewRefillCode): Promise<string[]> {
     const codes = Array.from({ length: count }, createRefillCode);
     const createdAt = new Date();
@@ -86,7 +86,7 @@ export class RefillCodeStore {
   }
 
   /**
-   * Claims a new user's grant for the user's first account. A user can ever have only one such claim.
+   * Claims a new user's grant for the user's first account. A user can have only one such claim.
    * @returns the claim, also if this account claimed it before; null if it is settled or belongs to another account
    */
   async claimSignupGrant(
@@ -115,9 +115,9 @@ export class RefillCodeStore {
         });
       return await this.#codes.findOne({ _id });
     });
-    const own = found?.redeemed ?? null;
-    if (found === null || own === null || own.settled) return null;
-    return own.accountId === accountId ? toClaim(found, own) : null;
+    const redemption = found?.redeemed ?? null;
+    if (found === null || redemption === null || redemption.settled) return null;
+    return redemption.accountId === accountId ? toClaim(found, redemption) : null;
   }
 
   /** @param code as it was typed */
@@ -126,7 +126,7 @@ export class RefillCodeStore {
   }
 
   /**
-   * Claims a code for an account in one atomic step. Of several concurrent callers, one gets it.
+   * Claims a code for an account atomically. Only one of several concurrent callers gets it.
    * @param code as it was typed
    * @returns null if it is unknown, redeemed, expired or revoked
    */
@@ -177,7 +177,7 @@ export class RefillCodeStore {
     );
   }
 
-  /** Revokes an unredeemed code. A code that is already revoked keeps its time. @returns whether it was revoked now */
+  /** Revokes an unredeemed code. Does not change a code that is already revoked. @returns whether it was revoked now */
   async revoke(code: string): Promise<boolean> {
     const { modifiedCount } = await this.#codes.updateOne(
       { _id: hashRefillCode(code), redeemed: null, revokedAt: null },
@@ -194,13 +194,12 @@ function toClaim(
   return { ...redemption, codeId: _id, amountNano: balanceNano, freeRequests, source: source ?? 'code' };
 }
 
-/** The account's claim on a code if its ledger entry is not known to be in MongoDB; otherwise null. */
+/** Returns the account's claim on a code if its ledger entry is not known to be in MongoDB; otherwise null. */
 export function findClaimOf(code: RefillCodeDocument, accountId: string): RedemptionClaim | null {
   const { redeemed } = code;
   return redeemed?.accountId === accountId && !redeemed.settled ? toClaim(code, redeemed) : null;
 }
 
-/** The status of a code at a given time. */
 export function statusOfRefillCode(code: RefillCodeDocument, now: Date): RefillCodeStatus {
   if (code.redeemed !== null) return 'redeemed';
   if (code.revokedAt !== null) return 'revoked';

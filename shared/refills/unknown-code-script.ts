@@ -3,7 +3,7 @@ import { redisKeys } from '../redis/redis-keys.ts';
 
 const windowSeconds = 60 * 60;
 
-/** Counts within an hour that starts with the first code. */
+/** Counts unknown codes within an hour that starts with the first one. */
 const script = new RedisScript(`
 local count = redis.call('INCR', KEYS[1])
 if count == 1 then redis.call('EXPIRE', KEYS[1], ARGV[1]) end

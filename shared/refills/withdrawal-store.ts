@@ -6,8 +6,8 @@ const markerSeconds = 7 * 24 * 60 * 60;
 
 /**
  * Withdraws a refill id, so that it can never be credited. Uses the same marker as crediting, so exactly one of the two
- * happens, however late and from whichever process.
- * @returns whether it is withdrawn; false if it was credited before
+ * happens, however late and in whichever process.
+ * @returns whether it is withdrawn; false if it was already credited
  */
 export async function withdrawRefill(
   redis: RedisClient,

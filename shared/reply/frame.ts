@@ -1,10 +1,14 @@
 import { parse as parseUuid, stringify as stringifyUuid } from 'uuid';
 
 /**
- * What a worker sends to the api process that waits. `accepted` names the worker, `delta` carries bytes that are ready
- * for the socket, `result` and `error` end the request. A result too large for a frame is `offered` and sent as
- * `piece`s on demand; a result that is kept is `stored`. `moved` replaces kept frames that are now in the object store.
- * A `mark` belongs to no request: it asks the process to acknowledge everything before it.
+ * What a worker sends to the waiting api process:
+ * - `accepted` identifies the worker
+ * - `delta` carries bytes that are ready for the socket
+ * - `result` and `error` end the request
+ * - `offered` announces a result too large for one frame; it is sent as `piece`s on demand
+ * - `stored` says where a stored result is
+ * - `moved` replaces stored frames that are now in the object store
+ * - `mark` belongs to no request: it requests an acknowledgement of everything before it
  */
 export const frameKinds = [
   'accepted',
@@ -19,7 +23,9 @@ export const frameKinds = [
 ] as const;
 export type FrameKind = (typeof frameKinds)[number];
 
-/** A kind's byte in a frame. 2 was a kind of earlier releases, whose kept frames are still read. */
+/**
+ * The byte of each kind in a frame. Do not reuse 2: earlier releases used it, and their stored frames are still read.
+ */
 export const kindBytes: Readonly<Record<FrameKind, number>> = {
   accepted: 0,
   delta: 1,
@@ -40,7 +46,7 @@ export interface FrameHeader {
   /** Numbers the frames of one attempt from 0; a gap means that a frame was lost. */
   readonly sequence: number;
   readonly kind: FrameKind;
-  /** Completion tokens generated so far. If the worker dies now, the request is charged for them. */
+  /** Completion tokens generated so far. If the worker dies now, the caller is charged for them. */
   readonly tokens: number;
 }
 
@@ -54,7 +60,7 @@ const headerLength = 31;
 /** Byte offset of the kind in a frame. */
 export const kindOffset = 26;
 
-/** A request's id as frames carry it. Parsed once, written with every frame. */
+/** Returns the binary form of a request id. Parsed once, written in every frame. */
 export function packRequestId(requestId: string): Uint8Array {
   return parseUuid(requestId);
 }
@@ -80,10 +86,10 @@ export function encodeFrame(frame: Frame): Buffer {
   return Buffer.concat([header, frame.payload]);
 }
 
-/** An offered result is cut into pieces of this size; only the last one is smaller. */
+/** An offered result is split into pieces of this size; only the last one is smaller. */
 export const pieceBytes = 512 * 1024;
 
-/** The payload of an `offered` frame: the length of the whole result. */
+/** Encodes the payload of an `offered` frame: the length of the whole result. */
 export const encodeOffer = (length: number): Buffer => {
   const bytes = Buffer.allocUnsafe(4);
   bytes.writeUInt32LE(length, 0);
@@ -92,10 +98,10 @@ export const encodeOffer = (length: number): Buffer => {
 
 export const decodeOffer = (payload: Buffer): number => payload.readUInt32LE(0);
 
-/** The id in frames that belong to no request. */
+/** The id in frames that do not belong to a request. */
 const noRequest = new Uint8Array(16);
 
-/** Encodes a `mark` frame: the worker that sends it, and how many bytes it has sent to this channel. */
+/** Encodes a `mark` frame: the worker that sends it, and how many bytes that worker has sent to this channel. */
 export function encodeMark(workerId: string, sentBytes: number): Buffer {
   const payload = Buffer.from(`${workerId} ${sentBytes}`);
   const header = { attempt: 0, sequence: 0, kind: 'mark', tokens: 0 } as const;
@@ -113,7 +119,7 @@ export function decodeFrames(message: Buffer): Frame[] {
   let at = 0;
   while (at < message.length) {
     const first = decodeFirstFrame(message.subarray(at));
-    if (first === null) throw new RangeError(`frame cut at byte ${at} of ${message.length}`);
+    if (first === null) throw new RangeError(`frame truncated at byte ${at} of ${message.length}`);
     frames.push(first.frame);
     at += first.byteLength;
   }
@@ -121,7 +127,7 @@ export function decodeFrames(message: Buffer): Frame[] {
 }
 
 /**
- * Decodes the first frame of these bytes. Its payload is a view into them. Returns null if its end is missing.
+ * Decodes the first frame of these bytes. Its payload is a view into them. Returns null if the frame is incomplete.
  * @throws RangeError if it is malformed
  */
 export function decodeFirstFrame(

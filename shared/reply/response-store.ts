@@ -8,7 +8,7 @@ import { encodeFrame } from './frame.ts';
 import type { StoredFramesStore, StoredPart, StoredRequest, StoredSize } from './stored-frames-store.ts';
 
 /**
- * Where a whole response is stored, as sent in a `stored` frame. Its reader knows the length before reading any of it.
+ * Where a complete response is stored, as sent in a `stored` frame. Readers know its length before they read it.
  */
 export interface StoredResponse {
   readonly in: 'objects' | 'redis';
@@ -17,7 +17,7 @@ export interface StoredResponse {
   readonly attempt?: number | undefined;
 }
 
-/** A durable job whose response is kept. */
+/** A durable job whose response is stored. */
 export type StoredJob = StoredRequest & { readonly jobAttempt: number };
 
 export const encodeStored = (stored: StoredResponse): string => JSON.stringify(stored);
@@ -25,17 +25,15 @@ export const encodeStored = (stored: StoredResponse): string => JSON.stringify(s
 export const decodeStored = (payload: Buffer): StoredResponse =>
   JSON.parse(payload.toString('utf8')) as StoredResponse;
 
-/**
- * A store that accepts connections but stays silent counts as away after this, so that readers do not wait any longer.
- */
-const longestReadMs = 15_000;
+/** Maximum time of a read. A store that accepts connections but does not respond counts as unavailable after this. */
+const maxReadMs = 15_000;
 
-/** How much of a response is held in memory while it is copied to the object store. */
+/** How much of a response is in memory while it is copied to the object store. */
 const copyBytes = 256 * 1024;
 
 /**
  * The key includes the length, so that a shorter copy that was started earlier never replaces a longer one. It includes
- * the attempt, so that the late response of one attempt at a job never replaces another's.
+ * the attempt, so that a late response of one attempt at a job never replaces that of another.
  */
 const objectKey = (
   { requestId }: HeartbeatRequest,
@@ -44,17 +42,17 @@ const objectKey = (
 const contentType = 'application/octet-stream';
 
 /**
- * Responses that are kept for a day and are too large to stay in Redis that long: whole responses, and the frames of
- * streams that have ended. A request has one of the two.
+ * Stores responses for a day that are too large to stay in Redis that long: complete responses, and the frames of
+ * finished streams. A request has one of the two.
  */
 export class ResponseStore {
-  readonly #kept: StoredFramesStore;
+  readonly #frames: StoredFramesStore;
   readonly #objects: ObjectStore;
   readonly #readMs: number;
 
   /** @param readMs how long one read of the object store may take */
-  constructor(kept: StoredFramesStore, objects: ObjectStore, readMs = longestReadMs) {
-    this.#kept = kept;
+  constructor(frames: StoredFramesStore, objects: ObjectStore, readMs = maxReadMs) {
+    this.#frames = frames;
     this.#objects = objects;
     this.#readMs = readMs;
   }
@@ -67,15 +65,15 @@ export class ResponseStore {
       await this.#objects.put(objectKey(request, stored), bytes, contentType);
       return { in: 'objects', ...stored };
     } catch {
-      // The response has been paid for. Redis keeps it while the object store is away.
-      await this.#kept.putResponse(request, bytes);
+      // The vendor has already billed the response. Redis stores it while the object store is unavailable.
+      await this.#frames.putResponse(request, bytes);
       return { in: 'redis', ...stored };
     }
   }
 
   /**
-   * Stores the whole response of one attempt at a durable job. It goes to Redis if it is small and the account has
-   * space there. Readers use the job's last attempt, so leftovers of an earlier one do not matter.
+   * Stores the complete response of one attempt at a durable job: in Redis if it is small and the account has space
+   * there. Readers use the job's last attempt, so leftovers of an earlier one do not matter.
    * @throws AppError `too_many_jobs` if neither store takes it
    */
   async keep(
@@ -83,34 +81,34 @@ export class ResponseStore {
     bytes: Buffer,
   ): Promise<{ readonly size: StoredSize } | { readonly stored: StoredResponse }> {
     const { requestId, jobAttempt: attempt } = request;
-    // Readers start at the first frame. What an earlier attempt stored may even have moved.
-    if (attempt > 1) await this.#kept.clear(request);
+    // Readers start at the first frame, which may belong to an earlier attempt and may even have moved.
+    if (attempt > 1) await this.#frames.clear(request);
     const header = { requestId, attempt, sequence: 0, tokens: 0 } as const;
     if (bytes.length <= maxInlineBytes) {
       const frame = encodeFrame({ ...header, kind: 'result', payload: bytes });
-      const size = await this.#kept.append(request, 'result', frame, { isBounded: true, isAlone: true });
+      const size = await this.#frames.append(request, 'result', frame, { isBounded: true, isAlone: true });
       if (size !== null) return { size };
     }
     const stored = await this.put(request, bytes);
     const payload = Buffer.from(encodeStored(stored));
     const marker = encodeFrame({ ...header, kind: 'stored', payload });
-    await this.#kept.append(request, 'stored', marker, { isAlone: true });
+    await this.#frames.append(request, 'stored', marker, { isAlone: true });
     return { stored };
   }
 
   /**
-   * Null if it is gone.
-   * @throws AppError `service_unavailable` while its store is away
+   * Returns null if the response is gone.
+   * @throws AppError `service_unavailable` while its store is unavailable
    */
   async read(request: HeartbeatRequest, stored: StoredResponse): Promise<Buffer | null> {
-    const inRedis = stored.in === 'redis' ? await this.#kept.readResponse(request) : null;
-    // What was put into Redis moves once the object store is back.
+    const inRedis = stored.in === 'redis' ? await this.#frames.readResponse(request) : null;
+    // A response stored in Redis moves once the object store is available again.
     return inRedis ?? (await this.#readObject(objectKey(request, stored), 0, stored.bytes));
   }
 
   /**
    * @param movedBytes how many bytes have moved in total
-   * @throws AppError `service_unavailable` if they are gone or their store is away
+   * @throws AppError `service_unavailable` if they are gone or their store is unavailable
    */
   async readMovedFrames(
     request: HeartbeatRequest,
@@ -125,22 +123,22 @@ export class ResponseStore {
   }
 
   /**
-   * Copies a value from Redis to the object store in small pieces, and then drops it from Redis.
-   * @returns false if it changed or expired meanwhile, and is left as it is
-   * @throws Error while either store is away
+   * Copies a value from Redis to the object store in small pieces, and then removes it from Redis.
+   * @returns false if it changed or expired during the copy; it is not removed then
+   * @throws Error while either store is unavailable
    */
   async move(part: StoredPart, request: StoredRequest, bytes: number): Promise<boolean> {
-    const kept = this.#kept;
+    const frames = this.#frames;
     const stopping = new AbortController();
     let hasChanged = false;
     let failure: unknown = null;
-    // An error in the body's generator would not reach the request. Aborting the request ends it instead.
+    // An error in the body's generator would not reach the request, so abort the request instead.
     const read = async function* (): AsyncGenerator<Buffer> {
       try {
         for (let at = 0; at < bytes; at += copyBytes) {
-          const wanted = Math.min(copyBytes, bytes - at);
-          const piece = await kept.readPart(part, request, at, wanted);
-          hasChanged = piece.length < wanted;
+          const length = Math.min(copyBytes, bytes - at);
+          const piece = await frames.readPart(part, request, at, length);
+          hasChanged = piece.length < length;
           if (hasChanged) break;
           yield piece;
         }
@@ -151,7 +149,7 @@ export class ResponseStore {
     };
     const body = Readable.from(read(), { objectMode: false });
     try {
-      // Frames move only once their job is settled, so they belong to the attempt that counts.
+      // Frames move only after their job is settled, so they belong to the attempt that was settled.
       const key = objectKey(request, { bytes, attempt: part === 'answer' ? request.jobAttempt : undefined });
       await this.#objects.putStream(key, body, bytes, contentType, stopping.signal);
     } catch (error) {
@@ -160,7 +158,7 @@ export class ResponseStore {
     } finally {
       body.destroy();
     }
-    return await kept.leaveMoved(part, request, bytes);
+    return await frames.leaveMoved(part, request, bytes);
   }
 
   async #readObject(key: string, from: number, byteLength: number): Promise<Buffer | null> {

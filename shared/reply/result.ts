@@ -1,4 +1,4 @@
-/** The header of a `result` frame of an embedding or image request. JSON, followed by raw bytes. */
+/** The header in a `result` frame of an embedding or image request. Sent as JSON, followed by raw bytes. */
 export interface ResultHeader {
   /** Unix seconds. */
   readonly created: number;
@@ -22,7 +22,7 @@ export interface ImageResultHeader extends ResultHeader {
   }[];
 }
 
-/** Encodes header length u32 · header · body, as parts so that the caller can send them one after the other. */
+/** Encodes header length u32 · header · body, in parts that can be sent one after another. */
 export function encodeResult(header: ResultHeader, body: readonly Buffer[]): Buffer[] {
   const json = Buffer.from(JSON.stringify(header));
   const length = Buffer.allocUnsafe(4);

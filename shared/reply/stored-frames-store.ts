@@ -11,15 +11,15 @@ import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.
 import { redisKeys } from '../redis/redis-keys.ts';
 import { decodeFirstFrame, encodeFrame, kindBytes, kindOffset, type FrameKind } from './frame.ts';
 
-/** Longer than the claim that leads to it, so that no caller finds half a response. */
+/** Longer than the lifetime of the claim that refers to it, so that no caller finds half a response. */
 const lifetimeSeconds = claimLifetimeSeconds + 60 * 60;
 
-/** Failures are not replayed. Only readers that are attached now still need one. */
+/** Failures are not replayed. Only readers that are connected now still need them. */
 const failureLifetimeSeconds = 5 * 60;
 
 /**
- * For an attempt at a durable job: whether another attempt owns the job by now, or the job has ended. Late output of
- * such an attempt must not replace the output that was charged.
+ * For an attempt at a durable job: whether another attempt owns the job by now, or the job has ended. Late output of an
+ * overtaken attempt must not replace the output that the caller was charged for.
  */
 const fenceFunction = `
 local function isOvertaken(record, attempt)
@@ -30,8 +30,8 @@ end
 `;
 
 /**
- * Appends a frame and counts its bytes. A delta is refused if a bound is reached; the frames around it are small. With
- * those, it also returns whether the account is crowded.
+ * Appends a frame and counts its bytes. Refuses a bounded frame if a limit is reached. Other frames are small. For
+ * frames that are not deltas, also returns whether the account is crowded.
  */
 const appendScript = new RedisScript(`${storedBytesFunctions}${fenceFunction}
 local frames, counter = KEYS[1], KEYS[2]
@@ -55,8 +55,8 @@ return {length, not isDelta and storedBytesExceed(counter, tonumber(ARGV[7])) an
 `);
 
 /**
- * Sets a value, for a lifetime or for the rest of the previous value's lifetime. An empty value deletes it. If the
- * previous value does not have the expected length, another process has changed it, and it is left as it is.
+ * Sets a value, with a given lifetime or for the remaining lifetime of the previous value. An empty value deletes it.
+ * If the previous value does not have the expected length, another process has changed it, and it stays unchanged.
  */
 const replaceScript = new RedisScript(`${storedBytesFunctions}${fenceFunction}
 local key, counter = KEYS[1], KEYS[2]
@@ -82,7 +82,7 @@ end
 return 1
 `);
 
-/** Another attempt owns the job by now, or the job has ended. Nothing of this attempt is kept or charged. */
+/** Another attempt owns the job by now, or the job has ended. Output of this attempt is neither stored nor charged. */
 export class AttemptOvertaken extends Error {
   override readonly name = 'AttemptOvertaken';
 }
@@ -100,19 +100,19 @@ function fenceOf({ accountId, requestId, jobAttempt }: StoredRequest): Fence {
     : { keys: [redisKeys.job(accountId, requestId)], args: [jobAttempt] };
 }
 
-/** The two values in Redis for a request: its frames, and a whole response while the object store is away. */
+/** The two Redis values of a request: its frames, and a complete response while the object store is unavailable. */
 export type StoredPart = 'frames' | 'answer';
 
 export interface StoredSize {
-  /** Of the frames of this request. */
+  /** Total size of this request's frames. */
   readonly bytes: number;
-  /** The account has so many bytes in Redis that its smaller responses should move, too. */
+  /** Whether the account has so many bytes in Redis that its smaller responses should move, too. */
   readonly isCrowded: boolean;
 }
 
-/** A request whose response is kept. */
+/** A request whose response is stored. */
 export interface StoredRequest extends HeartbeatRequest {
-  /** The attempt of a durable job; absent for other requests. Bytes kept for jobs are counted separately. */
+  /** The attempt of a durable job; absent for other requests. Bytes stored for jobs are counted separately. */
   readonly jobAttempt?: number | undefined;
 }
 
@@ -122,8 +122,8 @@ const keyOf = (part: StoredPart, { accountId, requestId }: HeartbeatRequest): st
     : redisKeys.storedResponse(accountId, requestId);
 
 /**
- * Kept responses in Redis: those under Idempotency-Keys and those of durable jobs. The frames of a request are
- * concatenated in one string, so that a reader can continue from any offset with as many bytes as it wants.
+ * Stored responses in Redis: those under Idempotency-Keys and those of durable jobs. The frames of a request are
+ * concatenated in one string, so that a reader can read any number of bytes from any offset.
  */
 export class StoredFramesStore {
   readonly #redis: RedisClient;
@@ -136,9 +136,9 @@ export class StoredFramesStore {
   }
 
   /**
-   * Appends a frame. Returns null if it was not kept because a bound is reached.
-   * @param isBounded whether it may be refused: deltas always, and what can be stored elsewhere
-   * @param isAlone no other frame of the request is in flight, so order is kept without sending the script's text
+   * Appends a frame. Returns null if it was not stored because a limit is reached.
+   * @param isBounded whether the frame may be refused: true for deltas and for what can be stored elsewhere
+   * @param isAlone no other frame of the request is in flight, so the order holds without sending the script's text
    */
   async append(
     request: StoredRequest,
@@ -161,7 +161,7 @@ export class StoredFramesStore {
     const [bytes, crowded] = (await callRedis(() =>
       isAlone
         ? appendScript.run(this.#redis, keys, args)
-        : // Frames must not overtake each other, as they could while the script is being loaded.
+        : // Frames must stay in order. Without this, they could overtake each other while the script is being loaded.
           appendScript.runInOrder(this.#redis, keys, args),
     )) as [number, number];
     if (bytes < 0) throw new AttemptOvertaken();
@@ -170,7 +170,7 @@ export class StoredFramesStore {
 
   /**
    * Reads bytes of a request's frames; empty if there are no more yet. If the frames have moved to the object store,
-   * returns how many bytes are there. An offset means the same in both places.
+   * returns how many bytes are there. Offsets are the same in both stores.
    */
   async readFrames(
     request: HeartbeatRequest,
@@ -187,28 +187,23 @@ export class StoredFramesStore {
     );
     if (kind[0] !== kindBytes.moved) return { bytes };
     const marker = await callRedis(() => this.#payloads.getBuffer(key));
-    // Null if it just expired. Nothing refers to it any more then.
+    // Null if it has just expired; nothing refers to it then.
     const first = marker === null ? null : decodeFirstFrame(marker);
     return first === null ? { bytes: Buffer.alloc(0) } : { movedBytes: Number(first.frame.payload) };
   }
 
-  /** Reads bytes of either part; fewer than requested at its end. */
-  async readPart(
-    part: StoredPart,
-    request: HeartbeatRequest,
-    from: number,
-    maxBytes: number,
-  ): Promise<Buffer> {
+  /** Reads bytes of a part. Returns fewer than requested at its end. */
+  async readPart(part: StoredPart, request: HeartbeatRequest, from: number, maxBytes: number): Promise<Buffer> {
     const key = keyOf(part, request);
     return await callRedis(() => this.#payloads.getrangeBuffer(key, from, from + maxBytes - 1));
   }
 
-  /** Null if there is none. */
+  /** Returns null if there is none. */
   async readResponse(request: HeartbeatRequest): Promise<Buffer | null> {
     return await callRedis(() => this.#payloads.getBuffer(keyOf('answer', request)));
   }
 
-  /** Drops the frames of a request, because another attempt will store its own. */
+  /** Deletes the frames of a request before another attempt stores its own. */
   async clear(request: StoredRequest): Promise<void> {
     await this.#replace(this.#redis, 'frames', request, Buffer.alloc(0), '', '', fenceOf(request));
   }
@@ -230,9 +225,9 @@ export class StoredFramesStore {
   }
 
   /**
-   * Replaces what was copied to the object store with a marker of where it is.
-   * @param bytes its length when it was copied
-   * @returns false if it changed or expired meanwhile, and is left as it is
+   * Replaces a part that was copied to the object store: frames with a marker, a response with nothing.
+   * @param bytes the part's length when it was copied
+   * @returns false if the part changed or expired since; it is not replaced then
    */
   async leaveMoved(part: StoredPart, request: StoredRequest, bytes: number): Promise<boolean> {
     const { requestId } = request;
@@ -267,13 +262,13 @@ export class StoredFramesStore {
 
 const megabytes = (bytes: number): number => bytes / 1_000_000;
 
-/** The message for a caller whose response is not kept. Its usage is charged. */
+/** The message for a caller whose response is not stored. Its usage is charged. */
 export const tooMuchStored =
   `An answer under an Idempotency-Key is kept up to ${megabytes(maxStoredBytesPerResponse)} MB, and those of an account ` +
   `that are under way up to ${megabytes(maxStoredBytesInFlight)} MB together. Send fewer of them at once, or send this ` +
   'request without the header.';
 
-/** The message for a job whose response neither store takes. Nothing is charged. */
+/** The message for a job whose response cannot be stored. Nothing is charged. */
 const tooMuchOfJobs =
   `The response could not be kept, and nothing was charged: the object store is away, and those of the account's other jobs ` +
   `take ${megabytes(maxStoredBytesInFlight)} MB already. Make fewer jobs until it is back, and this one again then.`;

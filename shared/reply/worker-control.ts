@@ -1,20 +1,20 @@
 import type { RedisClient } from '../redis/redis-client.ts';
 import { redisChannels } from '../redis/redis-keys.ts';
 
-/** Why a request is no longer needed if its caller did not leave. */
+/** Why a request is no longer needed although its caller did not disconnect. */
 export interface CancelCause {
-  /** The response cannot reach the caller through our fault, so the caller is not charged as if it had left. */
+  /** We cannot deliver the response, so the caller is not charged as it would be after disconnecting. */
   readonly isOurFault?: true;
   /** The caller did not read the response. */
   readonly isUnread?: true;
 }
 
-/** What an api process asks of the worker that runs a request. */
+/** A message from an api process to the worker that runs a request. */
 export type RunControl = { readonly requestId: string } & (
   | { readonly action: 'pause' | 'resume' }
-  /** The request is no longer needed: the caller left, unless the cause says otherwise. */
+  /** The request is no longer needed: the caller disconnected, unless the cause differs. */
   | ({ readonly action: 'cancel' } & CancelCause)
-  /** The bytes up to this one, of the result that this attempt offered, may be sent. */
+  /** The worker may send the result that this attempt offered, up to this byte. */
   | { readonly action: 'send'; readonly attempt: number; readonly upToByte: number }
 );
 
@@ -25,7 +25,10 @@ export type ControlMessage =
   /** The account has cancelled a durable job that this worker runs. */
   | { readonly action: 'cancel-job'; readonly jobId: string };
 
-/** @returns whether the worker listens. After a lost connection it will again in a moment; a dead worker never will */
+/**
+ * @returns whether the worker is listening. After a lost connection it listens again within moments; a dead worker
+ * never does
+ */
 export async function sendControl(
   redis: RedisClient,
   workerId: string,

@@ -8,26 +8,26 @@ import { nameLease, cooldownFields, slotsOf } from './candidate-keys.ts';
 
 /**
  * Grants a call slot on the first candidate, in the order given, whose key is not on cooldown, whose route's breaker
- * lets a call through, and which has a free slot at its upstream, its key and its route. A slot is a lease in the name
- * of the account that uses it. If a worker dies, its leases expire.
+ * lets a call through, and which has a free slot at its upstream, its key and its route. A slot is a lease held by the
+ * account that uses it. If a worker dies, its leases expire.
  *
- * A key may be on cooldown for some accounts only. An open breaker blocks the accounts that failed until its pause is
- * over and one of them sends the probe. If it blocks all accounts, one that did not fail may probe a moment after the
- * last failure, however long the pause has become.
+ * A key may be on cooldown only for some accounts. An open breaker blocks the accounts that failed until its pause ends
+ * and one of them sends the probe. If it blocks all accounts, one that did not fail may probe a moment after the last
+ * failure, however long the pause has become.
  *
  * The slot goes to the first account that may have it. While another account waits for slots of the same upstream, key
- * or route, an account gets at most half of them, rounded up, so that the last of an odd number does not stay free
- * while two accounts wait. If another account used the slots recently, an account that has half leaves the last eighth
- * free, so that the other account need not wait for a call to end. Accounts that got nothing because slots were lacking
- * are recorded as waiting until they ask again, or for half a second.
+ * or route, an account gets at most half of them. The half is rounded up, so that the last slot of an odd number is not
+ * left free while two accounts wait. If another account used the slots recently, an account that has half leaves the
+ * last eighth free, so that the other account does not have to wait for a call to end. Accounts that got no slot
+ * because none was free are recorded as waiting until they try again, or for half a second.
  *
  * Durable jobs are not limited to halves: among accounts with waiting jobs, the one that has waited longest goes next.
  *
- * Redis's clock may step back. Times further ahead than any that is ever set are ignored.
+ * Redis's clock may be set back, so times further in the future than any the scripts set are ignored.
  *
  * Returns the numbers of the candidate and of the account (from 1), whether the call is its route's probe, how many
- * more slots could have been granted, and out of how many in total. If nothing was granted, returns 0, 0, whether only
- * slots were lacking, and the milliseconds until the first key leaves its cooldown and until the first breaker lets a
+ * more slots could have been granted, and the total number of slots. If no slot was granted, returns 0, 0, whether only
+ * a free slot was missing, and the milliseconds until the first key's cooldown ends and until the first breaker lets a
  * probe through; -1 for each that does not apply.
  */
 const acquireScript = new RedisScript(`
@@ -35,22 +35,22 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local lease, leaseMs, probeMs, waitingMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local accounts, recentMs, isBackground = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7] == '1'
--- Where nobody waits any more, there is nothing that pauses could be told of.
-local keyMs, breakerMs, busy, lacking, lackingJobs = -1, -1, accounts == 0 and 1 or 0, {}, {}
+-- Without waiting accounts, pauses are not reported: the result is busy.
+local keyMs, breakerMs, busy, fullSets, fullForJobs = -1, -1, accounts == 0 and 1 or 0, {}, {}
 local function sooner(known, ms)
   if known < 0 or ms < known then return ms end
   return known
 end
 
--- Whether another account than this one waits for slots of this set.
+-- Whether an account other than this one waits for slots of this set.
 local function isContested(waiting, account)
   local count = redis.call('ZCOUNT', waiting, now, now + waitingMs)
   if count == 0 then return false end
-  local own = tonumber(redis.call('ZSCORE', waiting, account) or '0')
-  return count > 1 or own < now or own > now + waitingMs
+  local expiresAt = tonumber(redis.call('ZSCORE', waiting, account) or '0')
+  return count > 1 or expiresAt < now or expiresAt > now + waitingMs
 end
 
--- Those of workers that died would otherwise be kept for as long as the clock stepped back.
+-- If the clock was set back, leases of dead workers would otherwise last that much longer.
 local function shortenLeases(calls)
   local longest = string.format('%.0f', now + leaseMs)
   for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', calls, '(' .. longest, '+inf')) do
@@ -58,7 +58,7 @@ local function shortenLeases(calls)
   end
 end
 
--- Read at most once a set, and only where accounts contend for it: there are never more leases than slots.
+-- Read at most once per set, and only if accounts contend for it. A set has no more leases than slots.
 local counted = {}
 local function countHeld(calls, account)
   if not counted[calls] then
@@ -75,50 +75,50 @@ end
 ${slotUsers}
 
 ${jobWaits}
--- Whether all are kept out by failures of some.
-local function isOpenToAll(failedOn, servedOn)
+-- Whether the breaker blocks all accounts because of the failures of some.
+local function blocksAll(failedOn, servedOn)
   local failed = redis.call('ZCOUNT', failedOn, now - ${breakerRules.failedMs}, now)
   if failed < ${breakerRules.leastAccounts} then return false end
   return failed > redis.call('ZCOUNT', servedOn, now - ${breakerRules.bucketMs * breakerRules.buckets}, now)
 end
 
--- Of the accounts those that the breaker lets through, and whether each is a probe.
+-- Returns the accounts that the breaker lets through, and which of them would be probes.
 local function passBreaker(health, failedOn, servedOn, candidates)
   local breaker = redis.call('HMGET', health, 'until', 'probe', 'failedAt')
   if not breaker[1] then return candidates, {} end
-  local openMs, probeLeftMs = tonumber(breaker[1]) - now, tonumber(breaker[2] or '0') - now
+  local openMs, probeEndsMs = tonumber(breaker[1]) - now, tonumber(breaker[2] or '0') - now
   local newcomerMs = tonumber(breaker[3] or '0') + ${breakerRules.firstPauseMs} - now
   if openMs > ${breakerRules.longestPauseMs} then openMs = 0 end
   if newcomerMs > ${breakerRules.firstPauseMs} then newcomerMs = 0 end
-  if probeLeftMs > probeMs then probeLeftMs = 0 end
-  local isToAll = isOpenToAll(failedOn, servedOn)
+  if probeEndsMs > probeMs then probeEndsMs = 0 end
+  local isForAll = blocksAll(failedOn, servedOn)
   local passed, probes, soonestMs = {}, {}, -1
   for _, a in ipairs(candidates) do
     local failedAt = tonumber(redis.call('ZSCORE', failedOn, ARGV[7 + a]) or '0')
     local isFailed = now - failedAt < ${breakerRules.failedMs}
     local pauseMs = isFailed and openMs or newcomerMs
-    if not isFailed and not isToAll then passed[#passed + 1] = a
-    elseif pauseMs <= 0 and probeLeftMs <= 0 then
+    if not isFailed and not isForAll then passed[#passed + 1] = a
+    elseif pauseMs <= 0 and probeEndsMs <= 0 then
       passed[#passed + 1] = a
       probes[a] = 1
-    else soonestMs = sooner(soonestMs, math.max(pauseMs, math.min(probeLeftMs, 100))) end
+    else soonestMs = sooner(soonestMs, math.max(pauseMs, math.min(probeEndsMs, 100))) end
   end
   if #passed == 0 then breakerMs = sooner(breakerMs, soonestMs) end
   return passed, probes
 end
 
--- The accounts that the key is not set aside for.
-local function passKey(setAside, fieldOfKey, fieldOnRoute, refusedTo)
-  local setAsideMs, passed, soonestMs = 0, {}, -1
-  for _, entry in ipairs(redis.call('HMGET', setAside, fieldOfKey, fieldOnRoute)) do
+-- Returns the accounts for which the key is not on cooldown.
+local function passKey(cooldowns, fieldOfKey, fieldOnRoute, refusedTo)
+  local cooldownMs, passed, soonestMs = 0, {}, -1
+  for _, entry in ipairs(redis.call('HMGET', cooldowns, fieldOfKey, fieldOnRoute)) do
     local untilMs = entry and tonumber(string.match(entry, '^%d+'))
-    if untilMs then setAsideMs = math.max(setAsideMs, untilMs - now) end
+    if untilMs then cooldownMs = math.max(cooldownMs, untilMs - now) end
   end
   for a = 1, accounts do
     local refusedUntil = tonumber(redis.call('ZSCORE', refusedTo, ARGV[7 + a]) or '0')
-    local leftMs = math.max(setAsideMs, refusedUntil - now)
-    if leftMs <= 0 then passed[#passed + 1] = a
-    else soonestMs = sooner(soonestMs, leftMs) end
+    local remainingMs = math.max(cooldownMs, refusedUntil - now)
+    if remainingMs <= 0 then passed[#passed + 1] = a
+    else soonestMs = sooner(soonestMs, remainingMs) end
   end
   if #passed == 0 then keyMs = sooner(keyMs, soonestMs) end
   return passed
@@ -151,27 +151,27 @@ for i = 0, (#KEYS / 14) - 1 do
       for j = 1, 3 do
         local limit = tonumber(ARGV[arg + j])
         if limit > 0 and isAllowed then
-          local left, half = free[j], math.ceil(limit / 2)
+          local available, half = free[j], math.ceil(limit / 2)
           if isBackground then
-            -- Nobody waits at a socket for it: whoever does goes first, and finds a slot free.
-            left = left - math.floor(limit / 8)
-            if redis.call('ZCOUNT', KEYS[key + 5 + j], now, now + waitingMs) > 0 then left = 0 end
-            if left > 0 then
-              left = left - math.min(math.ceil(limit / 4), jobWaits('ahead', KEYS[key + 2 + j], a))
+            -- No caller waits for a background call. Leave slots for accounts whose callers do.
+            available = available - math.floor(limit / 8)
+            if redis.call('ZCOUNT', KEYS[key + 5 + j], now, now + waitingMs) > 0 then available = 0 end
+            if available > 0 then
+              available = available - math.min(math.ceil(limit / 4), jobWaits('ahead', KEYS[key + 2 + j], a))
             end
           elseif isContested(KEYS[key + 5 + j], account) then
-            left = math.min(left, half - countHeld(KEYS[key + 2 + j], account))
+            available = math.min(available, half - countHeld(KEYS[key + 2 + j], account))
           elseif now - findLastUseByOther(KEYS[key + 8 + j], account) < recentMs then
-            local kept = math.floor(limit / 8)
-            if left > kept then left = left - kept
-            else left = math.min(left, half - countHeld(KEYS[key + 2 + j], account)) end
+            local reserved = math.floor(limit / 8)
+            if available > reserved then available = available - reserved
+            else available = math.min(available, half - countHeld(KEYS[key + 2 + j], account)) end
           end
-          if left <= 0 then
+          if available <= 0 then
             isAllowed = false
-            if isBackground then lackingJobs[KEYS[key + 2 + j]] = candidates
-            else lacking[#lacking + 1] = KEYS[key + 5 + j] end
+            if isBackground then fullForJobs[KEYS[key + 2 + j]] = candidates
+            else fullSets[#fullSets + 1] = KEYS[key + 5 + j] end
           end
-          if left - 1 < spare then spare, slots = left - 1, limit end
+          if available - 1 < spare then spare, slots = available - 1, limit end
         end
       end
       if isAllowed then
@@ -184,7 +184,7 @@ for i = 0, (#KEYS / 14) - 1 do
             else
               redis.call('ZREM', KEYS[key + 5 + j], account)
             end
-            noteUse(KEYS[key + 8 + j], account)
+            recordUse(KEYS[key + 8 + j], account)
           end
         end
         if probe == 1 then redis.call('HSET', KEYS[key + 1], 'probe', now + probeMs) end
@@ -194,14 +194,14 @@ for i = 0, (#KEYS / 14) - 1 do
     busy = 1
     for j = 1, 3 do
       if free[j] and free[j] <= 0 then
-        if isBackground then lackingJobs[KEYS[key + 2 + j]] = candidates
-        else lacking[#lacking + 1] = KEYS[key + 5 + j] end
+        if isBackground then fullForJobs[KEYS[key + 2 + j]] = candidates
+        else fullSets[#fullSets + 1] = KEYS[key + 5 + j] end
       end
     end
   end
 end
-for calls, candidates in pairs(lackingJobs) do jobWaits('refused', calls, candidates) end
-for _, waiting in ipairs(lacking) do
+for calls, candidates in pairs(fullForJobs) do jobWaits('refused', calls, candidates) end
+for _, waiting in ipairs(fullSets) do
   for a = 1, accounts do redis.call('ZADD', waiting, now + waitingMs, ARGV[7 + a]) end
   redis.call('ZREMRANGEBYSCORE', waiting, '-inf', now)
   redis.call('PEXPIRE', waiting, waitingMs)
@@ -209,13 +209,13 @@ end
 return { 0, 0, busy, keyMs, breakerMs }
 `);
 
-/** Longer than a waiting process takes to ask again. */
+/** Longer than the interval at which a waiting process tries again. */
 const waitingMs = 500;
 
 /** How long slots are kept free for an account that used some. */
 const recentMs = 10 * 60_000;
 
-/** Maximum number of accounts per call: more than can have their share of an upstream, key and route at once. */
+/** Maximum accounts per call: more than can have their share of an upstream, key and route at the same time. */
 export const maxAccountsPerAcquire = 10;
 
 export interface CallSlot {
@@ -227,11 +227,11 @@ export interface CallSlot {
   readonly isProbe: boolean;
   /** How many more calls of this candidate could have been granted at the same moment. */
   readonly spareSlots: number;
-  /** How many calls this candidate allows at once, including those of others; a million if there is no limit. */
+  /** How many concurrent calls this candidate allows, including those of others; a million if there is no limit. */
   readonly slots: number;
 }
 
-/** `busy`: only a slot was lacking on one of the candidates. `paused`: all are paused, and when the pauses end. */
+/** `busy`: at least one candidate lacks only a free slot. `paused`: all are paused, and when the pauses end. */
 export type AcquireResult =
   { readonly outcome: 'granted'; readonly slot: CallSlot } | { readonly outcome: 'busy' } | AcquirePause;
 
@@ -245,10 +245,10 @@ export interface AcquirePause {
 
 /**
  * Tries to acquire a call slot, in one round trip.
- * @param accountIds the waiting accounts in the order of their turns; at most `maxAccountsPerAcquire`
- * @param lease the call's name, unique among all workers
+ * @param accountIds the waiting accounts, next first; at most `maxAccountsPerAcquire`
+ * @param lease the call's name, unique across all workers
  * @param leaseMs how long its slots are held without renewal
- * @param isBackground the call serves no waiting caller: it gets nothing while callers wait, and never the last eighth
+ * @param isBackground no caller waits for the call: it gets no slot while callers wait, and never the last eighth
  */
 export async function runAcquire(
   redis: RedisClient,

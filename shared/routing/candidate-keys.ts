@@ -1,7 +1,7 @@
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { RouteCandidate } from './route-candidate.ts';
 
-/** Sorted sets that a call of this candidate takes a slot in, and their limits; 0 for no limit. */
+/** The sorted sets in which a call of this candidate takes a slot, and their limits; 0 for no limit. */
 export function slotsOf({ route, fingerprint }: RouteCandidate): { keys: string[]; limits: number[] } {
   const { upstream } = route;
   return {
@@ -15,7 +15,7 @@ export function slotsOf({ route, fingerprint }: RouteCandidate): { keys: string[
 }
 
 /**
- * Field names under which a candidate's key is put on cooldown: everywhere, on this route only, and there for some
+ * Field names for the cooldown of a candidate's key: everywhere, on this route only, and on this route for some
  * accounts only.
  */
 export function cooldownFields({ route, fingerprint }: RouteCandidate): {

@@ -4,102 +4,102 @@ import type { ChatRequest } from '../contract/chat.ts';
 import { readDataType } from '../contract/data-uri.ts';
 
 /**
- * A chat feature that a dialect lacks and that would change the response if it were left out. The translation itself
- * leaves out what is harmless (a seed, a style hint). docs/vendors.md lists both.
+ * A chat feature that a dialect lacks and that would change the response if it were left out. The translation leaves
+ * out harmless fields (a seed, a style hint). docs/vendors.md lists both.
  */
 interface Need {
-  /** The request field at fault; also what a route may `drop` to do without it. */
+  /** The request field that needs the feature. A route may `drop` it. */
   readonly field: string;
-  /** Follows the vendor's name in a sentence. */
+  /** The end of a sentence that starts with the vendor's name. */
   readonly why: string;
-  readonly isAsked: (body: ChatRequest) => boolean;
+  readonly isRequested: (body: ChatRequest) => boolean;
 }
 
 const findParts = ({ messages }: ChatRequest): ContentItem[] =>
   messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
-const isPlainSound = (format: string): boolean => format === 'wav' || format === 'mp3';
+const isWavOrMp3 = (format: string): boolean => format === 'wav' || format === 'mp3';
 
-const severalAnswers: Need = {
+const severalChoices: Need = {
   field: 'n',
   why: 'gives one answer a request',
-  isAsked: ({ n }) => (n ?? 1) > 1,
+  isRequested: ({ n }) => (n ?? 1) > 1,
 };
 const logprobs: Need = {
   field: 'logprobs',
   why: 'does not tell probabilities',
-  isAsked: (body) => body.logprobs === true || (body.top_logprobs ?? 0) > 0,
+  isRequested: (body) => body.logprobs === true || (body.top_logprobs ?? 0) > 0,
 };
 const logitBias: Need = {
   field: 'logit_bias',
   why: 'has tokens of its own, which this cannot name',
-  isAsked: (body) => Object.keys(body.logit_bias ?? {}).length > 0,
+  isRequested: (body) => Object.keys(body.logit_bias ?? {}).length > 0,
 };
 const jsonObject: Need = {
   field: 'response_format',
   why: 'takes a json_schema, and no json_object',
-  isAsked: (body) => body.response_format?.type === 'json_object',
+  isRequested: (body) => body.response_format?.type === 'json_object',
 };
-const spokenAnswer: Need = {
+const audioOutput: Need = {
   field: 'modalities',
   why: 'does not answer in sound',
-  isAsked: (body) => body.modalities?.includes('audio') === true || (body.audio ?? null) !== null,
+  isRequested: (body) => body.modalities?.includes('audio') === true || (body.audio ?? null) !== null,
 };
-const drawnAnswer: Need = {
+const imageOutput: Need = {
   field: 'modalities',
   why: 'draws no pictures',
-  isAsked: (body) => body.modalities?.includes('image') === true,
+  isRequested: (body) => body.modalities?.includes('image') === true,
 };
-const heardPrompt: Need = {
+const audioInput: Need = {
   field: 'input_audio',
   why: 'does not hear',
-  isAsked: (body) => findParts(body).some((part) => (part.input_audio ?? null) !== null),
+  isRequested: (body) => findParts(body).some((part) => (part.input_audio ?? null) !== null),
 };
 
-const manyStops: Need = {
+const manyStopSequences: Need = {
   field: 'stop',
   why: 'takes at most 5 texts in `stop`',
-  isAsked: ({ stop }) => Array.isArray(stop) && stop.filter((text) => text !== '').length > 5,
+  isRequested: ({ stop }) => Array.isArray(stop) && stop.filter((text) => text !== '').length > 5,
 };
-const otherSound: Need = {
+const otherAudioFormat: Need = {
   field: 'input_audio',
   why: 'hears wav and mp3 alone',
-  isAsked: (body) => findParts(body).some(({ input_audio: sound }) => sound && !isPlainSound(sound.format)),
+  isRequested: (body) => findParts(body).some(({ input_audio: sound }) => sound && !isWavOrMp3(sound.format)),
 };
-const otherFiles: Need = {
+const otherFileType: Need = {
   field: 'file',
   why: 'reads PDF and text files alone',
-  isAsked: (body) =>
+  isRequested: (body) =>
     findParts(body).some(({ file }) => {
       const mediaType = readDataType(file?.file_data ?? '');
       return mediaType !== null && mediaType !== 'application/pdf' && !mediaType.startsWith('text/');
     }),
 };
 
-const spokenTurn: Need = {
+const audioHistory: Need = {
   field: 'audio',
   why: 'knows nothing of what another model said in sound',
-  isAsked: ({ messages }) => messages.some((message) => (message.audio ?? null) !== null),
+  isRequested: ({ messages }) => messages.some((message) => (message.audio ?? null) !== null),
 };
 
 const unmetNeeds: Record<UpstreamKind, readonly Need[]> = {
   openai: [],
   anthropic: [
-    severalAnswers,
+    severalChoices,
     logprobs,
     logitBias,
     jsonObject,
-    spokenAnswer,
-    spokenTurn,
-    drawnAnswer,
-    heardPrompt,
-    otherFiles,
+    audioOutput,
+    audioHistory,
+    imageOutput,
+    audioInput,
+    otherFileType,
   ],
-  gemini: [logitBias, spokenAnswer, spokenTurn, manyStops, otherSound],
+  gemini: [logitBias, audioOutput, audioHistory, manyStopSequences, otherAudioFormat],
   builtin: [],
 };
 
 /** Features that vendors provide only when the field is sent. A route that drops the field does not provide them. */
-const lostIfDropped: readonly Need[] = [severalAnswers, logprobs, logitBias, jsonObject];
+const lostIfDropped: readonly Need[] = [severalChoices, logprobs, logitBias, jsonObject];
 
 export interface UnmetNeed {
   readonly field: string;
@@ -109,13 +109,14 @@ export interface UnmetNeed {
 /** The first requested feature that this route lacks and may not leave out; null if it can serve the request. */
 export function findUnmetNeed(route: CatalogRoute, body: ChatRequest): UnmetNeed | null {
   return (
-    unmetNeeds[route.upstream.kind].find((need) => !route.drops.has(need.field) && need.isAsked(body)) ?? null
+    unmetNeeds[route.upstream.kind].find((need) => !route.drops.has(need.field) && need.isRequested(body)) ??
+    null
   );
 }
 
 /**
  * Returns the routes that can serve a request. A route that drops a requested feature is used only if no route provides
- * all of them: a partial response is better than none, but worse than another vendor's full one.
+ * all of them: a partial response is better than none, but worse than a complete one from another vendor.
  */
 export function findServingRoutes(
   routes: readonly CatalogRoute[],
@@ -124,20 +125,20 @@ export function findServingRoutes(
   const serving = routes.filter((route) => findUnmetNeed(route, body) === null);
   return preferComplete(
     serving,
-    lostIfDropped.filter(({ isAsked }) => isAsked(body)),
+    lostIfDropped.filter(({ isRequested }) => isRequested(body)),
   );
 }
 
 /** Returns the routes that drop none of these fields, or all routes if each drops one. */
 export function preferComplete(
   routes: readonly CatalogRoute[],
-  asked: readonly Pick<Need, 'field'>[],
+  requested: readonly Pick<Need, 'field'>[],
 ): readonly CatalogRoute[] {
-  const complete = routes.filter(({ drops }) => !asked.some(({ field }) => drops.has(field)));
+  const complete = routes.filter(({ drops }) => !requested.some(({ field }) => drops.has(field)));
   return complete.length > 0 ? complete : routes;
 }
 
-/** How many choices a route's vendor generates: one if it is sent no `n`. */
+/** How many choices a route's vendor generates: one if the route drops `n`. */
 export function countChoices({ drops }: Pick<CatalogRoute, 'drops'>, { n }: Pick<ChatRequest, 'n'>): number {
   return drops.has('n') ? 1 : (n ?? 1);
 }

@@ -8,7 +8,7 @@ export type ImageFamily = 'gpt-image' | 'dall-e-3' | 'dall-e-2' | 'other';
 /** Matches `gpt-image-1` and `chatgpt-image-latest`, also behind an aggregator's prefix (`openai/gpt-image-1`). */
 const gptImageModel = /(?:^|\/)(?:chat)?gpt-image-/;
 const dallEModel = /(?:^|\/)dall-e-([23])/;
-/** These always preserve as much of their inputs as they can, or cannot at all, and reject the parameter. */
+/** Models that reject the parameter: they always preserve their inputs as well as they can, or cannot at all. */
 const withoutFidelity = /(?:^|\/)gpt-image-(?:2|1-mini)/;
 
 export function findImageFamily(model: string): ImageFamily {
@@ -22,8 +22,8 @@ export function takesInputFidelity(model: string): boolean {
 }
 
 /**
- * Whether several images take several calls, because the model makes one image per call or its server does not support
- * `n`.
+ * Whether several images require several calls, because the model makes one image per call or its server does not
+ * support `n`.
  */
 export function makesOneImageACall(model: string, drops: ReadonlySet<string>): boolean {
   return findImageFamily(model) === 'dall-e-3' || drops.has('n');

@@ -22,19 +22,19 @@ export function toImageAsk(
 }
 
 /**
- * A feature that a route's model lacks and that would change the images if it were left out. The translation itself
- * leaves out hints such as `input_fidelity` and `moderation`. docs/vendors.md lists both.
+ * A feature that a route's model lacks and that would change the images if it were left out. The translation leaves out
+ * hints such as `input_fidelity` and `moderation`. docs/vendors.md lists both.
  */
 interface ImageNeed {
-  /** The request field at fault. A route that `drops` it does without it. */
+  /** The request field that needs the feature. A route may `drop` it. */
   readonly field: string;
-  /** Follows the model's name in a sentence. */
+  /** The end of a sentence that starts with the model's name. */
   readonly why: string;
-  readonly isAsked: (ask: ImageAsk) => boolean;
+  readonly isAsked: (requirements: ImageAsk) => boolean;
 }
 
 /**
- * Maximum size of one request to Gemini with everything in it, in base64 (Gemini API reference, image understanding).
+ * Maximum total size of one request to Gemini, in base64 (Gemini API reference, image understanding).
  */
 export const geminiInlineBytes = 20_000_000;
 
@@ -97,9 +97,9 @@ const unmetNeeds: Record<UpstreamKind, (model: string) => readonly ImageNeed[]> 
 const lostIfDropped = [noMask, noTransparency];
 
 /** The first requested feature that this route lacks and may not leave out; null if it can serve the request. */
-export function findUnmetImageNeed(route: CatalogRoute, ask: ImageAsk): UnmetNeed | null {
+export function findUnmetImageNeed(route: CatalogRoute, requirements: ImageAsk): UnmetNeed | null {
   const needs = unmetNeeds[route.upstream.kind](route.model);
-  return needs.find((need) => !route.drops.has(need.field) && need.isAsked(ask)) ?? null;
+  return needs.find((need) => !route.drops.has(need.field) && need.isAsked(requirements)) ?? null;
 }
 
 /**
@@ -108,16 +108,16 @@ export function findUnmetImageNeed(route: CatalogRoute, ask: ImageAsk): UnmetNee
  */
 export function findServingImageRoutes(
   routes: readonly CatalogRoute[],
-  ask: ImageAsk,
+  requirements: ImageAsk,
 ): readonly CatalogRoute[] {
-  const serving = routes.filter((route) => findUnmetImageNeed(route, ask) === null);
+  const serving = routes.filter((route) => findUnmetImageNeed(route, requirements) === null);
   return preferComplete(
     serving,
-    lostIfDropped.filter(({ isAsked }) => isAsked(ask)),
+    lostIfDropped.filter(({ isAsked }) => isAsked(requirements)),
   );
 }
 
-/** How many calls a route makes for `n` images. Each of them reads the prompt, and is charged for it. */
+/** How many calls a route makes for `n` images. The prompt is billed in each of them. */
 export function countImageCalls(
   { upstream, model, drops }: Pick<CatalogRoute, 'upstream' | 'model' | 'drops'>,
   n: number,

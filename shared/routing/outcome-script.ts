@@ -5,25 +5,26 @@ import type { CallSlot } from './acquire-script.ts';
 import { cooldownFields, slotsOf } from './candidate-keys.ts';
 
 /**
- * Releases a call's slots, counts its outcome and moves the breaker. The breaker opens if too much of the window
- * failed, closes after a successful probe, and stays open for longer after a failed one. The window is a ring of
- * buckets, each marked with the time it stands for.
+ * Releases a call's slots, counts its outcome and updates the breaker. The breaker opens if too many calls in the
+ * window failed, closes after a successful probe, and stays open for longer after a failed one. The window is a ring of
+ * buckets, each marked with the time that it covers.
  *
- * The votes of accounts decide whom an open breaker blocks. An account's latest calls are its vote: it counts as failed
- * after two failures in a row, since a single one happens on any route. Calls that began before the breaker opened do
- * not change the vote of an account that it blocks. Once all failures have expired, the breaker is closed.
+ * The votes of accounts decide which of them an open breaker blocks. An account's latest calls are its vote: it counts
+ * as failed after two failures in a row, because a single one happens on any route. Calls that began before the breaker
+ * opened do not change the vote of an account that it blocks. Once all failures have expired, the breaker closes.
  *
- * A key may have been refused because of what one account requested. It then goes on cooldown for that account only. It
- * goes on cooldown for all accounts if several were refused, and more than were recently served with it.
+ * A vendor may have refused a key because of what one account requested. The key then goes on cooldown only for that
+ * account. It goes on cooldown for all accounts if several were refused and they outnumber those served with it
+ * recently.
  *
- * Returns what became of the breaker, and for whom the key went on cooldown.
+ * Returns the state change of the breaker, and the accounts for which the key went on cooldown.
  */
 const outcomeScript = new RedisScript(`
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local health, setAside, servedOn, failedOn, struckOn = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local health, cooldowns, servedOn, failedOn, struckOn = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local servedBy, refusedTo = KEYS[6], KEYS[7]
-local lease, verdict, probe = ARGV[1], ARGV[2], ARGV[3] == '1'
+local lease, outcome, probe = ARGV[1], ARGV[2], ARGV[3] == '1'
 local field, scope, reason = ARGV[4], ARGV[5], ARGV[6]
 local forMs, forAccountMs = tonumber(ARGV[7]), tonumber(ARGV[8])
 local accounts = {}
@@ -38,15 +39,15 @@ local function keepFor(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, string.format('%.0f', ms)) end
 end
 local function forget(votes, ms) redis.call('ZREMRANGEBYSCORE', votes, '-inf', now - ms) end
-local function putAside(name, ms)
+local function startCooldown(name, ms)
   local untilMs = now + ms
-  local known = redis.call('HGET', setAside, name)
+  local known = redis.call('HGET', cooldowns, name)
   if not known or tonumber(string.match(known, '^%d+')) < untilMs then
-    redis.call('HSET', setAside, name, string.format('%.0f', untilMs) .. ' ' .. reason)
+    redis.call('HSET', cooldowns, name, string.format('%.0f', untilMs) .. ' ' .. reason)
   end
-  keepFor(setAside, ms)
+  keepFor(cooldowns, ms)
 end
-local function setKeyAside()
+local function coolKeyDown()
   if scope ~= 'key' then
     for _, account in ipairs(accounts) do
       redis.call('ZADD', refusedTo, 'GT', now + forAccountMs, account)
@@ -56,28 +57,28 @@ local function setKeyAside()
     keepFor(refusedTo, forAccountMs + windowMs)
     local refused = redis.call('ZCARD', refusedTo)
     if refused < leastAccounts or refused <= redis.call('ZCOUNT', servedBy, now - windowMs, now) then
-      putAside('some ' .. field, forAccountMs)
+      startCooldown('some ' .. field, forAccountMs)
       return 'accounts'
     end
   end
-  putAside(field, forMs)
+  startCooldown(field, forMs)
   return 'all'
 end
-local aside = field == '' and 'nobody' or setKeyAside()
+local cooldownFor = field == '' and 'nobody' or coolKeyDown()
 
 local bucket = math.floor(now / bucketMs)
-local place = bucket % buckets
+local index = bucket % buckets
 local function count()
-  if tonumber(redis.call('HGET', health, 'at:' .. place) or '-1') ~= bucket then
-    redis.call('HSET', health, 'at:' .. place, bucket, 'ok:' .. place, 0, 'bad:' .. place, 0, 'limited:' .. place, 0)
+  if tonumber(redis.call('HGET', health, 'at:' .. index) or '-1') ~= bucket then
+    redis.call('HSET', health, 'at:' .. index, bucket, 'ok:' .. index, 0, 'bad:' .. index, 0, 'limited:' .. index, 0)
   end
-  redis.call('HINCRBY', health, verdict .. ':' .. place, 1)
+  redis.call('HINCRBY', health, outcome .. ':' .. index, 1)
   redis.call('PEXPIRE', health, forgottenMs)
 end
-if verdict == 'none' or verdict == 'limited' then
+if outcome == 'none' or outcome == 'limited' then
   if probe then redis.call('HDEL', health, 'probe') end
-  if verdict == 'limited' then count() end
-  return { 'same', aside }
+  if outcome == 'limited' then count() end
+  return { 'same', cooldownFor }
 end
 
 local openUntil = tonumber(redis.call('HGET', health, 'until') or '0')
@@ -88,60 +89,60 @@ if openUntil > 0 then
     openUntil = 0
   end
 end
--- One that was said to answer well has closed the breaker already.
+-- A probe whose response started well has already closed the breaker.
 probe = probe and openUntil > 0
-local function note(votes, account, keepMs)
+local function record(votes, account, keepMs)
   redis.call('ZADD', votes, now, account)
   keepFor(votes, keepMs)
 end
-local function isNoted(votes, account)
+local function isRecorded(votes, account)
   local at = tonumber(redis.call('ZSCORE', votes, account) or '0')
   return at <= now and at > now - 1000
 end
-local function noteOk(account)
-  -- A failure since then would have taken it out.
-  if isNoted(servedOn, account) and isNoted(servedBy, account) then return end
+local function recordSuccess(account)
+  -- Recorded within the last second. A failure since then would have removed it.
+  if isRecorded(servedOn, account) and isRecorded(servedBy, account) then return end
   forget(servedOn, windowMs)
   forget(servedBy, windowMs)
-  note(servedBy, account, windowMs)
+  record(servedBy, account, windowMs)
   local refusedUntil = redis.call('ZSCORE', refusedTo, account)
   if refusedUntil and tonumber(refusedUntil) <= now then redis.call('ZREM', refusedTo, account) end
   if openUntil > 0 and not probe and redis.call('ZSCORE', failedOn, account) then return end
-  note(servedOn, account, windowMs)
+  record(servedOn, account, windowMs)
   redis.call('ZREM', failedOn, account)
   redis.call('ZREM', struckOn, account)
 end
-local function noteBad(account)
+local function recordFailure(account)
   redis.call('ZREM', servedOn, account)
   local isAgain = redis.call('ZREM', struckOn, account) == 1 or redis.call('ZSCORE', failedOn, account)
-  if probe or isAgain then note(failedOn, account, failedMs)
-  else note(struckOn, account, windowMs) end
+  if probe or isAgain then record(failedOn, account, failedMs)
+  else record(struckOn, account, windowMs) end
 end
-if verdict == 'ok' then
-  for _, account in ipairs(accounts) do noteOk(account) end
+if outcome == 'ok' then
+  for _, account in ipairs(accounts) do recordSuccess(account) end
 else
   forget(failedOn, failedMs)
   forget(struckOn, windowMs)
-  for _, account in ipairs(accounts) do noteBad(account) end
+  for _, account in ipairs(accounts) do recordFailure(account) end
 end
 if probe then
-  if verdict == 'ok' then
+  if outcome == 'ok' then
     redis.call('DEL', health, failedOn, struckOn)
-    return { 'closed', aside }
+    return { 'closed', cooldownFor }
   end
   redis.call('HDEL', health, 'probe')
   redis.call('HSET', health, 'failedAt', now)
-  -- Accounts that did not fail yet are let probe before its pause is over.
+  -- Accounts that have not failed may probe before the pause ends.
   if openUntil <= now or openUntil > now + longestPauseMs then
     local pauses = redis.call('HINCRBY', health, 'pauses', 1)
     local pauseMs = math.min(longestPauseMs, firstPauseMs * 2 ^ math.min(pauses - 1, 20))
     redis.call('HSET', health, 'until', string.format('%.0f', now + pauseMs))
   end
   redis.call('PEXPIRE', health, forgottenMs)
-  return { 'open', aside }
+  return { 'open', cooldownFor }
 end
 count()
-if verdict == 'ok' or openUntil > 0 or redis.call('ZCARD', failedOn) == 0 then return { 'same', aside } end
+if outcome == 'ok' or openUntil > 0 or redis.call('ZCARD', failedOn) == 0 then return { 'same', cooldownFor } end
 local ok, bad = 0, 0
 for i = 0, buckets - 1 do
   local counts = redis.call('HMGET', health, 'at:' .. i, 'ok:' .. i, 'bad:' .. i)
@@ -150,15 +151,15 @@ for i = 0, buckets - 1 do
   end
 end
 if ok + bad < ${breakerRules.leastCalls} or bad * 100 < (ok + bad) * ${breakerRules.failedPercent} then
-  return { 'same', aside }
+  return { 'same', cooldownFor }
 end
 redis.call('HSET', health, 'until', string.format('%.0f', now + firstPauseMs), 'pauses', 1, 'failedAt', now)
-return { 'opened', aside }
+return { 'opened', cooldownFor }
 `);
 
 /**
  * The outcome of a call, for its route. `bad` is a server failure. `limited` is a key over its rate limit, counted only
- * for display. `none` says nothing about the route: the caller left, the key is at fault, or the request caused the
+ * for display. `none` does not reflect on the route: the caller disconnected, or the key or the request caused the
  * failure.
  */
 export type CallOutcome = 'ok' | 'bad' | 'limited' | 'none';
@@ -166,8 +167,7 @@ export type CallOutcome = 'ok' | 'bad' | 'limited' | 'none';
 /** Puts a key on cooldown: everywhere, or on this route only. */
 export interface KeyCooldown {
   /**
-   * A `keyOnRoute` cooldown may be due to what was requested. Accounts that did not request it may then keep using the
-   * key.
+   * A `keyOnRoute` cooldown may be caused by the content of a request. Other accounts may then keep using the key.
    */
   readonly scope: 'key' | 'keyOnRoute';
   readonly forMs: number;
@@ -182,12 +182,12 @@ export type BreakerChange = 'same' | 'opened' | 'open' | 'closed';
 
 export interface OutcomeResult {
   readonly breaker: BreakerChange;
-  /** For whom the key went on cooldown: nobody, the accounts of the call, or all. */
+  /** The accounts for which the key went on cooldown: none, those of the call, or all. */
   readonly setAsideFor: 'nobody' | 'accounts' | 'all';
 }
 
-/** Only this many accounts of one call are recorded. */
-const maxAccountsNoted = 1_000;
+/** Maximum accounts recorded per call. */
+const maxRecordedAccounts = 1_000;
 
 /**
  * Ends a granted call, in one round trip.
@@ -196,7 +196,7 @@ const maxAccountsNoted = 1_000;
 export async function runOutcome(
   redis: RedisClient,
   { candidate, lease, isProbe }: CallSlot,
-  verdict: CallOutcome,
+  outcome: CallOutcome,
   cooldown: KeyCooldown | null,
   accountIds: readonly string[],
 ): Promise<OutcomeResult> {
@@ -217,14 +217,14 @@ export async function runOutcome(
     ],
     [
       lease,
-      verdict,
+      outcome,
       isProbe ? 1 : 0,
       cooldown === null ? '' : cooldownFields(candidate)[cooldown.scope],
       cooldown?.scope ?? '',
       cooldown?.reason ?? '',
       Math.ceil(cooldown?.forMs ?? 0),
       Math.ceil(cooldown?.forAccountMs ?? cooldown?.forMs ?? 0),
-      ...accountIds.slice(0, maxAccountsNoted),
+      ...accountIds.slice(0, maxRecordedAccounts),
     ],
   )) as [BreakerChange, OutcomeResult['setAsideFor']];
   return { breaker, setAsideFor };
@@ -237,7 +237,7 @@ return 1
 `);
 
 /**
- * Closes the breaker when the vendor starts to respond well to its probe. @returns whether the breaker was still open
+ * Closes the breaker when the vendor's response to the probe starts well. @returns whether the breaker was still open
  */
 export async function confirmProbe(redis: RedisClient, { candidate }: CallSlot): Promise<boolean> {
   const { id } = candidate.route;

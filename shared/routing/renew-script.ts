@@ -1,8 +1,8 @@
 import type { RedisClient } from '../redis/redis-client.ts';
 
 /**
- * Uses Redis's clock, as acquiring does: a worker with a wrong clock must neither lose its leases nor keep them for too
- * long.
+ * Uses Redis's clock, like the acquire script, so that a worker with a wrong clock neither loses its leases nor keeps
+ * them too long.
  */
 const renewScript = `
 local time = redis.call('TIME')
@@ -13,7 +13,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 
 /**
  * Renews leases in one of the sorted sets of slots, and restores those that Redis has lost. Sends the script as full
- * text: a retry after NOSCRIPT could overtake the end of a call and restore the slot that the call has just released.
+ * text, because a retry after NOSCRIPT could arrive after the end of a call and restore the slot that it just released.
  */
 export async function runRenewal(
   redis: RedisClient,

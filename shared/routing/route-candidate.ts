@@ -18,19 +18,19 @@ export function listCandidates(route: CatalogRoute): RouteCandidate[] {
   return apiKeys.map((apiKey) => ({ route, apiKey, fingerprint: fingerprintKey(apiKey) }));
 }
 
-/** How many calls the routes allow at once in total, given the limits of their upstreams, keys and routes. */
+/** How many concurrent calls the routes allow in total, given the limits of their upstreams, keys and routes. */
 export function countSlots(routes: readonly CatalogRoute[]): number {
   const upstreams = new Map(routes.map(({ upstream }) => [upstream.name, upstream]));
-  const ofUpstreams = [...upstreams.values()].map(
+  const upstreamSlots = [...upstreams.values()].map(
     ({ name, maxConcurrency, maxConcurrencyPerKey, apiKeys }) => {
-      const ofKeys =
+      const keyLimit =
         maxConcurrencyPerKey === null ? Infinity : maxConcurrencyPerKey * Math.max(1, apiKeys.length);
-      const own = routes.filter(({ upstream }) => upstream.name === name);
-      const ofRoutes = own.reduce((sum, route) => sum + (route.maxConcurrency ?? Infinity), 0);
-      return Math.min(maxConcurrency, ofKeys, ofRoutes);
+      const upstreamRoutes = routes.filter(({ upstream }) => upstream.name === name);
+      const routeLimit = upstreamRoutes.reduce((sum, route) => sum + (route.maxConcurrency ?? Infinity), 0);
+      return Math.min(maxConcurrency, keyLimit, routeLimit);
     },
   );
-  return ofUpstreams.reduce((sum, slots) => sum + slots, 0);
+  return upstreamSlots.reduce((sum, slots) => sum + slots, 0);
 }
 
 export function isSameCandidate(a: RouteCandidate, b: RouteCandidate): boolean {

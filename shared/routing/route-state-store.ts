@@ -17,7 +17,7 @@ export interface CandidateState {
   readonly failed: number;
   /** Calls in that window that hit a rate limit. They count as neither succeeded nor failed. */
   readonly rateLimited: number;
-  /** Calls now running at the candidate's upstream, across all workers. */
+  /** Calls in flight at the candidate's upstream, across all workers. */
   readonly calls: number;
   /** Null if the key is not on cooldown. `isForAll` is false if it is on cooldown for some accounts only. */
   readonly cooldown: { readonly forMs: number; readonly reason: string; readonly isForAll: boolean } | null;
@@ -50,7 +50,7 @@ export class RouteStateStore {
   }
 
   /**
-   * Clears the cooldowns of an upstream's keys and the failures of its routes, so that all are called again at once.
+   * Clears the cooldowns of an upstream's keys and the failures of its routes, so that all can be called immediately.
    */
   async reset(upstream: CatalogUpstream, routes: readonly CatalogRoute[]): Promise<void> {
     const names = routes
@@ -87,12 +87,12 @@ function readHealth(health: Readonly<Record<string, string>>, nowMs: number): He
   let succeeded = 0;
   let failed = 0;
   let rateLimited = 0;
-  for (let place = 0; place < breakerRules.buckets; place++) {
-    const at = Number(health[`at:${place}`] ?? -1);
+  for (let index = 0; index < breakerRules.buckets; index++) {
+    const at = Number(health[`at:${index}`] ?? -1);
     if (at <= current - breakerRules.buckets) continue;
-    succeeded += Number(health[`ok:${place}`] ?? 0);
-    failed += Number(health[`bad:${place}`] ?? 0);
-    rateLimited += Number(health[`limited:${place}`] ?? 0);
+    succeeded += Number(health[`ok:${index}`] ?? 0);
+    failed += Number(health[`bad:${index}`] ?? 0);
+    rateLimited += Number(health[`limited:${index}`] ?? 0);
   }
   const openUntil = health['until'];
   const pauseMs = Math.max(0, Number(openUntil ?? 0) - nowMs);

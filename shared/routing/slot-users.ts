@@ -1,13 +1,13 @@
 /** Part of the acquire script: records which accounts used a set of slots recently. */
 export const slotUsers = `
--- When another account than this one was last granted a slot of this set: the latest account is known, and the time of
--- the latest before it.
+-- When an account other than this one was last granted a slot of this set. The hash has the latest account and its time,
+-- and the time of the latest other account before it.
 local function findLastUseByOther(users, account)
   local latest = redis.call('HMGET', users, 'account', 'at', 'otherAt')
   return tonumber((latest[1] == account and latest[3] or latest[2]) or '0') or 0
 end
 
-local function noteUse(users, account)
+local function recordUse(users, account)
   local latest = redis.call('HMGET', users, 'account', 'at')
   if latest[1] ~= account then
     redis.call('HSET', users, 'account', account, 'at', now, 'otherAt', latest[2] or 0)

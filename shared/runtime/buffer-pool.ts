@@ -1,9 +1,8 @@
 /** Minimum size of a pooled buffer. It keeps the list of free buffers short. */
-const smallestBytes = 64 * 1024;
+const minBytes = 64 * 1024;
 
 /**
- * Bytes that belong to the borrower until they are given back. If they never are, they are garbage collected as
- * usual.
+ * Bytes that belong to the borrower until they are released. If they never are, they are garbage collected as usual.
  */
 export interface PooledBuffer {
   readonly bytes: Buffer;
@@ -11,29 +10,29 @@ export interface PooledBuffer {
   readonly release: () => void;
 }
 
-/** Wraps a buffer that does not come from a pool. Giving it back does nothing. */
+/** Wraps a buffer that does not come from a pool. Releasing it has no effect. */
 export const ownBuffer = (bytes: Buffer): PooledBuffer => ({ bytes, release: () => undefined });
 
 /** A free buffer more than this many times larger than needed is kept for larger requests. */
 const maxSlack = 8;
 
 /**
- * A pool of large buffers. V8 walks its whole heap for every 64 MB of new buffers that live for more than a moment,
- * which costs more than the work done with them.
+ * A pool of large buffers. For every 64 MB of new buffers that live for more than a moment, V8 traverses its whole
+ * heap, which takes longer than the work done with them.
  */
 export class BufferPool {
-  readonly #maxKeptBytes: number;
-  /** Oldest first, by when they were given back. */
+  readonly #maxPooledBytes: number;
+  /** In the order in which they were released, oldest first. */
   #free: Buffer[] = [];
-  #storedBytes = 0;
+  #pooledBytes = 0;
 
-  constructor(maxKeptBytes: number) {
-    this.#maxKeptBytes = maxKeptBytes;
+  constructor(maxPooledBytes: number) {
+    this.#maxPooledBytes = maxPooledBytes;
   }
 
   /** Lends a buffer of `length` bytes. Its content is undefined. */
   lend(length: number): PooledBuffer {
-    const size = 2 ** Math.ceil(Math.log2(Math.max(length, smallestBytes)));
+    const size = 2 ** Math.ceil(Math.log2(Math.max(length, minBytes)));
     let buffer: Buffer | null = this.#take(size) ?? Buffer.allocUnsafeSlow(size);
     return {
       bytes: buffer.subarray(0, length),
@@ -64,15 +63,15 @@ export class BufferPool {
     }
     if (best === -1) return null;
     const [buffer] = this.#free.splice(best, 1);
-    this.#storedBytes -= buffer!.length;
+    this.#pooledBytes -= buffer!.length;
     return buffer!;
   }
 
-  /** Keeps a buffer for reuse. Drops the buffers that were given back longest ago when the pool is full. */
+  /** Keeps a buffer for reuse. If the pool is full, drops the buffers that were released longest ago. */
   #keep(buffer: Buffer): void {
-    if (buffer.length > this.#maxKeptBytes) return;
+    if (buffer.length > this.#maxPooledBytes) return;
     this.#free.push(buffer);
-    this.#storedBytes += buffer.length;
-    while (this.#storedBytes > this.#maxKeptBytes) this.#storedBytes -= this.#free.shift()!.length;
+    this.#pooledBytes += buffer.length;
+    while (this.#pooledBytes > this.#maxPooledBytes) this.#pooledBytes -= this.#free.shift()!.length;
   }
 }

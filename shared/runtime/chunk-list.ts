@@ -2,15 +2,15 @@
 const copiedBelowBytes = 1_024;
 const blockBytes = 4_096;
 
-const nothing = Buffer.alloc(0);
+const empty = Buffer.alloc(0);
 
 /**
  * Collects bytes that arrive in chunks. Memory use stays close to the number of bytes, however short the chunks are.
  */
 export class ChunkList {
   #chunks: Buffer[] = [];
-  /** Short chunks are copied here. The first `#used` bytes are taken. */
-  #block = nothing;
+  /** Short chunks are copied here. The first `#used` bytes are occupied. */
+  #block = empty;
   #used = 0;
   #length = 0;
 
@@ -55,7 +55,7 @@ export class ChunkList {
     return chunks;
   }
 
-  /** Ends the used part of the block as a chunk. Later chunks fill the rest. */
+  /** Adds the used part of the block as a chunk. Later chunks use the remaining part. */
   #endBlock(): void {
     if (this.#used > 0) this.#chunks.push(this.#block.subarray(0, this.#used));
     this.#block = this.#block.subarray(this.#used);

@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
 
 /**
- * Ends the process with exit code 1 after reporting the first uncaught error. The state of the process is unknown by
- * then, so it settles nothing and hands nothing back: other processes take over as after a kill.
- * @param report logs the error. If it returns a promise, the process ends once that settles.
+ * Exits with code 1 after reporting the first uncaught error. The state of the process is unknown by then, so it
+ * neither settles nor hands back any work: other processes take over as if it had been killed.
+ * @param report logs the error. If it returns a promise, the process exits once that settles.
  */
 export function exitOnUncaught(report: (error: Error, what: string) => Promise<unknown> | void): void {
   const exit = (): void => process.exit(1);

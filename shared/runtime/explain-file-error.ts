@@ -3,15 +3,15 @@ import { dirname } from 'node:path';
 
 const phrases: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or folder',
-  EEXIST: 'something of that name is in the way',
+  EEXIST: 'a file or folder with that name already exists',
   EISDIR: 'it is a folder',
   ENOTDIR: 'a part of its path is not a folder',
-  ELOOP: 'its symbolic links lead in a circle',
+  ELOOP: 'its symbolic links form a loop',
   ENAMETOOLONG: 'its name is too long',
   EROFS: 'it is on a read-only file system',
   ENOSPC: 'its disk is full',
   EDQUOT: 'the disk quota is used up',
-  EIO: 'its disk fails',
+  EIO: 'its disk reports an I/O error',
   EMFILE: 'this process has too many files open',
 };
 
@@ -33,7 +33,7 @@ function explainOwner(path: string): string {
       const what = at === path ? 'it' : at;
       return `${what} belongs to user ${uid}, and this process runs as user ${user}`;
     } catch {
-      // The file is missing or in a folder we cannot search. Name the owner of that folder instead.
+      // The file is missing or in a folder that we cannot search. Report the owner of that folder instead.
       if (at === dirname(at)) return 'permission denied';
     }
   }

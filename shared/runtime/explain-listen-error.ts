@@ -8,12 +8,11 @@ export function explainListenError(host: string, port: number, error: Error): Er
 
 function findReason(host: string, port: number, code: string | undefined): string | null {
   if (code === 'EADDRINUSE')
-    return `Port ${port} of ${host} is taken by another program: set PORT to a free one.`;
-  if (code === 'EACCES')
-    return `Port ${port} may not be listened on by this user: set PORT to one from 1024 on.`;
-  const isNoAddress = code === 'EADDRNOTAVAIL' || code === 'EINVAL';
-  const isNoName = code === 'ENOTFOUND' || code === 'EAI_AGAIN';
-  if (!isNoAddress && !isNoName) return null;
-  const what = isNoName ? 'a name that leads to no address' : 'no address of this machine';
-  return `HOST is ${host}, ${what}: set HOST to 127.0.0.1 for this machine alone, or to 0.0.0.0 for all its addresses.`;
+    return `Port ${port} of ${host} is in use by another program: set PORT to a free one.`;
+  if (code === 'EACCES') return `This user may not listen on port ${port}: set PORT to 1024 or higher.`;
+  const isWrongAddress = code === 'EADDRNOTAVAIL' || code === 'EINVAL';
+  const isUnknownName = code === 'ENOTFOUND' || code === 'EAI_AGAIN';
+  if (!isWrongAddress && !isUnknownName) return null;
+  const problem = isUnknownName ? 'does not resolve to an address' : 'is not an address of this machine';
+  return `HOST ${host} ${problem}: set HOST to 127.0.0.1 for this machine only, or to 0.0.0.0 for all its addresses.`;
 }

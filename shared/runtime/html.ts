@@ -1,4 +1,4 @@
-/** A piece of a page that needs no escaping: made by `html`, or from a constant in this program. */
+/** Part of a page that needs no escaping: made by `html`, or from a constant in this program. */
 export class Html {
   readonly text: string;
 
@@ -17,7 +17,7 @@ const entities: Record<string, string> = {
   "'": '&#39;',
 };
 
-/** Escapes strings for use in elements and quoted attributes. Leaves pieces as they are and renders null as nothing. */
+/** Escapes strings for use in elements and quoted attributes. Does not escape `Html`, and renders null as nothing. */
 function toHtml(value: HtmlValue): string {
   if (value === null) return '';
   if (value instanceof Html) return value.text;

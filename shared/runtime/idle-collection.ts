@@ -21,11 +21,11 @@ const defaultCheckMs = 5_000;
 const defaultGrowthBytes = 32_000_000;
 
 /**
- * Collects the garbage that load leaves behind once the process is idle. V8 itself collects only when the heap
- * reaches its bound, which is several times the live size (see `letHeapGrow`). If the load ends before that, the
- * process would keep all the garbage until more load comes. A collection blocks the process for some tens of
- * milliseconds, so none runs while there is work.
- * @returns a function that stops it
+ * Collects garbage from earlier load once the process is idle. V8 itself collects only when the heap reaches its limit,
+ * which is several times the live size (see `letHeapGrow`). If the load ends before that, the garbage would stay in
+ * memory until more load arrives. A collection blocks the process for some tens of milliseconds, so none runs while
+ * there is work.
+ * @returns a function that stops the collections
  */
 export function collectWhenIdle({
   checkMs = defaultCheckMs,
@@ -33,30 +33,30 @@ export function collectWhenIdle({
   growthBytes = defaultGrowthBytes,
   collect = findCollector(),
 }: IdleCollectionOptions = {}): () => void {
-  /** Lowest size since the last collection. It starts at zero because startup leaves garbage, too. */
-  let storedBytes = 0;
+  /** Lowest heap size since the last collection. Starts at zero because startup leaves garbage, too. */
+  let baseBytes = 0;
   let cpu = process.cpuUsage();
-  let atMs = performance.now();
+  let sinceMs = performance.now();
   const check = (): void => {
     const { user, system } = process.cpuUsage(cpu);
-    const isIdle = (user + system) / 1_000 < idleShare * (performance.now() - atMs);
-    const isDue = isIdle && countHeldBytes() - storedBytes > Math.max(growthBytes, storedBytes / 4);
+    const isIdle = (user + system) / 1_000 < idleShare * (performance.now() - sinceMs);
+    const isDue = isIdle && countHeldBytes() - baseBytes > Math.max(growthBytes, baseBytes / 4);
     if (isDue) collect();
-    storedBytes = isDue ? countHeldBytes() : Math.min(storedBytes, countHeldBytes());
+    baseBytes = isDue ? countHeldBytes() : Math.min(baseBytes, countHeldBytes());
     cpu = process.cpuUsage();
-    atMs = performance.now();
+    sinceMs = performance.now();
   };
   const timer = setInterval(check, checkMs).unref();
   return () => clearInterval(timer);
 }
 
-/** Returns the bytes that the heap holds, alive or not, including external buffers. */
+/** Returns the size of the heap in bytes, including garbage and external buffers. */
 export function countHeldBytes(): number {
   const { used_heap_size, external_memory } = getHeapStatistics();
   return used_heap_size + external_memory;
 }
 
-/** Node exposes its collector only to contexts created while the flag is set. */
+/** Returns Node's collector. Node exposes it only to contexts created while the flag is set. */
 export function findCollector(): () => void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

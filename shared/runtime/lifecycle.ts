@@ -8,18 +8,18 @@ import { collectWhenIdle } from './idle-collection.ts';
 /** A running service. `stop` waits for the work in progress. */
 export interface Running {
   stop(): Promise<void>;
-  /** Called when the process ends before `stop` finishes. Gives back work that other processes would wait for. */
+  /** Called if the process exits before `stop` finishes. Hands back work that other processes would wait for. */
   handBack?(): Promise<void>;
 }
 
-/** Silences the AWS SDK's warning on every start of Node 20 that a later SDK version will need a newer Node. */
+/** Silences the AWS SDK's warning on Node 20 that a later SDK version will require a newer Node. */
 function quietLibraries(env: NodeJS.ProcessEnv): void {
   env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
 }
 
 /** How long a process may take to finish its work in progress before it exits anyway. */
 const stopTimeoutMs = 27_000;
-/** How long it may then take to hand back the rest. */
+/** How long it may then take to hand back unfinished work. */
 const handBackTimeoutMs = 1_000;
 const repeatedSignalMs = 1_000;
 
@@ -40,12 +40,12 @@ export async function runProcess(
   let current: { running: Running; log: Logger } | null = null;
 
   /** Unfinished work runs again elsewhere: a job's lock expires, and an api process dispatches its chats again. */
-  const leave = async (): Promise<void> => {
-    current?.log.warn({ stopTimeoutMs }, 'some work did not finish in time and is handed back');
+  const exitUnfinished = async (): Promise<void> => {
+    current?.log.warn({ stopTimeoutMs }, 'handing back work that did not finish in time');
     try {
       await Promise.race([current?.running.handBack?.(), delay(handBackTimeoutMs)]);
     } catch (error) {
-      current?.log.warn({ err: error }, 'unfinished work could not be handed back');
+      current?.log.warn({ err: error }, 'handing back unfinished work failed');
     }
     process.exit(0);
   };
@@ -57,14 +57,14 @@ export async function runProcess(
 
   const stop = async (signal: string): Promise<void> => {
     if (stopping) {
-      // One Ctrl-C arrives twice: from the terminal, and again from npm, which forwards it.
+      // A single Ctrl-C arrives twice: from the terminal, and again forwarded by npm.
       if (performance.now() - stoppingSinceMs > repeatedSignalMs) process.exit(130);
       return;
     }
     stopping = true;
     stoppingSinceMs = performance.now();
     const timer = setTimeout(() => {
-      leave().catch(failToStop);
+      exitUnfinished().catch(failToStop);
     }, stopTimeoutMs);
     timer.unref();
     current?.log.info({ signal }, 'stopping');

@@ -1,14 +1,14 @@
 import { fstatSync, write, writeSync } from 'node:fs';
 
-/** Log lines waiting for the disk or the reader of a pipe. Lines beyond this are lost. */
+/** Maximum size of log lines waiting for the disk or the reader of a pipe. Further lines are lost. */
 const maxWaitingBytes = 4_000_000;
 /** Delay before a retry after a failure, such as a full disk. */
 const retryMs = 1_000;
 /** Polling interval while the reader of a pipe is behind. */
 const pollMs = 20;
-/** A process that ends gives up on a reader that takes nothing for this long. */
+/** An exiting process gives up on a reader that reads nothing for this long. */
 const defaultMaxStandstillMs = 3_000;
-/** Limit for a slow reader. The ending process may still hold a port without serving anyone. */
+/** Limit for a slow reader. Meanwhile the exiting process may still occupy a port without serving it. */
 const defaultMaxFlushMs = 15_000;
 
 export interface LogDestinationOptions {
@@ -17,22 +17,22 @@ export interface LogDestinationOptions {
 }
 
 /**
- * Writes a process's log lines to stdout or stderr, in order and without blocking. If the output accepts nothing (a
- * full disk, or a reader that is slow, stalled or gone), that does not end the process, prevent it from ending, or
- * fill its memory. pino's own destination does one of the three, depending on its options.
+ * Writes a process's log lines to stdout or stderr, in order and without blocking. If the output accepts no data (a
+ * full disk, or a reader that is slow, stalled or gone), the process neither crashes, nor fails to exit, nor fills its
+ * memory. pino's destination does one of the three, depending on its options.
  *
- * The supervisor writes what it reads from here with a separate class, `LogFile`. That one rotates files, and writes
- * synchronously so that the last words of a part are on disk before its end is reported. A process that serves
+ * The supervisor reads these lines and writes them with a separate class, `LogFile`. That class rotates files, and it
+ * writes synchronously so that the last lines of a part are on disk before its exit is reported. A process that serves
  * callers must not wait for a disk, and has no file to rotate.
  */
 export class LogDestination {
   readonly #fd: 1 | 2;
   readonly #maxStandstillMs: number;
   readonly #maxFlushMs: number;
-  /** False for a file or a terminal: these can only block, never refuse a write. */
+  /** False for a file or a terminal: writes to these may block, but are never refused. */
   readonly #isStream: boolean;
   #waiting: string[] = [];
-  /** Taken from the waiting lines but not fully written yet. */
+  /** The lines that are being written, as far as they are not written yet. */
   #chunk: Buffer = Buffer.alloc(0);
   /** Bytes of `#waiting` and `#chunk` together. */
   #waitingBytes = 0;
@@ -41,7 +41,7 @@ export class LogDestination {
   /** Whether an event loop turn, a write or a timer will continue writing. */
   #isScheduled = false;
   #giveUpAtMs: number | null = null;
-  /** Deadline for the final flush, however much the reader takes until then. */
+  /** Deadline for the final flush, even if the reader keeps reading. */
   #endFlushAtMs: number | null = null;
   #lostLines = 0;
   #reportLost: ((lines: number) => void) | null = null;
@@ -57,7 +57,7 @@ export class LogDestination {
     this.#isStream = stats.isFIFO() || stats.isSocket();
   }
 
-  /** @param report receives the number of lost lines once the waiting lines are written */
+  /** @param report is called with the number of lost lines once the waiting lines are written */
   onLost(report: (lines: number) => void): void {
     this.#reportLost = report;
   }
@@ -77,15 +77,15 @@ export class LogDestination {
   }
 
   /**
-   * Writes all waiting lines before the process ends. Gives up on a full disk, a stalled reader, and a reader that
-   * takes too long overall. pino also calls it after a fatal line.
+   * Writes all waiting lines before the process exits. Gives up on a full disk, a stalled reader, and a reader that
+   * takes too long in total. pino also calls it after a fatal line.
    */
   flushSync(): void {
     const now = performance.now();
     this.#giveUpAtMs ??= now + this.#maxStandstillMs;
     this.#endFlushAtMs ??= now + this.#maxFlushMs;
     do {
-      // The chunk that a thread is writing is already with the system.
+      // A chunk that a thread is writing has already been passed to the system.
       const bytes = this.#isWriting ? this.#joinWaiting() : Buffer.concat([this.#chunk, this.#joinWaiting()]);
       const written = this.#writeAll(bytes);
       this.#waitingBytes -= written;
@@ -140,7 +140,7 @@ export class LogDestination {
     this.#waitingBytes -= written;
     if (error === null) this.#writeNext();
     else if (wouldBlock(error)) setTimeout(() => this.#writeNext(), pollMs);
-    // A process with nothing else to do does not wait for a disk.
+    // A full disk does not keep a process alive that has nothing else to do.
     else setTimeout(() => this.#writeNext(), retryMs).unref();
   }
 
@@ -166,10 +166,10 @@ export class LogDestination {
 const wouldBlock = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'EAGAIN';
 
 /**
- * A blocking write cannot be cancelled. On the main thread it freezes the process; on a pool thread it keeps the
+ * A blocking write cannot be cancelled. On the main thread it freezes the process; on a pool thread it prevents the
  * process from exiting. Node makes pipes and sockets non-blocking when it opens them as streams, but a process that
- * shares them, such as the npm that started this one, sets them back at its end. Therefore this runs before every
- * write.
+ * shares them, such as the npm that started this one, makes them blocking again when it exits. Therefore this runs
+ * before every write.
  */
 function stopBlocking(fd: 1 | 2): void {
   const stream: object = fd === 1 ? process.stdout : process.stderr;

@@ -3,7 +3,7 @@ import { LogDestination } from './log-destination.ts';
 
 export type { Logger };
 
-/** Headers and fields that carry a secret, wherever they appear in a logged object. */
+/** Headers and fields that contain secrets, wherever they appear in a logged object. */
 const secretPaths = [
   'authorization',
   'apiKey',
@@ -13,7 +13,7 @@ const secretPaths = [
   'headers.cookie',
   // ioredis stores the arguments of a failed Redis command on its error.
   'err.command.args',
-  // Error of a Cluster's last node, which may have refused the password.
+  // The error of the last node of a Cluster, which may have rejected the password.
   'err.lastNodeError.command.args',
 ];
 
@@ -29,7 +29,7 @@ function describeLines(role: string, level: string): LoggerOptions {
 
 const destinations = new Map<1 | 2, LogDestination>();
 
-/** One destination for all loggers of the process, so that their lines keep their order. */
+/** All loggers of the process share one destination, so that their lines stay in order. */
 function openDestination(fd: 1 | 2, maxStandstillMs?: number): LogDestination {
   const known = destinations.get(fd);
   if (known !== undefined) return known;
@@ -39,16 +39,16 @@ function openDestination(fd: 1 | 2, maxStandstillMs?: number): LogDestination {
   return opened;
 }
 
-/** Creates a logger that writes JSON lines to stdout. An operator's tools, or `npm start`, make them readable. */
+/** Creates a logger that writes JSON lines to stdout. `npm start` or the operator's tools format them. */
 export function createLogger(role: string, level: string): Logger {
   const destination = openDestination(1);
   const log = pino(describeLines(role, level), destination);
-  destination.onLost((lines) => log.warn({ lines }, 'log lines were lost'));
+  destination.onLost((lines) => log.warn({ lines }, 'log lines lost'));
   return log;
 }
 
 /**
- * Creates a logger for the last line of a process, at any LOG_LEVEL. It writes earlier lines and the line itself
+ * Creates a logger for the last line of a process, at any LOG_LEVEL. It writes that line and all earlier ones
  * synchronously.
  */
 export function createFatalLogger(role: string, fd: 1 | 2, maxStandstillMs?: number): Pick<Logger, 'fatal'> {

@@ -1,10 +1,10 @@
 /**
- * Like `Promise.all` of a map, with at most `atOnce` items in progress. After a failure no more items are started.
+ * Like `Promise.all` of a map, with at most `maxConcurrent` items in progress. Starts no more items after a failure.
  * @returns the results in the order of the items
  */
 export async function mapBounded<T, R>(
   items: readonly T[],
-  atOnce: number,
+  maxConcurrent: number,
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = [];
@@ -20,6 +20,6 @@ export async function mapBounded<T, R>(
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, runLane));
+  await Promise.all(Array.from({ length: Math.min(maxConcurrent, items.length) }, runLane));
   return results;
 }

@@ -1,4 +1,4 @@
-/** What is wrong with a caller's URL. Completes "The URL …". */
+/** What is wrong with a caller's URL, worded to follow "The URL". */
 export type UrlFault =
   | 'cannot be parsed'
   | 'is not https'

@@ -6,12 +6,12 @@ const isSecondHalf = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff
 export class SurrogateCheck {
   #isOpen = false;
 
-  /** Whether the last part ended in the first half of a pair. */
+  /** Whether the last part ended with the first half of a pair. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** @returns false once there is a lone surrogate; an open first half does not count as lone yet */
+  /** @returns false once there is a lone surrogate; a first half at the end of a part does not count as lone yet */
   take(part: string): boolean {
     const from = this.#isOpen ? 1 : 0;
     if (this.#isOpen && !isSecondHalf(part.charCodeAt(0))) return false;

@@ -1,11 +1,9 @@
 import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
-/**
- * Asking the system for random bytes costs more than everything else here, so bytes for many ids are fetched at once.
- */
-const bytesOfId = 16;
-const pool = Buffer.alloc(256 * bytesOfId);
+/** Requesting random bytes from the system is the slowest step, so bytes for many ids are requested together. */
+const bytesPerId = 16;
+const pool = Buffer.alloc(256 * bytesPerId);
 let used = pool.length;
 let msecs = 0;
 let seq = 0;
@@ -16,11 +14,11 @@ export function createTimeOrderedId(): string {
     randomFillSync(pool);
     used = 0;
   }
-  const random = pool.subarray(used, (used += bytesOfId));
+  const random = pool.subarray(used, (used += bytesPerId));
   const nowMs = Date.now();
   if (nowMs > msecs) {
     msecs = nowMs;
-    // Leaves space to count up within the same millisecond.
+    // The cleared top bit leaves space for later ids in the same millisecond.
     seq = random.readUInt32LE(0) & 0x7fffffff;
   } else {
     seq += 1;

@@ -1,2 +1,2 @@
-/** Milliseconds. Node fires a timer immediately if it is set for longer. */
+/** Maximum delay of a timer, in milliseconds. Node fires timers with a longer delay immediately. */
 export const longestTimerMs = 2 ** 31 - 1;

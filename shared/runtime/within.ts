@@ -1,6 +1,6 @@
 /**
- * Waits at most `ms` for the work. The work itself continues after that.
- * @param onLate returns a substitute for the result when the time is over, or throws
+ * Waits at most `ms` for the work. The work itself is not cancelled.
+ * @param onLate is called when the time is up; returns a substitute for the result, or throws
  */
 export async function within<T, L = never>(ms: number, work: Promise<T>, onLate: () => L): Promise<T | L> {
   let timer: NodeJS.Timeout | undefined;

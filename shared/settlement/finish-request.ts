@@ -18,9 +18,9 @@ export interface RequestOutcome {
   readonly counted: boolean;
   /** Null on success. */
   readonly error: { readonly code: ErrorCode; readonly message: string } | null;
-  /** A note for the log row of a success, for instance that the response holds less than was requested. */
+  /** A note for the log row of a success, for example that the response contains less than was requested. */
   readonly note?: string | null;
-  /** Whether the caller pays for the usage: on success, and for output generated before a stream broke. */
+  /** Whether the caller is charged for the usage: on success, and for output generated before a stream broke. */
   readonly charged: boolean;
   /** Whether any model was called. If not, the reservation is released and no row is logged. */
   readonly reachedModel: boolean;
@@ -43,35 +43,35 @@ export interface FinishDeps {
   readonly retryPauseMs?: number;
 }
 
-/** The work left on a kept response once its job is settled. */
+/** Completes a stored response once its job is settled. */
 export type AfterSettlement = () => void;
 
 /** Delivers the response and its cost to the caller. For a durable job it stores the response instead. */
 export type Deliver = (receipt: Receipt) => Promise<AfterSettlement | void>;
 
 /**
- * Ends a request: computes the exact cost from the usage, settles it, then delivers the response. Every request that a
- * worker takes ends here, whatever its outcome. If another run of the same request settled it earlier, the receipt is
- * that settlement's.
+ * Finishes a request: computes the exact cost from the usage, settles it, then delivers the response. Every request
+ * that a worker takes ends here, whatever its outcome. If an earlier run of the same request settled it, the receipt is
+ * that of the earlier settlement.
  *
- * The response of a durable job is stored first, and the settlement then ends the job. A job is therefore charged if
- * and only if it has succeeded with a response that can be fetched. If the response cannot be stored, `deliver` rejects
- * and the job fails free of charge.
- * @param deliver not called for a failure
+ * The response of a durable job is stored first, and the settlement then ends the job. The caller is therefore charged
+ * for a job if and only if it succeeded with a response that can be fetched. If the response cannot be stored,
+ * `deliver` rejects and the job fails free of charge.
+ * @param deliver is not called for a failure
  */
 export async function finishRequest(
-  dependencies: FinishDeps,
+  deps: FinishDeps,
   request: AdmittedRequest,
   outcome: RequestOutcome,
   deliver: Deliver,
 ): Promise<void> {
   const isDurable = request.jobAttempt !== undefined;
   if (outcome.error !== null) {
-    await settleRequest(dependencies, request, outcome);
+    await settleRequest(deps, request, outcome);
     return;
   }
   if (!isDurable) {
-    await deliver(await settleRequest(dependencies, request, outcome));
+    await deliver(await settleRequest(deps, request, outcome));
     return;
   }
   let afterSettlement: AfterSettlement | void;
@@ -83,19 +83,19 @@ export async function finishRequest(
     });
   } catch (error) {
     const { code, publicMessage: message } = toAppError(error);
-    await settleRequest(dependencies, request, { ...outcome, error: { code, message }, charged: false });
+    await settleRequest(deps, request, { ...outcome, error: { code, message }, charged: false });
     return;
   }
-  if ((await settle(dependencies, request, outcome)).isSettled) afterSettlement?.();
+  if ((await settle(deps, request, outcome)).isSettled) afterSettlement?.();
 }
 
-/** Settles a request whose response is sent elsewhere, or that gets no response. */
+/** Settles a request whose response is sent elsewhere, or that has no response. */
 export async function settleRequest(
-  dependencies: FinishDeps,
+  deps: FinishDeps,
   request: AdmittedRequest,
   outcome: RequestOutcome,
 ): Promise<Receipt> {
-  return (await settle(dependencies, request, outcome)).receipt;
+  return (await settle(deps, request, outcome)).receipt;
 }
 
 interface SettledRequest {
@@ -105,15 +105,15 @@ interface SettledRequest {
 }
 
 async function settle(
-  dependencies: FinishDeps,
+  deps: FinishDeps,
   request: AdmittedRequest,
   outcome: RequestOutcome,
 ): Promise<SettledRequest> {
-  const { redis, ledger, hotAccounts, traffic, prices } = dependencies;
+  const { redis, ledger, hotAccounts, traffic, prices } = deps;
   const { usage, error, charged } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
   if (!outcome.reachedModel) {
-    await insistOnSettling(dependencies, () => releaseReservation(redis, request, error));
+    await settleThroughOutage(deps, () => releaseReservation(redis, request, error));
     return { receipt: { costNano: 0n, free: false, durationMs }, isSettled: true };
   }
   const event: UsageEvent = {
@@ -144,7 +144,7 @@ async function settle(
   prices.note({ id: request.model, priceVersion: request.priceVersion, pricing: request.pricing });
   const { claimHash, jobAttempt } = request;
   const costNano = charged ? computeCost(request.pricing, usage) : null;
-  const settlement = await insistOnSettling(dependencies, async () => {
+  const settlement = await settleThroughOutage(deps, async () => {
     const run = (): Promise<Settlement> =>
       runSettlement(redis, event, costNano, { claimHash, jobAttempt, error });
     const first = await run();
@@ -165,48 +165,46 @@ async function settle(
   return { receipt, isSettled: false };
 }
 
-/** Keeps a row far below MongoDB's document size limit, whatever a vendor sends. In characters. */
+/** Maximum length in characters. Keeps a row far below MongoDB's document size limit, whatever a vendor sends. */
 const maxDetails = 1_000;
 
 const shortenDetails = (text: string | null): string | null =>
   text === null ? null : shorten(text, maxDetails);
 
 /**
- * Settling again is harmless and not settling would lose the charge, so this retries through an outage for as long as
- * the process lives. Requests that retry keep their slots among the concurrent requests, which bounds their number, and
- * still send heartbeats, which keeps their reservations. The sweeper releases what a process leaves unsettled when it
- * ends.
+ * Retries through an outage for as long as the process lives, because settling again is harmless and not settling would
+ * lose the charge. Requests that retry keep occupying their concurrency slots, which limits their number, and still
+ * send heartbeats, which keeps their reservations. When the process exits, the sweeper releases reservations that are
+ * not settled.
  */
-async function insistOnSettling(
+async function settleThroughOutage(
   { redis, retryPauseMs: pauseMs }: FinishDeps,
   settle: () => Promise<Settlement>,
 ): Promise<Settlement> {
   return await throughOutage(settle, {
-    // The status is `end` when the process has closed the connection itself because it is shutting down.
+    // The status is `end` once the process has closed the connection because it is shutting down.
     isOutage: (error) => isOutage(error) && redis.status !== 'end',
     ...(pauseMs !== undefined && { pauseMs }),
   });
 }
 
-/** Treats every failure of the Redis and MongoDB clients as an outage. Our own mistakes would only repeat. */
+/** Treats every failure of the Redis and MongoDB clients as an outage. Retrying after a bug would only repeat it. */
 function isOutage(error: unknown): boolean {
   if (error instanceof AppError) return error.code === 'service_unavailable';
-  const isMistake = [TypeError, RangeError, SyntaxError, ReferenceError].some(
-    (kind) => error instanceof kind,
-  );
-  return !isMistake && isRedisAway(error);
+  const isBug = [TypeError, RangeError, SyntaxError, ReferenceError].some((kind) => error instanceof kind);
+  return !isBug && isRedisAway(error);
 }
 
-const lookUps = 10;
+const maxLookUps = 10;
 const lookUpPauseMs = 200;
 
-/** An earlier settlement may still be on its way to MongoDB. It says what was paid, so it is worth a short wait. */
+/** Finds what an earlier settlement charged. It may not have reached MongoDB yet, so this waits for a moment. */
 async function findEarlierCharge(
   ledger: LedgerStore,
   requestId: string,
 ): Promise<{ costNano: bigint; free: boolean } | null> {
-  for (let i = 0; i < lookUps; i++) {
-    // The charge is unknown while MongoDB is away, but it is safe on its stream.
+  for (let i = 0; i < maxLookUps; i++) {
+    // The charge is unknown while MongoDB is unavailable, but it is safe in the ledger stream.
     const entry = await ledger.entries.findOne({ _id: requestId }).catch(() => null);
     if (entry !== null) return { costNano: -entry.amountNano, free: entry.freeRequests < 0 };
     await new Promise((resolve) => setTimeout(resolve, lookUpPauseMs));

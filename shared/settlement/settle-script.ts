@@ -8,28 +8,28 @@ import { claimLifetimeSeconds } from '../billing/idempotency-claim.ts';
 import { maxReservationMultiple } from '../billing/reservation-store.ts';
 
 /**
- * Settles a request: ends its reservation, debits the exact cost and appends the usage event. The reservation makes it
- * repeatable: the first settlement removes it, and without one nothing happens. An excess over the reservation is
- * debited only from money that no other request holds, and only up to the maximum in the reservation. The rest is the
- * shortfall.
+ * Settles a request: ends its reservation, debits the exact cost and appends the usage event. The reservation makes
+ * this idempotent: the first settlement removes it, and without a reservation nothing happens. A cost above the
+ * reservation is debited only from money that no other request has reserved, and only up to the maximum in the
+ * reservation. The remaining cost is the shortfall.
  *
- * A reservation that was released as an orphan while its process only seemed dead is settled late, from what is
- * spendable now. A request with an Idempotency-Key is also settled late, although its claim was freed with the
- * reservation, unless the caller has already sent it again: only one of the two is paid. A late success gets its claim
- * back, so that later retries find the response.
+ * If the reservation was released as an orphan although its process was alive, the request is settled late, from the
+ * balance that is available now. With an Idempotency-Key, the claim was freed together with the reservation. The
+ * request is then settled late only if the caller has not sent it again: the caller is charged for only one of the two.
+ * A late success gets its claim back, so that later retries find the response.
  *
- * A failure ends the claim of its Idempotency-Key, a success keeps it: failures are not replayed.
+ * A failure ends the claim of its Idempotency-Key, because failures are not replayed. A success keeps it.
  *
- * A durable job has its reservation in its own record and ends in the same step. Only the attempt that owns the job now
- * may end it; an attempt that was given up as lost changes nothing.
+ * A durable job has its reservation in its own record and ends in the same step. Only the attempt that currently owns
+ * the job may end it; an attempt that was presumed lost changes nothing.
  *
- * One run settles everything that a process has to settle on one shard in one event loop turn. Each settlement is
- * separate and in order, and a failure in one does not affect the others.
+ * One run settles all requests that a process has to settle on one shard in one event loop turn. They are settled
+ * separately and in order, and a failure in one does not affect the others.
  */
-const lua = `
+const settleLua = `
 local reservations, stream, orphans = KEYS[1], KEYS[2], KEYS[3]
 
-local function settle(account, minutes, claim, id, wanted, keepsFree, event, keepsClaim, claimSeconds, job)
+local function settle(account, minutes, claim, id, exactCost, keepsFree, event, keepsClaim, claimSeconds, job)
   local held, late = false, false
   local record = job and p .. 'job:' .. job.account .. ':' .. id
   if job then
@@ -45,10 +45,10 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
     if not held then return {'absent'} end
     late = true
   end
-  local accountId, reserved, isFree, rest = string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^|]*)')
-  local bound, claims = string.match(rest, '^<(%d+) ?(.*)$')
-  -- An earlier version named no bound.
-  if not bound then bound, claims = tonumber(reserved) * ${maxReservationMultiple}, rest end
+  local accountId, reserved, isFree, details = string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^|]*)')
+  local bound, claims = string.match(details, '^<(%d+) ?(.*)$')
+  -- Reservations of earlier versions have no maximum.
+  if not bound then bound, claims = tonumber(reserved) * ${maxReservationMultiple}, details end
   local claimHash, claimBody = string.match(claims, '^(%S*) ?(.*)$')
   local isClaimedLate = late and claimHash ~= ''
   if isClaimedLate and (not claim or claimBody == '' or redis.call('EXISTS', claim) == 1) then return {'absent'} end
@@ -68,8 +68,8 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
 
   local balance, allReserved, free, freeHeld = tonumber(a[1]), tonumber(a[2]), tonumber(a[3]), tonumber(a[4])
   reserved = tonumber(reserved)
-  -- A free request reserved no money, so that nothing bounds what it costs where it must be paid for.
-  local most = isFree == '1' and wanted or math.min(wanted, tonumber(bound))
+  -- A free request reserved no money, so its cost has no maximum if it must be charged after all.
+  local payable = isFree == '1' and exactCost or math.min(exactCost, tonumber(bound))
   if late then
     reserved = 0
     if isFree == '1' and free <= freeHeld then isFree = '0' end
@@ -82,11 +82,11 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
   if isFree == '1' then
     if keepsFree == '1' then isFree = '0' else free = free - 1 end
   else
-    cost = most
+    cost = payable
     if cost > reserved then
       cost = math.min(cost, math.max(reserved, balance - allReserved))
     end
-    shortfall = wanted - cost
+    shortfall = exactCost - cost
     balance = balance - cost
   end
   local costText = string.format('%.0f', cost)
@@ -98,7 +98,7 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
   local ordinal = tonumber(a[5] or '0') + 1
   redis.call('HSET', account, 'bal', string.format('%.0f', balance), 'res', string.format('%.0f', allReserved),
     'free', free, 'fres', freeHeld, 'charges', ordinal)
-  -- Kind and account come first in every entry: readers find an account's entries by these positions.
+  -- Every entry starts with kind and account: readers find an account's entries by these positions.
   local entry = redis.call('XADD', stream, '*', 'kind', 'charge', 'account', accountId, 'id', id,
     'cost', costText, 'shortfall', string.format('%.0f', shortfall), 'free', isFree, 'ordinal', ordinal, 'event', event)
 
@@ -115,32 +115,32 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
   return {'settled', costText, isFree}
 end
 
-local answers = {}
+local results = {}
 for i = 0, (#KEYS - 3) / 3 - 1 do
   local key, arg = 3 + i * 3, i * 7
   local claimSeconds, job = ARGV[arg + 6], ARGV[arg + 7]
-  local done, answer = pcall(settle, KEYS[key + 1], KEYS[key + 2], claimSeconds ~= '' and KEYS[key + 3] or nil,
+  local done, result = pcall(settle, KEYS[key + 1], KEYS[key + 2], claimSeconds ~= '' and KEYS[key + 3] or nil,
     ARGV[arg + 1], tonumber(ARGV[arg + 2]), ARGV[arg + 3], ARGV[arg + 4], ARGV[arg + 5], claimSeconds,
     job ~= '' and cjson.decode(job))
-  if not done then answer = {'error', type(answer) == 'table' and answer.err or answer} end
-  answers[i + 1] = answer
+  if not done then result = {'error', type(result) == 'table' and result.err or result} end
+  results[i + 1] = result
 end
-return answers
+return results
 `;
 
 /**
- * Redis recreates the functions of a script in each run. The functions for durable jobs would make a settlement take an
+ * Redis recreates the functions of a script in each run. With the functions for durable jobs, a settlement takes an
  * eighth longer, so only runs that settle a durable job include them.
  */
-const script = new RedisScript(lua);
+const script = new RedisScript(settleLua);
 const scriptWithJobs = new RedisScript(`${jobFunctions}
 local p = string.match(KEYS[1], '^(.*)reservations$')
-${lua}`);
+${settleLua}`);
 
 export interface Settlement {
   /**
-   * `absent`: the reservation had already ended, and nothing was charged now. `unknown`: the account is not in Redis,
-   * and nothing was changed.
+   * `absent`: the reservation had already ended, and nothing was charged by this call. `unknown`: the account is not in
+   * Redis, and nothing was changed.
    */
   readonly outcome: 'settled' | 'absent' | 'unknown';
   readonly costNano: bigint;
@@ -168,7 +168,7 @@ export interface SettlementDetails {
   readonly error?: SettledError;
 }
 
-/** @param costNano the exact cost; null if nothing is charged, which also gives back a free request that was held */
+/** @param costNano the exact cost; null if nothing is charged, which also returns a reserved free request */
 export async function runSettlement(
   redis: RedisClient,
   event: UsageEvent,
@@ -208,7 +208,7 @@ interface PendingSettlement {
 }
 
 /** Keeps a run short, because it blocks all other clients of Redis. */
-const maxInOneRun = 64;
+const maxPerRun = 64;
 
 /** Settlements waiting for the end of this event loop turn, by connection and shard. */
 const pendingOf = new WeakMap<RedisClient, Map<number, PendingSettlement[]>>();
@@ -226,10 +226,10 @@ async function settle(redis: RedisClient, request: SettlementRequest, ending: En
     byShard.set(shard, pending);
     setImmediate(() => {
       byShard.delete(shard);
-      for (let at = 0; at < pending.length; at += maxInOneRun) {
-        const part = pending.slice(at, at + maxInOneRun);
+      for (let at = 0; at < pending.length; at += maxPerRun) {
+        const part = pending.slice(at, at + maxPerRun);
         runAll(redis, shard, part).catch((error: unknown) => {
-          // A run that was cut off may have settled some of them. Settling those again changes nothing.
+          // An interrupted run may have settled some of them. Settling those again changes nothing.
           for (const { reject } of part) reject(error);
         });
       }
@@ -258,7 +258,7 @@ async function runAll(redis: RedisClient, shard: number, all: readonly PendingSe
     keys.push(
       redisKeys.account(accountId),
       redisKeys.recentMinutes(accountId),
-      // Without a claim, another key of the same shard takes its place and is ignored.
+      // Without a claim, another key of the same shard is passed and ignored.
       claimHash === null ? reservations : redisKeys.claim(accountId, claimHash),
     );
     args.push(
@@ -272,13 +272,13 @@ async function runAll(redis: RedisClient, shard: number, all: readonly PendingSe
     );
   }
   const hasJobs = all.some(({ request }) => request.jobAttempt !== undefined);
-  const answers = (await (hasJobs ? scriptWithJobs : script).run(redis, keys, args)) as [
+  const results = (await (hasJobs ? scriptWithJobs : script).run(redis, keys, args)) as [
     Settlement['outcome'] | 'error',
     string?,
     string?,
   ][];
   for (const [i, { resolve, reject }] of all.entries()) {
-    const [outcome, cost, free] = answers[i]!;
+    const [outcome, cost, free] = results[i]!;
     if (outcome === 'error') {
       reject(new ReplyError(cost ?? 'the settlement failed'));
       continue;

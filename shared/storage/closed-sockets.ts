@@ -5,10 +5,10 @@ const ports = new Set<number>();
 
 /**
  * Ends a writer's wait for `drain` on a socket that is already closed. MongoDB's driver (7.9 and before) waits for
- * `drain` without a timeout. For a moment after the server closes its end, Node has destroyed the socket but not yet
- * emitted `close`, and refuses writes without an `error`. A command then waits for ever. If that command is the
+ * `drain` without a timeout. For a moment after the server closes the connection, Node has destroyed the socket but not
+ * yet emitted `close`, and refuses writes without an `error`. A command then waits forever. If that command is the
  * driver's server check, the process never finds the server again.
- * @param port port of the servers whose sockets are watched, for as long as the process lives
+ * @param port sockets to this port are watched for as long as the process lives
  */
 export function endWaitsOfClosedSockets(port: number): void {
   if (ports.size === 0) subscribe('net.client.socket', watch);

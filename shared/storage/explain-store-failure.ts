@@ -5,9 +5,9 @@ import { explainMongoRefusal } from './explain-mongo-refusal.ts';
 
 const { MongoServerSelectionError, MongoTopologyClosedError } = mongoose.mongo;
 
-/** Explains why a store refuses or does not answer, and which variable to check. The drivers' own messages do not say that. */
+/** Explains why a store refuses or does not respond, and which variable to check. The drivers' messages do not. */
 export function explainStoreFailure(error: unknown): string {
-  // The message of `service_unavailable` is for callers, who are not told which store is down.
+  // The message of `service_unavailable` is for callers and does not reveal which store is down.
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const refusal = explainMongoRefusal(cause);
   if (refusal !== null) return refusal;
@@ -15,12 +15,12 @@ export function explainStoreFailure(error: unknown): string {
   const redisRefusal = explainRedisRefusal(message);
   if (redisRefusal !== null) return redisRefusal;
   if (cause instanceof MongoServerSelectionError || cause instanceof MongoTopologyClosedError)
-    return `No primary is found by MONGODB_URL (${message}). Does it run, and are the hosts and replicaSet right?`;
-  // A HEAD response has no body that could explain the refusal.
+    return `No primary found with MONGODB_URL (${message}). Check that it is running, and that the hosts and replicaSet are correct.`;
+  // The response to HEAD has no body that could explain the refusal.
   if (cause instanceof S3ServiceException && cause.$metadata.httpStatusCode === 403)
     return (
-      `S3_ENDPOINT refuses AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what they ask of S3_BUCKET (403, ${message}). ` +
-      'Are they and AWS_REGION right, and has the key the rights that docs/deployment.md lists?'
+      `S3_ENDPOINT rejects AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or denies them access to S3_BUCKET (403, ${message}). ` +
+      'Check them and AWS_REGION, and that the key has the permissions listed in docs/deployment.md.'
     );
   return message;
 }

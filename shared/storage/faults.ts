@@ -5,20 +5,22 @@ import type { Logger } from '../runtime/logger.ts';
 import { explainStoreFailure } from './explain-store-failure.ts';
 import { isDuplicateKey, isMongoAway, isMongoError } from './mongo-client.ts';
 
-/** A part that several processes take in turns fails again whenever it comes back to this one. */
+/**
+ * A part that moves between processes fails again each time it returns to this one. Log the same reason this rarely.
+ */
 const repeatAfterMs = 10 * 60_000;
 
-/** What the engine throws at a program that is wrong. A driver never reports an outage by one of these. */
+/** Errors thrown by the engine because of a bug. Drivers never report an outage with one of these. */
 const programErrors = [TypeError, SyntaxError, RangeError, ReferenceError];
 
 /**
- * Whether a failure passes by itself: a store is away for a while, or another process was quicker. Any other stays until
- * somebody mends it.
+ * Whether a failure is temporary: a store is unavailable for a while, or another process was faster. Any other failure
+ * lasts until somebody fixes it.
  */
 export function passesByItself(error: unknown): boolean {
   if (error instanceof AppError && error.cause !== undefined) return passesByItself(error.cause);
   if (isMongoError(error)) return isMongoAway(error) || isDuplicateKey(error);
-  // A transaction whose commands were refused. Their own replies say why.
+  // A transaction whose commands were rejected. Their replies give the reasons.
   if (replyCode(error) === 'EXECABORT') return readPreviousErrors(error).every(passesByItself);
   if (replyCode(error) !== null) return isRedisAway(error);
   return !programErrors.some((kind) => error instanceof kind);
@@ -30,21 +32,21 @@ function readPreviousErrors(error: unknown): readonly unknown[] {
 }
 
 /**
- * The failures of a process's loops that do not pass by themselves: a missing right, a command that Redis does not know,
- * an error in the program. Each is logged once until it has passed. An outage is none: clients log it, and loops wait.
+ * The permanent failures of a process's loops: a missing permission, a command that Redis does not know, a bug. Each is
+ * logged once until it is fixed. Outages do not count: clients log them, and loops wait.
  */
 export class Faults {
   readonly #log: Logger;
-  /** By the part that fails: why. */
+  /** Failing part → reason. */
   readonly #reasons = new Map<string, string>();
-  /** By part: what was last logged of it. */
+  /** Part → what was last logged about it. */
   readonly #logged = new Map<string, { readonly reason: string; readonly atMs: number }>();
 
   constructor(log: Logger) {
     this.#log = log;
   }
 
-  /** How many parts fail now. */
+  /** The number of parts that are failing now. */
   get count(): number {
     return this.#reasons.size;
   }
@@ -58,30 +60,30 @@ export class Faults {
     this.#fail(part, explainStoreFailure(error), { err: error });
   }
 
-  /** @param reason what is wrong and what to do, for a failure that is no error of a store */
+  /** Reports a failure that is not a store's error. @param reason what is wrong and what to do */
   fail(part: string, reason: string): void {
     this.#fail(part, reason, {});
   }
 
-  /** Call this whenever the part has worked. */
+  /** Call this whenever the part has succeeded. */
   clear(part: string): void {
     if (!this.#reasons.delete(part)) return;
     this.#logged.delete(part);
     this.#log.info({ part }, `${part} works again`);
   }
 
-  /** The part is another process's now. */
+  /** Call this when another process has taken over the part. */
   forget(part: string): void {
     this.#reasons.delete(part);
   }
 
-  #fail(part: string, reason: string, facts: object): void {
+  #fail(part: string, reason: string, details: object): void {
     if (this.#reasons.get(part) === reason) return;
     this.#reasons.set(part, reason);
     const nowMs = performance.now();
     const last = this.#logged.get(part);
     if (last?.reason === reason && nowMs - last.atMs < repeatAfterMs) return;
     this.#logged.set(part, { reason, atMs: nowMs });
-    this.#log.error({ part, ...facts }, `${part} fails until this is mended: ${reason}`);
+    this.#log.error({ part, ...details }, `${part} fails until this is fixed: ${reason}`);
   }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** How long a link to an image works, and how long the image is kept. */
+/** How long an image is stored and its link works. */
 export const fileLifetimeMs = 24 * 60 * 60 * 1_000;
 
 const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp' } as const;
@@ -21,7 +21,7 @@ const encodeTime = (atMs: number): string => atMs.toString(16).padStart(timeDigi
 
 const namePattern = /^(?:([0-9a-f]{12})-)?([A-Za-z0-9_-]{43})\.(png|jpg|webp)$/;
 
-/** What a file's name tells about it. */
+/** The facts that a file's name encodes. */
 export interface FileName {
   /** The key of its object in the bucket. */
   readonly key: string;
@@ -29,15 +29,15 @@ export interface FileName {
   readonly createdAtMs: number | null;
   readonly contentType: FileType;
   /**
-   * Content-Disposition: the name a browser saves the file under. Plain ASCII, with too little of the file's name to
-   * guess the link.
+   * Content-Disposition, with the name under which a browser saves the file. Plain ASCII, and too short to guess the
+   * link from.
    */
   readonly disposition: string;
 }
 
 /**
- * Names a new file. The time comes first, so that a listing of the folder starts with the files that are due for
- * deletion. The 256 random bits after it make the name unguessable.
+ * Creates a name for a new file. It starts with the time, so that a listing of the folder starts with the files that
+ * are due for deletion. The 256 random bits after the time make the name unguessable.
  * @returns the key of its object
  */
 export function createFileKey(contentType: FileType, nowMs = Date.now()): string {
@@ -51,7 +51,7 @@ export function parseFileName(name: string): FileName | null {
   if (match === null) return null;
   const [, time, secret = '', extension = ''] = match;
   return {
-    // Files in the old format are at the bucket's root.
+    // Files with names in the old format are at the bucket's root.
     key: time === undefined ? name : `${filePrefix}${name}`,
     createdAtMs: time === undefined ? null : Number.parseInt(time, 16),
     contentType: typeByExtension.get(extension)!,
@@ -63,7 +63,7 @@ export function parseFileName(name: string): FileName | null {
 export const fileNameOf = (key: string): string =>
   key.startsWith(filePrefix) ? key.slice(filePrefix.length) : key;
 
-/** Returns null if the key is not that of a file with a time in its name. */
+/** Returns null if the key does not belong to a file with a time in its name. */
 function parseKey(key: string): { disposition: string; dueAtMs: number } | null {
   if (!key.startsWith(filePrefix)) return null;
   const { createdAtMs = null, disposition = '' } = parseFileName(fileNameOf(key)) ?? {};
@@ -71,8 +71,8 @@ function parseKey(key: string): { disposition: string; dueAtMs: number } | null 
 }
 
 /**
- * Returns when a file is due for deletion, in milliseconds. Null if the key is not that of a file with a time in its
- * name.
+ * Returns when a file is due for deletion, in milliseconds. Null if the key does not belong to a file with a time in
+ * its name.
  */
 export const findDueTime = (key: string): number | null => parseKey(key)?.dueAtMs ?? null;
 

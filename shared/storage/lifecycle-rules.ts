@@ -16,12 +16,12 @@ const ourRules: readonly LifecycleRule[] = [
   expireAfterADay('model-gateway-answers', answerPrefix),
 ];
 
-/** The rule for the whole bucket with which earlier versions replaced all others. */
+/** The rule for the whole bucket that earlier versions set in place of all others. */
 const formerRuleId = 'expire-after-a-day';
 
 /**
- * The name alone is not enough: an owner's rule may have the same name. It must neither be deleted nor make the
- * bucket ours.
+ * Checks more than the name, because a rule of the bucket's owner may have the same name. Such a rule must neither be
+ * deleted nor make the bucket count as ours.
  */
 export const isFormerRule = ({ ID, Filter = {}, Prefix = '', Expiration }: LifecycleRule): boolean =>
   ID === formerRuleId &&
@@ -34,16 +34,16 @@ export const isOurRule = (rule: LifecycleRule): boolean =>
   isFormerRule(rule) || ourRules.some(({ ID }) => ID === rule.ID);
 
 /**
- * Merges our rules into the bucket's. Rules of others stay unchanged.
+ * Merges our rules into the bucket's rules. Other rules stay unchanged.
  * @param keepFormer whether images of an earlier version still need the rule for the whole bucket
  * @returns null if nothing needs to change
  */
 export function mergeRules(current: readonly LifecycleRule[], keepFormer: boolean): LifecycleRule[] | null {
   const missing = ourRules.filter((rule) => !current.some((other) => isSameRule(rule, other)));
-  const kept = current.filter(
+  const keptRules = current.filter(
     (rule) => !missing.some(({ ID }) => ID === rule.ID) && (keepFormer || !isFormerRule(rule)),
   );
-  return missing.length === 0 && kept.length === current.length ? null : [...kept, ...missing];
+  return missing.length === 0 && keptRules.length === current.length ? null : [...keptRules, ...missing];
 }
 
 const isSameRule = (ours: LifecycleRule, other: LifecycleRule): boolean =>

@@ -17,62 +17,66 @@ export interface MongoConnection {
   close(): Promise<void>;
 }
 
-/** The database, if the URL names none. */
+/** The database if the URL does not specify one. */
 const defaultDatabase = 'model_gateway';
 const reconnectPauseMs = 250;
 
 /**
- * Opens one connection pool per process. The first command connects it: a process starts while MongoDB is unavailable
- * and serves the accounts it knows. Commands then fail within two seconds.
+ * Opens one connection pool per process. The first command connects it, so a process can start while MongoDB is
+ * unavailable and serve the accounts that it knows. Commands then fail within two seconds.
  *
- * A server that hangs accepts commands and keeps its connections. The driver checks it every three seconds, and the
- * check fails after two more. That ends all commands waiting for the server. Repeatable commands go to the primary
- * that was elected in the meantime, if there is one within two seconds. So commands end within seven seconds of the
- * server's last reply. A server that passes these checks but is slow keeps a command for 20 s, and reads are tried
- * twice. Callers do not wait for either: they get an error after five seconds at most (`inDatabaseTurn`), and after
- * two or three before their requests start (`waitForLookUp`). The driver's own `timeoutMS` has no effect (7.8).
+ * How long a command can take:
+ * - A server that hangs accepts commands and keeps its connections open. The driver checks it every three seconds, and
+ *   the check fails after two more. That ends all commands waiting for the server. Retryable commands go to the newly
+ *   elected primary, if there is one within two seconds. So commands end within seven seconds of the server's last
+ *   reply.
+ * - With a server that passes these checks but is slow, a command can take 20 s, and reads are tried twice.
  *
- * int64 is read as bigint and bigint written as int64, so that money never passes through a double.
+ * Callers do not wait that long: they get an error after five seconds at most (`inDatabaseTurn`), and after two or
+ * three before their requests start (`waitForLookUp`). The driver's own `timeoutMS` has no effect (7.8).
+ *
+ * int64 is read as bigint, and bigint is written as int64, so that money is never converted to a double.
  */
 export function openMongo(url: string, log: Logger): MongoConnection {
   const client = createClient(url);
   client.on('serverOpening', ({ address }) => {
     endWaitsOfClosedSockets(Number(address.slice(address.lastIndexOf(':') + 1)));
   });
-  let away = false;
+  let isUnavailable = false;
   client.on('serverHeartbeatFailed', (event) => {
-    if (!away) log.warn({ reason: event.failure.message }, 'MongoDB is away; reconnecting');
-    away = true;
+    if (!isUnavailable) log.warn({ reason: event.failure.message }, 'MongoDB unavailable; reconnecting');
+    isUnavailable = true;
   });
   client.on('serverHeartbeatSucceeded', () => {
-    if (away) log.info('MongoDB is back');
-    away = false;
+    if (isUnavailable) log.info('MongoDB available again');
+    isUnavailable = false;
   });
   client.on('serverDescriptionChanged', ({ address, newDescription }) => {
     if (newDescription.type !== 'Standalone') return;
     log.error(
       { address },
-      'MONGODB_URL names a server that is no member of a replica set, and accounts cannot be loaded from it: start it with ' +
+      'the server at MONGODB_URL is not a member of a replica set, so accounts cannot be loaded from it: start it with ' +
         '--replSet rs0, run rs.initiate() once, and add replicaSet=rs0 to MONGODB_URL',
     );
   });
   let isClosed = false;
-  // The driver gives up its first connection for good if it finds no server in time. MongoDB may start later than
-  // this process, or the process may freeze for two seconds. Without a reconnect, every command would fail from then
-  // on.
+  // If the driver finds no server in time for its first connection, it gives up permanently, and without a reconnect
+  // every later command would fail. That happens if MongoDB starts later than this process, or if the process freezes
+  // for two seconds.
   let reconnecting: NodeJS.Timeout | null = null;
   const reconnect = (): void => {
     if (isClosed || reconnecting !== null) return;
     reconnecting = setTimeout(() => {
       reconnecting = null;
-      // If it fails before it knows any server, such as for an unresolvable name, `topologyClosed` is not emitted.
+      // If it fails before it knows a server, for example because of an unresolvable name, `topologyClosed` is not
+      // emitted.
       if (!isClosed) client.connect().catch(reconnect);
     }, reconnectPauseMs).unref();
   };
   client.on('topologyClosed', reconnect);
-  const named = new URL(url.replace(/^mongodb(\+srv)?:/, 'http:').replace(/,[^/]*/, '')).pathname.slice(1);
+  const database = new URL(url.replace(/^mongodb(\+srv)?:/, 'http:').replace(/,[^/]*/, '')).pathname.slice(1);
   return {
-    db: client.db(named === '' ? defaultDatabase : named),
+    db: client.db(database === '' ? defaultDatabase : database),
     client,
     async close() {
       isClosed = true;
@@ -83,7 +87,7 @@ export function openMongo(url: string, log: Logger): MongoConnection {
 
 /**
  * Creates a client without connecting.
- * @throws ConfigError if the address is invalid, or has an unknown or forbidden option
+ * @throws ConfigError if the URL is invalid, or has an unknown or forbidden option
  */
 export function createClient(url: string): mongoose.mongo.MongoClient {
   checkDurability(url);
@@ -126,27 +130,27 @@ export function readDuplicateKey(error: unknown): string[] | null {
  * Codes of a server that is stepping down as primary, is shutting down, is not ready for reads, or cannot reach the
  * others (NotWritablePrimary, PrimarySteppedDown, ShutdownInProgress, Interrupted…, NotPrimary…,
  * ReadConcernMajorityNotAvailableYet, ExceededTimeLimit, HostUnreachable, HostNotFound, NetworkTimeout,
- * SocketException), of a write that too few members acknowledged in time (WriteConcernTimeout), and of a server that
- * is in no replica set (NotAReplicaSet). It is uncertain whether the write lasts, so it is repeated. The driver
- * labels these as retryable only where it retries itself, which excludes `deleteMany` and index creation.
+ * SocketException), of a write that too few members acknowledged in time (WriteConcernTimeout), and of a server that is
+ * not in a replica set (NotAReplicaSet). It is uncertain whether the write will survive, so it is repeated. The driver
+ * labels these errors as retryable only for commands that it retries itself, which excludes `deleteMany` and index
+ * creation.
  */
 const unavailableCodes: ReadonlySet<unknown> = new Set([
   10_107, 189, 91, 11_600, 11_602, 13_435, 13_436, 134, 262, 6, 7, 89, 9_001, 64, 123,
 ]);
 
-/** Error codes of a connection whose other end is gone. */
-const cutConnectionCodes = new Set(['EPIPE', 'ECONNRESET']);
+/** Error codes of a connection that the other side has closed. */
+const lostConnectionCodes = new Set(['EPIPE', 'ECONNRESET']);
 
 /**
- * Returns whether a failed command means that MongoDB is unavailable or too slow, as opposed to the command being
- * refused. The driver passes some socket errors through unchanged, such as that of a write to a connection that was
- * just closed.
+ * Returns whether a command failed because MongoDB is unavailable or too slow, as opposed to the command being refused.
+ * The driver passes some socket errors through unchanged, such as that of a write to a connection that was just closed.
  */
 export function isMongoAway(error: unknown): boolean {
-  if (!(error instanceof MongoError)) return isCutConnection(error);
+  if (!(error instanceof MongoError)) return isLostConnection(error);
   if (!(error instanceof MongoServerError)) return true;
-  // The driver reports every failure of a batch as a server error, even if it found no server. The real error is
-  // inside.
+  // The driver reports every failure of a batch as a server error, even if it found no server. That error contains the
+  // real one.
   const { errorResponse } = error as { errorResponse: unknown };
   if (errorResponse instanceof Error) return isMongoAway(errorResponse);
   return (
@@ -157,18 +161,16 @@ export function isMongoAway(error: unknown): boolean {
   );
 }
 
-/** Whether the driver reports the failure: MongoDB's own, or that of a connection to it. */
+/** Whether the driver reported the failure: an error of MongoDB, or of a connection to it. */
 export function isMongoError(error: unknown): boolean {
   return error instanceof MongoError;
 }
 
-function isCutConnection(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && cutConnectionCodes.has(String(error.code));
+function isLostConnection(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && lostConnectionCodes.has(String(error.code));
 }
 
-/**
- * Runs commands. An outage of MongoDB becomes `service_unavailable`: for a caller it is a 503, not an internal error.
- */
+/** Runs commands. @throws AppError `service_unavailable` if MongoDB is unavailable */
 export async function callMongo<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();

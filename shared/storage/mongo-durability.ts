@@ -2,18 +2,17 @@ import { ConfigError } from '../runtime/config-error.ts';
 
 /**
  * Writes count only once a majority of the replica set has them on disk, and reads return only what a majority has.
- * If a primary dies, everything else dies with it: a new primary never had it, and the old one rolls it back when it
- * returns. MongoDB's default write concern is weaker if a member is an arbiter, and its default for reads is always
- * weaker.
+ * If a primary dies, all other data is lost: a new primary never had it, and the old one rolls it back when it returns.
+ * MongoDB's default write concern is weaker if a member is an arbiter, and its default for reads is always weaker.
  *
- * - Redis's stream is trimmed because of writes, so a trimmed entry can no longer be lost.
- * - Codes are credited, and claims settled, because of reads, so no credit outlives the claim that it belongs to.
+ * - After a write, the entry is trimmed from the Redis stream, so it must no longer be lost in MongoDB.
+ * - After a read, codes are credited and claims settled, so no credit outlives the claim that it belongs to.
  *
- * The timeout is for a set that has lost its majority, or whose members are far behind: the write is then in doubt
- * (error 64), and is repeated. It is shorter than `socketTimeoutMS`, so that MongoDB itself reports it and the
- * connection stays open. It is longer than the ten seconds at which MongoDB starts to slow writers down for members
- * that are behind: with a shorter one, a ledger that writes without pause would give up every batch although the
- * members follow.
+ * The timeout applies to a replica set that has lost its majority, or whose members are far behind. The outcome of the
+ * write is then unknown (error 64), and the write is repeated. The timeout is shorter than `socketTimeoutMS`, so that
+ * MongoDB reports it and the connection stays open. It is longer than ten seconds, because at a lag of ten seconds
+ * MongoDB starts to slow down writers. With a shorter timeout, a ledger that writes continuously would abandon every
+ * batch although the members keep up.
  */
 export const durability = {
   writeConcern: { w: 'majority', wtimeoutMS: 15_000 },
@@ -21,9 +20,9 @@ export const durability = {
 } as const;
 
 /**
- * For the few reads that must also see the newest write of any process. A member that was just elected may still
- * answer `majority` with older data, and one that was voted out may not know that yet. MongoDB asks the majority
- * before it answers, so this needs a timeout. Reads one document, by its id.
+ * For the few reads that must see the newest write of any process. With `majority`, a member that was just elected may
+ * still return older data, and so may one that does not know yet that it is no longer primary. With `linearizable`,
+ * MongoDB contacts the majority before it responds, so this needs a timeout. Only for reads of one document by its id.
  */
 export const newestRead = { readConcern: { level: 'linearizable' }, maxTimeMS: 2_000 } as const;
 
@@ -37,8 +36,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * @throws ConfigError if a URL asks for writes or reads that a dying server can roll back, or sets the write timeout
- * under its old name, which the driver prefers over ours
+ * @throws ConfigError if a URL configures writes or reads that are rolled back when a server dies, or sets the write
+ * timeout under its old name, which the driver prefers over our setting
  */
 export function checkDurability(url: string): void {
   const from = url.indexOf('?');
@@ -46,15 +45,15 @@ export function checkDurability(url: string): void {
   for (const [name, value] of new URLSearchParams(url.slice(from))) {
     if (name.toLowerCase() === 'wtimeout') {
       throw new ConfigError(
-        `MONGODB_URL has ${name}=${value}, but writes must wait 15 s for a majority: leave it out. With a shorter time the ` +
-          'ledger gives up batches that members who are behind would still take.',
+        `MONGODB_URL has ${name}=${value}, but writes must wait 15 s for a majority: remove it. With a shorter timeout the ` +
+          'ledger abandons batches that slow members would still write.',
       );
     }
     const values = allowed[name.toLowerCase()];
     if (values === undefined || values.includes(value.toLowerCase())) continue;
     throw new ConfigError(
       `MONGODB_URL has ${name}=${value}, with which MongoDB can lose charges when a server dies: ` +
-        `leave it out, or write ${name}=${values[0]}.`,
+        `remove it, or use ${name}=${values[0]}.`,
     );
   }
 }

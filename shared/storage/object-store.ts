@@ -44,20 +44,20 @@ const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
   error instanceof S3ServiceException && statuses.includes(error.$metadata.httpStatusCode ?? 0);
 
 export interface StoreTimeouts {
-  /** One attempt at a request, until the first byte of the response. */
+  /** For one attempt at a request, until the first byte of the response. */
   readonly attemptMs: number;
-  /** All attempts at storing one object. */
+  /** For all attempts to store one object. */
   readonly putMs: number;
 }
 
 /**
- * A store that accepts connections and then sends nothing must not hold callers up for longer. A body streamed into
- * the store is sent as fast as Redis is read, so the code that streams it sets the bound.
+ * A store that accepts connections but sends nothing must not delay callers longer than this. A body streamed into the
+ * store is sent as fast as Redis is read, so the code that streams it sets the limit.
  */
-const usualTimeouts: StoreTimeouts = { attemptMs: 10_000, putMs: 25_000 };
+const defaultTimeouts: StoreTimeouts = { attemptMs: 10_000, putMs: 25_000 };
 const streamedPutMs = 120_000;
-/** For reading one object while a caller waits. Three attempts take 12 s. */
-const longestReadMs = 4_000;
+/** For each attempt to read an object while a caller waits. Three attempts take 12 s. */
+const maxReadMs = 4_000;
 
 /** The bucket of generated files, on any S3-compatible server. */
 export class ObjectStore {
@@ -67,18 +67,18 @@ export class ObjectStore {
   readonly #putMs: number;
   readonly #readMs: number;
 
-  constructor(config: Config['s3'], { attemptMs, putMs } = usualTimeouts) {
+  constructor(config: Config['s3'], { attemptMs, putMs } = defaultTimeouts) {
     this.#bucket = config.bucket;
     this.#manageBucket = config.manageBucket;
     this.#putMs = putMs;
-    this.#readMs = Math.min(attemptMs, longestReadMs);
+    this.#readMs = Math.min(attemptMs, maxReadMs);
     this.#client = new S3Client({
       endpoint: config.endpoint,
       region: config.region,
       credentials: { accessKeyId: config.accessKeyId, secretAccessKey: config.secretAccessKey },
       forcePathStyle: true,
       maxAttempts: 3,
-      // The SDK logs to the console when it cannot resend a stream. The caller gets the error anyway.
+      // The SDK logs to the console when it cannot resend a stream, but it also throws an error.
       logger: quietLogger,
       // Without `throwOnRequestTimeout`, the SDK only warns about a response that does not arrive.
       requestHandler: {
@@ -91,7 +91,7 @@ export class ObjectStore {
 
   /**
    * Creates the bucket if it is missing, and sets our 24-hour rules on a bucket that we manage. Several processes may
-   * run it at once. Rules of others stay unchanged.
+   * do this at the same time. Other rules stay unchanged.
    * @returns whether our rules are in place
    */
   async prepareBucket(): Promise<boolean> {
@@ -99,9 +99,9 @@ export class ObjectStore {
     try {
       return await this.#prepareRules(isNew);
     } catch (error) {
-      // The server does not support lifecycle rules. It is otherwise sufficient, and a retry would not help.
+      // The server does not support lifecycle rules. It can be used without them, and a retry would not help.
       if (hasStatus(error, 501)) return false;
-      // An operator that denies us access to the rules manages the bucket.
+      // If we have no access to the rules, the operator manages the bucket.
       if (hasStatus(error, 403) && this.#manageBucket !== 'on') return false;
       throw error;
     }
@@ -119,7 +119,7 @@ export class ObjectStore {
       new PutBucketLifecycleConfigurationCommand({
         Bucket: this.#bucket,
         LifecycleConfiguration: { Rules: merged },
-        // If this is omitted, S3 resets the owner's setting to its default.
+        // If this is omitted, S3 resets the owner's setting to the default.
         ...(TransitionDefaultMinimumObjectSize === undefined ? {} : { TransitionDefaultMinimumObjectSize }),
       }),
     );
@@ -195,8 +195,8 @@ export class ObjectStore {
   }
 
   /**
-   * Fills the target with the object's bytes from an offset on. Returns null if there is no such object or it has no
-   * bytes there. Retains none of the store's memory afterwards.
+   * Fills the target with the object's bytes, starting at an offset. Returns null if there is no such object or it has
+   * no bytes there. Does not retain any of the store's memory.
    */
   async readRange(
     key: string,
@@ -207,22 +207,22 @@ export class ObjectStore {
     try {
       const range = `bytes=${from}-${from + target.length - 1}`;
       const command = new GetObjectCommand({ Bucket: this.#bucket, Key: key, Range: range });
-      const answer = await this.#client.send(command, {
+      const response = await this.#client.send(command, {
         requestTimeout: this.#readMs,
         ...(signal === undefined ? {} : { abortSignal: signal }),
       });
-      const body = answer.Body as Readable;
+      const body = response.Body as Readable;
       if (signal !== undefined) addAbortSignal(signal, body);
-      if (from > 0 && answer.ContentRange?.startsWith(`bytes ${from}-`) !== true) {
+      if (from > 0 && response.ContentRange?.startsWith(`bytes ${from}-`) !== true) {
         body.destroy();
-        throw new Error(`the object store sent ${answer.ContentRange ?? 'a whole object'} for ${range}`);
+        throw new Error(`the object store sent ${response.ContentRange ?? 'the whole object'} for ${range}`);
       }
       let at = 0;
       for await (const chunk of body as AsyncIterable<Buffer>) at += chunk.copy(target, at);
       return {
         byteLength: at,
         // ContentRange looks like `bytes 0-99/1234`.
-        objectBytes: Number(answer.ContentRange?.split('/')[1] ?? answer.ContentLength),
+        objectBytes: Number(response.ContentRange?.split('/')[1] ?? response.ContentLength),
       };
     } catch (error) {
       if (hasStatus(error, 404, 416)) return null;
@@ -244,8 +244,8 @@ export class ObjectStore {
   }
 
   /**
-   * Lists the first keys of a folder after the given one, in order. Returns none if the bucket does not exist yet.
-   * Fewer keys than the limit mean that there are no more.
+   * Lists the keys of a folder that follow the given one, in order, up to the limit. Fewer keys than the limit mean
+   * that there are no more. Returns an empty list if the bucket does not exist yet.
    */
   async list(prefix: string, limit: number, after: string, signal: AbortSignal): Promise<string[]> {
     const page = { Bucket: this.#bucket, Prefix: prefix, MaxKeys: limit, StartAfter: after };

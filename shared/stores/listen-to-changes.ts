@@ -11,7 +11,7 @@ export interface ChangeListener {
   readonly log: Logger;
 }
 
-/** Applies what changes in any process to this one: bans, keys and limits of accounts, and disabled models. */
+/** Applies changes made in any process to this one: bans, keys and limits of accounts, and disabled models. */
 export function listenToChanges(
   { subscriber, catalog }: Pick<Stores, 'subscriber' | 'catalog'>,
   { bans, onAccountChange, log }: ChangeListener,
@@ -22,6 +22,6 @@ export function listenToChanges(
     if (change !== null && change.kind !== 'models') return;
     catalog
       .refreshDisabled()
-      .catch((error: unknown) => log.warn({ err: error }, 'the disabled models could not be read'));
+      .catch((error: unknown) => log.warn({ err: error }, 'reading the disabled models failed'));
   });
 }

@@ -33,12 +33,12 @@ export interface Stores {
   readonly storedFrames: StoredFramesStore;
   readonly web: WebStores;
   readonly mails: MailQueue;
-  /** Opens another client, which is closed with the others. */
+  /** Opens another client. `close` closes it, too. */
   readonly connect: (purpose: 'blocking' | 'bullmq') => Promise<RedisClient>;
   readonly close: () => Promise<void>;
 }
 
-/** @throws ConfigError if a store refuses this service, or is not what it needs */
+/** @throws ConfigError if a store rejects this service or does not meet its requirements */
 export async function openStores(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<Stores> {
   const redisUrl = await locateRedis(config.redisUrl);
   const redis = createRedis(redisUrl, 'commands', log);

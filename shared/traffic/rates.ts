@@ -1,7 +1,7 @@
 import type { ModelType, StatusMessage } from '../contract/models.ts';
 import type { ModelSums } from './traffic-sums.ts';
 
-/** Fewer judged requests than this say nothing about a model. */
+/** Minimum number of judged requests for a statement about a model. */
 export const leastJudged = 5;
 
 type Judged = Pick<ModelSums, 'succeeded' | 'failed'>;
@@ -12,7 +12,7 @@ export function toSuccessRate({ succeeded, failed }: Judged): number {
   return judged === 0 ? 0 : Math.round((succeeded * 10_000) / judged) / 100;
 }
 
-/** Uses the rounded rate that is shown, so that a status never contradicts it. */
+/** Uses the rounded rate that is shown, so that the status never contradicts it. */
 export function chooseStatusMessage(sums: Judged): Exclude<StatusMessage, 'Disabled'> {
   if (sums.succeeded + sums.failed < leastJudged) return 'Not enough data';
   const rate = toSuccessRate(sums);

@@ -2,26 +2,26 @@ import { SingleFlight } from '../look-ups/single-flight.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { PublicStats } from './traffic-store.ts';
 
-/** How long stats that could not be refreshed are shown before the next attempt. */
+/** How long outdated stats are shown after a failed refresh before the next attempt. */
 const retryPauseMs = 2_000;
 
 export interface StatsCacheOptions<T> {
   readonly read: () => Promise<PublicStats<T>>;
   readonly log: Logger;
-  /** A monotonic clock in milliseconds; the process's own by default. */
+  /** A monotonic clock in milliseconds; `performance.now` by default. */
   readonly nowMs?: () => number;
 }
 
 /**
  * Caches stats in the memory of one process and reads them again when they expire. Concurrent callers share one read.
- * If it fails, the last known stats are shown a little longer.
+ * If it fails, the last known stats are shown for a little longer.
  */
 export class StatsCache<T> {
   readonly #read: () => Promise<PublicStats<T>>;
   readonly #log: Logger;
   readonly #nowMs: () => number;
   #known: { readonly value: T; readonly untilMs: number } | null = null;
-  readonly #reading = new SingleFlight<PublicStats<T>>('reading figures');
+  readonly #reading = new SingleFlight<PublicStats<T>>('reading stats');
   #isStale = false;
 
   constructor({ read, log, nowMs = () => performance.now() }: StatsCacheOptions<T>) {
@@ -46,8 +46,7 @@ export class StatsCache<T> {
       return { value, untilMs: this.#nowMs() + validForMs };
     } catch (error) {
       if (this.#known === null) throw error;
-      if (!this.#isStale)
-        this.#log.warn({ err: error }, 'figures cannot be read; the last known ones are shown');
+      if (!this.#isStale) this.#log.warn({ err: error }, 'reading stats failed; showing the last known ones');
       this.#isStale = true;
       return { value: this.#known.value, untilMs: this.#nowMs() + retryPauseMs };
     }

@@ -7,20 +7,18 @@ import {
   type TotalSums,
 } from './traffic-sums.ts';
 
-/** Sums as fields of a Redis hash: `failed:MODEL` in the per-model buckets, `failed` in those of all models. */
+/** A sum as a field of a Redis hash: `failed:MODEL` in the per-model buckets, `failed` in those of all models. */
 type Field = readonly [name: string, amount: number];
 
-/** Leaves out zeros, because adding them changes nothing. */
+/** Skips zeros, because adding them changes nothing. */
 export function toModelFields(models: ReadonlyMap<string, ModelSums>): Field[] {
   return [...models].flatMap(([model, sums]) =>
-    modelStats
-      .filter((figure) => sums[figure] !== 0)
-      .map((figure): Field => [`${figure}:${model}`, sums[figure]]),
+    modelStats.filter((stat) => sums[stat] !== 0).map((stat): Field => [`${stat}:${model}`, sums[stat]]),
   );
 }
 
 export function toTotalFields(totals: TotalSums): Field[] {
-  return totalStats.filter((figure) => totals[figure] !== 0).map((figure): Field => [figure, totals[figure]]);
+  return totalStats.filter((stat) => totals[stat] !== 0).map((stat): Field => [stat, totals[stat]]);
 }
 
 /** @param fields alternating names and amounts, as HGETALL returns them; unknown names are skipped */
@@ -29,9 +27,9 @@ export function parseModelFields(fields: readonly string[]): Map<string, ModelSu
   for (let i = 0; i + 1 < fields.length; i += 2) {
     // The name ends at the first colon. A model's id may contain colons, too.
     const [, name = '', model = ''] = /^([^:]*):(.*)$/s.exec(fields[i]!) ?? [];
-    const figure = modelStats.find((one) => one === name);
-    if (figure === undefined) continue;
-    models.set(model, { ...(models.get(model) ?? noModelSums), [figure]: Number(fields[i + 1]) });
+    const stat = modelStats.find((one) => one === name);
+    if (stat === undefined) continue;
+    models.set(model, { ...(models.get(model) ?? noModelSums), [stat]: Number(fields[i + 1]) });
   }
   return models;
 }
@@ -40,8 +38,8 @@ export function parseModelFields(fields: readonly string[]): Map<string, ModelSu
 export function parseTotalFields(fields: readonly string[]): TotalSums {
   const totals: Record<keyof TotalSums, number> = { ...noTotalSums };
   for (let i = 0; i + 1 < fields.length; i += 2) {
-    const figure = totalStats.find((one) => one === fields[i]);
-    if (figure !== undefined) totals[figure] = Number(fields[i + 1]);
+    const stat = totalStats.find((one) => one === fields[i]);
+    if (stat !== undefined) totals[stat] = Number(fields[i + 1]);
   }
   return totals;
 }

@@ -8,10 +8,11 @@ import { TrafficSums, type SettledRequest } from './traffic-sums.ts';
 const flushIntervalMs = 1_000;
 
 /**
- * Records what a process settles, for the public stats. Sums are kept in memory and written to Redis once a second and
- * at shutdown, so no request waits for it. These are stats, not money: a process that is killed loses the last second
- * of them, and a write whose reply was lost is counted twice. While Redis is away, the sums in memory grow only with
- * the number of models. They are written when it is back, and count as traffic of that time.
+ * Records a process's settled requests for the public stats. Sums are kept in memory and written to Redis once per
+ * second and at shutdown, so no request waits for it. These are stats, not money: a process that is killed loses the
+ * last second of them, and a write whose reply was lost is counted twice. While Redis is unavailable, the sums in
+ * memory grow only with the number of models. They are written when it is available again, and count as traffic of that
+ * time.
  */
 export class TrafficRecorder implements Running {
   readonly #store: Pick<TrafficStore, 'record'>;
@@ -24,7 +25,7 @@ export class TrafficRecorder implements Running {
     this.#store = store;
     this.#log = log;
     this.#timer = setInterval(
-      () => runInBackground(this.flush(), 'writing the traffic figures', log),
+      () => runInBackground(this.flush(), 'writing traffic stats', log),
       flushIntervalMs,
     );
     this.#timer.unref();
@@ -34,7 +35,7 @@ export class TrafficRecorder implements Running {
     this.#sums.add(request);
   }
 
-  /** Writes what was recorded so far, or waits for the write that is running. Never rejects. */
+  /** Writes what has been recorded so far, or waits for the write that is running. Never rejects. */
   async flush(): Promise<void> {
     this.#flushing ??= this.#write().finally(() => {
       this.#flushing = null;
@@ -57,13 +58,13 @@ export class TrafficRecorder implements Running {
     } catch (error) {
       if (isRedisAway(error)) {
         this.#sums.addAll(sums);
-        this.#log.debug({ err: error }, 'traffic figures could not be written yet');
+        this.#log.debug({ err: error }, 'traffic stats not written yet');
         return;
       }
-      // Redis would refuse these sums again forever, and with them all later ones.
+      // Redis would refuse these sums at every attempt, and all later ones with them.
       this.#log.error(
         { err: error, requests: sums.totals.requests },
-        'traffic figures were refused and are lost',
+        'traffic stats refused by Redis and lost',
       );
     }
   }

@@ -5,15 +5,15 @@ import type { ModelSums, TotalSums, TrafficSums } from './traffic-sums.ts';
 import { findBuckets, findStep, modelWindow, totalWindow, type TrafficWindow } from './traffic-windows.ts';
 
 /**
- * Adds to the current bucket of each window. Only Redis knows which bucket is current, so the script completes the
- * bucket names itself. Their common tag keeps them on one node.
+ * Adds to the current bucket of each window. Redis's clock determines the current bucket, so the script completes the
+ * bucket names. Their common tag keeps them on one node.
  */
 const recordScript = new RedisScript(`
 local now = tonumber(redis.call('TIME')[1])
-local function add(prefix, seconds, kept, from, to)
+local function add(prefix, seconds, ttl, from, to)
   local bucket = prefix .. math.floor(now / seconds)
   for i = from, to, 2 do redis.call('HINCRBY', bucket, ARGV[i], ARGV[i + 1]) end
-  redis.call('EXPIRE', bucket, kept)
+  redis.call('EXPIRE', bucket, ttl)
 end
 local totals = 6 + tonumber(ARGV[5])
 add(KEYS[1], ARGV[1], ARGV[2], 6, totals - 1)
@@ -21,15 +21,15 @@ add(KEYS[2], ARGV[3], ARGV[4], totals, #ARGV)
 return 1
 `);
 
-/** The clock of the node that stores the stats, so that machines need not agree on the time. */
+/** The clock of the node that stores the stats, so that the clocks of the machines do not matter. */
 const clockScript = new RedisScript(`
 local time = redis.call('TIME')
 return string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
 `);
 
 /**
- * The sums shown during a step. The first reader in a step sums the buckets, and all others get the same sums until the
- * next step. If each server summed for itself, its stats would differ by what was settled in between.
+ * Returns the sums shown during a step. The first reader in a step sums the buckets, and all others get the same sums
+ * until the next step. If each server computed its own sums, they would differ by the requests settled in between.
  */
 const showScript = new RedisScript(`
 local shown, step = KEYS[1], ARGV[1]
@@ -47,14 +47,14 @@ redis.call('PEXPIRE', shown, ARGV[2])
 return redis.call('HGETALL', shown)
 `);
 
-/** Stats, and how long they remain current. */
+/** Stats and how long they remain valid. */
 export interface PublicStats<T> {
   readonly value: T;
   readonly validForMs: number;
 }
 
 export interface TrafficStoreOptions {
-  /** How long stats stay unchanged; steps begin at multiples of it. */
+  /** How long stats stay unchanged. Steps begin at multiples of this. */
   readonly stepMs?: number;
   /** Unix milliseconds; Redis's own clock by default. */
   readonly readTimeMs?: () => Promise<number>;
@@ -62,7 +62,7 @@ export interface TrafficStoreOptions {
 
 export const statsStepMs = 30_000;
 
-/** The sums of recent traffic. All processes add to them, and every server shows them. */
+/** The sums of recent traffic. All processes add to them, and every server shows the same sums. */
 export class TrafficStore {
   readonly #redis: RedisClient;
   readonly #stepMs: number;
@@ -122,7 +122,7 @@ export class TrafficStore {
       const nowMs = await this.#readTimeMs();
       const { startMs, leftMs } = findStep(this.#stepMs, nowMs);
       const keys = [shownKey, ...findBuckets(window, nowMs).map(bucketKey)];
-      // The shown sums expire: if the clock of a new master is behind, a step long past would be shown again.
+      // The shown sums expire. Otherwise, if the clock of a new master is behind, a past step would be shown again.
       const value = (await showScript.run(this.#redis, keys, [startMs, 2 * this.#stepMs])) as string[];
       return { value, validForMs: leftMs };
     });

@@ -7,8 +7,8 @@ export type SettledRequest = Pick<
 >;
 
 /**
- * Sums of one model. `succeeded` and `failed` count the judged requests. The others are sums over the successes: the
- * time from admission to settlement, the vendor's part of it, and the tokens.
+ * Sums of one model. `succeeded` and `failed` count the judged requests. The others are sums over the successful
+ * requests: the time from admission to settlement, the vendor's part of that time, and the tokens.
  */
 export const modelStats = [
   'succeeded',
@@ -34,7 +34,7 @@ export const noModelSums: ModelSums = {
 };
 export const noTotalSums: TotalSums = { requests: 0, succeeded: 0, failed: 0, tokens: 0 };
 
-/** Whether a request counts for or against its model. A rejected request and a caller that left (4xx) do neither. */
+/** Whether a request counts for or against its model. Rejected requests and disconnected callers (4xx) do neither. */
 export function judgeRequest({
   success,
   responseCode,
@@ -43,7 +43,7 @@ export function judgeRequest({
   return responseCode >= 500 ? 'failed' : 'unjudged';
 }
 
-/** Sums over requests. The size depends on the number of models only. */
+/** Sums over requests. The size depends only on the number of models. */
 export class TrafficSums {
   readonly #models = new Map<string, ModelSums>();
   #totals = noTotalSums;
@@ -61,19 +61,19 @@ export class TrafficSums {
   }
 
   add(request: SettledRequest): void {
-    const verdict = judgeRequest(request);
+    const judgement = judgeRequest(request);
     this.#addTotals({
       requests: 1,
-      succeeded: verdict === 'succeeded' ? 1 : 0,
-      failed: verdict === 'failed' ? 1 : 0,
+      succeeded: judgement === 'succeeded' ? 1 : 0,
+      failed: judgement === 'failed' ? 1 : 0,
       tokens: request.promptTokens + request.completionTokens,
     });
-    if (verdict === 'failed') this.#addModel(request.model, { ...noModelSums, failed: 1 });
-    if (verdict !== 'succeeded') return;
+    if (judgement === 'failed') this.#addModel(request.model, { ...noModelSums, failed: 1 });
+    if (judgement !== 'succeeded') return;
     this.#addModel(request.model, {
       succeeded: 1,
       failed: 0,
-      // A machine's clock may be set back while a request runs.
+      // A machine's clock may be set back during a request.
       durationMs: Math.max(0, request.durationMs),
       vendorMs: Math.max(0, request.billedMs),
       promptTokens: request.promptTokens,
@@ -86,12 +86,12 @@ export class TrafficSums {
     for (const [model, sums] of other.models) this.#addModel(model, sums);
   }
 
-  #addTotals(more: TotalSums): void {
-    this.#totals = addStats(totalStats, this.#totals, more);
+  #addTotals(added: TotalSums): void {
+    this.#totals = addStats(totalStats, this.#totals, added);
   }
 
-  #addModel(model: string, more: ModelSums): void {
-    this.#models.set(model, addStats(modelStats, this.#models.get(model) ?? noModelSums, more));
+  #addModel(model: string, added: ModelSums): void {
+    this.#models.set(model, addStats(modelStats, this.#models.get(model) ?? noModelSums, added));
   }
 }
 

@@ -1,9 +1,9 @@
-/** A span of recent time that stats are summed over, in buckets that begin at multiples of their length. */
+/** A period of recent time over which stats are summed, in buckets that begin at multiples of their length. */
 export interface TrafficWindow {
   readonly bucketSeconds: number;
   /** Full buckets before the current one. */
   readonly previousBuckets: number;
-  /** How long a bucket is kept after its last write: longer than any window reads it. */
+  /** How long a bucket is kept after its last write. Longer than the window reads it. */
   readonly keptSeconds: number;
 }
 
@@ -26,13 +26,13 @@ export const totalWindow: TrafficWindow = {
 
 export const totalPeriodHours = 24;
 
-/** Numbers of the buckets in a window, the current one first. */
+/** The numbers of the buckets in a window, the current one first. */
 export function findBuckets(window: TrafficWindow, nowMs: number): number[] {
   const current = Math.floor(nowMs / 1_000 / window.bucketSeconds);
   return Array.from({ length: window.previousBuckets + 1 }, (_, i) => current - i);
 }
 
-/** The current step of a shared clock: when it began, and how much of it is left. */
+/** The current step of a shared clock: its start and the time remaining. */
 export function findStep(
   stepMs: number,
   nowMs: number,

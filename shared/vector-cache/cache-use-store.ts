@@ -2,14 +2,14 @@ import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import { countCachedVectors } from './keep-vectors-script.ts';
 
-const keptSeconds = 30 * 86_400;
+const lifetimeSeconds = 30 * 86_400;
 
-/** Use of a model's cache. Operators size the cache by it. */
+/** Use of a model's cache. Operators choose the cache's size by it. */
 export interface CacheUse {
   /** Inputs found in the cache, and inputs not found. */
   readonly hits: number;
   readonly misses: number;
-  /** What the cache holds now. */
+  /** The current content of the cache. */
   readonly entries: number;
   readonly bytes: number;
 }
@@ -27,7 +27,7 @@ export class CacheUseStore {
     await Promise.all([
       hits === 0 ? null : this.#redis.hincrby(key, 'hits', hits),
       misses === 0 ? null : this.#redis.hincrby(key, 'misses', misses),
-      this.#redis.expire(key, keptSeconds),
+      this.#redis.expire(key, lifetimeSeconds),
     ]);
   }
 

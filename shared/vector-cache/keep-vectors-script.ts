@@ -5,15 +5,15 @@ import { measureEntry } from './entry-size.ts';
 
 /**
  * Stores vectors and evicts the oldest if there is no space. The order is a list of records, oldest first: hash, expiry
- * time (ms), size, and the total size of all entries ever stored, including this one. The current total follows from
- * the first and the last record, so no separate counter can drift from the list. An expired entry counts until its
- * record is dropped, and records are only dropped from the front, so the count is never less than what is there. A key
- * stored again after it expired belongs to its later record, which its expiry time identifies. A run evicts a bounded
- * number of entries, and does not store vectors that it has not made space for by then.
+ * time (ms), size, and the total size of all entries ever stored, including this one. The current total is computed
+ * from the first and the last record, so no separate counter can drift from the list. An expired entry counts until its
+ * record is dropped, and records are only dropped from the front, so the total is never too low. A key stored again
+ * after it expired belongs to its later record, which its expiry time identifies. A run evicts a limited number of
+ * entries and skips vectors for which that did not free enough space.
  */
-const keepScript = new RedisScript(`
+const storeScript = new RedisScript(`
 local order, prefix = KEYS[1], ARGV[1]
-local maxBytes, ttlMs, graceMs, mostDrops = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local maxBytes, ttlMs, graceMs, maxEvictions = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local function read(record)
@@ -21,29 +21,29 @@ local function read(record)
   return hash, tonumber(expiry), tonumber(size), tonumber(sum)
 end
 local first, last = redis.call('LINDEX', order, 0), redis.call('LINDEX', order, -1)
-local held, sum, dropped = 0, 0, 0
+local totalBytes, sum, evicted = 0, 0, 0
 if first then
   local _, _, size, firstSum = read(first)
   sum = select(4, read(last))
-  held = sum - firstSum + size
+  totalBytes = sum - firstSum + size
 end
-local function dropFirst()
+local function evictOldest()
   local hash, expiry, size = read(redis.call('LPOP', order))
   if redis.call('PEXPIRETIME', prefix .. hash) == expiry then redis.call('UNLINK', prefix .. hash) end
-  held = held - size
-  dropped = dropped + 1
+  totalBytes = totalBytes - size
+  evicted = evicted + 1
 end
-while first and dropped < mostDrops and select(2, read(first)) <= now do
-  dropFirst()
+while first and evicted < maxEvictions and select(2, read(first)) <= now do
+  evictOldest()
   first = redis.call('LINDEX', order, 0)
 end
 local expiry = string.format('%.0f', now + ttlMs)
 for i = 2, #KEYS do
   local hash, value, size = ARGV[3 * i], ARGV[3 * i + 1], tonumber(ARGV[3 * i + 2])
   if size <= maxBytes and redis.call('EXISTS', KEYS[i]) == 0 then
-    while held + size > maxBytes and dropped < mostDrops do dropFirst() end
-    if held + size <= maxBytes then
-      held, sum = held + size, sum + size
+    while totalBytes + size > maxBytes and evicted < maxEvictions do evictOldest() end
+    if totalBytes + size <= maxBytes then
+      totalBytes, sum = totalBytes + size, sum + size
       redis.call('SET', KEYS[i], value, 'PXAT', expiry)
       redis.call('RPUSH', order, string.format('%s %s %.0f %.0f', hash, expiry, size, sum))
     end
@@ -53,17 +53,17 @@ local untilMs = now + ttlMs + graceMs
 if #KEYS > 1 and redis.call('PEXPIRETIME', order) < untilMs then
   redis.call('PEXPIREAT', order, string.format('%.0f', untilMs))
 end
-return { redis.call('LLEN', order), held, dropped }
+return { redis.call('LLEN', order), totalBytes, evicted }
 `);
 
-/** Redis frees expired entries in its own time, and they must count until then. */
+/** Redis frees expired entries with a delay, and they must count until then. */
 const graceMs = 3_600_000;
 
 /**
- * Evictions per run. They take a millisecond or two of Redis's time, as when many short vectors make space for a few
- * long ones.
+ * Maximum evictions per run, such as when many short vectors make space for a few long ones. They block Redis for a
+ * millisecond or two.
  */
-const mostDrops = 500;
+const maxEvictions = 500;
 
 export interface VectorToCache {
   readonly hash: string;
@@ -73,8 +73,8 @@ export interface VectorToCache {
 export interface CachedVectors {
   readonly entries: number;
   readonly bytes: number;
-  /** In this run. */
-  readonly dropped: number;
+  /** Number of entries evicted by this run. */
+  readonly evicted: number;
 }
 
 /** Stores vectors in one round trip. Existing entries and their expiry stay unchanged. */
@@ -90,14 +90,14 @@ export async function runCacheVectors(
     value,
     measureEntry(keys[i]!.length, value.length),
   ]);
-  return await run(redis, modelId, keys, [maxBytes, ttlSeconds * 1_000, graceMs, mostDrops, ...entries]);
+  return await run(redis, modelId, keys, [maxBytes, ttlSeconds * 1_000, graceMs, maxEvictions, ...entries]);
 }
 
 /** Counts the stored vectors, without expired ones. */
 export async function countCachedVectors(redis: RedisClient, modelId: string): Promise<CachedVectors> {
   for (;;) {
-    const kept = await run(redis, modelId, [], [0, 0, 0, mostDrops]);
-    if (kept.dropped < mostDrops) return kept;
+    const counted = await run(redis, modelId, [], [0, 0, 0, maxEvictions]);
+    if (counted.evicted < maxEvictions) return counted;
   }
 }
 
@@ -109,10 +109,10 @@ async function run(
 ): Promise<CachedVectors> {
   const keys = [redisKeys.cachedVectorsOrder(modelId), ...entryKeys];
   const prefix = redisKeys.cachedVector(modelId, '');
-  const [entries, bytes, dropped] = (await keepScript.run(redis, keys, [prefix, ...args])) as [
+  const [entries, bytes, evicted] = (await storeScript.run(redis, keys, [prefix, ...args])) as [
     number,
     number,
     number,
   ];
-  return { entries, bytes, dropped };
+  return { entries, bytes, evicted };
 }

@@ -7,8 +7,8 @@ export type NewAuditEvent = Pick<AuditEvent, 'userId' | 'action'> &
   Partial<Omit<AuditEvent, '_id' | 'userId' | 'action' | 'at'>>;
 
 /**
- * The audit log. A sensitive action is recorded before it is done, so that none goes unnoticed. A crash in between
- * leaves an event with a pending notice, and a worker sends it.
+ * The audit log. A sensitive action is recorded before it is carried out, so that none goes unnoticed. After a crash in
+ * between, the event's notice is still pending, and a worker sends it.
  */
 export class AuditStore {
   readonly #database: WebDatabase;
@@ -47,17 +47,17 @@ export class AuditStore {
     return _id;
   }
 
-  /** Records how a started action ended. A failed action changed nothing, so its user gets no mail. */
+  /** Records the outcome of a started action. A failed action changed nothing, so the user gets no mail. */
   async finish(id: string, outcome: 'done' | 'failed'): Promise<AuditEvent | null> {
     return await this.#update(id, outcome === 'failed' ? { outcome, notice: 'none' } : { outcome });
   }
 
-  /** Records that the mail to the user has been queued. */
+  /** Records that the notice to the user has been queued. */
   async markQueued(id: string): Promise<void> {
     await this.#update(id, { notice: 'queued' });
   }
 
-  /** Finds events from before `olderThan` whose notice is still pending, oldest first. */
+  /** Finds events before `olderThan` whose notice is still pending, oldest first. */
   async findPending(olderThan: Date, limit: number): Promise<AuditEvent[]> {
     return await this.#database.call(({ audit }) =>
       audit

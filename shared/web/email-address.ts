@@ -1,10 +1,10 @@
 import { domainToASCII } from 'node:url';
 
-/** RFC 5321, 4.5.3.1. The maximum length is what fits between the brackets of a path of 256. */
+/** RFC 5321, 4.5.3.1. A path has at most 256 characters, including the brackets around the address. */
 const maxLocalLength = 64;
 const maxLength = 254;
 /**
- * Longer text is refused without parsing. This leaves some room for surrounding spaces and for addresses that are
+ * Longer text is rejected without parsing. This leaves some space for surrounding spaces and for addresses that are
  * shorter in ASCII.
  */
 const maxTextLength = 320;
@@ -15,16 +15,16 @@ const allowedDomain = /^[\p{L}\p{M}\p{N}.。．｡-]+$/u;
 const allowedLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const asciiOnly = /^[\x20-\x7e]*$/;
 
-interface EmailFault {
+interface EmailProblem {
   readonly fault: string;
   /** The same in Russian. */
   readonly faultRu: string;
 }
 
-export type NormalizedEmail = { readonly email: string } | EmailFault;
+export type NormalizedEmail = { readonly email: string } | EmailProblem;
 
-/** What is wrong with an address. Each text completes a sentence that starts with the field. */
-const faults = {
+/** What is wrong with an address. Each text follows the name of the field in a sentence. */
+const problems = {
   tooLong: {
     fault: `must have at most ${maxLength} characters`,
     faultRu: `должен быть не длиннее ${maxLength} символов`,
@@ -60,59 +60,60 @@ const faults = {
     fault: 'must end in the name of a mail domain, such as example.com, after the @',
     faultRu: 'после знака @ должно быть имя почтового домена, например example.com',
   },
-} as const satisfies Record<string, EmailFault>;
+} as const satisfies Record<string, EmailProblem>;
 
 /**
- * Returns the canonical form in which an address is stored, compared and mailed to, or what is wrong with it, as text
- * that completes a sentence that starts with the field.
+ * Returns the canonical form in which an address is stored, compared and used for mail, or what is wrong with it, as
+ * text that follows the name of the field in a sentence.
  *
- * Addresses that differ only in case are one mailbox. RFC 5321 allows a server to tell them apart, but mail providers
- * do not, and treating them as two would let two users share a mailbox. Domains in other scripts become ASCII (IDNA).
+ * Addresses that differ only in case count as one mailbox. RFC 5321 allows a server to distinguish them, but mail
+ * providers do not, and treating them as two would let two users share a mailbox. Domains in other scripts become ASCII
+ * (IDNA).
  *
- * Quoted local parts, comments and address literals (`[::1]`) are valid but not used in practice, and are refused. So
+ * Quoted local parts, comments and address literals (`[::1]`) are valid but not used in practice, and are rejected. So
  * are local parts with non-ASCII characters, because many mail servers do not accept them (RFC 6531). No accepted
- * address contains a character with a meaning in mail headers.
+ * address contains a character that has a meaning in mail headers.
  */
 export function normalizeEmail(text: string): NormalizedEmail {
-  if (text.length > maxTextLength) return faults.tooLong;
-  if (/\p{Cc}/u.test(text)) return faults.hasControls;
+  if (text.length > maxTextLength) return problems.tooLong;
+  if (/\p{Cc}/u.test(text)) return problems.hasControls;
   const trimmed = text.trim();
-  const fault = findFault(trimmed);
-  if (fault !== null) return fault;
+  const problem = findProblem(trimmed);
+  if (problem !== null) return problem;
 
   const at = trimmed.indexOf('@');
   const local = trimmed.slice(0, at);
-  const localFault = findLocalFault(local);
-  if (localFault !== null) return localFault;
+  const localProblem = findLocalProblem(local);
+  if (localProblem !== null) return localProblem;
 
   const domain = normalizeDomain(trimmed.slice(at + 1));
-  if (domain === null) return faults.hasNoDomain;
+  if (domain === null) return problems.hasNoDomain;
   const email = `${local.toLowerCase()}@${domain}`;
-  return email.length > maxLength ? faults.tooLong : { email };
+  return email.length > maxLength ? problems.tooLong : { email };
 }
 
-/** Common mistakes that deserve a specific message. */
-function findFault(text: string): EmailFault | null {
-  if (/[<>()"\\]/.test(text)) return faults.isNotAlone;
-  if (/[,;]/.test(text)) return faults.isList;
-  if (/\s/u.test(text)) return faults.hasSpaces;
-  if (text.split('@').length !== 2) return faults.hasNoAt;
+/** Finds common mistakes that deserve a specific message. */
+function findProblem(text: string): EmailProblem | null {
+  if (/[<>()"\\]/.test(text)) return problems.isNotAlone;
+  if (/[,;]/.test(text)) return problems.isList;
+  if (/\s/u.test(text)) return problems.hasSpaces;
+  if (text.split('@').length !== 2) return problems.hasNoAt;
   return null;
 }
 
-function findLocalFault(local: string): EmailFault | null {
-  if (local === '') return faults.hasNoLocal;
-  if (!asciiOnly.test(local)) return faults.localIsNotAscii;
-  if (local.length > maxLocalLength) return faults.localIsTooLong;
-  if (!allowedLocal.test(local)) return faults.localIsInvalid;
+function findLocalProblem(local: string): EmailProblem | null {
+  if (local === '') return problems.hasNoLocal;
+  if (!asciiOnly.test(local)) return problems.localIsNotAscii;
+  if (local.length > maxLocalLength) return problems.localIsTooLong;
+  if (!allowedLocal.test(local)) return problems.localIsInvalid;
   return null;
 }
 
 /** Returns null if the text is not a mail domain. A numeric last label would make it an IPv4 address. */
 function normalizeDomain(text: string): string | null {
   if (!allowedDomain.test(text)) return null;
-  // From Node 24 on, all-ASCII domains are not checked for broken IDNA. With an ideographic full stop, which IDNA
-  // reads as a dot, every version checks them.
+  // Since Node 24, all-ASCII domains are not checked for broken IDNA. With an ideographic full stop, which IDNA reads
+  // as a dot, every version checks them.
   const domain = domainToASCII(text.replaceAll('.', '。'));
   if (domain === 'localhost') return domain;
   const labels = domain.split('.');

@@ -31,7 +31,7 @@ export class LinkStore {
   async create({ userId, accountId, label }: NewLink): Promise<WebLink> {
     if ((await this.#count(userId)) >= maxLinks) throw tooManyLinks();
     const link = await this.#insert({ userId, accountId, label, createdAt: new Date() });
-    // Parallel calls may all have passed the check. Those that see too many links afterwards undo theirs.
+    // Concurrent calls may all have passed the check. Those that find too many links afterwards undo theirs.
     if ((await this.#count(userId)) > maxLinks) {
       await this.delete(userId, link._id);
       throw tooManyLinks();
@@ -46,10 +46,10 @@ export class LinkStore {
         await this.#database.call(({ links }) => links.create(link));
         return link;
       } catch (error) {
-        const taken = readDuplicateKey(error);
-        if (taken === null) throw error;
-        if (taken.includes('accountId')) throw new AppError('already_linked', { cause: error });
-        // Another link has this id. The next one is random, too.
+        const duplicateFields = readDuplicateKey(error);
+        if (duplicateFields === null) throw error;
+        if (duplicateFields.includes('accountId')) throw new AppError('already_linked', { cause: error });
+        // Another link has this id. Try again with another random id.
       }
     }
   }
@@ -68,7 +68,7 @@ export class LinkStore {
     );
   }
 
-  /** @returns null if the user has no such link, whether or not another user has */
+  /** @returns null if the user has no such link, even if another user does */
   async find(userId: string, linkId: number): Promise<WebLink | null> {
     return await this.#database.call(({ links }) =>
       links.findOne({ _id: linkId, userId }).lean<WebLink>().exec(),
@@ -93,7 +93,7 @@ export class LinkStore {
     );
   }
 
-  /** @returns the deleted link; of two concurrent callers only one gets it */
+  /** @returns the deleted link; only one of two concurrent callers gets it */
   async delete(userId: string, linkId: number): Promise<WebLink | null> {
     return await this.#database.call(({ links }) =>
       links.findOneAndDelete({ _id: linkId, userId }).lean<WebLink>().exec(),

@@ -19,24 +19,23 @@ export interface SealedMail {
 /** About 25 MB of Redis: a mail server that is down must not fill it. */
 const maxWaiting = 20_000;
 
-/** Attempts end when the mail expires, but BullMQ requires a number. */
+/** Attempts stop when the mail expires, but BullMQ requires a number. */
 const attempts = 100_000;
 
 /** Undeliverable notices are kept for an operator, up to a number and an age. */
-const keptNotices = { count: 1_000, age: 7 * 24 * 60 * 60 };
+const failedNotices = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
 /**
- * While a sent notice is kept, adding it again does nothing: a process that died may not have recorded that it was
+ * While a sent notice is kept, adding it again has no effect. A process that died may not have recorded that it was
  * sent.
  */
 const sentNotices = { count: 1_000, age: 60 * 60 };
 
 const codeOptions: JobsOptions = { removeOnFail: true };
 /**
- * Without a priority: if notices came after all codes, a thief could delay a notice by requesting more and more
- * codes.
+ * No priority is set: if notices came after all codes, a thief could delay a notice by requesting more and more codes.
  */
-const noticeOptions: JobsOptions = { removeOnComplete: sentNotices, removeOnFail: keptNotices };
+const noticeOptions: JobsOptions = { removeOnComplete: sentNotices, removeOnFail: failedNotices };
 
 export interface MailQueueOptions {
   readonly masterKey: string;
@@ -49,7 +48,7 @@ export class MailQueue {
   readonly #queue: Queue<SealedMail>;
   readonly #masterKey: string;
   readonly #maxWaiting: number;
-  /** The last count plus what was added since. */
+  /** The last count plus the mails added since. */
   #waiting = 0;
 
   constructor(redis: RedisClient, options: MailQueueOptions) {
@@ -66,22 +65,22 @@ export class MailQueue {
 
   /**
    * Queues a mail.
-   * @param id letters, digits, `-` and `_`. While a mail with this id waits, or a notice was sent within the hour,
-   * adding it again does nothing.
+   * @param id letters, digits, `-` and `_`. If a mail with this id is waiting, or a notice with this id was sent within
+   * the last hour, adding it again has no effect.
    * @throws AppError `service_unavailable` if Redis is unavailable or too many mails wait
    */
   async add(mail: Mail, { id = randomUUID() }: { readonly id?: string } = {}): Promise<void> {
-    if (!/^(?!\d+$)[\w-]{1,100}$/.test(id)) throw new Error(`"${id}" cannot be the id of a mail.`);
+    if (!/^(?!\d+$)[\w-]{1,100}$/.test(id)) throw new Error(`"${id}" is not a valid mail id.`);
     if (this.#waiting >= this.#maxWaiting) await this.#count();
     if (this.#waiting >= this.#maxWaiting)
       throw new AppError('service_unavailable', { message: `${this.#waiting} mails wait already` });
     const sealed = encryptSecret(JSON.stringify(mail), this.#masterKey);
     const data: SealedMail = { sealed, expiresAt: findMailExpiry(mail) };
     const options = mail.kind === 'notice' ? noticeOptions : codeOptions;
-    // Sent in one pipeline, so the count is one behind but needs no extra round trip.
+    // Sent in one pipeline, so the count misses this mail but needs no extra round trip.
     await Promise.all([
       this.#count().catch(() => {
-        // The mail may be queued anyway, so its caller must not get an error.
+        // The mail may be queued even so, so the caller must not get an error.
       }),
       callRedis(
         async () => await this.#queue.add(mail.kind as never, data as never, { ...options, jobId: id }),

@@ -4,7 +4,7 @@ export type Mail = SignInCodeMail | ConfirmationCodeMail | NoticeMail;
 export const mailLanguages = ['ru', 'en'] as const;
 export type MailLanguage = (typeof mailLanguages)[number];
 
-/** Where a request came from, as far as known. */
+/** Where a request came from, if known. */
 export interface MailOrigin {
   readonly address?: string | null;
   /** Such as `Firefox on Linux`. */
@@ -54,8 +54,8 @@ export interface NoticeMail extends MailOrigin {
   readonly event: NoticeEvent;
   readonly accountLabel: string | null;
   /**
-   * True by default. False if it is unknown whether the action completed: the process died, or did not learn the
-   * result.
+   * True by default. False if it is unknown whether the action completed, because the process died or did not receive
+   * the result.
    */
   readonly isCertain?: boolean;
   /** When it happened, in milliseconds since 1970. */
@@ -63,7 +63,7 @@ export interface NoticeMail extends MailOrigin {
   readonly language: MailLanguage;
 }
 
-/** How long delivery of a notice is retried. */
+/** How long the delivery of a notice is retried. */
 export const noticeLifetimeMs = 3 * 24 * 60 * 60 * 1_000;
 
 /** Returns when a mail stops being useful, in milliseconds since 1970. */

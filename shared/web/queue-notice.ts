@@ -14,7 +14,7 @@ const noticeOf: Partial<Record<AuditAction, NoticeEvent>> = {
   'refresh-replayed': 'sessions-ended',
 };
 
-/** Returns whether users are told about this action by mail. */
+/** Returns whether users are notified of this action by mail. */
 export const isMailed = (action: AuditAction): boolean => noticeOf[action] !== undefined;
 
 export interface NoticeDeps {
@@ -23,7 +23,7 @@ export interface NoticeDeps {
   readonly mails: MailQueue;
 }
 
-/** Queues the mail that tells a user about an event. Safe to repeat: an event is mailed once. */
+/** Queues the mail that notifies a user of an event. Idempotent: an event is mailed once. */
 export async function queueNotice({ audit, users, mails }: NoticeDeps, event: AuditEvent): Promise<void> {
   const user = await users.findById(event.userId);
   const mail = user === null ? null : toNotice(event, user);
@@ -31,7 +31,7 @@ export async function queueNotice({ audit, users, mails }: NoticeDeps, event: Au
   await audit.markQueued(event._id);
 }
 
-/** Support acts through a command, which has no request. Of its actions only an unlink is mailed. */
+/** Support uses a command, so its actions have no request id. Users are notified only of its unlinks. */
 function findNotice({ action, requestId }: AuditEvent): NoticeEvent | undefined {
   return action === 'account-unlinked' && requestId === null
     ? 'account-unlinked-by-support'
@@ -55,17 +55,19 @@ function toNotice(event: AuditEvent, { email, language }: WebUser): Mail | null 
   };
 }
 
-/** The process that wrote a younger event may still be handling it, and may wait long for MongoDB. */
+/** The process that wrote a newer event may still be handling it, or waiting for MongoDB. */
 const pendingAfterMs = 60_000;
 const maxPending = 100;
 
-/** Queues the notices of events whose processes died or could not reach Redis. Several processes may run it at once. */
-export async function queuePendingNotices(dependencies: NoticeDeps): Promise<void> {
-  const pending = await dependencies.audit.findPending(new Date(Date.now() - pendingAfterMs), maxPending);
+/**
+ * Queues the notices of events whose processes died or could not reach Redis. Several processes may do so concurrently.
+ */
+export async function queuePendingNotices(deps: NoticeDeps): Promise<void> {
+  const pending = await deps.audit.findPending(new Date(Date.now() - pendingAfterMs), maxPending);
   const failures: unknown[] = [];
   for (const event of pending) {
-    // One failure must not block the notices after it.
-    await queueNotice(dependencies, event).catch((error: unknown) => failures.push(error));
+    // A failure must not block the other notices.
+    await queueNotice(deps, event).catch((error: unknown) => failures.push(error));
   }
   if (failures.length > 0)
     throw new AggregateError(failures, `${failures.length} notices could not be queued`);

@@ -17,12 +17,12 @@ import type { WebSession } from './web-models.ts';
 export const accessLifeMs = 15 * 60_000;
 const sessionLifeMs = 24 * 3_600_000;
 const rememberedLifeMs = 30 * 24 * 3_600_000;
-/** Per user. A new session replaces the least recently used one. */
+/** Maximum per user. Above this, a new session replaces the least recently used one. */
 export const maxSessions = 50;
 const touchIntervalMs = 60_000;
 
 export interface NewSession {
-  /** Random by default. Callers set it when it must be written down before the session starts. */
+  /** Random by default. Callers set it if it must be recorded before the session starts. */
   readonly id?: string;
   readonly userId: string;
   readonly rememberMe: boolean;
@@ -31,18 +31,18 @@ export interface NewSession {
   readonly now?: Date;
 }
 
-/** A session with its current tokens in clear. They exist in clear only here. */
+/** A session with its current tokens in plain text. Only their hashes are stored. */
 export interface SessionWithTokens extends SessionTokens {
   readonly session: WebSession;
 }
 
 export type RefreshResult =
   | (SessionWithTokens & { readonly kind: 'refreshed' })
-  /** A replaced token was used again, so someone has a copy of it. The session has been ended. */
+  /** A replaced token was used again, so somebody has a copy of it. The session has been ended. */
   | { readonly kind: 'replayed'; readonly session: WebSession }
   | { readonly kind: 'unknown' };
 
-/** Sessions in MongoDB. They are not cached, so a revocation applies from the next request on. */
+/** Sessions in MongoDB. They are not cached, so a revocation applies to the next request. */
 export class SessionStore {
   readonly #database: WebDatabase;
   readonly #keys: SessionKeys;
@@ -70,12 +70,12 @@ export class SessionStore {
       lastUsedAt: now,
     };
     await this.#database.call(({ sessions }) => sessions.create(session));
-    await this.#makeRoom(userId, _id);
+    await this.#deleteSurplus(userId, _id);
     return { session, ...tokens };
   }
 
   /**
-   * Returns whether the token was issued under our key, by its MAC alone. Does not ask MongoDB whether it is still
+   * Returns whether the token was issued under our key. Checks only its MAC, and not in MongoDB whether it is still
    * valid.
    */
   isIssued(kind: SessionTokenKind, token: string): boolean {
@@ -95,7 +95,7 @@ export class SessionStore {
     return isSameHash(session.accessHash, hash) ? session : null;
   }
 
-  /** Records when and from where a session was last used, at most once a minute. Requests do not wait for it. */
+  /** Records when and from where a session was last used, at most once per minute. Requests do not wait for it. */
   async touch(session: WebSession, address: string): Promise<void> {
     const now = new Date();
     const before = new Date(now.getTime() - touchIntervalMs);
@@ -126,9 +126,9 @@ export class SessionStore {
   /**
    * Replaces the session's tokens. Of several calls with the same token, only one gets new tokens. For the others the
    * token counts as replayed, and the first of them ends the session.
-   * @param found the result of `findByRefreshToken` for the token; looked up unless given
-   * @param late aborts once the new tokens can no longer be delivered. The former tokens are then restored, so that a
-   * client that was told to retry is not taken for a thief.
+   * @param found the result of `findByRefreshToken` for the token; looked up if omitted
+   * @param late aborts once the new tokens can no longer be delivered. The previous tokens are then restored, so that a
+   * client that retries is not mistaken for a thief.
    */
   async refresh(
     refreshToken: string,
@@ -147,11 +147,11 @@ export class SessionStore {
     const use = { lastUsedAt: now, ipLastUsed: address };
     const refreshed = await this.#replaceTokens(session, hash, tokens, use);
     if (refreshed !== null && late?.aborted === true) {
-      await this.#putBackTokens(session, hash, tokens);
+      await this.#restoreTokens(session, hash, tokens);
       late.throwIfAborted();
     }
     if (refreshed !== null) return { kind: 'refreshed', ...refreshed };
-    // The MAC proves that the token was issued here, so it must be one that was replaced.
+    // The MAC proves that we issued the token, so it must have been replaced.
     const replayed = await this.#database.call(({ sessions }) =>
       sessions.findOneAndDelete({ _id: sessionId }).lean<WebSession>().exec(),
     );
@@ -176,7 +176,7 @@ export class SessionStore {
   }
 
   /** Undoes a replacement whose tokens were never delivered, unless they have been replaced again. */
-  async #putBackTokens(former: WebSession, refreshHash: string, tokens: SessionTokens): Promise<void> {
+  async #restoreTokens(former: WebSession, refreshHash: string, tokens: SessionTokens): Promise<void> {
     const { _id, accessHash, csrfHash, accessExpiresAt, expiresAt } = former;
     await this.#database.call(({ sessions }) =>
       sessions.updateOne(
@@ -199,9 +199,9 @@ export class SessionStore {
   }
 
   /**
-   * Lists the ids of the user's sessions, including this one, as they were at a moment when it had not ended. A
-   * request that ends sessions ends only these: if its own session ends in the meantime, it cannot end a session that
-   * starts after that.
+   * Lists the ids of the user's sessions, including this one, as of a moment when this session was still open. A
+   * request that ends sessions ends only the listed ones. So if its own session ends in between, it cannot end a
+   * session that starts later.
    * @returns null if the session has ended
    */
   async listIdsWhileOpen({ _id, userId }: WebSession): Promise<string[] | null> {
@@ -241,7 +241,7 @@ export class SessionStore {
     return result.deletedCount;
   }
 
-  async #makeRoom(userId: string, newest: string): Promise<void> {
+  async #deleteSurplus(userId: string, newest: string): Promise<void> {
     await this.#database.call(async ({ sessions }) => {
       const surplus = await sessions
         .find({ userId, _id: { $ne: newest } }, { _id: 1 })

@@ -8,21 +8,21 @@ export type SessionTokenKind = 'access' | 'refresh';
 /** One MAC key per kind of token, so that a token of one kind is never accepted as the other. */
 export type SessionKeys = Readonly<Record<SessionTokenKind, Buffer>>;
 
-/** In clear. They go to the browser and are stored nowhere else. */
+/** Tokens in plain text. They are sent to the browser and not stored. */
 export interface SessionTokens {
   readonly accessToken: string;
   readonly refreshToken: string;
   readonly csrfToken: string;
 }
 
-/** What is stored instead of the tokens. */
+/** Hashes, which are stored instead of the tokens. */
 export interface SessionHashes {
   readonly accessHash: string;
   readonly refreshHash: string;
   readonly csrfHash: string;
 }
 
-/** A token that was issued under our keys. Only the session's document tells whether it is still current. */
+/** A token that was issued under our keys. Only the session's document shows whether it is still current. */
 export interface IssuedToken {
   readonly sessionId: string;
   readonly hash: string;
@@ -66,13 +66,13 @@ function computeMac(body: Buffer, key: Buffer): Buffer {
 }
 
 /**
- * Reads a token without asking any store.
+ * Reads a token without querying a store.
  * @returns null if the token was not issued under these keys, or is of the other kind
  */
 export function readToken(kind: SessionTokenKind, token: string, keys: SessionKeys): IssuedToken | null {
   if (token.length !== tokenLength) return null;
   const bytes = Buffer.from(token, 'base64url');
-  // Node also decodes non-canonical spellings of the same bytes, which would have another hash.
+  // Node also decodes non-canonical encodings of the same bytes, which would have a different hash.
   if (bytes.length !== tokenBytes || bytes.toString('base64url') !== token) return null;
   const body = bytes.subarray(0, -macBytes);
   if (!timingSafeEqual(computeMac(body, keys[kind]), bytes.subarray(-macBytes))) return null;

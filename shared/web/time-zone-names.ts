@@ -1,6 +1,6 @@
 /**
  * All names of the IANA time zone database, release 2025b (public domain), including links, grouped by the part
- * before the first slash. `Factory`, which means "not set", is left out. IANA adds a name every few years and never
+ * before the first slash. `Factory`, which means "not set", is omitted. IANA adds a name every few years and never
  * removes one.
  */
 export const timeZoneNames: Readonly<Record<string, string>> = {

@@ -11,11 +11,11 @@ export const timeZones: readonly string[] = Object.entries(timeZoneNames).flatMa
 const namesByLowerCase = new Map(timeZones.map((name) => [name.toLowerCase(), name]));
 
 /**
- * Returns a time zone's name as IANA spells it. Aliases such as `Europe/Kiev` are accepted and kept. Returns null for
- * anything that is not an IANA name, including offsets such as `+03:00`.
+ * Returns a time zone's name in IANA's spelling. Aliases such as `Europe/Kiev` are accepted and not replaced. Returns
+ * null for anything that is not an IANA name, including offsets such as `+03:00`.
  *
- * The names come from a table, because `Intl` differs between versions of Node.js in which aliases it replaces and
- * whether it accepts offsets.
+ * The names come from a table because versions of Node.js differ in which aliases `Intl` replaces and whether it
+ * accepts offsets.
  */
 export function normalizeTimeZone(text: string): string | null {
   return namesByLowerCase.get(text.trim().toLowerCase()) ?? null;

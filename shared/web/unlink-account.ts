@@ -2,8 +2,8 @@ import type { WebLink } from './web-models.ts';
 import type { WebStores } from './web-stores.ts';
 
 /**
- * Unlinks an account from its user. First, the user gets another id for the next first account: the unlinked account
- * may belong to someone else by then.
+ * Unlinks an account from its user. First reserves a new id for the account that the user creates next, because the
+ * unlinked account may belong to somebody else by then.
  * @returns false if another request has already unlinked it
  */
 export async function unlinkAccount(

@@ -3,19 +3,19 @@ import Bowser from 'bowser';
 export const deviceTypes = ['desktop', 'mobile', 'tablet', 'unknown'] as const;
 export type DeviceType = (typeof deviceTypes)[number];
 
-/** Describes a device so that its owner recognises it in the list of sessions and in notices. */
+/** Describes a device so that its owner can recognise it in the list of sessions and in notices. */
 export interface DeviceDescription {
   readonly osName: string;
   readonly browserName: string;
   readonly deviceType: DeviceType;
 }
 
-/** The parser runs regular expressions over caller input. Real headers are shorter than this. */
+/** Limits the caller input on which the parser runs regular expressions. Real headers are shorter. */
 const maxHeaderLength = 512;
 
 /**
- * For an unknown header, the parser takes the browser's name from the header itself. Mails repeat these names, so a
- * caller that requests a code could put arbitrary text into a mail to a stranger.
+ * The names that are accepted. For an unknown header, the parser takes the browser's name from the header. Mails
+ * contain these names, so a caller that requests a code could otherwise put arbitrary text into a mail to a stranger.
  */
 const osNames = new Set(Object.values(Bowser.OS_MAP));
 const browserNames = new Set(Object.values(Bowser.BROWSER_MAP));
@@ -29,8 +29,8 @@ const unknownDevice: DeviceDescription = {
 };
 
 /**
- * Describes a `User-Agent` header by names that the parser knows. Anything the header does not tell is `unknown`, and
- * so is every bot.
+ * Describes a `User-Agent` header by names that the parser knows. Whatever the header does not specify is `unknown`,
+ * and so is every bot.
  */
 export function describeUserAgent(header: string | undefined): DeviceDescription {
   const bounded = header?.slice(0, maxHeaderLength).trim() ?? '';
@@ -46,7 +46,7 @@ export function describeUserAgent(header: string | undefined): DeviceDescription
 }
 
 /**
- * Names a device for mails, the audit log and support.
+ * Returns a device's name for mails, the audit log and support.
  * @returns null if nothing is known about it
  */
 export function nameDevice({

@@ -18,7 +18,7 @@ export class UserStore {
   }
 
   /**
-   * Checks that MongoDB answers, with a read of a nonexistent document.
+   * Checks that MongoDB responds, by reading a nonexistent document.
    * @throws AppError `service_unavailable` if MongoDB is unavailable or too slow
    */
   async checkReachable(): Promise<void> {
@@ -38,8 +38,8 @@ export class UserStore {
   }
 
   /**
-   * Finds the user with this address or creates one. Of several concurrent calls for a new address, the unique index
-   * lets one create the user.
+   * Finds the user with this address or creates one. If several concurrent calls have the same new address, the unique
+   * index lets only one of them create the user.
    */
   async findOrCreate(email: string, options: NewUser): Promise<{ user: WebUser; isNew: boolean }> {
     const known = await this.findByEmail(email);

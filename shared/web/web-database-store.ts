@@ -9,7 +9,7 @@ export interface WebDatabase {
    * @throws AppError `service_unavailable` if MongoDB is unavailable
    */
   call<T>(run: (models: WebModels) => Promise<T>): Promise<T>;
-  /** For reads that last much longer, such as a cursor. `call` covers only their start. */
+  /** For reads that last longer, such as a cursor. `call` covers only their start. */
   models(): Promise<WebModels>;
   /** Safe to repeat. */
   createIndexes(): Promise<void>;
@@ -18,8 +18,8 @@ export interface WebDatabase {
 /**
  * Opens the database without connecting. mongoose accepts a client only once it has connected, so the first command
  * connects it and creates the unique indexes. One of those ensures that an account has only one user. If MongoDB is
- * unavailable, that command fails within the client's two seconds, and the next one tries again. After that the
- * client reconnects by itself, and the models with it, since they buffer nothing.
+ * unavailable, that command fails within the client's two seconds, and the next one tries again. Once connected, the
+ * client reconnects by itself. The models do not buffer commands, so they need no reconnect of their own.
  */
 export function openWebDatabase(mongo: MongoConnection): WebDatabase {
   let unprepared: WebModels | null = null;
@@ -47,7 +47,7 @@ export function openWebDatabase(mongo: MongoConnection): WebDatabase {
   };
 }
 
-/** A failure here is a failure of the account area. Workers create the other indexes and report failures. */
+/** If this fails, the account area's command fails. Workers create the other indexes and report failures. */
 async function createUniqueIndexes({ users, links }: WebModels): Promise<void> {
   for (const { schema, collection } of [users, links]) {
     for (const [fields, options] of schema.indexes()) {
@@ -62,8 +62,8 @@ async function createIndexes({ users, sessions, links, audit }: WebModels): Prom
 }
 
 function openModels(mongo: MongoConnection): WebModels {
-  // Use a separate instance: the global one would keep every connection that was ever opened.
+  // Use a separate instance, because the global one would keep every connection that was ever opened.
   const connection = new mongoose.Mongoose().createConnection().setClient(mongo.client);
-  // Without this, a URL that names no database would use the client's default, `test`.
+  // Without this, a URL that does not specify a database would use the client's default, `test`.
   return createWebModels(connection.useDb(mongo.db.databaseName));
 }

@@ -65,11 +65,11 @@ export const auditActions = [
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 
-/** `started`: the process last wrote the event when the action had begun. */
+/** `started`: the action began, and its outcome has not been recorded. */
 export const auditOutcomes = ['started', 'done', 'failed'] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
-/** `pending`: the user has yet to be told by mail. */
+/** `pending`: the mail that notifies the user has not been queued yet. */
 export const auditNotices = ['none', 'pending', 'queued'] as const;
 export type AuditNotice = (typeof auditNotices)[number];
 
@@ -107,7 +107,7 @@ const optionalText = { type: String, default: null } as const;
 const date = { type: Date, required: true } as const;
 const optionalDate = { type: Date, default: null } as const;
 
-/** Only `createIndexes` creates indexes: opening a model writes nothing. */
+/** Opening a model writes nothing; only `createIndexes` creates indexes. */
 const options = {
   versionKey: false,
   autoIndex: false,

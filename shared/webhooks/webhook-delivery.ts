@@ -1,11 +1,11 @@
 export type WebhookEvent = 'job.succeeded' | 'job.failed' | 'job.cancelled';
 
-/** A queue item: where to announce the end of a job. Each attempt loads the payload anew. */
+/** A queue item: where to announce the end of a job. Each attempt loads the payload again. */
 export interface WebhookDelivery {
   readonly v: 1;
   readonly jobId: string;
   readonly accountId: string;
-  /** As `checkWebhookUrl` returned it. */
+  /** As returned by `checkWebhookUrl`. */
   readonly url: string;
   readonly event: WebhookEvent;
 }
@@ -21,7 +21,7 @@ export interface WebhookPayload {
 
 export const maxPayloadBytes = 20_000;
 
-/** The state of a delivery, as its job shows it. */
+/** The state of a delivery, as shown in its job. */
 export interface WebhookState {
   readonly status: 'pending' | 'delivered' | 'failed';
   readonly attempts: number;
@@ -42,8 +42,8 @@ export interface WebhookReporter {
 export type LoadWebhookPayload = (delivery: WebhookDelivery) => Promise<WebhookPayload | null>;
 
 /**
- * The `webhook-id`, by which receivers recognise a repeated attempt. Dots separate the parts of the signed text, so it
- * must not contain one.
+ * Returns the `webhook-id`, by which receivers recognise a repeated attempt. It must not contain a dot, because dots
+ * separate the parts of the signed text.
  */
 export function deliveryIdOf({ jobId, event }: Pick<WebhookDelivery, 'jobId' | 'event'>): string {
   return `msg_${jobId}_${event.slice('job.'.length)}`;

@@ -6,22 +6,22 @@ import { deliveryIdOf, type WebhookDelivery } from './webhook-delivery.ts';
 
 export const webhookQueueName = 'webhook';
 
-/** Number of attempts per delivery, including the first. The worker decides the pauses between them. */
+/** Maximum attempts per delivery, including the first. The worker determines the pauses between them. */
 export const webhookAttempts = 7;
 
 /** Per account: about 10 MB of Redis. A receiver that is down must not fill Redis. */
 const maxUndelivered = 10_000;
 
-/** Longer than all attempts take together. Older deliveries stop counting, in case a crash left them uncounted. */
+/** Longer than all attempts together. Older deliveries stop counting, in case a crash prevented their removal. */
 const undeliveredLifetimeSeconds = 48 * 60 * 60;
 
-/** While a delivered webhook is kept, adding it again does nothing. */
-const keptDelivered = { count: 10_000, age: 24 * 60 * 60 };
+/** While a delivered webhook is kept, adding it again has no effect. */
+const deliveredRetention = { count: 10_000, age: 24 * 60 * 60 };
 /** Failed deliveries are kept for operators to inspect, up to a number and an age in seconds. */
-const keptFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
+const failureRetention = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
-/** Uses Redis's clock, so that machines need not agree on the time. */
-const countInScript = new RedisScript(`
+/** Uses Redis's clock, so that the clocks of the machines do not matter. */
+const countScript = new RedisScript(`
 local now = tonumber(redis.call('TIME')[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
@@ -32,7 +32,9 @@ end
 return 1
 `);
 
-/** Webhooks waiting for delivery. The queue is separate, so webhooks never wait behind jobs, nor jobs behind webhooks. */
+/**
+ * Webhooks waiting for delivery. The queue is separate, so webhooks never wait behind jobs, nor jobs behind webhooks.
+ */
 export class WebhookQueue {
   readonly #redis: RedisClient;
   readonly #queue: Queue<WebhookDelivery>;
@@ -45,24 +47,24 @@ export class WebhookQueue {
     this.#queue = openBullQueue(webhookQueueName, redis, {
       attempts: webhookAttempts,
       backoff: { type: 'custom' },
-      removeOnComplete: keptDelivered,
-      removeOnFail: keptFailures,
+      removeOnComplete: deliveredRetention,
+      removeOnFail: failureRetention,
       // The failure reason is enough; a stack trace would be stored for every attempt.
       stackTraceLimit: 0,
     });
   }
 
   /**
-   * Queues a webhook. Safe to repeat: the same event of the same job is delivered once.
+   * Queues a webhook. Idempotent: the same event of the same job is delivered once.
    * @returns false if the account already has too many undelivered webhooks; nothing is added
-   * @throws AppError `service_unavailable` while Redis is away
+   * @throws AppError `service_unavailable` while Redis is unavailable
    */
   async add(delivery: WebhookDelivery): Promise<boolean> {
     const jobId = deliveryIdOf(delivery);
-    // Counting a delivered webhook again would use up the account's bound until the entry expires.
+    // Counting a delivered webhook again would count against the account's limit until the entry expires.
     if ((await callRedis(async () => await this.#queue.getJob(jobId))) !== undefined) return true;
     const counted = await callRedis(() =>
-      countInScript.run(
+      countScript.run(
         this.#redis,
         [redisKeys.undeliveredWebhooks(delivery.accountId)],
         [jobId, this.#maxUndelivered, undeliveredLifetimeSeconds],
@@ -78,7 +80,9 @@ export class WebhookQueue {
   }
 }
 
-/** Call when a delivery has ended, delivered or failed. It frees a place in the account's bound. */
+/**
+ * Call this when a delivery has succeeded or failed for good, so that it no longer counts against the account's limit.
+ */
 export async function countOutDelivery(redis: RedisClient, delivery: WebhookDelivery): Promise<void> {
   const key = redisKeys.undeliveredWebhooks(delivery.accountId);
   await callRedis(() => redis.zrem(key, deliveryIdOf(delivery)));

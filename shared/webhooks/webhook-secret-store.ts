@@ -15,7 +15,7 @@ interface WebhookSecretDocument {
 /** Gives the account's owner time to update every receiver. */
 const rotationOverlapMs = 24 * 60 * 60 * 1_000;
 
-/** A rotation fails only when a concurrent one of the same account wins the race. */
+/** An attempt fails only if a concurrent rotation of the same account wins the race. */
 const rotationAttempts = 20;
 
 /** Creates a secret in the format of Standard Webhooks: standard base64 of 24 to 64 random bytes. */
@@ -43,13 +43,13 @@ export class WebhookSecretStore {
     this.#nowMs = nowMs;
   }
 
-  /** The account's secret, created on first use. @returns null if it was stored under another master key */
+  /** Returns the account's secret, created on first use. Null if it was stored under another master key. */
   async getOrCreate(accountId: string): Promise<string | null> {
     return this.#tryToDecrypt((await this.#findOrInsert(accountId)).encrypted);
   }
 
   /**
-   * The secrets to sign a webhook with now: the current one, then the one it replaced within the last 24 hours.
+   * Returns the secrets to sign a webhook with: the current one, then the one it replaced within the last 24 hours.
    * @throws Error if the current one was stored under another master key
    */
   async listSigning(accountId: string): Promise<readonly string[]> {
@@ -60,14 +60,14 @@ export class WebhookSecretStore {
         `The webhook secret of account ${accountId} was stored under another MASTER_KEY. Set the former MASTER_KEY, or rotate the secret.`,
       );
     }
-    const isOver = previous === null || previous.validUntil.getTime() <= this.#nowMs();
-    const former = isOver ? null : this.#tryToDecrypt(previous.encrypted);
+    const isExpired = previous === null || previous.validUntil.getTime() <= this.#nowMs();
+    const former = isExpired ? null : this.#tryToDecrypt(previous.encrypted);
     return former === null ? [current] : [current, former];
   }
 
   /**
-   * Replaces the secret. The previous one keeps signing for 24 hours, or until the next rotation, so rotating twice
-   * ends the use of a stolen secret at once.
+   * Replaces the secret. The previous one keeps signing for 24 hours or until the next rotation, so rotating twice
+   * immediately ends the use of a stolen secret.
    */
   async rotate(accountId: string): Promise<string> {
     const secret = createWebhookSecret();
@@ -85,7 +85,7 @@ export class WebhookSecretStore {
       if (matchedCount === 1) return secret;
     }
     throw new Error(
-      `The webhook secret of account ${accountId} could not be rotated: other rotations run at the same time. Try again.`,
+      `The webhook secret of account ${accountId} could not be rotated because of concurrent rotations. Try again.`,
     );
   }
 

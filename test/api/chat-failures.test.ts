@@ -60,7 +60,7 @@ for (const [failure, model, status, code] of failures) {
 test('a rejection contains the vendor’s error message', async (t) => {
   const account = await chats.stack.createAccount();
   const { answer } = await chats.ask(account, rejecting);
-  t.regex(answer.error.message, /This failure was asked for\./);
+  t.regex(answer.error.message, /This failure was requested\./);
 });
 
 for (const [failure, model] of [

@@ -59,7 +59,7 @@ testWithOwnStore('Redis')(
     t.is(first!['level'], 50);
     t.regex(
       String(first!['msg']),
-      /^taking chats fails until this is mended: The user of REDIS_URL lacks a right .*docs\/deployment\.md.*NOPERM.*blmpop/,
+      /^taking chats fails until this is fixed: The user in REDIS_URL lacks a permission .*docs\/deployment\.md.*NOPERM.*blmpop/,
     );
     await stack.redis.call('ACL', 'SETUSER', 'default', '+blmpop');
     await waitFor('the health check to be ok', async () => (await readHealth(stack)).body.status === 'ok');

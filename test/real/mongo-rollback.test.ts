@@ -56,7 +56,7 @@ realTest(
     t.is(entries, charged.length + 1);
     // No catalog has defined a price here.
     t.deepEqual(
-      differences.filter(({ check }) => check !== 'the price is kept'),
+      differences.filter(({ check }) => check !== 'the price is stored'),
       [],
     );
   },

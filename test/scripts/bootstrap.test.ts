@@ -226,8 +226,8 @@ test('if Redis is needed and cannot be installed, one sentence explains how to g
   rmSync(join(root, 'bin/redis-server'));
   const { code, stderr } = await run(['bench']);
   t.is(code, 1);
-  t.regex(stderr, /There is no Redis here: install Redis 7 or later .* or set REDIS_URL\.\n$/);
-  // Neither a Redis on another host nor a command without Redis needs a local one.
+  t.regex(stderr, /No Redis found: install Redis 7 or later .* or set REDIS_URL\.\n$/);
+  // Neither a Redis elsewhere nor a command without Redis needs one.
   await run(['bench'], { REDIS_URL: 'redis://10.0.0.1' });
   await run(['admin']);
   t.deepEqual(calls(), [install, buildProduct]);
@@ -271,7 +271,7 @@ test('if no browser can be installed, one sentence says so and the tests run', a
   const { run, write } = makeProject(t);
   const missing = await run(['test']);
   t.is(missing.code, 0);
-  t.regex(missing.stderr, /^There is no browser here: install Chromium or Chrome,.*\.$/m);
+  t.regex(missing.stderr, /^No browser found: install Chromium or Chrome,.*\.$/m);
   write('bin/apt-get', recordingProgram('apt-get', `console.error('no network'); process.exit(100);`), 0o755);
   t.is((await run(['test'])).code, 0);
   write('bin/google-chrome', recordingProgram('google-chrome'), 0o755);
@@ -383,7 +383,7 @@ test('failed tests and failed checks both count as failed', async (t) => {
   t.regex(stderr, /a\.ts: wrong\n\nThe lint failed\./);
   t.regex(
     stderr,
-    /The lint failed; what it found is further up\.\n\na › three\n\n {2}Why\.\n\nFailed: a › three\n$/,
+    /The lint failed; see its output further up\.\n\na › three\n\n {2}Why\.\n\nFailed: a › three\n$/,
   );
 });
 

@@ -3,13 +3,12 @@ import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
 import { formatRub } from '../../../shared/pricing/money.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** One difference that was found. */
 export interface Difference {
   readonly account: string;
-  /** Description of what was compared. */
+  /** The property that does not hold. */
   readonly check: string;
   readonly request_id: string | null;
-  /** Roubles as a decimal, or a count. */
+  /** Roubles as a decimal number, or a count. */
   readonly expected: string;
   readonly found: string;
 }
@@ -26,51 +25,51 @@ const freeRequestsOf = (entry: LedgerEntry): number => {
 };
 
 /**
- * Compares an account with the entries that it is the sum of. Pure.
- * @param ledger sums of the entries in MongoDB that the account in MongoDB has applied
+ * Compares an account with the sum of its ledger entries. Pure.
+ * @param ledger sums of the entries in MongoDB that the account in MongoDB includes
  */
 export function checkAccount(snapshot: Snapshot, ledger: LedgerSums): Difference[] {
-  const { atRest, hot, pending, reservations, jobs } = snapshot;
+  const { atRest: stored, hot, pending, reservations, jobs } = snapshot;
   const differences: Difference[] = [];
   const compare = (check: string, expected: string, found: string): void => {
     if (expected !== found)
-      differences.push({ account: atRest._id, check, request_id: null, expected, found });
+      differences.push({ account: stored._id, check, request_id: null, expected, found });
   };
   const compareMoney = (check: string, expected: bigint, found: bigint): void =>
     compare(check, formatRub(expected), formatRub(found));
   const compareCount = (check: string, expected: number, found: number): void =>
     compare(check, String(expected), String(found));
 
-  compareMoney('balance in MongoDB is refills less charges', ledger.amountNano, atRest.balanceNano);
-  compareMoney('refills in MongoDB', ledger.addedNano, atRest.totalAddedNano);
-  compareCount('free requests in MongoDB', ledger.freeRequests, atRest.freeRequests);
-  compareCount('charges in MongoDB', ledger.charges, atRest.charges);
+  compareMoney('balance in MongoDB equals refills minus charges', ledger.amountNano, stored.balanceNano);
+  compareMoney('refills in MongoDB', ledger.addedNano, stored.totalAddedNano);
+  compareCount('free requests in MongoDB', ledger.freeRequests, stored.freeRequests);
+  compareCount('charges in MongoDB', ledger.charges, stored.charges);
   if (hot === null) return differences;
 
   const added = pending.map(amountOf).filter((amount, i) => amount > 0n && !isCharge(pending[i]!));
   const free = pending.reduce((total, entry) => total + freeRequestsOf(entry), 0);
   compareMoney(
-    'balance in Redis is that of MongoDB and what is on its way',
-    atRest.balanceNano + sum(pending.map(amountOf)),
+    'balance in Redis equals that in MongoDB plus pending entries',
+    stored.balanceNano + sum(pending.map(amountOf)),
     hot.balanceNano,
   );
-  compareMoney('refills in Redis', atRest.totalAddedNano + sum(added), hot.totalAddedNano);
-  compareCount('free requests in Redis', atRest.freeRequests + free, hot.freeRequests);
-  compareCount('charges in Redis', atRest.charges + pending.filter(isCharge).length, hot.charges);
+  compareMoney('refills in Redis', stored.totalAddedNano + sum(added), hot.totalAddedNano);
+  compareCount('free requests in Redis', stored.freeRequests + free, hot.freeRequests);
+  compareCount('charges in Redis', stored.charges + pending.filter(isCharge).length, hot.charges);
 
   const paid = reservations.filter((one) => !one.free);
   compareMoney(
-    'reserved by requests and jobs under way',
+    'reserved by requests and jobs in progress',
     sum(paid.map((one) => one.costNano)) + jobs.costNano,
     hot.reservedNano,
   );
-  compareCount('free requests held', reservations.length - paid.length + jobs.free, hot.freeHeld);
+  compareCount('free requests reserved', reservations.length - paid.length + jobs.free, hot.freeHeld);
   if (jobs.summed !== null) {
     compareMoney('reserved by durable jobs', jobs.summed.costNano, jobs.costNano);
-    compareCount('free requests held by durable jobs', jobs.summed.free, jobs.free);
+    compareCount('free requests reserved by durable jobs', jobs.summed.free, jobs.free);
   }
-  if (hot.balanceNano < 0n) compareMoney('balance is not below zero', 0n, hot.balanceNano);
+  if (hot.balanceNano < 0n) compareMoney('balance is not negative', 0n, hot.balanceNano);
   if (hot.reservedNano > hot.balanceNano)
-    compareMoney('balance covers what is reserved', hot.reservedNano, hot.balanceNano);
+    compareMoney('balance covers reservations', hot.reservedNano, hot.balanceNano);
   return differences;
 }

@@ -6,16 +6,16 @@ import { formatRub } from '../../../shared/pricing/money.ts';
 import type { Difference } from './check-account.ts';
 
 /**
- * Recomputes a settled request's cost from what its row stores. Pure.
+ * Recomputes the cost of a settled request from its log row. Pure.
  * @param pricing the pricing at admission; null if it is not stored
  */
 export function checkCost(row: RequestLogDocument, pricing: Pricing | null): Difference | null {
-  // Its event could not be read, and is a dead letter.
+  // The event could not be read and is a dead letter.
   if (row.priceVersion === unknownModel) return null;
   const common = { account: row.accountId, request_id: row._id };
   if (pricing === null) {
     const version = `${row.model} ${row.priceVersion}`;
-    return { ...common, check: 'the price is kept', expected: version, found: 'none' };
+    return { ...common, check: 'the price is stored', expected: version, found: 'none' };
   }
   const isUncharged = !row.success && row.costNano === 0n && row.shortfallNano === 0n;
   const expected = row.free || isUncharged ? 0n : computeCost(pricing, toUsage(row));

@@ -18,12 +18,12 @@ export interface HotMoney {
 /** An account in all stores at one moment. */
 export interface Snapshot {
   readonly atRest: AccountDocument;
-  /** Entries in the stream that the account in MongoDB does not include yet, oldest first. */
+  /** Stream entries that the account in MongoDB does not include yet, oldest first. */
   readonly pending: readonly LedgerEntry[];
   readonly reservations: readonly Reservation[];
-  /** The total that the account's durable jobs reserve. */
+  /** The total reserved by the account's durable jobs. */
   readonly jobs: JobHolds;
-  /** Null if the account has not been used since Redis started to hold accounts. */
+  /** Null if the account is not loaded in Redis. */
   readonly hot: HotMoney | null;
 }
 
@@ -38,7 +38,7 @@ const fields = ['bal', 'res', 'added', 'free', 'fres', 'charges'] as const;
 const attempts = 50;
 
 /**
- * Takes a snapshot of each account of one shard, as MongoDB and Redis had it at one moment. Redis is read in one
+ * Takes a snapshot of these accounts of one shard, consistent between MongoDB and Redis. Redis is read in one
  * transaction. Everything is read again if the ledger was trimmed after MongoDB was read.
  * @throws Error if the ledger changes too fast to be read
  */
@@ -60,11 +60,11 @@ export async function takeSnapshots(
       read.hmget(redisKeys.account(_id), ...fields);
       sumJobReservations(read, shard, _id);
     }
-    const answers = ((await read.exec()) ?? []).map(([error, value]) => {
+    const results = ((await read.exec()) ?? []).map(([error, value]) => {
       if (error !== null) throw error;
       return value;
     });
-    const [trimmedNow, held, raw, ...ofAccounts] = answers as [
+    const [trimmedNow, held, raw, ...ofAccounts] = results as [
       string | null,
       Record<string, string>,
       [string, string[]][],
@@ -86,7 +86,7 @@ export async function takeSnapshots(
       };
     });
   }
-  throw new Error(`the ledger of shard ${shard} moved on ${attempts} times while it was read`);
+  throw new Error(`the ledger of shard ${shard} changed in ${attempts} consecutive attempts to read it`);
 }
 
 function toJobHolds([cost, free, summedCost, summedFree]: readonly (string | null)[]): JobHolds {

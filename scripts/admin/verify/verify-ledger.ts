@@ -35,29 +35,29 @@ export interface Verification {
 }
 
 const chunkSize = 200;
-const rowsAtOnce = 1_000;
+const rowsPerCheck = 1_000;
 
-/** The sweeper releases orphans within this time. One that is older counts as a difference. */
+/** The sweeper releases orphans within this time. An older one counts as a difference. */
 const sweptByMs = 30_000;
 
 /**
- * Verifies for every account that its money is the sum of its ledger, in MongoDB and in Redis. Changes nothing except
- * to release orphans if told to. Work in progress does not count as a difference, because both sides are compared at
- * one moment.
+ * Verifies that the money of every account is the sum of its ledger, in MongoDB and in Redis. Changes nothing, except
+ * that it releases orphans if requested. Work in progress does not count as a difference, because both sides are
+ * compared at the same moment.
  */
 export async function verifyLedger(
-  dependencies: VerifyDeps,
+  deps: VerifyDeps,
   { account, releaseOrphans, onProgress }: VerifyOptions,
 ): Promise<Verification> {
   const verification: Verification = { accounts: 0, entries: 0, differences: [], released: [] };
   const shards = account === null ? Array.from({ length: shardCount }, (_, i) => i) : [shardOf(account)];
   for (const shard of shards) {
-    await checkOrphans(dependencies.reservations, shard, account, releaseOrphans, verification);
-    verification.differences.push(...(await listUncounted(dependencies.redis, shard, account)));
+    await checkOrphans(deps.reservations, shard, account, releaseOrphans, verification);
+    verification.differences.push(...(await listUncounted(deps.redis, shard, account)));
   }
   let checked = 0;
-  for await (const [shard, ids] of listByShard(dependencies.accounts, account)) {
-    await checkChunk(dependencies, shard, ids, verification);
+  for await (const [shard, ids] of listByShard(deps.accounts, account)) {
+    await checkChunk(deps, shard, ids, verification);
     checked += ids.length;
     onProgress(checked);
   }
@@ -89,13 +89,13 @@ async function checkOrphans(
   reservations: ReservationStore,
   shard: number,
   account: string | null,
-  releases: boolean,
+  doesRelease: boolean,
   { differences, released }: Verification,
 ): Promise<void> {
   const { orphans, nowMs } = await reservations.findOrphans(shard);
   for (const orphan of orphans) {
     if (account !== null && orphan.accountId !== account) continue;
-    if (releases) {
+    if (doesRelease) {
       if (await reservations.releaseOrphan(orphan)) released.push(describeOrphan(orphan));
     } else if (nowMs - orphan.lostSinceMs > sweptByMs) {
       const { requestId: request_id, accountId, costNano } = orphan;
@@ -151,7 +151,7 @@ async function checkChunk(
     };
     for await (const row of ledger.logs.find({ accountId: atRest._id })) {
       rows.push(row);
-      if (rows.length === rowsAtOnce) await checkRows();
+      if (rows.length === rowsPerCheck) await checkRows();
     }
     await checkRows();
   }
@@ -160,20 +160,20 @@ async function checkChunk(
 const idOf = (entry: LedgerEntry): string =>
   entry.kind === 'charge' ? entry.event.requestId : entry.event.refillId;
 
-/** MongoDB itself keeps ids unique. A pending entry must not also be stored under another place of the stream. */
+/** Finds pending entries that are also in MongoDB under another stream id. MongoDB itself keeps ids unique. */
 async function findRepeated(
   ledger: LedgerStore,
   account: string,
   pending: readonly LedgerEntry[],
 ): Promise<Difference[]> {
-  const seen = new Map<string, LedgerEntry>();
+  const byId = new Map<string, LedgerEntry>();
   const repeated: string[] = [];
   for (const entry of pending) {
-    if (seen.has(idOf(entry))) repeated.push(idOf(entry));
-    seen.set(idOf(entry), entry);
+    if (byId.has(idOf(entry))) repeated.push(idOf(entry));
+    byId.set(idOf(entry), entry);
   }
-  for (const row of await ledger.findEntries([...seen.keys()])) {
-    const { ms, seq } = seen.get(row._id)!.streamId;
+  for (const row of await ledger.findEntries([...byId.keys()])) {
+    const { ms, seq } = byId.get(row._id)!.streamId;
     if (row.streamMs !== ms || row.streamSeq !== seq) repeated.push(row._id);
   }
   const check = 'a request is in the ledger once';
@@ -200,7 +200,7 @@ async function checkCosts(
         expected: formatRub(row.costNano),
         found,
       };
-      differences.push({ ...common, check: 'the ledger has what the log says' });
+      differences.push({ ...common, check: 'the ledger matches the log' });
     }
   }
   return differences;

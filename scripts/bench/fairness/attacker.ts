@@ -4,7 +4,7 @@ import type { AttackPlan } from './scenario.ts';
 
 logUncaught('bench-attacker', 2);
 
-/** A separate process, so that the attack's own cost does not slow the innocent caller's clock. */
+/** Runs in a separate process, so that the attack's CPU use does not distort the innocent caller's measurements. */
 process.once('message', (message) => {
   const { scenario, target } = message as AttackPlan;
   const attack = Object.hasOwn(attacks, scenario) ? attacks[scenario] : undefined;
@@ -20,5 +20,5 @@ process.once('message', (message) => {
     },
   );
 });
-// The measuring process is gone.
+// Exit if the measuring process is gone.
 process.once('disconnect', () => process.exit(1));

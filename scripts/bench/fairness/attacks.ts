@@ -14,16 +14,16 @@ import {
 } from './requests.ts';
 import { chatSlots, hangingHost, models, type FairnessTarget } from './scenario.ts';
 
-/** Resolves when the attack is in place. It continues until its process ends. */
+/** Resolves when the attack is in place. It continues until its process exits. */
 type Attack = (target: FairnessTarget) => Promise<void>;
 
 const never = new AbortController().signal;
 
-/** From the last opened request until all buffers on the way are full. */
+/** Time from the last opened request until all buffers on the path are full. */
 const fillMs = 3_000;
-/** 160 MB, or as much of it as is possible within this time. */
-const keptStreams = 24;
-const keptStreamsMs = 40_000;
+/** 160 MB in total, or as much as possible within this time. */
+const storedStreams = 24;
+const storedStreamsMs = 40_000;
 /** Time to upload half a gigabyte. */
 const uploadMs = 20_000;
 /** Time for a flood to start. */
@@ -38,7 +38,7 @@ const createLargeBody = (): Buffer =>
 
 const createInputs = (count: number): string[] => Array.from({ length: count }, createText);
 
-/** @param green 0 to 255. Makes images different: identical images of a request are checked only once. */
+/** @param green 0 to 255. Makes images differ, because identical images in a request are checked only once. */
 export async function createLargePicture(green: number): Promise<string> {
   const side = 7_000;
   const background = { r: 51, g: green, b: 153 };
@@ -99,23 +99,23 @@ export const attacks: Readonly<Record<string, Attack>> = {
     const request = { path: chatPath, apiKey, body, headers: { 'idempotency-key': randomUUID() } };
     const { status, text } = await send(target, request, never);
     if (status !== 200 || text.length < 25_000_000)
-      throw new Error(`the answer to replay is a ${status} of ${text.length} bytes`);
+      throw new Error(`the response to replay is HTTP ${status} with ${text.length} bytes`);
     const replays = Array.from({ length: 60 }, () => sendUnread(target, request));
     await Promise.race([Promise.all(replays), delay(2 * fillMs)]);
   },
 
   async 'slow-bodies'(target) {
     const { attacker: apiKey } = target.keys;
-    // The share of each of seven uploads in the 512 MB that all bodies may take together.
+    // Each of seven uploads takes a seventh of the 512 MB that all bodies may take in total.
     const body = createLargeBody().subarray(0, Math.floor(512_000_000 / 7));
-    const kept = 100;
+    const heldBack = 100;
     const uploads = Array.from({ length: 7 }, async () => {
       const upload = open(target, { path: embeddingPath, apiKey, body });
       await new Promise<void>((resolve) => {
         upload.on('close', resolve);
-        upload.write(body.subarray(0, -kept), () => resolve());
+        upload.write(body.subarray(0, -heldBack), () => resolve());
       });
-      let at = body.length - kept;
+      let at = body.length - heldBack;
       setInterval(() => upload.write(body.subarray(at, (at += 1))), 20_000);
     });
     await Promise.race([Promise.all(uploads), delay(uploadMs)]);
@@ -130,11 +130,11 @@ export const attacks: Readonly<Record<string, Attack>> = {
 
   async 'kept-streams'(target) {
     const { attacker: apiKey } = target.keys;
-    const deadline = AbortSignal.timeout(keptStreamsMs);
-    let left = keptStreams;
+    const deadline = AbortSignal.timeout(storedStreamsMs);
+    let remaining = storedStreams;
     const fill = async (): Promise<void> => {
-      while (left > 0 && !deadline.aborted) {
-        left -= 1;
+      while (remaining > 0 && !deadline.aborted) {
+        remaining -= 1;
         const headers = { 'idempotency-key': randomUUID() };
         const body = createChat(models.wideChat, createText());
         const { status } = await send(target, { path: chatPath, apiKey, body, headers }, deadline);
@@ -142,7 +142,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
         if (status !== 200) return;
       }
     };
-    // What is not done in time is skipped.
+    // Skip what is not finished in time.
     await Promise.all(Array.from({ length: 4 }, () => fill().catch(() => undefined)));
   },
 

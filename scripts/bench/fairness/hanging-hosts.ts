@@ -4,9 +4,8 @@ import { hangingHost, refusingHost } from './scenario.ts';
 
 /**
  * Loaded into the worker before its own code, only in the links scenario. The worker fetches only from public
- * addresses, and a measurement has no public host. So connections to two such addresses are redirected to this
- * process: one is accepted and never gets a response, and the other is refused. All of the worker's own checks run as
- * usual.
+ * addresses, and the benchmark has no public host. So connections to two such addresses are redirected to this process:
+ * one is accepted and never gets a response, and the other is refused. All checks of the worker run as usual.
  */
 const hanging = createServer().listen(0, '127.0.0.1');
 hanging.unref();

@@ -15,19 +15,19 @@ export function findAllowed({ alone, callMs }: FairnessResult): { p50Ms: number;
   return { p50Ms: allowedFactor * alone.p50Ms + callMs, p99Ms: allowedFactor * alone.p99Ms + callMs };
 }
 
-/** Returns the disallowed effects of an attack on others. Empty if there are none. */
+/** Returns the effects of an attack on others that are not allowed. */
 export function findFaults(result: FairnessResult): string[] {
   const { scenario, alone, beside, rssMb } = result;
   const allowed = findAllowed(result);
   const failures = (where: string, { failures: counts }: Waits): string[] =>
     Object.entries(counts).map(([name, count]) => `${where}: ${count} × ${name}`);
   const late: string[] = [];
-  if (beside.p50Ms > allowed.p50Ms) late.push('p50 is beyond what is allowed');
-  if (beside.p99Ms > allowed.p99Ms) late.push('p99 is beyond what is allowed');
-  const grown = Object.entries(scenario.mostGrowthMb ?? {}).flatMap(([name, mostMb]) => {
+  if (beside.p50Ms > allowed.p50Ms) late.push('p50 exceeds the limit');
+  if (beside.p99Ms > allowed.p99Ms) late.push('p99 exceeds the limit');
+  const grown = Object.entries(scenario.maxGrowthMb ?? {}).flatMap(([name, maxMb]) => {
     const [before, after] = rssMb[name as 'api' | 'redis'];
     const grownMb = Math.round(after - before);
-    return grownMb > mostMb ? [`${name} grew by ${grownMb} MB, ${mostMb} are allowed`] : [];
+    return grownMb > maxMb ? [`${name} grew by ${grownMb} MB; ${maxMb} MB are allowed`] : [];
   });
   return [...failures('alone', alone), ...failures('beside', beside), ...late, ...grown];
 }

@@ -10,7 +10,7 @@ import { startFairnessStack, type FairnessStack } from './stack.ts';
 
 const warmUpProbes = 5;
 /** With fewer probes, the slowest one would be the p99. */
-const mostProbes = 100;
+const maxProbes = 100;
 const aloneMs = 10_000;
 const besideMs = 30_000;
 /** A probe without a response by then counts as having taken this long. */
@@ -25,7 +25,7 @@ export interface FairnessOptions {
   readonly scenario: FairnessScenario;
 }
 
-/** Measures the same requests of an innocent account without the attack and then during it, on a separate stack. */
+/** On a separate stack, measures the same requests of an innocent account without the attack and then during it. */
 export async function measureFairness(options: FairnessOptions): Promise<FairnessResult> {
   const { programs, dir, logLevel, scenario } = options;
   const stack = await startFairnessStack(programs, dir, scenario, logLevel);
@@ -47,7 +47,7 @@ const readMemory = ({ pids }: FairnessStack): Record<'api' | 'redis', number> =>
   redis: readRssMb(pids.redis),
 });
 
-/** @returns a function that ends the attack */
+/** @returns a function that stops the attack */
 async function startAttack(programs: Programs, plan: AttackPlan): Promise<() => Promise<void>> {
   const { child, ended } = programs.start({
     name: 'attacker',
@@ -70,13 +70,13 @@ async function probe(scenario: FairnessScenario, target: FairnessTarget, forMs: 
   const tookMs: number[] = [];
   const failures: Record<string, number> = {};
   const startedAtMs = performance.now();
-  while (tookMs.length < mostProbes && performance.now() - startedAtMs < forMs) {
+  while (tookMs.length < maxProbes && performance.now() - startedAtMs < forMs) {
     const sentAtMs = performance.now();
     try {
       await sendProbe(scenario.name, target, probeTimeoutMs);
     } catch (error) {
       const isLate = (error as Error).name === 'TimeoutError';
-      const name = isLate ? `no answer within ${probeTimeoutMs / 1_000} s` : (error as Error).message;
+      const name = isLate ? `no response within ${probeTimeoutMs / 1_000} s` : (error as Error).message;
       failures[name] = (failures[name] ?? 0) + 1;
     }
     tookMs.push(performance.now() - sentAtMs);

@@ -1,11 +1,11 @@
 import { findAllowed, findFaults } from './judge.ts';
 import type { FairnessResult, Waits } from './scenario.ts';
 
-const columns = ['', 'alone p50', 'p99', 'beside p50', 'p99', 'allowed p50', 'p99', ''] as const;
+const columns = ['', 'alone p50', 'p99', 'during p50', 'p99', 'allowed p50', 'p99', ''] as const;
 const widths = [20, 10, 8, 11, 8, 12, 8, 5];
 
 export function formatFairnessHead(): string {
-  return `\nAn innocent account alone and beside an attack, ms\n${formatRow(columns)}`;
+  return `\nLatency of an innocent account, alone and during an attack, ms\n${formatRow(columns)}`;
 }
 
 export function formatFairness(result: FairnessResult): string {
@@ -21,21 +21,21 @@ export function formatFairness(result: FairnessResult): string {
     ...[alone, beside, allowed].flatMap(waits),
     faults.length === 0 ? 'ok' : 'NO',
   ];
-  const memory = Object.keys(scenario.mostGrowthMb ?? {}).map((name) => {
+  const memory = Object.keys(scenario.maxGrowthMb ?? {}).map((name) => {
     const [before, after] = rssMb[name as 'api' | 'redis'];
-    return `  RSS of ${name}: ${Math.round(before)} MB before, ${Math.round(after)} MB beside`;
+    return `  RSS of ${name}: ${Math.round(before)} MB before, ${Math.round(after)} MB during`;
   });
   return [
     formatRow(cells),
-    `  ${scenario.attack}; beside it ${scenario.innocent} (${alone.probes} and ${beside.probes} times)`,
+    `  ${scenario.attack}; measured: ${scenario.innocent} (${alone.probes} times alone, ${beside.probes} during)`,
     ...memory,
     ...faults.map((fault) => `  !!! ${fault}`),
   ].join('\n');
 }
 
 export const fairnessLegend = `
-Allowed is three times what it takes alone, and one call's time. Each attack runs on a stack of its own, by a process of
-its own; api, worker, vendor and attacker share this machine's CPUs.`;
+Allowed is three times the latency alone plus the duration of one call. Each attack runs on a separate stack and from a
+separate process; api, worker, vendor and attacker share this machine's CPUs.`;
 
 const formatMs = (ms: number): string => ms.toFixed(ms < 100 ? 1 : 0);
 

@@ -15,7 +15,7 @@ export const embeddingPath = '/embeddings';
 
 export const toBody = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 
-/** Every text is different, so that requests share nothing. */
+/** Every text is different, so that requests share no work. */
 export const createText = (): string => `${randomUUID()} How do I keep bread fresh for two days?`;
 
 const headersOf = ({ apiKey, body, headers }: BenchRequest): Record<string, string> => ({
@@ -51,14 +51,14 @@ export function open(target: FairnessTarget, request: BenchRequest): ClientReque
     headers: headersOf(request),
     agent: false,
   });
-  // The gateway may close the connection of such a client. The measurement evaluates that.
+  // The gateway may close such a connection. The measurement accounts for that.
   opened.on('error', () => undefined);
   return opened;
 }
 
 /**
- * Sends a request without reading its response. Resolves when the head has arrived, or when the gateway has closed
- * the connection.
+ * Sends a request without reading its response. Resolves when the headers have arrived or the gateway has closed the
+ * connection.
  */
 export async function sendUnread(target: FairnessTarget, request: BenchRequest): Promise<void> {
   const opened = open(target, request);
@@ -73,10 +73,10 @@ export async function sendUnread(target: FairnessTarget, request: BenchRequest):
   });
 }
 
-/** For a gateway that refuses at once: a real attacker is limited by the network and does not loop without a pause. */
+/** Used because the gateway may refuse immediately. The network limits a real attacker, which never loops this fast. */
 const pauseMs = 20;
 
-/** Keeps this many requests in progress for ever. Their results are ignored. */
+/** Keeps this many requests in flight forever. Ignores their results. */
 export function keepSending(count: number, create: (index: number) => Promise<unknown>): void {
   const send = (index: number): void => {
     const sendNext = (): void => {

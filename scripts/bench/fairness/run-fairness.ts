@@ -6,7 +6,7 @@ import { measureFairness } from './measure.ts';
 import type { FairnessResult } from './scenario.ts';
 import { fairnessLegend, formatFairness, formatFairnessHead } from './report.ts';
 
-/** Runs each scenario on fresh processes, so that one attack does not affect the next. Prints each when it ends. */
+/** Runs each scenario with new processes, so that one attack does not affect the next. Prints each result. */
 export async function runFairness(
   { fairnessScenarios, logLevel }: Options,
   workshop: Workshop,
@@ -17,7 +17,7 @@ export async function runFairness(
   console.log(formatFairnessHead());
   for (const [i, scenario] of fairnessScenarios.entries()) {
     progress.show(`fairness ${i + 1}/${fairnessScenarios.length}, ${scenario.name}`);
-    // Work in progress at the end belongs to the attack, so nothing waits for it.
+    // Requests in flight at the end belong to the attack, so do not wait for them.
     const result = await workshop.within([], (programs, dir) =>
       measureFairness({ programs, dir, logLevel, scenario }),
     );

@@ -1,4 +1,4 @@
-/** What the attacking and the measuring process must know about the stack. */
+/** What the attacking and the measuring process need to know about the stack. */
 export interface FairnessTarget {
   readonly host: string;
   readonly port: number;
@@ -26,7 +26,7 @@ export const vectorSlots = 8;
 
 export const models = {
   chat: 'fair-chat',
-  /** On the same upstream, with responses that fill every buffer on their way. */
+  /** On the same upstream, with responses that fill every buffer on their path. */
   wideChat: 'fair-wide-chat',
   /** The same, slow enough for the gateway to notice in time that nothing is reading. */
   steadyChat: 'fair-steady-chat',
@@ -35,7 +35,7 @@ export const models = {
   vectors: 'fair-vectors',
 } as const;
 
-/** Unreachable addresses: a connection to the first hangs, one to the second is refused at once. */
+/** Unreachable addresses: a connection to the first hangs, one to the second is refused immediately. */
 export const hangingHost = '1.2.3.4';
 export const refusingHost = '1.2.3.5';
 
@@ -61,71 +61,71 @@ export interface FairnessScenario {
   readonly name: string;
   /** What one account does. */
   readonly attack: string;
-  /** What another account does meanwhile. */
+  /** What another account does at the same time. */
   readonly innocent: string;
   /**
-   * Duration of one call, which a fair turn may have to wait for. If null, one request of the attacker is measured
-   * instead.
+   * Duration of one call, for which even a fairly scheduled request may have to wait. If null, one request of the
+   * attacker is measured instead.
    */
   readonly callMs: number | null;
   /** Maximum growth of the api or Redis, in scenarios that test this. */
-  readonly mostGrowthMb?: Readonly<Partial<Record<'api' | 'redis', number>>>;
+  readonly maxGrowthMb?: Readonly<Partial<Record<'api' | 'redis', number>>>;
 }
 
 export const fairnessScenarios: readonly FairnessScenario[] = [
   {
     name: 'slots',
-    attack: `${chatSlots} streams that nobody reads, as many as the upstream has slots`,
+    attack: `${chatSlots} unread streams, as many as the upstream has slots`,
     innocent: 'a short streamed chat',
     callMs: perCallMs,
   },
   {
     name: 'dimensions',
-    attack: '300 embedding requests at once, each with other `dimensions`',
+    attack: '300 concurrent embedding requests, each with different `dimensions`',
     innocent: 'an embedding of one input',
     callMs: perCallMs + perInputMs,
   },
   {
     name: 'images',
-    attack: 'eight requests at once with six pictures of 49 megapixels',
-    innocent: 'a chat with a small picture',
+    attack: 'eight concurrent requests with six images of 49 megapixels',
+    innocent: 'a chat with a small image',
     callMs: null,
   },
   {
     name: 'links',
-    attack: '25 requests at once with links that hang',
-    innocent: 'a chat with a link that is refused at once',
+    attack: '25 concurrent requests with links that hang',
+    innocent: 'a chat with a link that is refused immediately',
     callMs: perCallMs,
   },
   {
     name: 'replays',
-    attack: '60 replays of an answer of 27 MB that nobody reads',
+    attack: '60 unread replays of a response of 27 MB',
     innocent: 'a short streamed chat',
     callMs: perCallMs,
-    mostGrowthMb: { api: 700 },
+    maxGrowthMb: { api: 700 },
   },
   {
     name: 'slow-bodies',
-    attack: 'seven uploads of 73 MB whose end comes by a byte every 20 s',
+    attack: 'seven uploads of 73 MB whose last bytes arrive one every 20 s',
     innocent: 'embeddings with a body of 1 MB',
     callMs: perCallMs + 256 * perInputMs,
   },
   {
     name: 'penniless-bodies',
-    attack: 'six bodies of 78 MB at once, of an account without money',
+    attack: 'six concurrent bodies of 78 MB, from an account without money',
     innocent: 'a short streamed chat',
     callMs: perCallMs,
   },
   {
     name: 'kept-streams',
-    attack: 'up to 24 kept streams of 6.5 MB, as many as are admitted',
+    attack: 'up to 24 stored streams of 6.5 MB, as many as are admitted',
     innocent: 'a short streamed chat with an Idempotency-Key',
     callMs: perCallMs,
-    mostGrowthMb: { redis: 128 },
+    maxGrowthMb: { redis: 128 },
   },
   {
     name: 'merged-embeddings',
-    attack: '16 embedding requests of 2048 inputs at once',
+    attack: '16 concurrent embedding requests of 2048 inputs',
     innocent: 'an embedding of one input',
     callMs: perCallMs + 2_048 * perInputMs,
   },

@@ -18,7 +18,7 @@ export interface FairnessStack {
 }
 
 const startTimeoutMs = 60_000;
-/** For vendor responses without `max_tokens`. Those of a wide model then have 6.5 MB. */
+/** For vendor responses without `max_tokens`. Those of a wide model are then 6.5 MB long. */
 const replyWords = 100;
 
 /** Starts the product and a simulated vendor, with three accounts, for one scenario. */
@@ -70,7 +70,7 @@ function createCatalog(vendorUrl: string): object {
     baseUrl: `${vendorUrl}/v1`,
     maxConcurrency,
   });
-  // With this kind, images in data URIs are checked as well. Other kinds receive them unchanged.
+  // With this kind, images in data URIs are checked, too. Other kinds receive them unchanged.
   const vision = {
     kind: 'anthropic',
     baseUrl: vendorUrl,

@@ -3,7 +3,7 @@ import type { Waits } from '../fairness/scenario.ts';
 import type { Program, Programs } from '../programs.ts';
 import type { JobsMessage, JobsPhase, JobsPlan, Placed } from './scenario.ts';
 
-/** The parent's handle on the process that places jobs and looks them up. */
+/** Controls the process that places jobs and looks them up. */
 export class JobsLoad {
   readonly #program: Program;
   readonly #placed: Promise<Placed>;
@@ -35,8 +35,7 @@ export class JobsLoad {
   }
 
   /**
-   * Resolves once every request has a response. If the process ends without reporting, that is a failure of the
-   * programs.
+   * Resolves once every request has a response. If the process exits without reporting, `Programs` reports the failure.
    */
   async placed(): Promise<Placed> {
     return await this.#placed;

@@ -11,7 +11,7 @@ function send(message: JobsMessage, onSent: () => void = () => undefined): void 
   process.send!(message, onSent);
 }
 
-/** The load process: places the jobs of its plan, and looks them up until it is told to stop. */
+/** The load process: places the jobs of its plan, and looks them up until the parent stops it. */
 async function run(plan: JobsPlan): Promise<void> {
   const lookUps = new JobLookUps(plan);
   const stopped = new Promise<void>((resolve) => {
@@ -38,5 +38,5 @@ process.once('message', (plan) => {
     process.exit(1);
   });
 });
-// The parent is gone, so nothing needs the result.
+// If the parent is gone, the result is not needed.
 process.once('disconnect', () => process.exit(1));

@@ -3,8 +3,8 @@ import { sumUp } from '../fairness/judge.ts';
 import type { Waits } from '../fairness/scenario.ts';
 import { lookUpsPerSecond, type JobsPhase, type JobsPlan } from './scenario.ts';
 
-/** At most this many jobs are looked up: a random sample in which each job so far is equally likely. */
-const mostKnown = 1_000;
+/** Maximum number of jobs that are looked up: a random sample in which each job so far is equally likely. */
+const maxKnown = 1_000;
 const timeoutMs = 10_000;
 
 interface Taken {
@@ -12,7 +12,7 @@ interface Taken {
   readonly failures: Record<string, number>;
 }
 
-/** Looks up jobs at a steady rate, regardless of response times: no look-up waits for the one before it. */
+/** Looks up jobs at a steady rate, regardless of response times. No look-up waits for the previous one. */
 export class JobLookUps {
   phase: JobsPhase = 'placing';
   readonly #plan: JobsPlan;
@@ -27,17 +27,17 @@ export class JobLookUps {
 
   constructor(plan: JobsPlan) {
     this.#plan = plan;
-    this.#timer = setInterval(() => this.#ask(), 1_000 / lookUpsPerSecond);
+    this.#timer = setInterval(() => this.#lookUp(), 1_000 / lookUpsPerSecond);
   }
 
-  /** @param jobs how many there are, including this one */
+  /** @param jobs the number of jobs so far, including this one */
   add(id: string, jobs: number): void {
-    if (this.#known.length < mostKnown) {
+    if (this.#known.length < maxKnown) {
       this.#known.push(id);
       return;
     }
-    const place = Math.floor(Math.random() * jobs);
-    if (place < mostKnown) this.#known[place] = id;
+    const index = Math.floor(Math.random() * jobs);
+    if (index < maxKnown) this.#known[index] = id;
   }
 
   async end(): Promise<Record<JobsPhase, Waits>> {
@@ -51,12 +51,12 @@ export class JobLookUps {
     };
   }
 
-  #ask(): void {
+  #lookUp(): void {
     const id = this.#known[Math.floor(Math.random() * this.#known.length)];
     if (id === undefined) return;
     const { tookMs, failures } = this.#taken[this.phase];
     const sentAtMs = performance.now();
-    const asked = this.#get(id).then(
+    const lookUp = this.#get(id).then(
       () => {
         tookMs.push(performance.now() - sentAtMs);
       },
@@ -64,11 +64,11 @@ export class JobLookUps {
         failures[error.message] = (failures[error.message] ?? 0) + 1;
       },
     );
-    this.#inFlight.add(asked);
+    this.#inFlight.add(lookUp);
     const forget = (): void => {
-      this.#inFlight.delete(asked);
+      this.#inFlight.delete(lookUp);
     };
-    asked.then(forget, forget);
+    lookUp.then(forget, forget);
   }
 
   /** @throws Error if the response is not this job */
@@ -91,7 +91,7 @@ export class JobLookUps {
         },
       );
       request.once('timeout', () =>
-        request.destroy(new Error(`GET of a job: no answer within ${timeoutMs / 1_000} s`)),
+        request.destroy(new Error(`GET of a job: no response within ${timeoutMs / 1_000} s`)),
       );
       request.once('error', reject);
     });

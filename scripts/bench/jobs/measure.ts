@@ -29,15 +29,15 @@ export interface MeasureJobsOptions {
 }
 
 const aloneProbes = 10;
-const mostProbesBehind = 20;
+const maxProbesBehind = 20;
 const probePauseMs = 250;
 const pollMs = 10;
-/** If no job ends for this long, the jobs are stuck. */
+/** If no job finishes for this long, the jobs are stuck. */
 const stuckMs = 120_000;
 
 /**
- * Places the jobs while there is no worker, so that all of them wait at once. Then starts a worker, which runs them.
- * Another account submits single jobs, alone and behind them.
+ * Places the jobs while there is no worker, so that all of them wait at the same time. Then starts a worker, which runs
+ * them. Another account submits single jobs: some before these jobs, and some while they wait.
  */
 export async function measureJobs(options: MeasureJobsOptions): Promise<JobsRun> {
   const { programs, dir, logLevel, profileDir, onStep } = options;
@@ -104,7 +104,7 @@ async function placeAndRun(
   const survey = await surveyJobs(redis, accountId, windows);
   const measuredMs = Math.max(1, survey.lastEndAtMs - survey.firstStartAtMs);
   const perJob = (bytes: number): number => (bytes - empty.usedBytes) / Math.max(1, placed.jobs);
-  const counted = survey.jobs === placed.jobs ? [] : [`${survey.jobs} jobs are there of ${placed.jobs}`];
+  const counted = survey.jobs === placed.jobs ? [] : [`${survey.jobs} of ${placed.jobs} jobs exist`];
   return {
     jobs: placed.jobs,
     callers,
@@ -127,18 +127,18 @@ async function placeAndRun(
   };
 }
 
-/** Runs single jobs one after another, from the first start of the other jobs for as long as some of these wait. */
+/** Runs single jobs one after another, from the first start of the other jobs until none of those waits. */
 async function probeBehind(drain: Drain, target: Target): Promise<SingleJob[]> {
   const jobs: SingleJob[] = [];
   await drain.begun;
-  while (drain.waiting > 0 && jobs.length < mostProbesBehind) {
+  while (drain.waiting > 0 && jobs.length < maxProbesBehind) {
     jobs.push(await runSingleJob(target, aloneProbes + jobs.length));
     await delay(probePauseMs);
   }
   return jobs;
 }
 
-/** Watches how the jobs of an account end. */
+/** Watches the jobs of an account until all have finished. */
 class Drain {
   readonly begun: Promise<void>;
   readonly #redis: RedisClient;
@@ -162,31 +162,31 @@ class Drain {
     return this.#waiting;
   }
 
-  /** @throws Error if they do not end */
+  /** @throws Error if they do not finish */
   async end(): Promise<void> {
-    let left = Infinity;
+    let remaining = Infinity;
     let changedAtMs = performance.now();
-    while (left > 0) {
-      const before = left;
-      left = await this.#look();
-      if (left !== before) changedAtMs = performance.now();
+    while (remaining > 0) {
+      const before = remaining;
+      remaining = await this.#read();
+      if (remaining !== before) changedAtMs = performance.now();
       if (performance.now() - changedAtMs > stuckMs)
-        throw new Error(`${left} jobs have not ended, and none has for ${stuckMs / 1_000} s`);
-      if (left > 0) await delay(pollMs);
+        throw new Error(`${remaining} jobs have not finished, and none did for ${stuckMs / 1_000} s`);
+      if (remaining > 0) await delay(pollMs);
     }
     this.#waiting = 0;
     this.#onBegun();
   }
 
-  async #look(): Promise<number> {
+  async #read(): Promise<number> {
     const count = (status: string) => this.#redis.zcard(redisKeys.jobsList(this.#accountId, status));
     const line = redisKeys.jobsWaiting(this.#accountId, jobLine.queue, jobLine.model);
     const [waiting, queued, active] = await Promise.all([this.#redis.zcard(line), count('q'), count('a')]);
     this.#waiting = waiting;
     if (queued < this.#jobs) this.#onBegun();
-    const left = queued + active;
-    this.#onShare((this.#jobs - left) / Math.max(1, this.#jobs));
-    return left;
+    const remaining = queued + active;
+    this.#onShare((this.#jobs - remaining) / Math.max(1, this.#jobs));
+    return remaining;
   }
 }
 

@@ -3,7 +3,7 @@ import { Caller } from '../caller.ts';
 import { uniqueMark } from '../scenario.ts';
 import { jobBody, type JobsPlan, type Placed } from './scenario.ts';
 
-/** A load without a response for this long is stuck. */
+/** If no response arrives for this long, the load is stuck. */
 const stuckMs = 60_000;
 const maxReasons = 20;
 const accepted = 202;
@@ -13,7 +13,7 @@ export interface PlaceJobsOptions extends JobsPlan {
   readonly onPlaced: (id: string, jobs: number) => void;
 }
 
-/** Places the jobs as fast as the given number of connections can, each with one request in progress. */
+/** Places the jobs as fast as the given number of connections can, each with one request in flight. */
 export async function placeJobs(options: PlaceJobsOptions): Promise<Placed> {
   const { host, port, jobs, onPlaced } = options;
   const tookMs = new Float64Array(jobs);
@@ -23,16 +23,16 @@ export async function placeJobs(options: PlaceJobsOptions): Promise<Placed> {
   let failed = 0;
   let onEnded: (isDone: boolean) => void = () => undefined;
   const ended = new Promise<boolean>((resolve) => (onEnded = resolve));
-  const patience = setTimeout(() => onEnded(false), stuckMs);
-  const note = (): void => {
-    patience.refresh();
+  const timeout = setTimeout(() => onEnded(false), stuckMs);
+  const onProgress = (): void => {
+    timeout.refresh();
     if (placed + failed === jobs) onEnded(true);
   };
   const countError = (reason: string): void => {
     const name = reason in errors || Object.keys(errors).length < maxReasons ? reason : 'other errors';
     errors[name] = (errors[name] ?? 0) + 1;
     failed += 1;
-    note();
+    onProgress();
   };
   const onAnswer = ({ status, body }: Answer, latencyMs: number): void => {
     const id = status === accepted ? idPattern.exec(body ?? '')?.[1] : undefined;
@@ -43,7 +43,7 @@ export async function placeJobs(options: PlaceJobsOptions): Promise<Placed> {
     tookMs[placed] = latencyMs;
     placed += 1;
     onPlaced(id, placed);
-    note();
+    onProgress();
   };
   const callers = Array.from(
     { length: Math.min(options.callers, jobs) },
@@ -52,16 +52,16 @@ export async function placeJobs(options: PlaceJobsOptions): Promise<Placed> {
   const startedAtMs = performance.now();
   for (const caller of callers) caller.start();
   const isDone = await ended;
-  clearTimeout(patience);
+  clearTimeout(timeout);
   const measuredMs = performance.now() - startedAtMs;
   if (isDone) await Promise.all(callers.map((caller) => caller.stop()));
-  else errors[`no answer within ${stuckMs} ms`] = 1;
+  else errors[`no response within ${stuckMs} ms`] = 1;
   const sorted = tookMs.subarray(0, placed).sort();
   const atShare = (share: number): number => sorted[Math.max(0, Math.ceil(placed * share) - 1)] ?? 0;
   return { jobs: placed, measuredMs, p50Ms: atShare(0.5), p99Ms: atShare(0.99), errors };
 }
 
-/** Numbers are as long as their mark, so that all requests have the same length. Returns null once all are written. */
+/** Pads numbers to the length of their mark, so that all requests have the same length. Returns null at the end. */
 function createWriter({ host, port, apiKey, jobs }: JobsPlan): () => string | null {
   const head = [
     'POST /v1/embeddings HTTP/1.1',

@@ -3,7 +3,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 
 export interface MemoryReading {
   readonly usedBytes: number;
-  /** Of the account's first job. All jobs are alike. 0 if there is none. */
+  /** Size for the account's first job, since all jobs are alike. 0 if there is none. */
   readonly bodyBytes: number;
   readonly answerBytes: number;
 }

@@ -21,22 +21,26 @@ export function formatJobs(run: JobsRun): string {
   return [
     '',
     `${jobsTitle} · ${formatCount(run.jobs)} jobs of one account · ${run.callers} connections`,
-    formatRow(['', '', '', '', 'CPU ms a job']),
+    formatRow(['', '', '', '', 'CPU ms per job']),
     formatRow(columns),
     formatPhase('in', placedPerSecond, [placed.p50Ms, placed.p99Ms].map(formatMs), placed),
     formatPhase('out', ran.jobsPerSecond, ['', ''], ran),
-    formatNote('ratio', `${(ran.jobsPerSecond / placedPerSecond).toFixed(2)}×`, 'jobs out for each job in'),
+    formatNote(
+      'ratio',
+      `${(ran.jobsPerSecond / placedPerSecond).toFixed(2)}×`,
+      'jobs finished per job placed',
+    ),
     formatNote(
       'memory',
       `${Math.round(memory.waiting)} B`,
-      `of Redis for a waiting job, its body ${memory.body} B of it`,
+      `of Redis per waiting job, including ${memory.body} B for its body`,
     ),
     formatNote(
       '',
       `${Math.round(memory.ended)} B`,
-      `of Redis for one that has ended, its answer ${memory.answer} B of it`,
+      `of Redis per finished job, including ${memory.answer} B for its response`,
     ),
-    formatLookUps('look-ups', lookUps.placing, 'while jobs come in'),
+    formatLookUps('look-ups', lookUps.placing, 'while jobs are placed'),
     formatLookUps('', lookUps.running, 'while jobs run'),
     formatSingle('single', single.alone, 'alone'),
     formatSingle('', single.behind, 'behind the others'),
@@ -46,8 +50,8 @@ export function formatJobs(run: JobsRun): string {
           formatNote(
             '',
             `${times.toFixed(1)}×`,
-            `its wait alone; jobs started between: p50 ${single.behind.startedBetween.p50}, ` +
-              `most ${single.behind.startedBetween.most}`,
+            `its wait alone; jobs started in between: p50 ${single.behind.startedBetween.p50}, ` +
+              `max ${single.behind.startedBetween.most}`,
           ),
         ]),
     formatNote(
@@ -62,15 +66,15 @@ export function formatJobs(run: JobsRun): string {
 }
 
 const jobsLegend = `
-Jobs are placed while no worker runs, so that all of them wait at once, and run once one is started: "in" is until the last
-202, "out" from the first start to the last end. CPU is by /proc; that of "out" holds the start of the worker. Look-ups
-are GET /v1/jobs/{id}, ${lookUpsPerSecond} a second. A single job is one of another account; its wait is that of its own record.`;
+Jobs are placed while no worker runs, so that all of them wait at the same time; then a worker is started. "in" lasts until
+the last 202, "out" from the first start to the last end. CPU time is from /proc; for "out" it includes the start of the
+worker. Look-ups are GET /v1/jobs/{id}, ${lookUpsPerSecond} per second. Single jobs belong to another account; their waits are from their records.`;
 
 export function countJobFaults(run: JobsRun | null): number {
   return run === null ? 0 : listFaults(run).length;
 }
 
-/** Slow look-ups are a finding, not an error of the measurement. */
+/** Slow look-ups are a result, not an error. */
 function listFaults({ placed, lookUps, money, faults }: JobsRun): string[] {
   const counts = [placed.errors, lookUps.placing.failures, lookUps.running.failures];
   return [
@@ -91,12 +95,12 @@ function formatLookUps(name: string, { probes, p50Ms, p99Ms }: Waits, when: stri
 }
 
 function formatSingle(name: string, { probes, waitMs, doneMs }: SingleJobs, when: string): string {
-  if (probes === 0) return formatNote(name, 'none', `${when}: they were done before one could be placed`);
+  if (probes === 0) return formatNote(name, 'none', `${when}: all jobs finished before one could be placed`);
   return formatNote(
     name,
     `${waitMs.p50} ms`,
-    `until it starts, ${when}; most ${waitMs.most} ms; until it has ended p50 ${doneMs.p50} ms, ` +
-      `most ${doneMs.most} ms; ${probes} times`,
+    `p50 until start, ${when}; max ${waitMs.most} ms; until end p50 ${doneMs.p50} ms, ` +
+      `max ${doneMs.most} ms; ${probes} times`,
   );
 }
 

@@ -8,7 +8,7 @@ import { jobCallers, type JobsRun } from './scenario.ts';
 
 const announcedPercent = 10;
 
-/** Runs on a separate stack, whose Redis holds nothing else. Returns null if it was not requested. */
+/** Measures jobs on a separate stack, whose Redis contains nothing else. Returns null if it was not requested. */
 export async function runJobs(
   options: Options,
   workshop: Workshop,

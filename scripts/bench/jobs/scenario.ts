@@ -4,25 +4,25 @@ import type { MoneyResult } from '../money-check.ts';
 
 export const jobsTitle = 'Durable jobs: placed, then run';
 
-/** An account may create this many jobs within a day, and a second account would not help here. */
+/** The maximum number of jobs that an account may create within a day. The benchmark uses a single account. */
 export const mostJobs = 200_000;
 
 /**
  * Connections that place jobs: enough to keep one api process busy. More connections would not place more jobs, and
- * everything measured next to them would wait in the same queue.
+ * other measured requests would wait behind them.
  */
 export const jobCallers = 8;
 
 /** Rate of `GET /v1/jobs/{id}` requests, whatever else happens. */
 export const lookUpsPerSecond = 50;
-/** Target for the 99th percentile of these. */
+/** Target for the 99th percentile of their latency. */
 export const lookUpTargetMs = 20;
 
 const model = 'bench-embedding-instant';
 
 /**
- * Workers merge the inputs of waiting jobs into few calls, and vectors are short: this measures the path of a job,
- * not a vendor, and not the storage of large responses.
+ * Workers merge the inputs of waiting jobs into few calls, and vectors are short, so this measures the path of a job,
+ * not a vendor or the storage of large responses.
  */
 export const jobBody = JSON.stringify({
   model,
@@ -31,7 +31,7 @@ export const jobBody = JSON.stringify({
   encoding_format: 'base64',
 });
 
-/** The line that the jobs wait in. */
+/** The queue and model that the jobs wait for. */
 export const jobLine = { queue: 'embedding', model } as const;
 
 export type JobsPhase = 'placing' | 'running';
@@ -54,7 +54,7 @@ export interface Placed {
   readonly errors: Readonly<Record<string, number>>;
 }
 
-/** What that process reports: its progress, that all jobs are placed, and finally how long its look-ups took. */
+/** A report of that process: its progress, that all jobs are placed, or finally how long its look-ups took. */
 export type JobsMessage =
   | { readonly kind: 'progress'; readonly jobs: number }
   | { readonly kind: 'placed'; readonly placed: Placed }
@@ -99,6 +99,6 @@ export interface JobsRun {
   /** Jobs that a second worker had to take. */
   readonly retaken: number;
   readonly money: MoneyResult;
-  /** Faults that were found. */
+  /** Errors that were found. */
   readonly faults: readonly string[];
 }

@@ -3,18 +3,18 @@ import { uniqueMark } from '../scenario.ts';
 import type { Target } from '../bench-stack.ts';
 import { jobBody, type SingleJobs } from './scenario.ts';
 
-/** Polling interval. A job's times come from its own record, so polling does not lengthen them. */
-const lookMs = 25;
-const patienceMs = 120_000;
+/** Polling interval. A job's times come from its record, so polling does not lengthen them. */
+const pollMs = 25;
+const timeoutMs = 120_000;
 
-/** When a job of the small account was created, started and ended, by the gateway's clock. */
+/** When a job of the small account was created, started and finished, by the gateway's clock. */
 export interface SingleJob {
   readonly createdAtMs: number;
   readonly startedAtMs: number;
   readonly endedAtMs: number;
 }
 
-interface JobAnswer {
+interface JobResponse {
   readonly id: string;
   readonly status: string;
   readonly created_at: string;
@@ -30,15 +30,15 @@ export async function runSingleJob(target: Target, number: number): Promise<Sing
   const body = jobBody.replace(uniqueMark, `small ${number}`);
   const headers = { prefer: 'respond-async', 'content-type': 'application/json' };
   let job = await call(target, '/embeddings', { method: 'POST', body, headers });
-  const untilMs = performance.now() + patienceMs;
+  const untilMs = performance.now() + timeoutMs;
   while (job.ended_at === null) {
     if (performance.now() > untilMs)
-      throw new Error(`a single job had not ended after ${patienceMs / 1_000} s`);
-    await delay(lookMs);
+      throw new Error(`a single job did not finish within ${timeoutMs / 1_000} s`);
+    await delay(pollMs);
     job = await call(target, `/jobs/${job.id}`);
   }
   if (job.status !== 'succeeded' || job.started_at === null)
-    throw new Error(`a single job ended as ${job.status}`);
+    throw new Error(`a single job ended with status ${job.status}`);
   return {
     createdAtMs: Date.parse(job.created_at),
     startedAtMs: Date.parse(job.started_at),
@@ -50,12 +50,12 @@ async function call(
   { host, port, apiKey }: Target,
   path: string,
   init: RequestInit = {},
-): Promise<JobAnswer> {
+): Promise<JobResponse> {
   const headers = { ...(init.headers as Record<string, string>), authorization: `Bearer ${apiKey}` };
   const response = await fetch(`http://${host}:${port}/v1${path}`, { ...init, headers });
   const text = await response.text();
   if (!response.ok) throw new Error(`a single job: HTTP ${response.status}: ${text.slice(0, 160)}`);
-  return JSON.parse(text) as JobAnswer;
+  return JSON.parse(text) as JobResponse;
 }
 
 /** @param startedBetween one value per job, in the same order */

@@ -2,7 +2,7 @@ import { parseJob, findTransition } from '../../../shared/jobs/job-record.ts';
 import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 
-/** Records read at once. */
+/** Records per read. */
 const pageSize = 500;
 
 /** A period in which job starts are counted, both ends included. */
@@ -21,7 +21,7 @@ export interface Survey {
   readonly faults: readonly string[];
 }
 
-/** Reads the records of all ended jobs of an account, one page at a time. */
+/** Reads the records of all finished jobs of an account, one page at a time. */
 export async function surveyJobs(
   redis: RedisClient,
   accountId: string,
@@ -30,8 +30,8 @@ export async function surveyJobs(
   const list = redisKeys.jobsList(accountId, 'all');
   const startedWithin = windows.map(() => 0);
   const wrong = new Map<string, number>();
-  const countWrong = (what: string): void => {
-    wrong.set(what, (wrong.get(what) ?? 0) + 1);
+  const countWrong = (problem: string): void => {
+    wrong.set(problem, (wrong.get(problem) ?? 0) + 1);
   };
   let jobs = 0;
   let retaken = 0;
@@ -60,6 +60,6 @@ export async function surveyJobs(
         if (startAtMs >= fromMs && startAtMs <= untilMs) startedWithin[at]! += 1;
     }
   }
-  const faults = [...wrong].map(([what, count]) => `${count} jobs ${what}`);
+  const faults = [...wrong].map(([problem, count]) => `${count} jobs ${problem}`);
   return { jobs, firstStartAtMs, lastEndAtMs, startedWithin, retaken, faults };
 }

@@ -27,8 +27,8 @@ export class Connection {
   readonly #authentication: Authentication;
   readonly #environment: Environment;
   readonly #splitter = new MessageSplitter();
-  #answered = Promise.resolve();
-  #isAnswering = false;
+  #responding = Promise.resolve();
+  #isResponding = false;
   #isEnding = false;
 
   constructor(surroundings: ConnectionSurroundings, socket: Socket) {
@@ -41,7 +41,7 @@ export class Connection {
     surroundings.unauthenticated.add(socket);
     socket.setNoDelay(true);
     socket.once('close', () => status.disconnect());
-    // A disconnected client needs no response. `close` follows.
+    // A disconnected client needs no response. A `close` event follows.
     socket.on('error', () => socket.destroy());
     socket.on('data', (chunk) => this.#read(chunk));
   }
@@ -53,11 +53,11 @@ export class Connection {
   async end(): Promise<void> {
     this.#isEnding = true;
     if (!this.#authentication.isDone) this.#socket.destroy();
-    await this.#answered;
+    await this.#responding;
     this.#socket.destroySoon();
   }
 
-  /** Ends the connection even if its client still waits for a response. */
+  /** Closes the connection even if its client still waits for a response. */
   destroy(): void {
     this.#socket.destroy();
   }
@@ -65,28 +65,28 @@ export class Connection {
   #read(chunk: Buffer): void {
     if (this.#isEnding) return;
     this.#splitter.add(chunk);
-    // No driver sends more before it gets a response. Data from other clients stays in the socket for now.
-    if (this.#isAnswering) this.#socket.pause();
-    else this.#answered = this.#answerAll();
+    // Drivers do not send more before they get a response. Data from other clients stays in the socket for now.
+    if (this.#isResponding) this.#socket.pause();
+    else this.#responding = this.#respondToAll();
   }
 
   /**
-   * Responds to everything received so far. Each message is parsed only when it is its turn, because it takes far
-   * more memory then.
+   * Responds to everything received so far. Parses each message only when the previous ones are done, because parsed
+   * messages take far more memory.
    */
-  async #answerAll(): Promise<void> {
+  async #respondToAll(): Promise<void> {
     const { warn, unauthenticated } = this.#surroundings;
-    this.#isAnswering = true;
+    this.#isResponding = true;
     try {
       for (let message = this.#next(); message !== null; message = this.#next()) {
         unauthenticated.hear(this.#socket);
-        await this.#answer(parseMessage(message));
+        await this.#respond(parseMessage(message));
       }
     } catch (error) {
-      warn(`The embedded MongoDB ends a connection that it does not understand: ${String(error)}`);
+      warn(`The embedded MongoDB closed a connection with an invalid message: ${String(error)}`);
       this.#socket.destroy();
     }
-    this.#isAnswering = false;
+    this.#isResponding = false;
     if (this.#socket.isPaused()) this.#socket.resume();
   }
 
@@ -94,19 +94,19 @@ export class Connection {
     return this.#splitter.next(this.#authentication.isDone ? maxBytes : maxUnauthenticatedMessageBytes);
   }
 
-  async #answer(request: Request): Promise<void> {
+  async #respond(request: Request): Promise<void> {
     const reply = await execute(this.#environment, request);
     if (this.#authentication.isDone) this.#surroundings.unauthenticated.release(this.#socket);
     if (request.wantsReply && !this.#socket.destroyed && !this.#socket.write(encodeReply(request, reply)))
-      await waitUntilTaken(this.#socket);
+      await waitUntilRead(this.#socket);
   }
 }
 
 /**
- * Resolves when the client has read what was written to it, or has disconnected. The next response is not created
- * before that.
+ * Resolves when the client has read what was written to it or has disconnected. The next response is not created before
+ * that.
  */
-function waitUntilTaken(socket: Socket): Promise<void> {
+function waitUntilRead(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     const finish = (): void => {
       socket.off('drain', finish);

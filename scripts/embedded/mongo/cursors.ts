@@ -4,17 +4,22 @@ import { encodeDocument, maxDocumentBytes } from './bson/document.ts';
 import { MongoError } from './errors.ts';
 import { encodeCursorReply } from './wire.ts';
 
-type Cursor = { namespace: string; rest: Iterator<Buffer>; held: Buffer | undefined; usedAt: number };
+type Cursor = {
+  namespace: string;
+  remaining: Iterator<Buffer>;
+  nextDocument: Buffer | undefined;
+  usedAt: number;
+};
 
 const idleTimeoutMs = 10 * 60_000;
 const firstBatchSize = 101;
 
-/** Results that the client has not fetched completely yet. */
+/** Results that clients have not fetched completely yet. */
 export class Cursors {
   readonly #open = new Map<bigint, Cursor>();
   #lastId = 0n;
 
-  /** Builds the reply to a command that returns documents: its first batch, and a cursor if there is more. */
+  /** Builds the reply to a command that returns documents: the first batch, and a cursor if there are more. */
   open(
     namespace: string,
     documents: Iterable<Buffer>,
@@ -23,7 +28,12 @@ export class Cursors {
       singleBatch = false,
     }: { batchSize?: number | undefined; singleBatch?: boolean } = {},
   ): Buffer {
-    const cursor = { namespace, rest: documents[Symbol.iterator](), held: undefined, usedAt: Date.now() };
+    const cursor = {
+      namespace,
+      remaining: documents[Symbol.iterator](),
+      nextDocument: undefined,
+      usedAt: Date.now(),
+    };
     const { batch, isDone } = takeBatch(cursor, batchSize);
     let id = 0n;
     if (!isDone && !singleBatch) {
@@ -44,7 +54,7 @@ export class Cursors {
     if (cursor.namespace !== namespace) {
       throw new MongoError(
         'Unauthorized',
-        `cursor id ${id} is of '${cursor.namespace}', not of '${namespace}'`,
+        `cursor id ${id} belongs to '${cursor.namespace}', not to '${namespace}'`,
       );
     }
     cursor.usedAt = Date.now();
@@ -65,21 +75,23 @@ export class Cursors {
   }
 }
 
-/** Takes as many documents as fit in a batch by number and size. One is read ahead, to know whether there are more. */
+/**
+ * Takes as many documents as fit in a batch by number and size. Reads one ahead to determine whether there are more.
+ */
 function takeBatch(cursor: Cursor, batchSize: number): { batch: Buffer[]; isDone: boolean } {
   const batch: Buffer[] = [];
   let bytes = 0;
   for (;;) {
-    if (cursor.held === undefined) {
-      const next = cursor.rest.next();
+    if (cursor.nextDocument === undefined) {
+      const next = cursor.remaining.next();
       if (next.done === true) return { batch, isDone: true };
-      cursor.held = next.value;
+      cursor.nextDocument = next.value;
     }
-    const isFull = batch.length > 0 && bytes + cursor.held.length > maxDocumentBytes;
+    const isFull = batch.length > 0 && bytes + cursor.nextDocument.length > maxDocumentBytes;
     if (isFull || batch.length >= batchSize) return { batch, isDone: false };
-    batch.push(cursor.held);
-    bytes += cursor.held.length;
-    cursor.held = undefined;
+    batch.push(cursor.nextDocument);
+    bytes += cursor.nextDocument.length;
+    cursor.nextDocument = undefined;
   }
 }
 

@@ -33,7 +33,7 @@ const codes: Record<string, number> = {
   KeyTooLong: 17280,
 };
 
-/** An error sent to the client as MongoDB would send it. Any other error is a bug in this server. */
+/** An error that is sent to the client as MongoDB would send it. Any other error is a bug in this server. */
 export class MongoError extends Error {
   readonly codeName: string;
   readonly code: number;
@@ -47,7 +47,7 @@ export class MongoError extends Error {
   }
 }
 
-/** Refuses what MongoDB supports and this server does not. A loud error, so that no result is ever approximate. */
-export function refuse(what: string, codeName = 'NotImplemented'): MongoError {
-  return new MongoError(codeName, `${what} is not supported by the embedded MongoDB; set MONGODB_URL`);
+/** Returns the error for a feature of MongoDB that this server lacks. It fails instead of approximating a result. */
+export function refuse(feature: string, codeName = 'NotImplemented'): MongoError {
+  return new MongoError(codeName, `${feature} is not supported by the embedded MongoDB; set MONGODB_URL`);
 }

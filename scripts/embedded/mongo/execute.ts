@@ -11,7 +11,7 @@ import type { Request } from './wire.ts';
 
 export type Environment = Pick<CommandContext, 'store' | 'cursors' | 'status' | 'authentication'>;
 
-/** Runs one command and returns its reply. A client error is also a reply. */
+/** Runs one command and returns its reply. An error of the client is a reply, too. */
 export async function execute(environment: Environment, request: Request): Promise<Doc | Buffer> {
   try {
     return await run(environment, request);
@@ -21,7 +21,7 @@ export async function execute(environment: Environment, request: Request): Promi
     }
     if (error instanceof BSON.BSONError)
       return { ok: 0, errmsg: error.message, code: 22, codeName: 'InvalidBSON' };
-    // A bug in this server: report it to the client, and log where it happened.
+    // A bug in this server. Report it to the client, and log the stack trace.
     console.error(error);
     return { ok: 0, errmsg: `internal error: ${String(error)}`, code: 1, codeName: 'InternalError' };
   }

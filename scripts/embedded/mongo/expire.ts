@@ -25,7 +25,7 @@ export async function expireDocuments(store: Store): Promise<number> {
   return removed;
 }
 
-/** Looks the collection up again for each batch: in between, it may be dropped, or reloaded after a full disk. */
+/** Looks the collection up for each batch, because it may be dropped or reloaded after a full disk in between. */
 function removeExpired(store: Store, namespace: string, index: string): number {
   const collection = store.collections.get(namespace);
   const spec = collection?.indexes.find(({ spec: { name } }) => name === index)?.spec;

@@ -5,13 +5,13 @@ import { MongoError } from './errors.ts';
 import { toBigInt } from './bson/numbers.ts';
 import type { Store } from './storage/store.ts';
 
-const keptMs = 30 * 60_000;
+const lifetimeMs = 30 * 60_000;
 
 /**
- * The statements of a write. Each runs once per write number of a session: if it is sent again because its response
- * was lost, the saved result is returned and it does not run again. Results are stored in the same transaction as the
- * data they are about, and so survive a crash equally. Use this inside `Store.write`. For each session only the
- * results of one write are kept, for as long as sessions live.
+ * The statements of a write. Each runs once per write number of a session: if it is sent again because its response was
+ * lost, it does not run again and the saved result is returned. Results are stored in the same transaction as the data,
+ * so a crash affects both or neither. For each session, only the results of one write are stored, for the lifetime of
+ * sessions. Use this inside `Store.write`.
  */
 export class RetryableStatements {
   readonly #store: Store;
@@ -59,7 +59,7 @@ export class RetryableStatements {
 export function forgetOldAnswers(store: Store): void {
   for (const { key, value } of Array.from(store.sessions.getRange({}))) {
     const { at } = decodeDocument(value) as SavedWrite;
-    if (Date.now() - at.value > keptMs) store.sessions.removeSync(key);
+    if (Date.now() - at.value > lifetimeMs) store.sessions.removeSync(key);
   }
 }
 

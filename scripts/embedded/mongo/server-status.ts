@@ -30,8 +30,8 @@ export class ServerStatus {
   }
 
   /**
-   * Counts a command. `statements` is the number of documents, updates or deletes in it, because MongoDB counts
-   * those.
+   * Counts a command. `statements` is the number of documents, updates or deletes in it, which MongoDB counts
+   * individually.
    */
   count(command: string, statements: number): void {
     this.#counters[counterOf[command] ?? 'command'] += statements;

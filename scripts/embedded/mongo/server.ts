@@ -20,12 +20,12 @@ export type EmbeddedMongoOptions = UnauthenticatedLimits & {
   dir: string;
   /** Visible ASCII. Random by default. */
   password?: string;
-  /** 0, the default, takes a free port. */
+  /** 0, the default, selects a free port. */
   port?: number;
   host?: string;
   /** If false, writes are acknowledged before they are on disk. For tests. */
   sync?: boolean;
-  /** Called when the data can be neither read nor written until a restart. Ignored by default. */
+  /** Called when the data can be neither read nor written until a restart. Does nothing by default. */
   onBroken?: (error: Error) => void;
   /** How often TTL indexes are applied. Defaults to a minute. */
   ttlIntervalMs?: number;
@@ -38,14 +38,14 @@ export type EmbeddedMongo = {
   endpoint: string;
   /** Applies the TTL indexes now, and returns how many documents were removed. */
   expireDocuments(): Promise<number>;
-  /** Ends the connections, waits for writes in progress to reach the disk, and releases the directory. */
+  /** Closes the connections, waits until running writes are on disk, and releases the directory. */
   close(): Promise<void>;
 };
 
 /** How long a client may take to read its last response during a stop. */
 const closeGraceMs = 2_000;
 
-/** Starts a server that implements as much of MongoDB's protocol as the product needs, and refuses the rest. */
+/** Starts a server that implements the part of MongoDB's protocol that the product needs and refuses all other use. */
 export async function startEmbeddedMongo({
   dir,
   password = randomBytes(24).toString('base64url'),
@@ -56,7 +56,7 @@ export async function startEmbeddedMongo({
   ttlIntervalMs = 60_000,
   ...limits
 }: EmbeddedMongoOptions): Promise<EmbeddedMongo> {
-  // A document may exceed its 16 MB while it is being changed, and is refused only afterwards.
+  // A document may exceed 16 MB while it is being changed, and is refused only afterwards.
   setInternalBufferSize(maxMessageBytes);
   const credential = await deriveCredential(embeddedUser, password);
   const store = new Store(dir, sync, onBroken);
@@ -78,7 +78,7 @@ export async function startEmbeddedMongo({
     throw error;
   }
   // Do not crash when a connection cannot be accepted, for example because no file descriptor is left.
-  server.on('error', (error) => warn(`The embedded MongoDB cannot take a connection: ${error.message}`));
+  server.on('error', (error) => warn(`The embedded MongoDB cannot accept a connection: ${error.message}`));
   status.address = `${host}:${(server.address() as AddressInfo).port}`;
 
   let tidied = Promise.resolve();

@@ -16,7 +16,7 @@ export type Request = {
 
 const lengthBytes = 4;
 const headerBytes = 16;
-/** An empty document is its length and a final byte. An empty sequence of documents is no shorter. */
+/** An empty document consists of its length and a final byte. An empty sequence of documents is not shorter. */
 const minDocumentBytes = 5;
 const opReply = 1;
 const opQuery = 2004;
@@ -27,13 +27,13 @@ const moreToCome = 2;
 export const maxMessageBytes = 48_000_000;
 
 /**
- * Splits a connection's bytes into messages. Throws on an impossible length, because everything after it would be
- * noise.
+ * Splits a connection's bytes into messages. Throws on an impossible length, because the bytes after it cannot be
+ * interpreted.
  */
 export class MessageSplitter {
   readonly #received = new ChunkList();
-  /** Bytes needed before anything can be done: first those of a length, then those of its message. */
-  #wantedBytes = lengthBytes;
+  /** Bytes needed for the next step: first those of the length, then those of the message. */
+  #neededBytes = lengthBytes;
 
   add(chunk: Buffer): void {
     this.#received.add(chunk);
@@ -44,14 +44,14 @@ export class MessageSplitter {
    * @throws Error if it is longer than `maxBytes`
    */
   next(maxBytes = Infinity): Buffer | null {
-    if (this.#received.length < this.#wantedBytes) return null;
+    if (this.#received.length < this.#neededBytes) return null;
     const bytes = this.#received.take();
     const size = bytes.readInt32LE(0);
     if (size < headerBytes || size > maxBytes) throw new Error(`a message of ${size} bytes`);
     const isWhole = bytes.length >= size;
-    const rest = isWhole ? bytes.subarray(size) : bytes;
-    this.#wantedBytes = isWhole ? lengthBytes : size;
-    if (rest.length > 0) this.#received.add(rest);
+    const remainder = isWhole ? bytes.subarray(size) : bytes;
+    this.#neededBytes = isWhole ? lengthBytes : size;
+    if (remainder.length > 0) this.#received.add(remainder);
     return isWhole ? bytes.subarray(0, size) : null;
   }
 }
@@ -60,7 +60,7 @@ export function parseMessage(message: Buffer): Request {
   const requestId = message.readInt32LE(4);
   const opcode = message.readInt32LE(12);
   if (opcode === opQuery) return parseQuery(message, requestId);
-  if (opcode !== opMessage) throw new Error(`the opcode ${opcode} is not spoken here`);
+  if (opcode !== opMessage) throw new Error(`the opcode ${opcode} is not supported`);
   const flags = message.readUInt32LE(headerBytes);
   if ((flags & 0xffff & ~(checksumPresent | moreToCome)) !== 0)
     throw new Error(`unknown OP_MSG flags ${flags}`);
@@ -70,7 +70,7 @@ export function parseMessage(message: Buffer): Request {
   for (let at = headerBytes + 4; at < end;) {
     const kind = message[at];
     const size = message.readInt32LE(at + 1);
-    // A smaller size would not advance to the next section and loop for ever.
+    // A smaller size would not advance to the next section and loop forever.
     if (size < minDocumentBytes || at + 1 + size > end) throw new Error('a section of the wrong length');
     const section = message.subarray(at + 1, at + 1 + size);
     if (kind === 0) rawBody = section;

@@ -11,7 +11,7 @@ const maxDeleteKeys = 1000;
 
 export const createBucket: Operation = async ({ request, store, openPayload }) => {
   const body = await readPayload(openPayload(maxConfigurationBytes));
-  // The location in it is ignored: there is only one.
+  // The location in the body is ignored, because there is only one.
   if (body.length > 0 && parseXml(body).name !== 'CreateBucketConfiguration') {
     throw new S3Error('MalformedXML');
   }
@@ -57,7 +57,7 @@ export async function readCheckedDocument(
 }
 
 function readKey(object: XmlElement): string {
-  // Deleting one version, or only a certain ETag, differs too much from deleting the object to be ignored.
+  // Do not ignore a version or an ETag, because deleting only those differs from deleting the object.
   if (object.children.some((child) => child.name !== 'Key')) throw new S3Error('NotImplemented');
   const key = findChild(object, 'Key')?.text ?? '';
   if (key === '') throw new S3Error('MalformedXML');

@@ -19,7 +19,7 @@ export class BucketStore {
 
   static async open(dir: string, { now, warn }: Omit<BucketSurroundings, 'tempDir'>): Promise<BucketStore> {
     const tempDir = join(dir, 'temp');
-    // Leftovers belong to uploads interrupted by a crash, which were never acknowledged.
+    // Leftovers are from uploads that were interrupted by a crash and never acknowledged.
     await rm(tempDir, { recursive: true, force: true });
     await ensureFolder(tempDir);
     const store = new BucketStore(join(dir, 'buckets'), { tempDir, now, warn });

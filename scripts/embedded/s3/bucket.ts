@@ -27,8 +27,8 @@ export interface OpenObject {
 const loadConcurrency = 64;
 
 /**
- * One bucket on disk. A key is never part of a path: its file is named by the key's SHA-256, so no key can leave the
- * folder, clash with a folder, or be too long for the file system.
+ * One bucket on disk. Keys are never part of a path: files are named by the key's SHA-256, so no key can lead outside
+ * the folder, collide with a folder, or be too long for the file system.
  */
 export class Bucket {
   readonly #dir: string;
@@ -87,9 +87,9 @@ export class Bucket {
   }
 
   /**
-   * Stores an object. Its bytes go to a temporary file, which atomically replaces the old object once everything is
-   * verified and on disk. `checkCondition` sees what the object replaces and throws to prevent it. Returns undefined
-   * if the bucket was deleted in the meantime.
+   * Stores an object. Writes its bytes to a temporary file, which atomically replaces the old object once everything is
+   * verified and on disk. `checkCondition` receives the object to be replaced and throws to prevent it. Returns
+   * undefined if the bucket was deleted in the meantime.
    */
   async put(
     chunks: AsyncIterable<Buffer>,
@@ -162,14 +162,14 @@ export class Bucket {
    * @returns whether it was removed
    */
   async remove(): Promise<boolean> {
-    const grave = join(this.#surroundings.tempDir, randomUUID());
+    const trash = join(this.#surroundings.tempDir, randomUUID());
     const isRemoved = await this.#runExclusive(async () => {
       if (this.hasObjects()) return false;
-      await rename(this.#dir, grave);
+      await rename(this.#dir, trash);
       this.#isRemoved = true;
       return true;
     });
-    if (isRemoved) await rm(grave, { recursive: true, force: true });
+    if (isRemoved) await rm(trash, { recursive: true, force: true });
     return isRemoved;
   }
 
@@ -194,7 +194,7 @@ export class Bucket {
 
   async #runExclusive<Result>(change: () => Promise<Result>): Promise<Result> {
     const result = this.#lastChange.then(change);
-    // The next change waits for this one to finish, not to succeed. The caller learns about a failure.
+    // The next change waits for this one to finish, even if it fails. The caller gets the error.
     this.#lastChange = result.catch(() => undefined);
     return await result;
   }
@@ -223,7 +223,7 @@ export class Bucket {
       const record = await readRecordAt(path);
       this.#index.set(record.key, toEntry(record));
     } catch (error) {
-      this.#surroundings.warn(`embedded S3: ${path} is left out: ${String(error)}`);
+      this.#surroundings.warn(`embedded S3: skipping ${path}: ${String(error)}`);
     }
   }
 }

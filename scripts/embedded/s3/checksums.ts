@@ -6,7 +6,7 @@ export type ChecksumAlgorithm = (typeof checksumAlgorithms)[number];
 
 export interface RunningChecksum {
   update(chunk: Uint8Array): void;
-  /** The value as the x-amz-checksum headers carry it: base64 of the big-endian bytes. */
+  /** The value as in the x-amz-checksum headers: base64 of the big-endian bytes. */
   digest(): string;
 }
 
@@ -72,7 +72,7 @@ function createCrc32c(): RunningChecksum {
   };
 }
 
-// The 64 bits are kept in two words, because a bigint per byte would be some fifty times slower.
+// The 64 bits are stored in two words, because a bigint per byte would be about fifty times slower.
 function createCrc64(): RunningChecksum {
   const { high: highTable, low: lowTable } = getCrc64Tables();
   let high = 0xff_ff_ff_ff;

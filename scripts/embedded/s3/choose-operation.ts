@@ -50,8 +50,8 @@ const bucketOperations: Readonly<Record<string, readonly OperationEntry[]>> = {
 };
 
 /**
- * Selects the operation for a request. A query parameter that no operation here knows may change the meaning of the
- * request (a version, a part, an ACL), so it is refused instead of ignored.
+ * Selects the operation for a request. Refuses unknown query parameters instead of ignoring them, because they may
+ * change the meaning of the request (a version, a part, an ACL).
  */
 export function chooseOperation(request: S3Request): Operation {
   const names = request.query

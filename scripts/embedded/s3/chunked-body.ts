@@ -6,12 +6,12 @@ export interface ChunkSigning {
   signingKey: Buffer;
   timestamp: string;
   scope: string;
-  /** The request's own signature, which the first chunk's signature is chained to. */
+  /** The signature of the request, to which the first chunk's signature is chained. */
   seedSignature: string;
 }
 
 export interface ChunkedBodyOptions {
-  /** If set, every chunk must carry its signature, and so must trailers. */
+  /** If set, every chunk must have a signature, and so must trailers. */
   signing?: ChunkSigning | undefined;
   /** The trailers that the request announced, in lower case. Others are refused, and none may be missing. */
   trailerNames: readonly string[];
@@ -30,8 +30,8 @@ const maxTrailerLines = 16;
 const emptyHash = hashHex('');
 
 /**
- * Decodes an aws-chunked body while it streams. The data of a signed chunk is verified only when the chunk ends, so
- * the caller must not publish what it stores before the iteration has finished.
+ * Decodes an aws-chunked body while it streams. The data of a signed chunk is verified only at the end of the chunk, so
+ * the caller must not publish stored data before the iteration has finished.
  */
 export function decodeChunkedBody(source: AsyncIterable<Buffer>, options: ChunkedBodyOptions): ChunkedBody {
   const trailers = new Map<string, string>();
@@ -88,7 +88,7 @@ function verifyChunk(
   return expected;
 }
 
-// Some clients omit the blank line after the trailers. The end of the body means the same.
+// Some clients omit the blank line after the trailers. In that case, the trailers end with the body.
 async function readTrailerLines(reader: ByteReader): Promise<string[]> {
   const lines: string[] = [];
   while (!(await reader.isAtEnd())) {
@@ -131,7 +131,7 @@ function verifyTrailers(
   if (!isSameSignature(expected, signature ?? '')) throw new S3Error('SignatureDoesNotMatch');
 }
 
-/** Reads lines and runs of bytes from a stream of buffers. Holds one buffer at a time and one short line. */
+/** Reads lines and bytes from a stream of buffers. Keeps only one buffer and one short line in memory. */
 class ByteReader {
   readonly #source: AsyncIterator<Buffer>;
   #pending: Buffer = Buffer.alloc(0);
@@ -170,7 +170,7 @@ class ByteReader {
     throw new S3Error('InvalidChunkSizeError');
   }
 
-  /** Releases the source, so that the rest of a refused body can still be read elsewhere. */
+  /** Releases the source, so that the remaining part of a refused body can still be read elsewhere. */
   async release(): Promise<void> {
     await this.#source.return?.();
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Makes the names in a folder survive a power cut. A rename alone may not. */
+/** Makes the names in a folder durable. Without this, a rename may be lost in a power failure. */
 export async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
@@ -12,7 +12,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Creates a folder and its parents, durably, and readable only by this user. */
+/** Creates a folder and its parents durably, readable only by this user. */
 export async function ensureFolder(path: string): Promise<void> {
   const firstCreated = await mkdir(path, { recursive: true, mode: 0o700 });
   if (firstCreated === undefined) return;

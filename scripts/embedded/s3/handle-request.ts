@@ -23,11 +23,11 @@ export interface RequestSurroundings {
   unauthenticated: UnauthenticatedSockets;
 }
 
-// How much of a refused upload is still read, so that a client that writes first and reads later gets the response.
+// How much of a refused upload is still read, so that clients that read only after writing get the response.
 const maxDrainBytes = 16 * 1024 * 1024;
 const maxDrainMs = 5000;
 
-/** Serves one request. `expectsContinue` means that the client waits for a 100 before it sends its body. */
+/** Serves one request. With `expectsContinue`, the client waits for a 100 before it sends its body. */
 export async function handleRequest(
   surroundings: RequestSurroundings,
   message: IncomingMessage,
@@ -38,11 +38,11 @@ export async function handleRequest(
   const requestId = randomBytes(8).toString('hex').toUpperCase();
   const nowMs = surroundings.now();
   response.setHeader('x-amz-request-id', requestId);
-  // Clients that were refused because of their clock correct it by this header, so it must use the same clock.
+  // Clients that were refused because of their clock correct it with this header, so it must use the same clock.
   response.setHeader('date', new Date(nowMs).toUTCString());
   let isBodyOnItsWay = !expectsContinue;
   const openBody = (request: S3Request, authentication: Authentication, maxBytes: number): Payload => {
-    // Must stay open if reading is given up: destroying it would close the connection before the response.
+    // Keep the body open if reading stops early, because destroying it would close the connection before the response.
     const source = message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
     const payload = openPayload(source, collectHeaders(request), authentication, maxBytes);
     if (expectsContinue) response.writeContinue();
@@ -73,7 +73,7 @@ export async function handleRequest(
     const s3Error = error instanceof S3Error ? error : new S3Error('InternalError', { cause: error });
     if (s3Error.status === 500) surroundings.warn(`embedded S3: ${path}: ${String(error)}`);
     if (response.headersSent) {
-      // Cutting the connection is the only way left to signal that the body is incomplete.
+      // Closing the connection is the only remaining way to signal that the body is incomplete.
       response.destroy();
       return;
     }
@@ -98,8 +98,7 @@ function collectHeaders(request: S3Request): ReadonlyMap<string, string> {
 async function sendResponse(response: ServerResponse, result: S3Response): Promise<void> {
   const { status, headers = {}, body } = result;
   if (body === undefined) {
-    // Send a length of zero explicitly, because a client would otherwise wait for chunks. A HEAD response keeps its
-    // own length.
+    // Send a length of zero explicitly. Otherwise clients would wait for chunks. A HEAD response keeps its length.
     const hasNoLength = status === 204 || status === 304;
     response.writeHead(status, hasNoLength ? headers : { 'content-length': '0', ...headers }).end();
   } else if (typeof body === 'string') {
@@ -140,7 +139,7 @@ async function sendError(
   );
   const bytes = Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n${document}`);
   const isBodyPending = !message.complete && hasBody(message);
-  // Node would first end the connection gracefully, and in the meantime read and parse what was sent after this
+  // Without this, Node would close the connection gracefully, and meanwhile read and parse the bytes after this
   // request.
   if (isRefused) response.once('finish', () => message.socket.destroy());
   response.writeHead(error.status, {
@@ -150,7 +149,7 @@ async function sendError(
     ...(isBodyPending || isRefused ? { connection: 'close' } : {}),
   });
   if (isBodyPending && isBodyOnItsWay && message.method !== 'HEAD') {
-    // Once written, the response is complete for the client. Ending it first would reset the connection.
+    // Once written, the response is complete for the client. Ending it earlier would reset the connection.
     response.write(bytes);
     await drain(message);
     response.end();
@@ -173,7 +172,7 @@ async function drain(message: IncomingMessage): Promise<void> {
       if (drained > maxDrainBytes) break;
     }
   } catch {
-    // The client disconnected, or its time is up: nothing needs the rest.
+    // The client disconnected or timed out, so the remaining bytes are not needed.
   } finally {
     clearTimeout(timer);
   }

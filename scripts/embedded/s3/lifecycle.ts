@@ -3,7 +3,7 @@ import { S3Error } from './errors.ts';
 import { findChild, parseXml, renderDocument, renderElement, renderText } from './xml.ts';
 import type { XmlElement } from './xml.ts';
 
-/** Objects with the prefix expire this many whole days after they were written. */
+/** Objects with this prefix expire this number of whole days after they were written. */
 export interface LifecycleRule {
   id: string;
   prefix: string;
@@ -17,12 +17,12 @@ export interface Expiry {
 }
 
 const dayMs = 86_400_000;
-// The latest time that a Date can hold. Some hundred million days from now are past it.
+// The latest time that a Date can represent. A rule of a hundred million days would exceed it.
 const maxDateMs = 8_640_000_000_000_000;
 const maxRules = 1000;
 const maxIdLength = 255;
 
-/** Returns the rule by which an object expires first, if any. */
+/** Returns the first expiry of an object under any of the rules. */
 export function findExpiry(
   rules: readonly LifecycleRule[],
   key: string,
@@ -46,8 +46,8 @@ export function renderExpiration(expiry: Expiry): string {
 }
 
 /**
- * Parses a LifecycleConfiguration. Refuses what it cannot enforce (transitions, tags, dates, versions), because a
- * rule that is stored but not applied would be misleading.
+ * Parses a LifecycleConfiguration. Refuses what this server cannot apply (transitions, tags, dates, versions), because
+ * a rule that is stored but not applied would be misleading.
  */
 export function parseLifecycle(xml: Uint8Array): LifecycleRule[] {
   const root = parseXml(xml);
@@ -115,7 +115,7 @@ function requireOnly(element: XmlElement, names: readonly string[]): void {
   for (const child of element.children) {
     if (!names.includes(child.name)) {
       throw new S3Error('NotImplemented', {
-        message: `${child.name} in a lifecycle rule is not implemented here; rules expire objects of a prefix after days.`,
+        message: `${child.name} in a lifecycle rule is not implemented here; rules can only expire objects with a prefix after days.`,
       });
     }
     if (element.children.filter((other) => other.name === child.name).length > 1) {

@@ -64,7 +64,7 @@ export const listObjects: Operation = async ({ request, store }) => {
 function readMaxKeys(text: string | undefined): number {
   if (text === undefined || text === '') return maxPageKeys;
   if (!/^\d{1,9}$/.test(text)) {
-    throw new S3Error('InvalidArgument', { message: 'Argument max-keys must be an integer from 0 on' });
+    throw new S3Error('InvalidArgument', { message: 'Argument max-keys must be a non-negative integer' });
   }
   return Math.min(Number(text), maxPageKeys);
 }

@@ -6,7 +6,9 @@ logUncaught('s3', 2);
 
 async function main(): Promise<void> {
   if (process.env['NODE_ENV'] === 'production') {
-    throw new Error('The embedded S3 server never guards real data, so it refuses NODE_ENV=production.');
+    throw new Error(
+      'The embedded S3 server is not for real data, so it does not run with NODE_ENV=production.',
+    );
   }
   const { values } = parseArgs({
     options: {
@@ -33,7 +35,7 @@ async function main(): Promise<void> {
     secretAccessKey,
   });
 
-  // A signal may arrive while the index is still being read, and twice (from a terminal and from a supervisor).
+  // A signal may arrive while the index is still being read, and may arrive twice (from a terminal and a supervisor).
   let closing: Promise<void> | undefined;
   const stop = () => {
     closing ??= starting.then((server) => server.close()).catch(fail);

@@ -18,8 +18,8 @@ export interface ObjectRecord {
 }
 
 // An object is one file: its bytes, then its record as JSON, then the record's length and this mark. The record comes
-// last because the digest in it is known last. It is in the same file so that one rename publishes both: two files
-// could end up belonging to two different uploads.
+// last because the digest in it is known last. It is in the same file so that one rename publishes both. Two separate
+// files could belong to different uploads.
 const mark = Buffer.from('S3OBJ-01', 'latin1');
 const trailerBytes = 4 + mark.length;
 const maxRecordBytes = 64 * 1024;
@@ -52,7 +52,7 @@ export async function writeObjectFile(
   }
 }
 
-/** Reads the record of an open object file. The object's bytes are those from 0 to `size`. */
+/** Reads the record of an open object file. The object's bytes are at 0 to `size`. */
 export async function readObjectRecord(handle: FileHandle): Promise<ObjectRecord> {
   const { size: fileBytes } = await handle.stat();
   const trailer = await readExactly(handle, fileBytes - trailerBytes, trailerBytes);
@@ -63,7 +63,7 @@ export async function readObjectRecord(handle: FileHandle): Promise<ObjectRecord
   const recordStart = fileBytes - trailerBytes - recordBytes;
   const json = await readExactly(handle, recordStart, recordBytes);
   const record = JSON.parse(json.toString('utf8')) as ObjectRecord;
-  if (record.size !== recordStart) throw new Error('object file of the wrong length');
+  if (record.size !== recordStart) throw new Error('object file has the wrong length');
   return record;
 }
 

@@ -1,6 +1,6 @@
 import sortedBtree from 'sorted-btree';
 
-/** What a listing shows of an object. */
+/** The fields of an object in a listing. */
 export interface IndexEntry {
   size: number;
   etag: string;
@@ -12,7 +12,7 @@ export interface ListQuery {
   /** Empty for none. */
   delimiter: string;
   maxKeys: number;
-  /** Only what sorts after this key, or after every key with this prefix. */
+  /** Lists only keys that sort after this key, or after every key with this prefix. */
   after?: { key: string } | { commonPrefix: string } | undefined;
 }
 
@@ -91,7 +91,7 @@ export function compareUtf8(a: string, b: string): number {
   return a.length - b.length;
 }
 
-// Surrogates stand for the code points above all others, so they rank after all other units.
+// Surrogates encode the highest code points, so they rank after all other units.
 function rankUnit(unit: number): number {
   return unit >= 0xd8_00 && unit <= 0xdf_ff ? unit + 0x1_00_00 : unit;
 }
@@ -106,8 +106,8 @@ function findCommonPrefix(key: string, { prefix, delimiter }: ListQuery): string
   return position === -1 ? undefined : key.slice(0, position + delimiter.length);
 }
 
-// Jumps over the thousands of keys that one common prefix may stand for. The few keys that sort after the jump and
-// still have the prefix are then skipped one by one.
+// Skips the thousands of keys that may share one common prefix. The few keys that sort after the target and still have
+// the prefix are then skipped one by one.
 function endOfPrefix(prefix: string, key: string): string {
   return maxUtf8(`${prefix}\u{10ffff}`, key);
 }

@@ -18,7 +18,7 @@ import {
 const maxMetadataBytes = 2048;
 const metadataPrefix = 'x-amz-meta-';
 
-// Headers that would make the object differ from what the client gets here.
+// Headers whose effect is not implemented here, so that they must be refused.
 const refusedHeaders =
   /^x-amz-(?:copy-source|server-side-encryption|tagging|object-lock|grant|website-redirect|write-offset)/;
 
@@ -57,7 +57,7 @@ export const getObject: Operation = (context) => readObject(context, true);
 export const headObject: Operation = (context) => readObject(context, false);
 
 export const deleteObject: Operation = async ({ request, headers, store }) => {
-  // Ignoring a condition would delete what should be kept.
+  // Ignoring a condition would delete objects that should not be deleted.
   if (headers.has('if-match')) throw new S3Error('NotImplemented', { details: { Header: 'if-match' } });
   await store.get(request.bucket).delete(request.key);
   return { status: 204 };
@@ -84,8 +84,7 @@ async function readObject(context: OperationContext, withBody: boolean): Promise
         ...(range && {
           'content-range': `bytes ${String(range.start)}-${String(range.end)}/${String(record.size)}`,
         }),
-        // The checksum covers the whole object. If it were sent with a range, a client would check the range against
-        // it.
+        // The checksum covers the whole object. If it were sent with a range, clients would check the range against it.
         ...(range === undefined && headers.get('x-amz-checksum-mode')?.toUpperCase() === 'ENABLED'
           ? renderChecksum(record.checksum)
           : {}),
@@ -116,7 +115,7 @@ function readStoredHeaders(headers: ReadonlyMap<string, string>): NamedValue[] {
   for (const name of overridableHeaders) {
     let value = headers.get(name);
     if (name === 'content-encoding') {
-      // aws-chunked describes how the body was transferred, not what it is.
+      // aws-chunked describes the transfer of the body, not its content.
       const codings = value?.split(',').map((coding) => coding.trim());
       value = codings?.filter((coding) => coding.toLowerCase() !== 'aws-chunked').join(',');
     }
@@ -131,7 +130,7 @@ function readMetadata(headers: ReadonlyMap<string, string>): NamedValue[] {
   for (const [header, value] of headers) {
     if (!header.startsWith(metadataPrefix)) continue;
     const name = header.slice(metadataPrefix.length);
-    // Names of presigned requests come from the query, which may contain anything.
+    // In presigned requests, the names come from the query, which may contain any text.
     if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name)) throw new S3Error('InvalidArgument');
     bytes += name.length + value.length;
     metadata.push([name, checkHeaderValue(value)]);

@@ -9,7 +9,7 @@ export interface S3Request {
   rawPath: string;
   /** Empty for the service itself. */
   bucket: string;
-  /** Empty for a bucket. May be any text, including `..` and slashes. It is never used as a path. */
+  /** Empty for a bucket. May be any text, including `..` and slashes, and is never used as a path. */
   key: string;
   query: readonly NamedValue[];
   /** By lower-case name. A header sent several times is joined with commas, as the signature requires. */
@@ -18,7 +18,7 @@ export interface S3Request {
 
 const maxKeyBytes = 1024;
 
-// A second value of these would let the signed request differ from the executed one.
+// If these were sent twice, the executed request could differ from the signed one.
 const singleHeaders = new Set([
   'authorization',
   'content-length',

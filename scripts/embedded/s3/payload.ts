@@ -11,7 +11,7 @@ export interface PayloadChecksum {
   value: string;
 }
 
-/** A request's decoded body. By the time it has been read, it is verified in every way its headers ask for. */
+/** A request's decoded body. Once it has been read, everything that its headers require has been verified. */
 export interface Payload {
   /** Throws at its end if a digest, a checksum, a signature or the length does not match. */
   chunks: AsyncIterable<Buffer>;
@@ -35,10 +35,10 @@ const streamingKinds: Readonly<Record<string, StreamingKind>> = {
 };
 
 const checksumPrefix = 'x-amz-checksum-';
-// These share the prefix but describe a checksum instead of being one.
+// Headers with the same prefix that describe a checksum instead of containing one.
 const checksumAttributes = new Set(['mode', 'type', 'algorithm']);
 
-/** Prepares to read a body. Refuses what the headers alone show to be wrong, before a byte is read. */
+/** Prepares to read a body. Refuses requests with wrong headers before a byte is read. */
 export function openPayload(
   source: AsyncIterable<Buffer>,
   headers: ReadonlyMap<string, string>,

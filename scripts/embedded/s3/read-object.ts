@@ -3,7 +3,7 @@ import type { ObjectRecord } from './object-file.ts';
 import { getQueryValue } from './parse-request.ts';
 import type { S3Request } from './parse-request.ts';
 
-/** Headers that S3 stores with an object and that a signed read may override by `response-…` parameters. */
+/** Headers that S3 stores with an object and that a signed read may override with `response-…` parameters. */
 export const overridableHeaders = [
   'cache-control',
   'content-disposition',
@@ -23,7 +23,7 @@ export interface ByteRange {
  * Evaluates a conditional read in HTTP's order of conditions. Returns true if the client's copy is still valid (304).
  */
 export function isNotModified(headers: ReadonlyMap<string, string>, record: ObjectRecord): boolean {
-  // HTTP dates have whole seconds, so compare the object's time as the client saw it.
+  // HTTP dates have whole seconds, so compare the object's time in whole seconds, as sent to the client.
   const modifiedSeconds = Math.floor(record.lastModifiedMs / 1000);
   const ifMatch = headers.get('if-match');
   const ifNoneMatch = headers.get('if-none-match');
@@ -55,13 +55,13 @@ export function matchesEtag(list: string, etag: string): boolean {
 }
 
 /**
- * Reads a Range header. Returns undefined if the whole object must be sent: for a header that HTTP says to ignore,
- * and for several ranges at once, which S3 does not support.
+ * Reads a Range header. Returns undefined if the whole object must be sent: for headers that must be ignored according
+ * to HTTP, and for several ranges in one header, which S3 does not support.
  */
 export function readRange(headers: ReadonlyMap<string, string>, record: ObjectRecord): ByteRange | undefined {
   const header = headers.get('range');
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '');
-  if (header === undefined || match === null || !isRangeWanted(headers, record)) return undefined;
+  if (header === undefined || match === null || !isRangeRequested(headers, record)) return undefined;
   const [, first = '', last = ''] = match;
   if (first === '' && last === '') return undefined;
   const { size } = record;
@@ -95,7 +95,7 @@ export function renderObjectHeaders(request: S3Request, record: ObjectRecord): R
 }
 
 /**
- * Refuses characters that are not allowed in a header, in particular line breaks, with which a link could forge
+ * Refuses characters that are not allowed in a header, in particular line breaks, which a link could use to forge
  * headers.
  */
 export function checkHeaderValue(value: string): string {
@@ -106,7 +106,7 @@ export function checkHeaderValue(value: string): string {
   });
 }
 
-function isRangeWanted(headers: ReadonlyMap<string, string>, record: ObjectRecord): boolean {
+function isRangeRequested(headers: ReadonlyMap<string, string>, record: ObjectRecord): boolean {
   const ifRange = headers.get('if-range');
   if (ifRange === undefined || ifRange === `"${record.etag}"`) return true;
   return readDateSeconds(ifRange) === Math.floor(record.lastModifiedMs / 1000);

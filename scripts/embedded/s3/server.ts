@@ -11,9 +11,9 @@ import { ensureFolder } from './durable-files.ts';
 import { handleRequest } from './handle-request.ts';
 
 export interface EmbeddedS3Options extends UnauthenticatedLimits {
-  /** Data folder. Created if missing, and locked by one server at a time. */
+  /** Data folder. Created if missing, and used by one server at a time. */
   dir: string;
-  /** 0, the default, takes a free port. */
+  /** 0, the default, selects a free port. */
   port?: number;
   host?: string;
   accessKeyId: string;
@@ -22,7 +22,7 @@ export interface EmbeddedS3Options extends UnauthenticatedLimits {
   region?: string | undefined;
   now?: () => number;
   sweepIntervalMs?: number;
-  /** Defaults to S3's own limit for one upload, 5 GiB. */
+  /** Defaults to S3's limit for one upload, 5 GiB. */
   maxObjectBytes?: number;
   /** How long requests in progress may take during a stop. */
   closeGraceMs?: number;
@@ -32,7 +32,7 @@ export interface EmbeddedS3Options extends UnauthenticatedLimits {
 
 export interface EmbeddedS3 {
   endpoint: string;
-  /** Ends requests in progress, within two seconds, and releases the data folder. */
+  /** Waits up to two seconds for requests in progress, then closes connections and releases the data folder. */
   close: () => Promise<void>;
   /** Deletes expired objects now and returns how many there were. */
   sweep: () => Promise<number>;
@@ -79,18 +79,18 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
     const server = createServer((message, response) => serve(message, response, false));
     server.on('connection', (socket) => unauthenticated.add(socket));
     server.on('checkContinue', (message, response) => serve(message, response, true));
-    // A large upload may take long, as long as bytes keep coming.
+    // A large upload may take any time as long as bytes keep arriving.
     server.requestTimeout = 0;
     server.timeout = idleSocketMs;
     server.keepAliveTimeout = idleSocketMs;
     await listen(server, port, host);
     // Do not crash when a connection cannot be accepted, for example because no file descriptor is left.
     const warnRarely = createThrottledWarning(warn);
-    server.on('error', (error) => warnRarely(`embedded S3: cannot take a connection: ${error.message}`));
+    server.on('error', (error) => warnRarely(`embedded S3: cannot accept a connection: ${error.message}`));
 
     let sweeping: Promise<number> = Promise.resolve(0);
     const sweep = () => {
-      // One at a time. A failed sweep must not make all later ones fail.
+      // Run one sweep at a time. A failed sweep must not prevent later ones.
       const next = sweeping.catch(() => 0).then(() => store.sweep());
       sweeping = next;
       return next;
@@ -132,7 +132,8 @@ function listen(server: Server, port: number, host: string): Promise<void> {
 
 function renderEndpoint(server: Server): string {
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
+  if (address === null || typeof address === 'string')
+    throw new Error('The server does not listen on a port.');
   return formatHttpOrigin(address.address, address.port);
 }
 
@@ -140,7 +141,7 @@ async function closeServer(server: Server, closeGraceMs: number): Promise<void> 
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
-  // A connection whose request ends only now would otherwise be kept alive until its idle timeout.
+  // Without this, a connection whose request finishes during the stop would be kept alive until its idle timeout.
   const idleTimer = setInterval(() => server.closeIdleConnections(), 50);
   const graceTimer = setTimeout(() => server.closeAllConnections(), closeGraceMs);
   await closed;

@@ -5,7 +5,7 @@ import type { S3Request } from './parse-request.ts';
 /** The parts of an S3Request that a signature is computed from. */
 export type SignableRequest = Pick<S3Request, 'method' | 'rawPath' | 'query' | 'headers'>;
 
-/** What a request claims about its signature, well-formed but not yet verified. */
+/** The signature of a request and its parameters, well-formed but not yet verified. */
 export interface SignatureClaim {
   presigned: boolean;
   accessKeyId: string;
@@ -38,14 +38,14 @@ export function readClaim(request: SignableRequest): SignatureClaim {
 }
 
 function readHeaderClaim(request: SignableRequest, header: string): SignatureClaim {
-  const [scheme = '', ...rest] = header.split(' ');
+  const [scheme = '', ...parameters] = header.split(' ');
   if (scheme !== algorithm) {
     throw new S3Error('InvalidRequest', {
       message: `The authorization mechanism you have provided is not supported. Please use ${algorithm}.`,
     });
   }
   const fields = new Map<string, string>();
-  for (const part of rest.join(' ').split(',')) {
+  for (const part of parameters.join(' ').split(',')) {
     const [name = '', ...value] = part.trim().split('=');
     if (fields.has(name)) throw new S3Error('AuthorizationHeaderMalformed');
     fields.set(name, value.join('='));
@@ -92,7 +92,7 @@ function readQueryClaim(request: SignableRequest): SignatureClaim {
   return {
     presigned: true,
     expiresSeconds: Number(expires),
-    // A presigned link is created before its body is known, so the payload is unsigned unless it says otherwise.
+    // A presigned link is created before its body is known, so the payload is unsigned unless the link specifies it.
     payloadHash:
       request.headers.get('x-amz-content-sha256') ??
       getQueryValue(request, 'X-Amz-Content-Sha256') ??
@@ -118,7 +118,7 @@ function readSignature(malformed: Malformed, raw: RawSignature) {
   const [, accessKeyId, date, region] = credential ?? [];
   if (accessKeyId === undefined || date === undefined || region === undefined) {
     throw new S3Error(malformed, {
-      message: 'The credential must read <access key>/<yyyymmdd>/<region>/s3/aws4_request.',
+      message: 'The credential must have the form <access key>/<yyyymmdd>/<region>/s3/aws4_request.',
     });
   }
   const signature = raw.signature ?? '';
@@ -138,7 +138,7 @@ function readSignature(malformed: Malformed, raw: RawSignature) {
   const timestampMs = parseTimestamp(raw.timestamp);
   if (Number.isNaN(timestampMs) || !raw.timestamp.startsWith(date)) {
     throw new S3Error(malformed, {
-      message: 'The date must read yyyymmddThhmmssZ and be of the day in the credential.',
+      message: 'The date must have the form yyyymmddThhmmssZ and match the day in the credential.',
     });
   }
   return { accessKeyId, date, region, signedHeaders, signature, timestamp: raw.timestamp, timestampMs };

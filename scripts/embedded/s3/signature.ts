@@ -12,7 +12,7 @@ export interface SignaturePolicy {
   nowMs: number;
 }
 
-/** A request whose signature was verified, with what is needed to verify the signatures of its chunks. */
+/** The result of a verified signature, with what is needed to verify the signatures of the request's chunks. */
 export interface Authentication {
   payloadHash: string;
   timestamp: string;
@@ -64,7 +64,7 @@ export function verifySignature(request: SignableRequest, policy: SignaturePolic
 }
 
 /**
- * Renders the canonical request. Its characters stand for bytes (latin1): Node provides headers that way, and path
+ * Renders the canonical request. Each character represents a byte (latin1), which is how Node provides headers. Path
  * and query are ASCII once encoded.
  */
 export function renderCanonicalRequest(
@@ -137,7 +137,7 @@ function compareAscii(a: string, b: string): number {
 function checkRegion(claim: SignatureClaim, region: string | undefined): void {
   if (region === undefined || claim.region === region) return;
   throw new S3Error(claim.presigned ? 'AuthorizationQueryParametersError' : 'AuthorizationHeaderMalformed', {
-    message: `The credential names the region '${claim.region}'; expecting '${region}'.`,
+    message: `The credential is for the region '${claim.region}'; expecting '${region}'.`,
     details: { Region: region },
   });
 }
@@ -167,7 +167,7 @@ function checkTime(claim: SignatureClaim, nowMs: number): void {
   }
 }
 
-// Every x-amz header changes the meaning of the request, so an unsigned one may have been added in transit.
+// Every x-amz header changes the meaning of the request, and an unsigned one may have been added in transit.
 function checkSignedHeaders(request: SignableRequest, claim: SignatureClaim): void {
   const unsigned = [...request.headers.keys()].filter(
     (name) => (name === 'host' || name.startsWith('x-amz-')) && !claim.signedHeaders.includes(name),

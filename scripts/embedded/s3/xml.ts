@@ -5,14 +5,14 @@ export const s3Namespace = 'http://s3.amazonaws.com/doc/2006-03-01/';
 export interface XmlElement {
   name: string;
   children: XmlElement[];
-  /** The element's own text, with entities resolved and white space kept: a key may start with a space. */
+  /** The element's own text, with entities resolved. White space is preserved, because a key may start with a space. */
   text: string;
 }
 
 const maxDepth = 16;
 const namedEntities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
 
-// One alternative per construct. A DOCTYPE matches none of them, so entity bombs cannot even be declared.
+// One alternative per construct. A DOCTYPE matches none of them, so entity bombs cannot be declared.
 const tokenPattern =
   /<\?[^]*?\?>|<!--[^]*?-->|<!\[CDATA\[([^]*?)\]\]>|<\/([A-Za-z_][\w.:-]*)\s*>|<([A-Za-z_][\w.:-]*)((?:\s+[A-Za-z_][\w.:-]*\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?)>|([^<]+)/y;
 
@@ -98,7 +98,7 @@ function resolveEntities(text: string): string {
     }
     const codePoint =
       typeof hex === 'string' ? Number.parseInt(hex, 16) : Number.parseInt(String(decimal), 10);
-    // A bare ampersand arrives here as NaN. Surrogates and values beyond Unicode are not characters either.
+    // A bare ampersand results in NaN here. Surrogates and values beyond Unicode are not characters, either.
     const isCharacter =
       codePoint > 0 && codePoint <= 0x10_ff_ff && (codePoint < 0xd8_00 || codePoint > 0xdf_ff);
     if (!isCharacter) throw new S3Error('MalformedXML');

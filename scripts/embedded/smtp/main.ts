@@ -12,7 +12,7 @@ logUncaught('smtp', 2);
 async function main(): Promise<void> {
   if (process.env['NODE_ENV'] === 'production') {
     throw new Error(
-      'The embedded SMTP server sends no mails, so it refuses NODE_ENV=production; set SMTP_URL.',
+      'The embedded SMTP server does not send mails, so it does not run with NODE_ENV=production; set SMTP_URL.',
     );
   }
   const { values } = parseArgs({
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  // The level makes the console skip this line. It shows only the lines about mails.
+  // The level makes the console skip this line, so that it shows only lines about mails.
   console.log(JSON.stringify({ level: 'debug', endpoint: server.endpoint }));
 }
 

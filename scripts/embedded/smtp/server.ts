@@ -13,9 +13,9 @@ export interface EmbeddedSmtpOptions extends UnauthenticatedLimits {
   /** Folder for the mails. Created if missing. */
   readonly dir: string;
   readonly password: string;
-  /** 0, the default, takes a free port. */
+  /** 0, the default, selects a free port. */
   readonly port?: number;
-  /** Called with one line for each mail. Defaults to standard output. */
+  /** Called with one line per mail. Defaults to standard output. */
   readonly print?: (line: string) => void;
   /** For tests. */
   readonly maxMails?: number;
@@ -26,12 +26,12 @@ export interface EmbeddedSmtp {
   close(): Promise<void>;
 }
 
-/** Per mail. Ours have a few kilobytes. */
+/** Maximum per mail. Ours have a few kilobytes. */
 const maxMailBytes = 1_000_000;
 const idleSocketMs = 120_000;
 const maxClients = 1_000;
 
-/** Starts an SMTP server on loopback, for development. It puts mails into a folder and does not forward them. */
+/** Starts an SMTP server on loopback, for development. It writes mails to a folder and does not forward them. */
 export async function startEmbeddedSmtp(options: EmbeddedSmtpOptions): Promise<EmbeddedSmtp> {
   const { dir, password, port = 0, print = (line) => console.log(line), maxMails } = options;
   if (password === '') throw new Error('The embedded SMTP server needs a password.');
@@ -46,7 +46,7 @@ export async function startEmbeddedSmtp(options: EmbeddedSmtpOptions): Promise<E
     socketTimeout: idleSocketMs,
     closeTimeout: 1_000,
     disableReverseLookup: true,
-    // On loopback, TLS protects against nothing, and there is no certificate that clients would trust.
+    // TLS is useless on loopback, and there is no certificate that clients would trust.
     disabledCommands: ['STARTTLS'],
     allowInsecureAuth: true,
     logger: false,
@@ -93,10 +93,10 @@ async function receive(
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    // Read and discard the rest: the protocol has no way to interrupt a mail.
+    // Read and discard the remaining data, because the protocol cannot interrupt a mail.
     if (!stream.sizeExceeded) chunks.push(chunk);
   }
-  if (stream.sizeExceeded) throw new Error(`A mail has ${maxMailBytes} bytes at most.`);
+  if (stream.sizeExceeded) throw new Error(`A mail must not exceed ${maxMailBytes} bytes.`);
   const mail = Buffer.concat(chunks);
   const path = outbox.add(mail);
   const { subject = '', text } = await parseMail(mail);

@@ -18,9 +18,14 @@ test('an api process that cannot listen reports which setting to change', async 
   t.teardown(() => server.close());
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  await refuse(t, '127.0.0.1', port, /^Port \d+ of 127\.0\.0\.1 is taken by another program: set PORT to a/);
-  await refuse(t, '10.255.255.1', 0, /^HOST is 10\.255\.255\.1, no address of this machine: set HOST to 127/);
-  await refuse(t, '999.1.1.1', 0, /^HOST is 999\.1\.1\.1, a name that leads to no address: set HOST to/);
+  await refuse(t, '127.0.0.1', port, /^Port \d+ of 127\.0\.0\.1 is in use by another program: set PORT to a/);
+  await refuse(
+    t,
+    '10.255.255.1',
+    0,
+    /^HOST 10\.255\.255\.1 is not an address of this machine: set HOST to 127/,
+  );
+  await refuse(t, '999.1.1.1', 0, /^HOST 999\.1\.1\.1 does not resolve to an address: set HOST to/);
 });
 
 test('an IPv6 address is in brackets', (t) => {

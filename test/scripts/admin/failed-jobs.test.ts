@@ -72,7 +72,7 @@ test.serial('retrying counts refused jobs by reason and reports progress', async
     retried: 0,
     refused: [
       {
-        why: 'its request is not kept, because it was large, or because very many jobs of its account failed',
+        why: 'its request is not stored, because it was large, or because very many jobs of its account failed',
         jobs: 250,
         example: { id: 'job-0249', account: 'account-9' },
       },

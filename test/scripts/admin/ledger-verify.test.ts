@@ -91,21 +91,21 @@ test('every inconsistency is reported and nothing is repaired', async (t) => {
     string,
     (t: ExecutionContext, account: TestAccount, requestId: string) => Promise<unknown>
   > = {
-    'balance in MongoDB is refills less charges': (_, { id }) =>
+    'balance in MongoDB equals refills minus charges': (_, { id }) =>
       accounts.updateOne({ _id: id }, { $inc: { balanceNano: 1n } }),
     'refills in MongoDB': (_, { id }) => accounts.updateOne({ _id: id }, { $inc: { totalAddedNano: 1n } }),
     'free requests in MongoDB': (_, { id }) => accounts.updateOne({ _id: id }, { $inc: { freeRequests: 1 } }),
     'charges in MongoDB': (_, __, requestId) => ledger.deleteOne({ _id: requestId }),
-    'balance in Redis is that of MongoDB and what is on its way': (_, { id }) =>
+    'balance in Redis equals that in MongoDB plus pending entries': (_, { id }) =>
       stack.redis.hincrby(redisKeys.account(id), 'bal', 1),
-    'reserved by requests and jobs under way': (_, { id }) =>
+    'reserved by requests and jobs in progress': (_, { id }) =>
       stack.redis.hincrby(redisKeys.account(id), 'res', 1),
-    'free requests held': (_, { id }) => stack.redis.hincrby(redisKeys.account(id), 'fres', 1),
+    'free requests reserved': (_, { id }) => stack.redis.hincrby(redisKeys.account(id), 'fres', 1),
     'cost follows from price and usage': (_, __, requestId) =>
       logs.updateOne({ _id: requestId }, { $set: { completionTokens: 1_000_000 } }),
-    'the price is kept': (_, __, requestId) =>
+    'the price is stored': (_, __, requestId) =>
       logs.updateOne({ _id: requestId }, { $set: { priceVersion: 'never' } }),
-    'the ledger has what the log says': (_, __, requestId) =>
+    'the ledger matches the log': (_, __, requestId) =>
       ledger.updateOne({ _id: requestId }, { $inc: { amountNano: -5n } }),
   };
   for (const [check, corrupt] of Object.entries(corruptions)) {

@@ -69,7 +69,7 @@ test('a failed job is shown with its reason, and a retry runs and charges it onc
 
   isDown = false;
   const before = await readBalance(stack.redis, account.id);
-  const why = 'it failed with deadline_exceeded, which a retry does not mend';
+  const why = 'it failed with deadline_exceeded, which a retry does not fix';
   const refused = [{ why, jobs: 1, example: { id: late.id, account: account.id } }];
   t.deepEqual(await run(stack, 'retry', 'chat'), { retried: 1, refused });
   t.like(await listFailed(stack), [{ id: late.id }]);

@@ -210,13 +210,13 @@ test('the command succeeds with a warning if only the mail cannot be queued or i
   t.like(await userVerbs['unlink']!.run(context(id, 'markQueued')), { id, email: user.email });
   t.deepEqual(await stores.links.list(user._id), []);
   t.deepEqual(warnings, [
-    'The command is done, but the mail that tells the user is not queued yet; a worker will queue it within a few minutes. ' +
-      'Do not repeat it. Reason: Redis or MongoDB does not answer.',
+    'The command succeeded, but the mail that notifies the user is not queued yet; a worker will queue it within a few minutes. ' +
+      'Do not repeat it. Reason: Redis or MongoDB does not respond.',
   ]);
 
   t.like(await userVerbs['ban']!.run(context(user._id, 'finish')), { banned: true });
   t.is(warnings.length, 2);
-  t.regex(warnings[1]!, /^The command is done, but the audit log may go on showing it as started\./);
+  t.regex(warnings[1]!, /^The command succeeded, but the audit log may continue to show it as started\./);
   t.truthy((await stores.users.findById(user._id))?.bannedAt);
 
   await t.throwsAsync(userVerbs['unban']!.run(context(user._id, 'start')), { instanceOf: AppError });

@@ -101,7 +101,10 @@ test('the help lists every scenario, and so does the error for an unknown name',
   const unknown = await startBench(t, ['embeddings', 'chat', '--only', 'embedding-busy']);
   t.deepEqual(await unknown.exited, [1, null] as never);
   const [message] = unknown.output().split('\n');
-  t.regex(message!, /^No scenario of embeddings and chat has "embedding-busy" in its name; there are chat, /);
+  t.regex(
+    message!,
+    /^No scenario of embeddings and chat has "embedding-busy" in its name\. Available: chat, /,
+  );
   t.regex(message!, /embeddings-busy-base64/);
   t.notRegex(message!, /stream|ledger|memory/);
 });
@@ -177,7 +180,7 @@ test('memory is measured when requested by name, over as many inputs as requeste
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
   const bench = await startBench(t, ['memory', '--inputs', '5000', '--callers', '4', '--json', file]);
   t.deepEqual(await bench.exited, [0, null] as never, bench.output());
-  t.regex(bench.output(), /Memory, 256 inputs a call, base64 · 4 callers · 5 120 inputs/);
+  t.regex(bench.output(), /Memory, 256 inputs per call, base64 · 4 callers · 5 120 inputs/);
   const { memory, scenarios } = JSON.parse(await readFile(file, 'utf8')) as Report;
   t.deepEqual(scenarios, []);
   t.is(memory?.inputs, 5_120);
@@ -225,7 +228,7 @@ test('an invalid argument prints one message and the usage', async (t) => {
   t.is((await bench.exited)[0], 1);
   t.regex(
     bench.output(),
-    /There is no "picture" to measure; there are chat, stream, embeddings, admissions, ledger, memory, jobs, fairness\.\n\nnpm run bench/,
+    /Unknown name "picture"\. Available: chat, stream, embeddings, admissions, ledger, memory, jobs, fairness\.\n\nnpm run bench/,
   );
   t.deepEqual(await readdir(bench.dir), []);
 });

@@ -35,11 +35,11 @@ test('the table shows rates, sizes, the checked look-ups and the wait of a singl
   const text = formatJobs(run);
   t.regex(text, /^ {2}in +500 +10\.0 +30\.0 +0\.500 +0\.100 +2 %$/m);
   t.regex(text, /^ {2}out +250 /m);
-  t.regex(text, /0\.50× {3}jobs out for each job in/);
-  t.regex(text, /2000 B {3}of Redis for a waiting job, its body 800 B of it/);
-  t.regex(text, /19\.9 ms {3}p99 while jobs come in, below 20 ms/);
+  t.regex(text, /0\.50× {3}jobs finished per job placed/);
+  t.regex(text, /2000 B {3}of Redis per waiting job, including 800 B for its body/);
+  t.regex(text, /19\.9 ms {3}p99 while jobs are placed, below 20 ms/);
   t.regex(text, /20\.0 ms {3}p99 while jobs run, NOT below 20 ms/);
-  t.regex(text, /2\.0× {3}its wait alone; jobs started between: p50 2, most 5/);
+  t.regex(text, /2\.0× {3}its wait alone; jobs started in between: p50 2, max 5/);
   t.regex(text, /1000 charges for 1000 jobs · the ledger was 12 ms behind/);
   t.notRegex(text, /ERROR/);
 });
@@ -59,7 +59,7 @@ test('a slow look-up is a finding; a failed one is an error, as is any problem w
 
 test('single jobs that came too late to wait behind others are reported as none', (t) => {
   const text = formatJobs({ ...run, single: { alone: one, behind: sumUpSingleJobs([], []) } });
-  t.regex(text, /none {3}behind the others: they were done before one could be placed/);
+  t.regex(text, /none {3}behind the others: all jobs finished before one could be placed/);
 });
 
 const redisOf = useRedis(test);

@@ -89,7 +89,7 @@ test.serial('a banned demo account is shown as banned', async (t) => {
   t.deepEqual(demo, { ...first, banReason: 'played too long' });
   t.regex(
     formatWelcome({ ...welcome, demo }),
-    /It is banned \(played too long\)\. Lift that: .* account unban /,
+    /It is banned \(played too long\)\. Lift the ban: .* account unban /,
   );
   t.is(await countAccounts(), 1);
 });
@@ -103,7 +103,7 @@ test.serial('if the account is not in the database, another is created and repor
   t.is(second.insteadOf?.id, first.id);
   t.true(
     formatWelcome({ ...welcome, demo: second }).includes(
-      `that of before (${first.id}) is not in this database`,
+      `the previous one (${first.id}) is not in this database`,
     ),
   );
   t.deepEqual(await start(folder), { ...second, insteadOf: null });
@@ -129,7 +129,7 @@ test.serial(
     const text = formatWelcome({ ...welcome, demo });
     t.regex(
       text,
-      /no account has the key of before \(mg-abc…\); it was replaced, or the database is another/,
+      /no account has the previous key \(mg-abc…\); it was replaced, or this is another database/,
     );
     t.notRegex(text, /is not in this database/);
     t.deepEqual(await start(folder), { ...demo, insteadOf: null });

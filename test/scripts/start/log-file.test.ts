@@ -50,7 +50,7 @@ onLinux(
     write(' 4\nkept 1\n');
     write('kept 2\n');
     const [note, ...lines] = read();
-    t.like(JSON.parse(note!), { level: 'warn', lines: 4, msg: 'log lines were lost here' });
+    t.like(JSON.parse(note!), { level: 'warn', lines: 4, msg: 'log lines lost here' });
     t.deepEqual(lines, ['kept 1', 'kept 2']);
     t.deepEqual([losses, restored], [['ENOSPC'], [4]]);
   },

@@ -45,7 +45,7 @@ test('a folder that everybody may write to is reported', (t) => {
   prepareDataDir(dataDir);
   t.is(describeExposure(dataDir), null);
   chmodSync(dataDir, 0o777);
-  t.regex(describeExposure(dataDir) ?? '', new RegExp(`: everybody may write to ${dataDir}\\. Let user`));
+  t.regex(describeExposure(dataDir) ?? '', new RegExp(`: every user may write to ${dataDir}\\. Make user`));
 });
 
 asRoot('a folder or secrets owned by another user are reported', (t) => {

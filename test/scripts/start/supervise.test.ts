@@ -76,7 +76,7 @@ test('a supervisor that is out of file descriptors reports it, and starts part a
     once(child, 'exit'),
   ]);
   t.deepEqual([code, stderr], [0, '']);
-  t.deepEqual(JSON.parse(stdout), ['sleep cannot be started: no files are left to be opened']);
+  t.deepEqual(JSON.parse(stdout), ['sleep cannot be started: too many open files']);
 });
 
 test('a part that failed to start for lack of resources is retried', async (t) => {

@@ -48,7 +48,7 @@ test('an unusable DATA_DIR is named, with the reason', async (t) => {
   const folder = makeFolder(t);
   writeFileSync(join(folder, 'file'), '');
   symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling'));
-  const advice = 'Mend that, or set DATA_DIR to a folder that this user may write to\\.';
+  const advice = 'Fix that, or set DATA_DIR to a folder that this user may write to\\.';
   const assertUnusable = async (path: string, reason: string): Promise<void> =>
     await assertRefused(
       t,
@@ -59,11 +59,11 @@ test('an unusable DATA_DIR is named, with the reason', async (t) => {
   await assertUnusable(join(folder, 'file', 'x'), `${join(folder, 'file')} is not a folder`);
   await assertUnusable(
     join(folder, 'dangling'),
-    `${join(folder, 'dangling')} is a link to something that is not there`,
+    `${join(folder, 'dangling')} is a link to a missing file or folder`,
   );
-  await assertUnusable(join(folder, 'x'.repeat(300)), 'its name is too long');
-  // Node's own recursive mkdir never returns from here.
-  if (process.platform === 'linux') await assertUnusable('/proc/x/y', '/proc takes no folders');
+  await refused(join(folder, 'x'.repeat(300)), 'its name is too long');
+  // Node's own way to make folders never comes back from here.
+  if (process.platform === 'linux') await refused('/proc/x/y', '/proc does not accept new folders');
 });
 
 test('an unusable file in DATA_DIR is named, with the reason', async (t) => {
@@ -82,10 +82,10 @@ test('an unusable file in DATA_DIR is named, with the reason', async (t) => {
 });
 
 for (const [content, reason] of [
-  ['', 'it is empty or cut short, or no JSON'],
-  ['{"masterKey": "abc', 'it is empty or cut short, or no JSON'],
-  ['null', 'it holds no JSON object'],
-  ['[]', 'it holds no JSON object'],
+  ['', 'it is empty, truncated or not JSON'],
+  ['{"masterKey": "abc', 'it is empty, truncated or not JSON'],
+  ['null', 'it does not contain a JSON object'],
+  ['[]', 'it does not contain a JSON object'],
   ['{"masterKey": 5}', '"masterKey" must be a string'],
   ['{"masterKey": "short"}', '"masterKey" must have at least 32 characters'],
   ['{"mongodbPassword": "two words"}', '"mongodbPassword" must match'],
@@ -93,7 +93,7 @@ for (const [content, reason] of [
   test(`secrets.json containing ${content || 'nothing'} is never replaced automatically`, async (t) => {
     const folder = makeFolder(t);
     writeFileSync(join(folder, 'secrets.json'), content);
-    const expected = `^${join(folder, 'secrets.json')} is damaged: ${reason}.*\\. Put a copy of it there; or, without one, move it away`;
+    const expected = `^${join(folder, 'secrets.json')} is damaged: ${reason}.*\\. Restore it from a copy\\. If there is none, move the file away`;
     await assertRefused(t, { DATA_DIR: folder }, new RegExp(expected));
   });
 }
@@ -102,8 +102,12 @@ test('a damaged lock file does not block the folder', async (t) => {
   const folder = makeFolder(t);
   writeFileSync(join(folder, 'supervisor.json'), '{"pid": 1');
   writeFileSync(join(folder, 'endpoints.json'), '');
-  // Far enough to report the next mistake.
-  await assertRefused(t, { DATA_DIR: folder, HOST: '10.255.255.1' }, /^HOST is 10\.255\.255\.1/);
+  // Far enough to be told of the next mistake.
+  await assertRefused(
+    t,
+    { DATA_DIR: folder, HOST: '10.255.255.1' },
+    /^HOST 10\.255\.255\.1 is not an address/,
+  );
 });
 
 test('an address that the api cannot listen on is reported before anything is started', async (t) => {
@@ -114,15 +118,15 @@ test('an address that the api cannot listen on is reported before anything is st
   await assertRefused(
     t,
     { PORT: String(port) },
-    new RegExp(`^Port ${port} of 127\\.0\\.0\\.1 is taken by another program`),
+    new RegExp(`^Port ${port} of 127\\.0\\.0\\.1 is in use by another program`),
   );
-  const advice = 'set HOST to 127\\.0\\.0\\.1 for this machine alone';
+  const advice = 'set HOST to 127\\.0\\.0\\.1 for this machine only';
   await assertRefused(
     t,
     { HOST: '10.255.255.1' },
-    new RegExp(`^HOST is 10\\.255\\.255\\.1, no address of this machine: ${advice}`),
+    new RegExp(`^HOST 10\\.255\\.255\\.1 is not an address of this machine: ${advice}`),
   );
-  await assertRefused(t, { HOST: '999.1.1.1' }, /^HOST is 999\.1\.1\.1, a name that leads to no address: /);
+  await assertRefused(t, { HOST: '999.1.1.1' }, /^HOST 999\.1\.1\.1 does not resolve to an address: /);
 });
 
 test('an unreadable catalog is named, with the reason', async (t) => {
@@ -158,6 +162,6 @@ for (const [command, entry] of [
     t.teardown(() => child.kill('SIGKILL'));
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
     t.is(code, 1);
-    t.regex(stderr, new RegExp(`^"--help" is not known: "${command}" takes no arguments\\.[^\\n]+\\n$`));
+    t.regex(stderr, new RegExp(`^Unknown argument "--help": "${command}" takes no arguments\\.[^\\n]+\\n$`));
   });
 }

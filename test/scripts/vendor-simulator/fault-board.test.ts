@@ -48,7 +48,7 @@ test('an invalid fault command changes nothing and reports why', async (t) => {
   const bad: readonly [unknown, RegExp][] = [
     [{}, /words/],
     [{ words: 'fial-500' }, /fial-500/],
-    [{ words: 'fail' }, /lacks its number/],
+    [{ words: 'fail' }, /its number is missing/],
     [{ words: 'fail-500', route: 'x' }, /route/],
     [{ words: 'fail-500', model: 5 }, /model/],
     [{ words: 'fail-500', model: 'x', key: 'y' }, /not both/],

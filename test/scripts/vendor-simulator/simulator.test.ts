@@ -210,7 +210,7 @@ test('faults come from options, setFaults, header, model and key, and later sour
   const refusal = await post('/v1/chat/completions', { model: 'fail-429+retry-1500', messages: MESSAGES });
   t.is(refusal.headers.get('retry-after-ms'), '1500');
   t.is(refusal.headers.get('retry-after'), '2');
-  t.like(await refusal.json(), { error: { message: 'This failure was asked for.' } });
+  t.like(await refusal.json(), { error: { message: 'This failure was requested.' } });
 });
 
 test('a flaky vendor fails the configured share of calls, and the same calls in every run', async (t) => {
@@ -338,7 +338,7 @@ test('a port in use is reported with what to do', async (t) => {
     errors += text;
   });
   t.deepEqual(await once(child, 'close'), [1, null]);
-  t.is(errors.trim(), `Port ${port} is taken by another program: name a free one with --port.`);
+  t.is(errors.trim(), `Port ${port} is in use by another program: specify a free one with --port.`);
 });
 
 test('the catalog that the command prints is valid, with two routes for a chat model and for embeddings', async (t) => {
@@ -371,5 +371,5 @@ test('an invalid option is named and the command fails', async (t) => {
     errors += text;
   });
   t.deepEqual(await once(child, 'close'), [1, null]);
-  t.regex(errors, /--per-call-ms must be a number/);
+  t.regex(errors, /--per-call-ms must be a non-negative number/);
 });

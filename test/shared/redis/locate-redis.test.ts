@@ -55,13 +55,13 @@ test('a server that cannot be used is refused with a sentence that says why', as
   );
   // Resolves once the server responds; a server that is starting is waited for.
   t.is(await locateRedis(`redis://127.0.0.1:${sentinel}`).catch((error: Error) => error.name), 'ConfigError');
-  await assertRefused(t, sentinel, /^REDIS_URL names a Sentinel \(127\.0\.0\.1:\d+\)\. Name the server/);
+  await assertRefused(t, sentinel, /^REDIS_URL leads to a Sentinel \(127\.0\.0\.1:\d+\)\. Specify the server/);
   await assertRefused(
     t,
     replica,
-    /^Redis could not be used within 1 s \(it is a replica, which takes no writes\)\./,
+    /^Redis could not be used within 1 s \(it is a replica, which accepts no writes\)\./,
   );
-  await assertRefused(t, cluster, /\(no node of its Cluster has any slots\)/);
+  await assertRefused(t, cluster, /\(no node of its Cluster has slots\)/);
   const node = new Redis(cluster, '127.0.0.1');
   t.teardown(() => node.disconnect());
   await node.cluster('ADDSLOTSRANGE', 0, 16_383);
@@ -69,7 +69,7 @@ test('a server that cannot be used is refused with a sentence that says why', as
   await assertRefused(
     t,
     cluster,
-    /\(its Cluster does not say where its node at port \d+ is; set cluster-announce-ip /,
+    /\(its Cluster does not report the address of its node at port \d+; set cluster-announce-ip /,
   );
   await node.config('SET', 'cluster-announce-ip', '127.0.0.1');
   const url = `redis://127.0.0.1:${cluster}`;

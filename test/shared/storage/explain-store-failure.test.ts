@@ -20,7 +20,7 @@ test('a missing MongoDB permission is reported without the command that required
 test('a replica set without a primary is reported with its variable, even behind the error for callers', (t) => {
   const cause = new MongoTopologyClosedError('Topology is closed');
   const reason = explainStoreFailure(new AppError('service_unavailable', { cause }));
-  t.regex(reason, /No primary is found by MONGODB_URL \(Topology is closed\).*replicaSet/);
+  t.regex(reason, /No primary found with MONGODB_URL \(Topology is closed\).*replicaSet/);
 });
 
 test('a 403 from S3 names its credentials, and every other failure keeps its own message', (t) => {

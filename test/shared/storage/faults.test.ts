@@ -54,10 +54,10 @@ test('a failure is logged once until it is resolved, with what to do, and an out
   t.deepEqual(messages(), [
     [
       50,
-      'taking chats fails until this is mended: Redis does not know a command that the gateway needs; it must be Redis ' +
-        `7.0 or later, with no command renamed: ${unknown.message}`,
+      'taking chats fails until this is fixed: Redis does not know a command that the gateway needs; use Redis ' +
+        `7.0 or later, without renamed commands: ${unknown.message}`,
     ],
-    [50, 'looking after jobs fails until this is mended: no list'],
+    [50, 'looking after jobs fails until this is fixed: no list'],
     [30, 'taking chats works again'],
   ]);
 });

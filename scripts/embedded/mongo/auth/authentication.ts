@@ -7,7 +7,7 @@ import type { ScramCredential } from './scram.ts';
 import { ScramConversation, authenticationFailed } from './scram.ts';
 
 const mechanism = 'SCRAM-SHA-256';
-/** Database of the only user. */
+/** The database of the only user. */
 const userDb = 'admin';
 /** A connection has one conversation at a time. */
 const conversationId = 1;
@@ -66,7 +66,8 @@ export class Authentication {
   }
 
   /**
-   * The authentication fields of a `hello` reply: the user's mechanisms, and the reply to a first message sent ahead.
+   * Returns the authentication fields of a `hello` reply: the user's mechanisms, and the reply to a speculative first
+   * message.
    */
   answerHello({ saslSupportedMechs, speculativeAuthenticate }: Doc): Doc {
     return {
@@ -77,7 +78,7 @@ export class Authentication {
     };
   }
 
-  /** A failed attempt is left out of the reply. The client then fails with `saslStart`. */
+  /** Omits a failed attempt from the reply. The client then fails with `saslStart`. */
   #speculate(command: Doc): Doc {
     try {
       return { speculativeAuthenticate: this.start(command, command.db) };

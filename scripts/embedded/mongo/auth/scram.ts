@@ -2,7 +2,7 @@ import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'no
 import { promisify } from 'node:util';
 import { MongoError } from '../errors.ts';
 
-/** What is stored of a password: enough to verify a client that has it, but not enough to act as one. */
+/** The stored form of a password: enough to verify a client that knows it, but not enough to act as such a client. */
 export type ScramCredential = {
   username: string;
   salt: Buffer;
@@ -11,14 +11,17 @@ export type ScramCredential = {
   serverKey: Buffer;
 };
 
-/** MongoDB's own number. The cost is paid once, at startup, on a pool thread. No client can make us pay it again. */
+/**
+ * The same number as in MongoDB. They run once, at startup, on a pool thread. Clients cannot cause them to run again.
+ */
 const iterations = 15_000;
 const keyBytes = 32;
 const nonceBytes = 24;
 
 /** @param password visible ASCII, which SASLprep leaves unchanged */
 export async function deriveCredential(username: string, password: string): Promise<ScramCredential> {
-  if (!/^[\x21-\x7e]+$/.test(password)) throw new Error('A password of visible ASCII characters is needed.');
+  if (!/^[\x21-\x7e]+$/.test(password))
+    throw new Error('The password must consist of visible ASCII characters.');
   const salt = randomBytes(28);
   const salted = await promisify(pbkdf2)(password, salt, iterations, keyBytes, 'sha256');
   return {
@@ -39,7 +42,7 @@ export class ScramConversation {
   readonly #channelBinding: string;
   readonly #nonce: string;
 
-  /** @throws MongoError if the message is invalid, or names another user */
+  /** @throws MongoError if the message is invalid or for another user */
   constructor(credential: ScramCredential, clientFirst: string) {
     // "n" means no channel binding, "y" means that the client believes we have none. The empty authorization identity
     // comes next.

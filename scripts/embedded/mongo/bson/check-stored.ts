@@ -6,8 +6,8 @@ import { refuse } from '../errors.ts';
 const maxDepth = 100;
 
 /**
- * Refuses a document with types or names that filters, updates and indexes here would interpret differently from
- * MongoDB.
+ * Refuses documents with types or field names that the filters, updates and indexes here would interpret differently
+ * from MongoDB.
  */
 export function checkStored(value: unknown, depth = 1): void {
   getTypeOrder(value);

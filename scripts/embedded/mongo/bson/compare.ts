@@ -19,8 +19,8 @@ export function areEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * Encodes a value as bytes that sort as the values do, and are equal for equal values: one order for indexes, sorts
- * and comparisons.
+ * Encodes a value as bytes that sort like the values and are equal for equal values, so that indexes, sorts and
+ * comparisons use the same order.
  */
 export function encodeKey(value: unknown): Buffer {
   return new KeyWriter().writeValue(value).toBuffer();

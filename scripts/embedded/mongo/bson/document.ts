@@ -5,7 +5,9 @@ export type Doc = Record<string, unknown>;
 
 export const maxDocumentBytes = 16 * 1024 * 1024;
 
-/** Numbers keep their BSON type (Int32, Double, Long), so that an update writes back what it read. */
+/**
+ * Decodes a document. Numbers keep their BSON type (Int32, Double, Long), so that an update writes back what it read.
+ */
 export function decodeDocument(bytes: Uint8Array): Doc {
   return BSON.deserialize(bytes, { promoteValues: false, promoteLongs: false, bsonRegExp: true });
 }
@@ -21,13 +23,13 @@ export function parseDocument(raw: Buffer): Doc {
 }
 
 /**
- * JavaScript keeps one of two fields with the same name, moves names like "7" to the front, and lacks values for some
- * that BSON can express. Encoding the object again reveals all of these.
+ * Checks that a decoded document is exactly what was sent, by encoding it again. JavaScript keeps only one of two
+ * fields with the same name, moves names such as "7" to the front, and cannot represent some BSON values.
  */
 export function checkUnchanged(document: Doc, raw: Buffer): void {
   if (!encodeDocument(document).equals(raw)) {
     throw refuse(
-      'a document with a field twice, a field named by a number, or a value out of range',
+      'a document with a duplicate field, a field with a number as its name, or a value out of range',
       'BadValue',
     );
   }
@@ -54,7 +56,7 @@ export function getField(object: Doc, name: string): unknown {
 
 export const getId = (document: Doc) => getField(document, '_id');
 
-/** Sets a field. `__proto__` is refused, because assigning it would change the object's prototype. */
+/** Sets a field. Refuses `__proto__`, because assigning it would change the object's prototype. */
 export function setField(object: Doc, name: string, value: unknown): void {
   if (name === '__proto__') throw new MongoError('BadValue', 'a field cannot be named __proto__');
   object[name] = value;

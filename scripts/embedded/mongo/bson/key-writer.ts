@@ -8,8 +8,8 @@ import { toNumber } from './numbers.ts';
 const residual = { negative: 0x7f, none: 0x80, positive: 0x81 };
 
 /**
- * Writes values as bytes whose order is MongoDB's order of the values. No value's bytes are a prefix of another's, so
- * that several can follow each other in the key of a compound index. No value starts with 0 or 0xff.
+ * Encodes values as bytes that sort in MongoDB's order of the values. No value's bytes are a prefix of another's, so
+ * several can follow each other in the key of a compound index. No value starts with 0 or 0xff.
  */
 export class KeyWriter {
   #bytes = Buffer.allocUnsafe(128);
@@ -37,7 +37,7 @@ export class KeyWriter {
     return this;
   }
 
-  /** Reverses the order of what was written from `start` on, for a descending field of an index. */
+  /** Reverses the order of the bytes written after `start`, for a descending field of an index. */
   invertFrom(start: number): this {
     for (let i = start; i < this.#length; i += 1) this.#bytes[i] = ~this.#bytes[i]!;
     return this;
@@ -74,7 +74,7 @@ export class KeyWriter {
     return this.#writeDouble(bytes.length).writeByte(binary.sub_type).writeBytes(bytes);
   }
 
-  /** UTF-8, terminated by two zero bytes. A zero byte inside is followed by 0xff. */
+  /** Writes UTF-8, terminated by two zero bytes. A zero byte inside is followed by 0xff. */
   #writeText(text: string): this {
     const bytes = Buffer.from(text);
     let start = 0;
@@ -105,7 +105,7 @@ export class KeyWriter {
     if (Number.isNaN(value)) bytes.fill(0);
     else {
       bytes.writeDoubleBE(value === 0 ? 0 : value);
-      // Flip the sign bit, and for a negative number all other bits too, because its magnitude sorts downwards.
+      // Flip the sign bit. For a negative number also flip all other bits, because larger magnitudes sort first.
       const mask = bytes[0]! & 0x80 ? 0xff : 0;
       for (let i = 0; i < 8; i += 1) bytes[i] = bytes[i]! ^ mask;
       if (mask === 0) bytes[0] = bytes[0]! | 0x80;

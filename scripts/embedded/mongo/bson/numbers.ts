@@ -19,7 +19,7 @@ export function toNumber(value: unknown): number {
   return typeof value === 'number' ? value : NaN;
 }
 
-/** Follows MongoDB's result types: a double if either is one, otherwise exact int64, narrowed to int32 if both were. */
+/** Uses MongoDB's result types: a double if either is one, otherwise exact int64, narrowed to int32 if both were. */
 export function addNumbers(a: BsonNumber, b: BsonNumber): BsonNumber {
   if (a instanceof Double || b instanceof Double) return new Double(toNumber(a) + toNumber(b));
   const sum = toBigInt(a) + toBigInt(b);

@@ -13,9 +13,8 @@ export function parsePath(path: string, codeName = 'BadValue'): string[] {
 }
 
 /**
- * Returns whether any value at the path passes the test. Enters arrays on the way, as MongoDB does. `undefined`
- * stands for a missing value. With `entersLast`, an array at the end of the path counts as itself and as each of its
- * elements.
+ * Returns whether any value at the path passes the test. Enters arrays on the path, as MongoDB does. `undefined` stands
+ * for a missing value. With `entersLast`, an array at the end of the path counts as itself and as each of its elements.
  */
 export function someAt(
   value: unknown,

@@ -18,7 +18,7 @@ export type CommandContext = {
   /** The state of the connection that sent the command. */
   authentication: Authentication;
   db: string;
-  /** The command's name as the client wrote it, which is also the field that names the collection. */
+  /** The command's name as the client wrote it, which is also the field with the collection's name. */
   name: string;
   body: Doc;
   sequences: Map<string, Buffer[]>;
@@ -28,8 +28,8 @@ export type CommandContext = {
 };
 
 /**
- * `fields` lists everything the command understands besides its name. Any other field is refused. A command that
- * `writes` runs inside a transaction of the store, so it must not await anything.
+ * `fields` lists the supported fields besides the command's name. Any other field is refused. A command that `writes`
+ * runs inside a transaction of the store, so it must not await anything.
  */
 export type Command = {
   fields: string[];
@@ -67,17 +67,17 @@ function checkReadConcern(readConcern: Doc): void {
 function checkWriteConcern(writeConcern: Doc, writes: boolean): void {
   checkPart(writeConcern, 'writeConcern', ['w', 'j', 'wtimeout']);
   const { w = 'majority', j = true, wtimeout } = writeConcern;
-  // Drivers end their sessions with `w: 0`. For a write, MongoDB would then report nothing.
-  const isAsked = w === 'majority' || toNumber(w) === 1 || (!writes && toNumber(w) === 0);
-  if (!isAsked) throw refuse(`the write concern ${JSON.stringify(w)}`);
+  // Drivers end their sessions with `w: 0`. For a write, it would mean that MongoDB reports no result.
+  const isSupported = w === 'majority' || toNumber(w) === 1 || (!writes && toNumber(w) === 0);
+  if (!isSupported) throw refuse(`the write concern ${JSON.stringify(w)}`);
   if (typeof j !== 'boolean') throw new MongoError('TypeMismatch', "'writeConcern.j' must be a boolean");
   optionalCount(wtimeout, 'writeConcern.wtimeout');
 }
 
-/** Refuses unknown fields in a part of a command, such as one update of many. */
-export function checkPart(part: Doc, what: string, known: string[]): void {
+/** Refuses unknown fields in a part of a command, such as one of several updates. */
+export function checkPart(part: Doc, path: string, known: string[]): void {
   const unknown = Object.keys(part).find((field) => !known.includes(field));
-  if (unknown !== undefined) throw refuse(`the field '${what}.${unknown}'`, 'Location40415');
+  if (unknown !== undefined) throw refuse(`the field '${path}.${unknown}'`, 'Location40415');
 }
 
 export function getCollectionName({ db, name, body }: CommandContext): string {
@@ -111,7 +111,7 @@ export function optionalCount(value: unknown, name: string): number | undefined 
   return count;
 }
 
-/** Returns an array of documents that a client may send in the body or next to it. */
+/** Returns an array of documents, which clients may send in the body or next to it. */
 export function getRawDocuments({ body, sequences }: CommandContext, field: string): Buffer[] {
   const raw = sequences.get(field);
   if (raw !== undefined) return raw;
@@ -124,5 +124,5 @@ export function getRawDocuments({ body, sequences }: CommandContext, field: stri
 
 export function readCursorId(id: unknown): bigint {
   if (id instanceof Long) return id.toBigInt();
-  throw new MongoError('TypeMismatch', 'the number of a cursor must be an int64');
+  throw new MongoError('TypeMismatch', 'the cursor id must be an int64');
 }

@@ -55,7 +55,7 @@ export const diagnosticCommands: Record<string, Command> = {
     fields: ['conversationId', 'payload'],
     run: ({ authentication, body }) => authentication.continue(body),
   },
-  // A session's only state is the results of its retryable writes, which expire by themselves.
+  // The only state of a session is the results of its retryable writes, which expire by themselves.
   endSessions: { fields: ['writeConcern'], run: () => ({ ok: 1 }) },
   serverStatus: { fields: [], run: ({ status }) => status.describe() },
 };

@@ -10,7 +10,7 @@ import type { Command, CommandContext } from './command.ts';
 import { findCollection, optionalObject } from './command.ts';
 import { updateStored, writeFields } from './writes.ts';
 
-/** Finds one document, changes or removes it, and returns it, in one step. */
+/** Finds one document, changes or removes it, and returns it, atomically. */
 export const findAndModify: Command = {
   fields: ['query', 'remove', 'update', 'new', 'fields', 'upsert', ...writeFields],
   writes: true,
@@ -23,7 +23,7 @@ export const findAndModify: Command = {
     if (isRemoval === (body.update !== undefined) || (isRemoval && body.new === true)) {
       throw new MongoError(
         'FailedToParse',
-        'either an update or remove=true must be specified, and not both',
+        'either an update or remove=true must be specified, but not both',
       );
     }
     if (body.upsert === true) throw refuse('findAndModify with upsert');

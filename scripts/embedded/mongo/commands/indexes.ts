@@ -22,7 +22,7 @@ export const indexCommands: Record<string, Command> = {
       const [raw, ...others] = getRawDocuments(context, 'indexes');
       // With several indexes, those created before a failure would have to be undone.
       if (raw === undefined || others.length > 0)
-        throw refuse('a command to create more or less than one index');
+        throw refuse('a command that does not create exactly one index');
       const spec = parseIndexSpec(parseDocument(raw));
       const createdCollectionAutomatically = findCollection(context) === undefined;
       const collection = ensureCollection(context);
@@ -48,24 +48,27 @@ export const indexCommands: Record<string, Command> = {
  * Returns whether the index already exists. As in MongoDB, an index with the same name or keys but other differences
  * is an error.
  */
-function hasIndex({ indexes }: Collection, wanted: IndexSpec): boolean {
+function hasIndex({ indexes }: Collection, requested: IndexSpec): boolean {
   const isSameKey = ({ spec }: Index) =>
-    areEqual(spec.key, wanted.key) &&
-    spec.unique === wanted.unique &&
-    areEqual(spec.partialFilterExpression ?? null, wanted.partialFilterExpression ?? null);
-  const named = indexes.find(({ spec }) => spec.name === wanted.name);
+    areEqual(spec.key, requested.key) &&
+    spec.unique === requested.unique &&
+    areEqual(spec.partialFilterExpression ?? null, requested.partialFilterExpression ?? null);
+  const named = indexes.find(({ spec }) => spec.name === requested.name);
   if (named !== undefined) {
-    if (areEqual(optionsOf(named.spec), optionsOf(wanted))) return true;
+    if (areEqual(optionsOf(named.spec), optionsOf(requested))) return true;
     throw isSameKey(named)
-      ? new MongoError('IndexOptionsConflict', `An index named ${wanted.name} exists with different options`)
-      : new MongoError('IndexKeySpecsConflict', `Another index is named ${wanted.name} already`);
+      ? new MongoError(
+          'IndexOptionsConflict',
+          `An index named ${requested.name} exists with different options`,
+        )
+      : new MongoError('IndexKeySpecsConflict', `Another index is named ${requested.name} already`);
   }
-  const alike = indexes.find(isSameKey);
-  if (alike === undefined) return false;
-  if (alike.spec.name === '_id_') return true;
+  const equivalent = indexes.find(isSameKey);
+  if (equivalent === undefined) return false;
+  if (equivalent.spec.name === '_id_') return true;
   throw new MongoError(
     'IndexOptionsConflict',
-    `Index already exists with a different name: ${alike.spec.name}`,
+    `Index already exists with a different name: ${equivalent.spec.name}`,
   );
 }
 

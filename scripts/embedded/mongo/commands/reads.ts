@@ -48,8 +48,8 @@ export const readCommands: Record<string, Command> = {
 };
 
 /**
- * Without `_id`, an index may contain all requested fields. MongoDB then answers from the index alone, which has null
- * for missing fields.
+ * Refuses projections without `_id`. For them, an index may contain all requested fields. MongoDB then reads only the
+ * index, which has null for missing fields.
  */
 function parseProjection(projection: unknown): Doc | undefined {
   const spec = optionalObject(projection, 'projection');
@@ -71,7 +71,7 @@ function parseCount(pipeline: unknown): Doc {
   return filter;
 }
 
-/** Reads the query of a `find`, also inside an `explain`. */
+/** Reads the query of a `find`, including one inside an `explain`. */
 export function parseFind({ deadlineMs }: Pick<CommandContext, 'deadlineMs'>, body: Doc): Query {
   return {
     filter: optionalObject(body.filter, 'filter'),
@@ -83,8 +83,8 @@ export function parseFind({ deadlineMs }: Pick<CommandContext, 'deadlineMs'>, bo
 }
 
 /**
- * Selects the documents of the query. It is prepared immediately, so that an invalid one is an error even without a
- * collection.
+ * Selects the documents of the query. Prepares the query immediately, so that an invalid one is an error even if there
+ * is no collection.
  */
 function select(context: CommandContext, query: Query): Iterable<StoredDocument> {
   const collection = findCollection(context);

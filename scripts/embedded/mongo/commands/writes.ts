@@ -10,7 +10,7 @@ import { buildUpsertSeed, compileUpdate } from '../update/update.ts';
 import type { Command, CommandContext } from './command.ts';
 import { checkPart, ensureCollection, findCollection, getRawDocuments, optionalObject } from './command.ts';
 
-/** Fields of commands that a driver may send a second time. */
+/** Fields of commands that drivers may retry. */
 export const writeFields = ['writeConcern', 'txnNumber'];
 
 export const writeCommands: Record<string, Command> = {
@@ -70,12 +70,12 @@ export const writeCommands: Record<string, Command> = {
 };
 
 /** MongoDB tracks whether a document was already changed only for statements about one document. */
-function checkRetryable({ body }: CommandContext, isOfOne: boolean): void {
-  if (!isOfOne && body.txnNumber !== undefined)
+function checkRetryable({ body }: CommandContext, isSingle: boolean): void {
+  if (!isSingle && body.txnNumber !== undefined)
     throw refuse('a retryable write of many documents', 'InvalidOptions');
 }
 
-/** Runs the statements of a command. If they are ordered, the first error ends it. */
+/** Runs the statements of a command. If they are ordered, stops at the first error. */
 function runEach(statements: Buffer[], ordered: unknown, run: (raw: Buffer, index: number) => void): Doc[] {
   const writeErrors: Doc[] = [];
   for (const [index, raw] of statements.entries()) {
@@ -98,7 +98,7 @@ function runDelete(context: CommandContext, statement: Doc): { n: number } {
   checkQuery(query);
   const collection = findCollection(context);
   if (collection === undefined) return { n: 0 };
-  // Find all documents before removing the first: removing changes what is being read.
+  // Find all documents before removing the first, because removing changes the data that is being read.
   const found = Array.from(findDocuments(collection, query));
   for (const stored of found) collection.remove(stored);
   return { n: found.length };

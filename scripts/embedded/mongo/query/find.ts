@@ -19,7 +19,7 @@ export type Query = {
 /** A checked query and its plan. */
 export type PreparedQuery = {
   plan: Plan | undefined;
-  /** The documents must be read and sorted before the first can be returned. */
+  /** Whether the documents must be read and sorted before the first can be returned. */
   mustSort: boolean;
   stats: { keysExamined: number; docsExamined: number; returned: number };
   run: () => Generator<StoredDocument>;
@@ -72,7 +72,7 @@ export function prepareQuery(collection: Collection, query: Query): PreparedQuer
   return { plan, mustSort, stats, run };
 }
 
-/** Counts the documents that the query selects, by the index alone if that is exact. */
+/** Counts the documents that the query selects. Uses only the index if that is exact. */
 export function countMatching(collection: Collection, query: Query): number {
   const { plan, run } = prepareQuery(collection, query);
   const isAll = Object.keys(query.filter ?? {}).length === 0;

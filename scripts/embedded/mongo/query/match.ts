@@ -12,8 +12,7 @@ export type Predicate = (document: Doc) => boolean;
 type FieldOperator = (path: string, operand: unknown) => Predicate;
 
 /**
- * Compiles a filter into a predicate. Every operator is checked here, so that an invalid one also fails on an empty
- * collection.
+ * Compiles a filter into a predicate. Checks every operator, so that an invalid one fails even on an empty collection.
  */
 export function compileFilter(filter: Doc): Predicate {
   return allOf(Object.entries(filter).map(([name, operand]) => compileClause(name, operand)));
@@ -93,7 +92,7 @@ function equals(operand: unknown): ValueTest {
   return (value) => value !== undefined && getTypeOrder(value) === type && encodeKey(value).equals(key);
 }
 
-/** Compares only values of the operand's own type. NaN is neither below nor above anything. */
+/** Compares only values of the operand's type. NaN is neither less nor greater than any value. */
 function compares(operand: unknown, accepts: (order: number) => boolean): ValueTest {
   const type = getTypeOrder(operand);
   if (type === typeOrder.object || type === typeOrder.array)

@@ -8,15 +8,14 @@ import type { Index } from '../storage/indexes.ts';
 import type { SortField } from './sort.ts';
 
 /**
- * How to find the candidate documents of a query. Unless the ranges are exact, the filter is checked on each
- * candidate.
+ * How to find the candidate documents of a query. Unless the ranges are exact, the filter is applied to each candidate.
  */
 export type Plan = {
   index: Index;
   ranges: KeyRange[];
   isSorted: boolean;
   isReverse: boolean;
-  /** The ranges contain exactly what the filter selects. */
+  /** Whether the ranges contain exactly the documents that the filter selects. */
   isExact: boolean;
 };
 
@@ -74,7 +73,7 @@ function planWith(
   return { plan: { index, ranges, isSorted: order !== 0, isReverse: order < 0, isExact }, score };
 }
 
-/** Returns whether the ranges express every clause of the filter: equality on the first fields, bounds on the next. */
+/** Returns whether the ranges cover every clause of the filter: equality on the first fields, bounds on the next. */
 function isFilterCovered(index: Index, filter: Doc, depth: number, ranged: string | undefined): boolean {
   const equalPaths = new Set(index.fields.slice(0, depth).map(({ path }) => path));
   return Object.entries(filter).every(([path, condition]) => {
@@ -82,7 +81,7 @@ function isFilterCovered(index: Index, filter: Doc, depth: number, ranged: strin
     if (equalPaths.has(path)) return operators.length === 1 && /^\$(eq|in)$/.test(operators[0]!);
     if (path !== ranged || !/^\$(gte?(,\$lte?)?|lte?(,\$gte?)?)$/.test(operators.join())) return false;
     const bounds = Object.values(condition as Doc);
-    // Bounds of two types exclude each other.
+    // Bounds of two types contradict each other.
     if (!bounds.every((bound) => getTypeOrder(bound) === getTypeOrder(bounds[0]))) return false;
     switch (getTypeOrder(bounds[0])) {
       case typeOrder.date:
@@ -116,8 +115,8 @@ function direct(index: Index, depth: number, key: Buffer): Buffer {
 }
 
 /**
- * Returns the bytes between which a field's values lie. A comparison stays within a type, so the type gives the outer
- * bound.
+ * Returns the range of bytes for a field's values. A comparison selects only values of its type, so the type is the
+ * other bound.
  */
 function rangeOf(index: Index, depth: number, { low, high }: Constraint): KeyRange | undefined {
   const bound = low ?? high;
@@ -140,30 +139,30 @@ function edge(key: Buffer, isBehind: boolean): Buffer {
   return isBehind ? Buffer.concat([key, Buffer.from([0xff])]) : key;
 }
 
-/** Returns 1 or -1 if the index delivers the sort order forwards or backwards, otherwise 0. */
+/** Returns 1 or -1 if the index has the sort order forwards or backwards, otherwise 0. */
 function compareOrder(
   index: Index,
   depth: number,
   constraints: Map<string, Constraint>,
   sort: SortField[],
 ): -1 | 0 | 1 {
-  const wanted = sort.filter(({ path }) => constraints.get(path)?.equal?.length !== 1);
+  const sortFields = sort.filter(({ path }) => constraints.get(path)?.equal?.length !== 1);
   if (sort.length === 0) return 0;
   // Fields fixed by equality do not affect the order, in the sort or in the index.
   const offered = index.fields.filter(
     ({ path }, i) => i >= depth || constraints.get(path)?.equal?.length !== 1,
   );
-  let order: -1 | 0 | 1 = wanted.length === 0 ? 1 : 0;
-  for (const [i, { path, direction }] of wanted.entries()) {
+  let order: -1 | 0 | 1 = sortFields.length === 0 ? 1 : 0;
+  for (const [i, { path, direction }] of sortFields.entries()) {
     if (offered[i]?.path !== path) return 0;
-    const turn = offered[i].direction === direction ? 1 : -1;
-    if (order !== 0 && order !== turn) return 0;
-    order = turn;
+    const fieldOrder = offered[i].direction === direction ? 1 : -1;
+    if (order !== 0 && order !== fieldOrder) return 0;
+    order = fieldOrder;
   }
   return order;
 }
 
-/** Returns whether the index can be used at all. A partial index lacks documents that the query may select. */
+/** Returns whether the index contains all matching documents. A partial index may lack some of them. */
 function holdsAllMatches({ spec }: Index, filter: Doc): boolean {
   return Object.entries(spec.partialFilterExpression ?? {}).every(
     ([path, value]) => Object.hasOwn(filter, path) && areEqual(filter[path], value),

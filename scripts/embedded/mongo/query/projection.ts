@@ -13,16 +13,16 @@ export function compileProjection(spec: Doc | undefined): Projector | undefined 
   const { _id: idFlag = true, ...others } = spec ?? {};
   if (spec === undefined || Object.keys(spec).length === 0) return undefined;
   const returnsId = isOn('_id', idFlag);
-  const wanted = new Set(Object.keys(others));
+  const returned = new Set(Object.keys(others));
   for (const [name, value] of Object.entries(others)) {
     if (parsePath(name).length > 1) throw refuse(`the nested projection '${name}'`, 'BadValue');
     if (!isOn(name, value)) throw refuse(`the projection '${name}: 0'`, 'BadValue');
   }
-  if (wanted.size === 0 && !returnsId) throw refuse("the projection '_id: 0' alone", 'BadValue');
+  if (returned.size === 0 && !returnsId) throw refuse("the projection '_id: 0' alone", 'BadValue');
   return (document) => {
-    const kept = Object.fromEntries(Object.entries(document).filter(([name]) => wanted.has(name)));
+    const projected = Object.fromEntries(Object.entries(document).filter(([name]) => returned.has(name)));
     const id = getId(document);
-    return returnsId && id !== undefined ? { _id: id, ...kept } : kept;
+    return returnsId && id !== undefined ? { _id: id, ...projected } : projected;
   };
 }
 

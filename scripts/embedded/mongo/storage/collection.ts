@@ -29,8 +29,8 @@ export class StoredDocument {
 export type KeyRange = { start: Buffer; end: Buffer };
 
 /**
- * Shortens a range to keys that LMDB accepts. A bound longer than any entry lies between the same two entries when
- * truncated.
+ * Shortens a range to keys that LMDB accepts. Truncating a bound that is longer than any entry does not change which
+ * entries the range contains.
  */
 function cutRange({ start, end }: KeyRange): KeyRange {
   return { start: start.subarray(0, maxEntryBytes), end: end.subarray(0, maxEntryBytes) };
@@ -38,8 +38,8 @@ function cutRange({ start, end }: KeyRange): KeyRange {
 
 type Identity = { id: number; db: string; name: string; indexes?: Doc[] };
 
-const firstChunk = 64;
-const largestChunk = 2048;
+const firstChunkSize = 64;
+const maxChunkSize = 2048;
 
 /** The documents of one collection with their index entries. Written only inside `Store.write`. */
 export class Collection {
@@ -104,7 +104,7 @@ export class Collection {
     return raw === undefined ? undefined : new StoredDocument(recordId, raw);
   }
 
-  /** Yields all documents in insertion order. It reads in chunks, so it sees what is written between them. */
+  /** Yields all documents in insertion order. Reads in chunks, and so includes what is written between two chunks. */
   *scan(): Generator<StoredDocument> {
     const { start, end } = this.#documentRange();
     const read = (from: Buffer, exclusiveStart: boolean, limit: number) =>
@@ -114,9 +114,9 @@ export class Collection {
     }
   }
 
-  /** Yields the record ids of the documents in the range, in the order of their keys or reversed. */
-  *scanEntries(asked: KeyRange, isReverse: boolean): Generator<number> {
-    const range = cutRange(asked);
+  /** Yields the record ids of the documents in the range, in the order of their keys or in reverse. */
+  *scanEntries(requested: KeyRange, isReverse: boolean): Generator<number> {
+    const range = cutRange(requested);
     const [from, end] = isReverse ? [range.end, range.start] : [range.start, range.end];
     const read = (start: Buffer, exclusiveStart: boolean, limit: number) =>
       Array.from(this.#store.entries.getKeys({ start, end, exclusiveStart, reverse: isReverse, limit }));
@@ -159,7 +159,7 @@ export class Collection {
     }
   }
 
-  /** The only place where documents change. Everything that can fail is checked before the first byte is written. */
+  /** All changes to documents happen here. Everything that can fail is checked before the first byte is written. */
   #write(recordId: number, before: Doc | undefined, after: { document: Doc; raw: Buffer } | undefined): void {
     if (after !== undefined && after.raw.length > maxDocumentBytes) {
       const message = `BSONObj size: ${after.raw.length} is invalid. Size must be between 0 and ${maxDocumentBytes}`;
@@ -210,7 +210,7 @@ export class Collection {
     read: (start: Buffer, exclusiveStart: boolean, limit: number) => T[],
     keyOf: (item: T) => Buffer,
   ): Generator<T> {
-    let limit = firstChunk;
+    let limit = firstChunkSize;
     let from: Buffer | undefined;
     for (;;) {
       if (this.isDropped) throw new MongoError('QueryPlanKilled', `collection dropped: ${this.namespace}`);
@@ -219,7 +219,7 @@ export class Collection {
       const last = items.at(-1);
       if (last === undefined || items.length < limit) return;
       from = keyOf(last);
-      limit = Math.min(limit * 2, largestChunk);
+      limit = Math.min(limit * 2, maxChunkSize);
     }
   }
 

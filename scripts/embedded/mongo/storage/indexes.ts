@@ -9,7 +9,7 @@ import { isNumber, toNumber } from '../bson/numbers.ts';
 import { getSingleAt, parsePath } from '../bson/paths.ts';
 import type { SortField } from '../query/sort.ts';
 
-/** As clients define and list it. `v` is added when it is listed. */
+/** An index as clients define and list it. `v` is added when it is listed. */
 export type IndexSpec = {
   name: string;
   key: Doc;
@@ -19,7 +19,7 @@ export type IndexSpec = {
 };
 
 const recordIdBytes = 6;
-/** LMDB's limit for a key. 10 bytes of an entry are the numbers of the index and the document. */
+/** LMDB's limit for a key. The numbers of the index and the document take 10 bytes of an entry. */
 export const maxEntryBytes = 1978;
 const maxKeyBytes = maxEntryBytes - 10;
 const specFields = ['v', 'key', 'name', 'unique', 'expireAfterSeconds', 'partialFilterExpression'];
@@ -29,7 +29,7 @@ export class Index {
   readonly id: number;
   readonly spec: IndexSpec;
   readonly fields: SortField[];
-  /** Whether its entries are on disk. Until then documents are added, but no query may use the index. */
+  /** Whether its entries are on disk. Until then, documents are added but no query may use the index. */
   isReady = false;
   readonly #covers: Predicate | undefined;
 
@@ -140,7 +140,7 @@ export function parseIndexSpec(spec: Doc): IndexSpec {
   };
 }
 
-/** Of the filters MongoDB allows, supports only fields that equal a string, a number or a boolean. */
+/** Supports only some of MongoDB's filters: fields that equal a string, a number or a boolean. */
 function parsePartialFilter(filter: unknown): Doc {
   if (!isObject(filter))
     throw new MongoError('TypeMismatch', "The index option 'partialFilterExpression' must be an object");

@@ -22,14 +22,14 @@ type PendingWrite = {
 };
 
 /**
- * All persistent data, in one LMDB environment: documents, index entries, the catalog of collections and the results
- * of retryable writes. A write command is one LMDB transaction, so that neither kill -9 nor a power cut can leave an
- * index out of step with its documents. Commands that arrive while a transaction is being written share the next one,
- * and so a disk sync. None of them runs before it is known whether the changes of earlier commands, which memory
- * already reflects, are on disk.
+ * All persistent data, in one LMDB environment: documents, index entries, the catalog of collections and the results of
+ * retryable writes. A write command is one LMDB transaction, so that an index always matches its documents, even after
+ * kill -9 or a power failure. Commands that arrive while a transaction is being written share the next one, and so a
+ * disk sync. They run only once it is known whether the changes of earlier commands, which are already visible in
+ * memory, are on disk.
  *
- * Index entries are stored in LMDB instead of being rebuilt in memory. At 200 000 documents with three indexes, a
- * start then takes 58 MB and no time instead of 217 MB and 1.9 s, while reading 300 documents costs 10 % more.
+ * Index entries are stored in LMDB instead of being rebuilt in memory. With 200 000 documents and three indexes, a
+ * start then takes 58 MB and no time instead of 217 MB and 1.9 s, while reading 300 documents takes 10 % longer.
  */
 export class Store {
   readonly documents: Table;
@@ -64,8 +64,8 @@ export class Store {
       maxDbs: 8,
       mapSize: 2 ** 38,
       overlappingSync: false,
-      // This class does the batching. LMDB's own batching creates a promise that nothing can catch, and rejects it if
-      // a commit fails.
+      // This class does the batching. LMDB's batching creates a promise that cannot be caught and is rejected if a
+      // commit fails.
       eventTurnBatching: false,
       noSync: !sync,
     });
@@ -78,8 +78,8 @@ export class Store {
 
   /**
    * Runs a command's writes in a transaction and resolves when they are on disk. `action` is synchronous, sees its
-   * own writes, and must check before it writes: anything written before it throws remains written.
-   * @throws MongoError `OutOfDiskSpace`; nothing of it is stored
+   * own writes, and must check before it writes, because anything written before it throws remains written.
+   * @throws MongoError `OutOfDiskSpace`; nothing is stored then
    */
   write<T>(action: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -120,15 +120,15 @@ export class Store {
         this.#root.resetReadTxn();
         for (const write of writes) write.onCommit();
       } catch (error) {
-        const failure = await this.#forgetFailed(error);
+        const failure = await this.#discardFailed(error);
         for (const write of writes) write.onFailure(failure);
       }
     }
     this.#writing = null;
   }
 
-  /** The disk may be full. Nothing of the transaction was stored, so the changes in memory must be discarded, too. */
-  async #forgetFailed(error: unknown): Promise<Error> {
+  /** The disk may be full. The transaction was not stored, so the changes in memory must be discarded, too. */
+  async #discardFailed(error: unknown): Promise<Error> {
     const reason = await readCommitError(error);
     try {
       this.#root.resetReadTxn();
@@ -137,7 +137,7 @@ export class Store {
       // LMDB could not write one of its two root pages and must be reopened.
       this.#onBroken(broken as Error);
     }
-    return new MongoError('OutOfDiskSpace', `nothing was stored: the disk takes no more (${reason})`);
+    return new MongoError('OutOfDiskSpace', `nothing was stored because the disk is full (${reason})`);
   }
 
   /** Call this inside `write`, for effects that must not be visible before the transaction is on disk. */

@@ -6,10 +6,10 @@ import { updateOperators } from './update-operators.ts';
 
 type Assignment = { operator: string; path: string; parts: string[]; operand: unknown };
 
-/** Changes a document in place where possible, and returns the changed one. The document must not be shared. */
+/** Changes a document in place if possible, and returns the changed one. The document must not be shared. */
 export type Updater = (document: Doc, isInsert: boolean) => Doc;
 
-/** Compiles an update document into a function. An invalid one throws here, whatever documents it would match. */
+/** Compiles an update document into a function. Throws if it is invalid, regardless of the documents it would match. */
 export function compileUpdate(update: unknown): Updater {
   if (Array.isArray(update)) throw refuse('an update by an aggregation pipeline', 'FailedToParse');
   if (!isObject(update)) throw new MongoError('FailedToParse', 'an update must be an object');
@@ -32,10 +32,10 @@ export function compileUpdate(update: unknown): Updater {
 const immutableId = () =>
   new MongoError('ImmutableField', "the update would modify the immutable field '_id'");
 
-/** Checks in MongoDB's own order, because the first fault is the one reported. */
+/** Checks in MongoDB's order, because only the first error is reported. */
 function parseAssignments(update: Doc): Assignment[] {
   const assignments: Assignment[] = [];
-  const taken = new TakenPaths('ConflictingUpdateOperators');
+  const assigned = new AssignedPaths('ConflictingUpdateOperators');
   for (const [operator, operands] of Object.entries(update)) {
     const known = Object.hasOwn(updateOperators, operator) ? updateOperators[operator] : undefined;
     if (operator !== '$unset' && known === undefined) {
@@ -47,7 +47,7 @@ function parseAssignments(update: Doc): Assignment[] {
     for (const [path, operand] of Object.entries(operands)) {
       const parts = parseUpdatePath(path);
       known?.check(path, operand);
-      taken.add(path, parts);
+      assigned.add(path, parts);
       assignments.push({ operator, path, parts, operand });
     }
   }
@@ -56,7 +56,7 @@ function parseAssignments(update: Doc): Assignment[] {
 }
 
 /** Refuses a path that is set twice or leads through another one. */
-class TakenPaths {
+class AssignedPaths {
   readonly #codeName: string;
   readonly #whole = new Set<string>();
   readonly #begun = new Set<string>();
@@ -100,13 +100,13 @@ function assign(document: Doc, { operator, path, parts, operand }: Assignment): 
     delete parent[name];
     return;
   }
-  // An operator may keep or share its operand: no two documents are alive at once, so nothing is copied.
+  // An operator may keep or share its operand without copying it, because two documents never exist at the same time.
   const value = updateOperators[operator]!.apply(path, getField(parent, name), operand);
   if (value !== undefined) setField(parent, name, value);
 }
 
 /**
- * Returns the object that holds the last part of the path. Creates objects on the way if the operator may create
+ * Returns the object that contains the last part of the path. Creates missing objects if the operator may create
  * fields.
  */
 function findParent(document: Doc, parts: string[], creates: boolean): Doc | undefined {
@@ -121,7 +121,7 @@ function findParent(document: Doc, parts: string[], creates: boolean): Doc | und
       if (!creates) return undefined;
       throw new MongoError(
         'PathNotViable',
-        `Cannot create a field in the element '${part}', which is no object`,
+        `Cannot create a field in the element '${part}', which is not an object`,
       );
     }
     parent = next;
@@ -130,17 +130,17 @@ function findParent(document: Doc, parts: string[], creates: boolean): Doc | und
 }
 
 /**
- * Builds the document that an upsert starts from: the values that the filter requires, in the order of their paths,
- * as in MongoDB.
+ * Builds the document that an upsert starts with: the values that the filter requires, in the order of their paths, as
+ * in MongoDB.
  */
 export function buildUpsertSeed(filter: Doc): Doc {
   const seed: Doc = {};
-  const taken = new TakenPaths('NotSingleValueField');
+  const assigned = new AssignedPaths('NotSingleValueField');
   const equalities = Object.entries(filter).map(([path, condition]) => {
     const isOther = path.startsWith('$') || (isOperatorObject(condition) && !isEquality(condition));
     if (isOther) throw refuse('an upsert by anything but equality', 'BadValue');
     const parts = parseUpdatePath(path);
-    taken.add(path, parts);
+    assigned.add(path, parts);
     const operand = isOperatorObject(condition) ? condition.$eq : condition;
     return { operator: '$set', path, parts, operand };
   });

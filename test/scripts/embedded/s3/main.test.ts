@@ -65,7 +65,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 test('refuses production, missing credentials and a missing folder with one sentence each', async (t) => {
   const dir = await makeTempDir(t);
   const cases: [string[], object, RegExp][] = [
-    [['--dir', dir], { ...env, NODE_ENV: 'production' }, /refuses NODE_ENV=production\.\n$/],
+    [['--dir', dir], { ...env, NODE_ENV: 'production' }, /does not run with NODE_ENV=production\.\n$/],
     [['--dir', dir], {}, /AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set/],
     [[], env, /^Usage: /],
     [['--dir', dir, '--nonsense'], env, /nonsense/],
