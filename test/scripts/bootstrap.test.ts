@@ -227,7 +227,7 @@ test('if Redis is needed and cannot be installed, one sentence explains how to g
   const { code, stderr } = await run(['bench']);
   t.is(code, 1);
   t.regex(stderr, /No Redis found: install Redis 7 or later .* or set REDIS_URL\.\n$/);
-  // Neither a Redis elsewhere nor a command without Redis needs one.
+  // Neither a Redis on another host nor a command without Redis needs a local one.
   await run(['bench'], { REDIS_URL: 'redis://10.0.0.1' });
   await run(['admin']);
   t.deepEqual(calls(), [install, buildProduct]);

@@ -151,37 +151,34 @@ test('a ban shows its reason; an unban clears the reason and the guesses that le
 
 const accountMeaning = '<account> is an account id, an API key, or the number that the account area shows.';
 
-test.serial(
-  'of a mistake what is wrong comes first, then the usage of its verb, or of its resource, alone',
-  async (t) => {
-    const mistakes = [
-      {
-        args: ['account', 'create', '--balanc', '5'],
-        says: `Unknown option "--balanc", in "account create".`,
-      },
-      { args: ['account', 'show'], says: '"account show" takes one argument, <account>; none was given.' },
-      { args: ['account', 'sho', 'x'], says: 'There is no "account sho".' },
-      { args: ['account'], says: 'Specify what to do with "account".' },
-    ];
-    for (const { args, says } of mistakes) {
-      const { exitCode, stderr } = await runAdmin(...args);
-      const [first, usage, ...verbs] = stderr.trimEnd().split('\n');
-      t.deepEqual([exitCode, first], [2, says]);
-      t.regex(usage!, /^Usage: /);
-      const isKnown = ['create', 'show'].includes(args[1] ?? '');
-      if (args[1] !== 'create') t.is(verbs.pop(), accountMeaning);
-      t.true(isKnown ? verbs.length === 2 : verbs.length > 10, stderr);
-      // A verb, and below it what it does.
-      for (const [i, line] of verbs.entries())
-        t.true(line.startsWith(i % 2 === 0 ? `  account ${isKnown ? args[1] : ''}` : '      '), line);
-    }
-    const { stderr } = await runAdmin('acount', 'list');
-    t.is(
-      stderr.trimEnd().split('\n').at(-1),
-      '<resource> is one of: account, code, ledger, model, queue, upstream, user.',
-    );
-  },
-);
+test.serial('a mistake is explained first, followed only by the usage of its verb or resource', async (t) => {
+  const mistakes = [
+    {
+      args: ['account', 'create', '--balanc', '5'],
+      message: `Unknown option "--balanc", in "account create".`,
+    },
+    { args: ['account', 'show'], message: '"account show" takes one argument, <account>; none was given.' },
+    { args: ['account', 'sho', 'x'], message: 'There is no "account sho".' },
+    { args: ['account'], message: 'Specify what to do with "account".' },
+  ];
+  for (const { args, message } of mistakes) {
+    const { exitCode, stderr } = await runAdmin(...args);
+    const [first, usage, ...verbs] = stderr.trimEnd().split('\n');
+    t.deepEqual([exitCode, first], [2, message]);
+    t.regex(usage!, /^Usage: /);
+    const isKnown = ['create', 'show'].includes(args[1] ?? '');
+    if (args[1] !== 'create') t.is(verbs.pop(), accountMeaning);
+    t.true(isKnown ? verbs.length === 2 : verbs.length > 10, stderr);
+    // Each verb is followed by a line that describes it.
+    for (const [i, line] of verbs.entries())
+      t.true(line.startsWith(i % 2 === 0 ? `  account ${isKnown ? args[1] : ''}` : '      '), line);
+  }
+  const { stderr } = await runAdmin('acount', 'list');
+  t.is(
+    stderr.trimEnd().split('\n').at(-1),
+    '<resource> is one of: account, code, ledger, model, queue, upstream, user.',
+  );
+});
 
 interface ServedRow {
   readonly id?: string;

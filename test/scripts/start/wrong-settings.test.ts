@@ -61,9 +61,9 @@ test('an unusable DATA_DIR is named, with the reason', async (t) => {
     join(folder, 'dangling'),
     `${join(folder, 'dangling')} is a link to a missing file or folder`,
   );
-  await refused(join(folder, 'x'.repeat(300)), 'its name is too long');
-  // Node's own way to make folders never comes back from here.
-  if (process.platform === 'linux') await refused('/proc/x/y', '/proc does not accept new folders');
+  await assertUnusable(join(folder, 'x'.repeat(300)), 'its name is too long');
+  // Node's own recursive mkdir never returns from here.
+  if (process.platform === 'linux') await assertUnusable('/proc/x/y', '/proc does not accept new folders');
 });
 
 test('an unusable file in DATA_DIR is named, with the reason', async (t) => {
@@ -102,7 +102,7 @@ test('a damaged lock file does not block the folder', async (t) => {
   const folder = makeFolder(t);
   writeFileSync(join(folder, 'supervisor.json'), '{"pid": 1');
   writeFileSync(join(folder, 'endpoints.json'), '');
-  // Far enough to be told of the next mistake.
+  // Far enough to report the next mistake.
   await assertRefused(
     t,
     { DATA_DIR: folder, HOST: '10.255.255.1' },

@@ -68,7 +68,7 @@ test('a limited number of unread lines is kept, and the log says how many were l
   const entries = lines.map((line) => JSON.parse(line) as { level: string; msg: string; lines?: number });
   const kept = entries.filter(({ msg }) => msg === 'much').length;
   const lost = entries.filter(({ msg }) => msg === 'log lines lost');
-  // 4 MB in 10 KB each, and what the pipe itself holds.
+  // 4 MB in 10 KB each, and the capacity of the pipe itself.
   t.true(kept >= 390 && kept < 450, `${kept} lines`);
   t.is(
     lost.reduce((sum, { lines: count }) => sum + count!, 0),
