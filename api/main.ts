@@ -1,10 +1,10 @@
 import { loadConfig } from '../shared/config/config.ts';
 import { runProcess } from '../shared/runtime/lifecycle.ts';
 import { createLogger } from '../shared/runtime/logger.ts';
-import { refuseArguments } from '../shared/runtime/refuse-arguments.ts';
+import { rejectArguments } from '../shared/runtime/refuse-arguments.ts';
 
 await runProcess('api', async () => {
-  refuseArguments(process.argv.slice(2), 'npm run api');
+  rejectArguments(process.argv.slice(2), 'npm run api');
   const config = loadConfig(process.env);
   const log = createLogger('api', config.logLevel);
   // Node opens all modules of one import at the same time. Importing them in two stages lets the process start with a

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { BanWatch } from '../shared/account-changes/ban-watch.ts';
 import { AppError } from '../shared/contract/errors.ts';
 import type { QueueName } from '../shared/queue/job-kinds.ts';
-import { tooMuchStored } from '../shared/reply/stored-frames-store.ts';
+import { tooMuchStoredMessage } from '../shared/reply/stored-frames-store.ts';
 import { ReplyPublisher } from './replies/reply-publisher.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
@@ -137,7 +137,7 @@ function createPublisher(
     onNoListeners: (channel) => runs.cancelChannel(channel),
     onStored: (request, size) => mover.frames(request, size),
     onStorageLimitReached: ({ requestId }) =>
-      runs.fail(requestId, new AppError('too_many_jobs', { message: tooMuchStored })),
+      runs.fail(requestId, new AppError('too_many_jobs', { message: tooMuchStoredMessage })),
   });
 }
 

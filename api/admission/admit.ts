@@ -56,7 +56,7 @@ export async function admit(
   const holder = holderOf(context);
   const { accountId, keyHash } = holder;
   const { model, promptTokens, user } = estimate;
-  const claim = await readClaim(context, accountId);
+  const claim = await readSignatureParameters(context, accountId);
   // The client may have disconnected while the request was being read, counted and hashed.
   context.state.signal.throwIfAborted();
   const request: AdmissionRequest = {
@@ -102,7 +102,10 @@ export async function admit(
 }
 
 /** Returns null if the caller sent no Idempotency-Key. */
-async function readClaim(context: ApiContext, accountId: string): Promise<IdempotencyClaim | null> {
+async function readSignatureParameters(
+  context: ApiContext,
+  accountId: string,
+): Promise<IdempotencyClaim | null> {
   const key = readIdempotencyKey(context);
   const { preAdmission, body } = context.state;
   if (key === null) return null;

@@ -14,7 +14,7 @@ import type { Job } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
-import { throughOutage } from '../../shared/redis/through-outage.ts';
+import { retryThroughOutage } from '../../shared/redis/retry-through-outage.ts';
 import { sendControl } from '../../shared/reply/worker-control.ts';
 import { encodeLargeJson, isLongJson } from '../../shared/encoding/json-pieces.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -229,7 +229,7 @@ export class DurableJobs {
       return null;
     };
     try {
-      return await throughOutage(releaseOrFind, {
+      return await retryThroughOutage(releaseOrFind, {
         isOutage: () => mayExist && performance.now() < untilMs,
         pauseMs: outagePauseMs,
       });

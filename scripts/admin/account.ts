@@ -3,7 +3,7 @@ import { changeAccount } from '../../shared/account-changes/change-account.ts';
 import type { AccountChange } from '../../shared/accounts/account-store.ts';
 import { maxQueuedJobsBound, maxWeight } from '../../shared/accounts/job-settings.ts';
 import { replaceKey } from '../../shared/account-changes/replace-key.ts';
-import { forgetUnknownCodes } from '../../shared/refills/unknown-code-script.ts';
+import { resetUnknownCodes } from '../../shared/refills/unknown-code-script.ts';
 import { runRefill } from '../../shared/billing/refill-script.ts';
 import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
@@ -204,7 +204,7 @@ async function banAccount(context: AdminContext): Promise<unknown> {
 async function unbanAccount(context: AdminContext): Promise<unknown> {
   const id = await findAccountId(context);
   // The count that may have caused the ban must not ban the account again immediately.
-  await forgetUnknownCodes(context.redis, id);
+  await resetUnknownCodes(context.redis, id);
   await changeAccount(context, id, { banned: false, banReason: null });
   return await showAccount(context);
 }

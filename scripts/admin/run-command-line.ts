@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { FoundDifferences, UsageError, type AdminVerb } from './command.ts';
-import { printAnswer } from './print-answer.ts';
+import { printResult } from './print-result.ts';
 import { readArguments, type CommandArguments } from './read-arguments.ts';
 import { toPrintable } from './to-printable.ts';
 import { describeFailure, withStores } from './with-stores.ts';
@@ -94,7 +94,7 @@ async function run(args: string[], env: NodeJS.ProcessEnv, { stdout, stderr }: A
         exitCode = 1;
         return error.answer;
       });
-    await printAnswer(result, stdout, {
+    await printResult(result, stdout, {
       json,
       width: stdout.columns ?? defaultColumns,
       columns: verb.columns,

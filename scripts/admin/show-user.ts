@@ -1,6 +1,6 @@
 import { toRubNumber } from '../../shared/pricing/money.ts';
 import { mapBounded } from '../../shared/runtime/map-bounded.ts';
-import { nameDevice } from '../../shared/web/user-agent.ts';
+import { formatDevice } from '../../shared/web/user-agent.ts';
 import type { AuditEvent, WebLink, WebSession, WebUser } from '../../shared/web/web-models.ts';
 import type { AdminContext } from './command.ts';
 
@@ -55,7 +55,7 @@ async function describeLinked({ accounts, hotAccounts }: AdminContext, links: re
 function describeSession(session: WebSession) {
   return {
     id: session._id,
-    device: nameDevice(session),
+    device: formatDevice(session),
     address_created: session.ipCreated,
     address_last_used: session.ipLastUsed,
     created_at: session.createdAt.toISOString(),

@@ -1,6 +1,6 @@
 import type { NewAuditEvent } from '../../shared/web/audit-store.ts';
 import { MailQueue } from '../../shared/web/mail-queue.ts';
-import { isMailed } from '../../shared/web/queue-notice.ts';
+import { isNotifiedByMail } from '../../shared/web/queue-notice.ts';
 import { recordAction } from '../../shared/web/record-action.ts';
 import type { AdminContext } from './command.ts';
 import { describeFailure } from './with-stores.ts';
@@ -19,7 +19,7 @@ export async function withEvent<T>(
   try {
     const { result, noted } = await recordAction({ ...web, mails }, event, work);
     await noted.catch((error: unknown) => {
-      const consequence = isMailed(event.action)
+      const consequence = isNotifiedByMail(event.action)
         ? 'the mail that notifies the user is not queued yet; a worker will queue it within a few minutes'
         : 'the audit log may continue to show it as started';
       warn(`The command succeeded, but ${consequence}. Do not repeat it. Reason: ${describeFailure(error)}`);

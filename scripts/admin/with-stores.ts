@@ -10,7 +10,7 @@ import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { loadConfig } from '../../shared/config/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { explainMongoRefusal } from '../../shared/storage/explain-mongo-refusal.ts';
-import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
+import { isMongoUnavailable, openMongo } from '../../shared/storage/mongo-client.ts';
 import { openWebStores } from '../../shared/web/web-stores.ts';
 import { RefusedError, UsageError, type AdminContext } from './command.ts';
 
@@ -44,7 +44,7 @@ export async function withStores(
 export function describeFailure(error: unknown): string {
   if (error instanceof AppError && error.code === 'service_unavailable')
     return 'Redis or MongoDB does not respond.';
-  if (isMongoAway(error)) return 'MongoDB does not respond.';
+  if (isMongoUnavailable(error)) return 'MongoDB does not respond.';
   const refusal = explainMongoRefusal(error);
   if (refusal !== null) return refusal;
   const expected = [UsageError, RefusedError, ConfigError, AppError].some((kind) => error instanceof kind);

@@ -12,10 +12,10 @@ import {
 import { plainStream, runPairs, runPlain, runScripts } from './pairs.ts';
 import type { Programs } from './programs.ts';
 
-export type PairWay = 'plain' | 'scripts';
+export type PairVariant = 'plain' | 'scripts';
 
 export interface PairRun {
-  readonly way: PairWay;
+  readonly way: PairVariant;
   readonly measuredMs: number;
   /** Pairs that finished within the measured time. */
   readonly pairs: number;
@@ -38,12 +38,12 @@ export interface AdmissionsOptions {
   readonly callers: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
-  readonly onStep: (way: PairWay) => void;
+  readonly onStep: (way: PairVariant) => void;
 }
 
 export const admissionAccounts = 1_000;
 /** Enough that Redis always finds a full pipeline. */
-export const admissionPairsAtOnce = 512;
+export const concurrentPairs = 512;
 
 const trimEveryMs = 100;
 const maxEntries = 1_000;
@@ -63,7 +63,11 @@ export async function measureAdmissions(options: AdmissionsOptions): Promise<Pai
   }
 }
 
-async function measureVariant(options: AdmissionsOptions, stack: MoneyStack, way: PairWay): Promise<PairRun> {
+async function measureVariant(
+  options: AdmissionsOptions,
+  stack: MoneyStack,
+  way: PairVariant,
+): Promise<PairRun> {
   const { redis, accounts, pids } = stack;
   const charged = new Map<string, bigint>(accounts.map(({ id }) => [id, 0n]));
   const balances = await readBalances(stack);

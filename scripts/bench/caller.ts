@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { AnswerReader, type Answer } from './answer-reader.ts';
+import { ResponseReader, type Answer } from './response-reader.ts';
 
 export interface CallerOptions {
   readonly host: string;
@@ -22,7 +22,7 @@ const reconnectMs = 100;
 export class Caller {
   readonly #options: CallerOptions;
   #socket: Socket | null = null;
-  #reader: AnswerReader | null = null;
+  #reader: ResponseReader | null = null;
   #sentAtMs = 0;
   #isWaiting = false;
   #isStopping = false;
@@ -34,7 +34,7 @@ export class Caller {
 
   start(): void {
     const { host, port, countsTokens } = this.#options;
-    const reader = new AnswerReader(countsTokens, (answer) => this.#take(answer));
+    const reader = new ResponseReader(countsTokens, (answer) => this.#take(answer));
     // Check the first response of a connection thoroughly.
     reader.keepsBody = true;
     const socket: Socket = connect({

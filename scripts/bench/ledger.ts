@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { dist } from '../start/paths.ts';
 import { compareCpu, sampleCpu } from './cpu-clock.ts';
-import { admissionPairsAtOnce } from './admissions.ts';
+import { concurrentPairs } from './admissions.ts';
 import { countWaiting, startMoneyStack, type MoneyStack } from './money-stack.ts';
 import { runPairs, runScripts } from './pairs.ts';
 import type { Programs } from './programs.ts';
@@ -45,7 +45,7 @@ export async function measureLedger(options: LedgerOptions): Promise<LedgerRun> 
       stack.accounts,
       {
         pair: runScripts,
-        atOnce: admissionPairsAtOnce,
+        atOnce: concurrentPairs,
         isEnough: (started) => started >= options.charges,
       },
       () => undefined,

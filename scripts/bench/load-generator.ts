@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
-import { findFault } from './answer-checks.ts';
+import { findFault } from './response-checks.ts';
 import { Caller } from './caller.ts';
 import { compareCpu, sampleCpu, type CpuSample } from './cpu-clock.ts';
 import type { LoadMessage, LoadPlan, LoadResult, TimeSpan, WorkSpan } from './load-plan.ts';

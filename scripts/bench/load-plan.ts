@@ -1,4 +1,4 @@
-import type { AnswerExpectation } from './answer-checks.ts';
+import type { ResponseExpectation } from './response-checks.ts';
 import type { CpuUse } from './cpu-clock.ts';
 
 /** The load generator's plan: a closed loop of callers, each with one request in flight. */
@@ -13,7 +13,7 @@ export interface LoadPlan {
   /** Additional callers. Only the number of their responses is reported. */
   readonly background: number;
   readonly span: TimeSpan | WorkSpan;
-  readonly expects: AnswerExpectation;
+  readonly expects: ResponseExpectation;
   /** Processes whose CPU time is read at the start and the end of the measured time. The generator adds itself. */
   readonly pids: Readonly<Record<string, number>>;
 }

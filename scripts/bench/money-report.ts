@@ -1,4 +1,4 @@
-import { admissionAccounts, type PairRun, type PairWay } from './admissions.ts';
+import { admissionAccounts, type PairRun, type PairVariant } from './admissions.ts';
 import { ledgerAccounts, type LedgerRun } from './ledger.ts';
 import { disturbedShare, formatCount } from './report.ts';
 
@@ -9,7 +9,7 @@ export interface FastestScenario {
 }
 
 /** Returns the run with the median cost, which is shown if there are several rounds. */
-export function choosePairRun(runs: readonly PairRun[], way: PairWay): PairRun {
+export function choosePairRun(runs: readonly PairRun[], way: PairVariant): PairRun {
   return chooseMiddle(
     runs.filter((run) => run.way === way),
     (run) => run.pairsPerRedisSecond,

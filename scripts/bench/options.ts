@@ -4,7 +4,7 @@ import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { chatScenarios } from './chat.ts';
 import { embeddingScenarios, memoryLoad } from './embeddings.ts';
 import { fairnessScenarios, type FairnessScenario } from './fairness/scenario.ts';
-import { jobsTitle, mostJobs } from './jobs/scenario.ts';
+import { jobsTitle, maxJobs } from './jobs/scenario.ts';
 import {
   fairnessGroup,
   jobsScenario,
@@ -60,7 +60,7 @@ Without a name, runs all except ${onlyByName.join(', ')}, which take minutes and
   --rounds 1         how often each scenario is run; with several rounds, the median run is shown
   --entries 50000    number of charges in the ledger scenario
   --inputs 1000000   number of inputs in the memory scenario
-  --jobs 100000      number of durable jobs that wait at the same time, at most ${mostJobs}
+  --jobs 100000      number of durable jobs that wait at the same time, at most ${maxJobs}
   --only TEXT        only scenarios whose name contains this text
   --log-level info   log level of api and worker
   --json FILE        writes all results to this file
@@ -141,7 +141,7 @@ export function readOptions(args: string[]): Options | null {
     entries: readCount('entries', values.entries),
     inputs: readCount('inputs', values.inputs),
     measuresJobs: chosen.has(jobsScenario),
-    jobs: readCount('jobs', values.jobs, mostJobs),
+    jobs: readCount('jobs', values.jobs, maxJobs),
     logLevel: values['log-level'],
     jsonPath: values.json === undefined ? null : resolve(values.json),
     profileDir: values.profile === undefined ? null : resolve(values.profile),

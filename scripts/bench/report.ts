@@ -1,5 +1,5 @@
 import type { RunResult } from './measure.ts';
-import { countVectors, listWays, vendors, type Scenario, type Way } from './scenario.ts';
+import { countVectors, listVariants, vendors, type Scenario, type Way } from './scenario.ts';
 
 export interface ScenarioResult {
   readonly scenario: Scenario;
@@ -48,7 +48,7 @@ export function formatScenario(result: ScenarioResult): string {
     '',
     `${scenario.title} · ${callers} ${callers === 1 ? 'caller' : 'callers'} · ` +
       (vendor === null ? 'computed in the worker' : `the vendor responds ${vendors[vendor].text}`),
-    ...listWays(scenario).map((way) => formatRun(chooseRun(runs, way))),
+    ...listVariants(scenario).map((way) => formatRun(chooseRun(runs, way))),
     formatComparison(result),
     ...(countVectors(scenario) > 1 ? [formatVectors(scenario, gateway)] : []),
   ];

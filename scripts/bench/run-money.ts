@@ -1,4 +1,4 @@
-import { admissionPairsAtOnce, measureAdmissions, type PairRun } from './admissions.ts';
+import { concurrentPairs, measureAdmissions, type PairRun } from './admissions.ts';
 import { measureLedger, type LedgerRun } from './ledger.ts';
 import {
   computeLedgerRatio,
@@ -40,7 +40,7 @@ export async function runMoney(context: MoneyContext): Promise<MoneyResults> {
   };
 
   async function runAdmissions({ cpus, workshop }: MoneyContext) {
-    const callers = options.callers ?? admissionPairsAtOnce;
+    const callers = options.callers ?? concurrentPairs;
     const runs: PairRun[] = [];
     for (let round = 1; round <= options.rounds; round++) {
       progress.show(nameStep('admissions', 'starting Redis and MongoDB', round));

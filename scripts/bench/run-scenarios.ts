@@ -6,7 +6,7 @@ import type { Options } from './options.ts';
 import type { Programs } from './programs.ts';
 import type { Progress } from './progress.ts';
 import { formatHead, formatScenario, legend, type ScenarioResult } from './report.ts';
-import { countCallers, listWays, type Scenario } from './scenario.ts';
+import { countCallers, listVariants, type Scenario } from './scenario.ts';
 
 export interface ScenariosContext {
   readonly options: Options;
@@ -52,7 +52,7 @@ async function runScenario(
 ): Promise<RunResult[]> {
   const runs: RunResult[] = [];
   for (let round = 0; round < options.rounds; round++) {
-    const ways = listWays(scenario);
+    const ways = listVariants(scenario);
     for (const way of (index + round) % 2 === 0 ? ways : ways.toReversed()) {
       const step = `${index + 1}/${options.scenarios.length}`;
       progress.show(`${step} ${scenario.name}, ${way}${options.rounds > 1 ? `, round ${round + 1}` : ''}`);

@@ -1,4 +1,4 @@
-import type { AnswerExpectation } from './answer-checks.ts';
+import type { ResponseExpectation } from './response-checks.ts';
 
 /** Simulated vendors, each in a separate process: one responds immediately, one as slowly as a real vendor. */
 export const vendors = {
@@ -52,12 +52,12 @@ export interface Scenario {
   readonly body: Readonly<Record<string, unknown>>;
   /** The model's name at the vendor, if there is one, and at the gateway. */
   readonly models: { readonly direct?: string; readonly gateway: string };
-  readonly expects: AnswerExpectation;
+  readonly expects: ResponseExpectation;
 }
 
 export type Way = 'direct' | 'gateway';
 
-export function listWays({ vendor }: Scenario): Way[] {
+export function listVariants({ vendor }: Scenario): Way[] {
   return vendor === null ? ['gateway'] : ['direct', 'gateway'];
 }
 

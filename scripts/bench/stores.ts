@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { addCredentials } from '../embedded/credentials.ts';
-import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis.ts';
+import { findRedis, redisLaunch, waitUntilRedisReady } from '../embedded/redis.ts';
 import { findFreePort } from '../start/loopback.ts';
 import { dist } from '../start/paths.ts';
 import type { Program, Programs } from './programs.ts';
@@ -73,6 +73,6 @@ async function startRedis({ programs, dir, env, signal }: StoresOptions) {
   mkdirSync(redisDir, { recursive: true });
   const launch = redisLaunch({ program: findRedis(env['PATH'] ?? ''), port, dir: redisDir, password });
   const { pid } = programs.start({ name: 'redis', env, ...launch });
-  await waitUntilRedisAnswers(port, password, signal);
+  await waitUntilRedisReady(port, password, signal);
   return { pid, url: `redis://:${password}@${host}:${port}` };
 }

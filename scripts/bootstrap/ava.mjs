@@ -46,7 +46,7 @@ export const addCounts = (a, b) => ({
 });
 
 /** Prints again which tests failed and why, because the output of later tests has scrolled it out of view. */
-export function sayFailures({ failures, reasons }) {
+export function printFailures({ failures, reasons }) {
   for (const reason of reasons) say(`\n${reason}\n`);
   for (const title of failures) say(`Failed: ${title}`);
 }

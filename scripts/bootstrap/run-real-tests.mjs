@@ -1,4 +1,4 @@
-import { addCounts, noCounts, runAva, sayFailures, toCompiled } from './ava.mjs';
+import { addCounts, noCounts, runAva, printFailures, toCompiled } from './ava.mjs';
 import { say } from './processes.mjs';
 import { openRealStores } from './real-stores.mjs';
 import { longForm, shortForm } from './real-test-files.mjs';
@@ -16,13 +16,13 @@ export async function runRealTests(args) {
   const flags = args.filter((arg) => arg.startsWith('-') && arg !== '--short');
   const phases = names.length > 0 ? [names.map(toCompiled)] : isShort ? shortForm : longForm;
   const counts = await runOnRealStores(phases, flags, isShort ? {} : longEnv);
-  sayFailures(counts);
+  printFailures(counts);
   process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`);
   return counts.failed === 0;
 }
 
 /** The last part of the full test run. */
-export const runShortForm = (flags) => runOnRealStores(shortForm, flags, {});
+export const runShortRealTests = (flags) => runOnRealStores(shortForm, flags, {});
 
 async function runOnRealStores(phases, flags, extraEnv) {
   const stores = await openRealStores();

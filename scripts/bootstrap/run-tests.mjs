@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { addCounts, noCounts, runAva, sayFailures, toCompiled } from './ava.mjs';
+import { addCounts, noCounts, runAva, printFailures, toCompiled } from './ava.mjs';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
-import { runShortForm } from './run-real-tests.mjs';
+import { runShortRealTests } from './run-real-tests.mjs';
 
 const tests = 'dist/test';
 
@@ -36,9 +36,9 @@ export async function runTests(args) {
     runPhases(flags, isWhole ? [allButLong(), ...(isAll ? longPhases() : [])] : [names.map(toCompiled)]),
   ]);
   const isReal = isWhole && isAll && existsSync(join(root, realTests));
-  const sum = isReal ? addCounts(counts, await runShortForm(flags)) : counts;
+  const sum = isReal ? addCounts(counts, await runShortRealTests(flags)) : counts;
   for (const name of failedChecks) say(`The ${name} failed; what it found is further up.`);
-  sayFailures(sum);
+  printFailures(sum);
   const failed = sum.failed + failedChecks.length;
   process.stdout.write(`${sum.passed} passed, ${failed} failed\n`);
   return failed === 0;

@@ -75,7 +75,7 @@ export function redisLaunch({ program, port, dir, password }: RedisOptions) {
  * Resolves when the server has loaded its data and replies.
  * @throws Error when `signal` reports that the server exited
  */
-export async function waitUntilRedisAnswers(
+export async function waitUntilRedisReady(
   port: number,
   password: string,
   signal: AbortSignal,

@@ -27,7 +27,7 @@ const retryMs = 1_000;
  * Locks DATA_DIR for this supervisor. Takes over a lock whose holder is gone.
  * @throws ConfigError that identifies the holder, or explains why the folder cannot be used
  */
-export function holdDataDir(dataDir: string): DataDirLock {
+export function lockDataDir(dataDir: string): DataDirLock {
   prepareDataDir(dataDir);
   const path = join(dataDir, 'supervisor.json');
   const parts: Record<string, ProcessIdentity> = {};

@@ -1,6 +1,6 @@
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
-import { refuseArguments } from '../../shared/runtime/refuse-arguments.ts';
+import { rejectArguments } from '../../shared/runtime/refuse-arguments.ts';
 import { ConsoleOutput } from './console-output.ts';
 import { startGateway } from './start-gateway.ts';
 import { PartFailed } from './supervise.ts';
@@ -12,7 +12,7 @@ process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);
 
 try {
-  refuseArguments(process.argv.slice(2), 'npm start');
+  rejectArguments(process.argv.slice(2), 'npm start');
   await startGateway(process.env, new ConsoleOutput(process.stdout));
 } catch (error) {
   const isExpected = error instanceof ConfigError || error instanceof PartFailed;

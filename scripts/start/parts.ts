@@ -5,7 +5,7 @@ import { splitRedisUrls } from '../../shared/redis/redis-urls.ts';
 import type { Endpoints, readEnvironment } from '../../shared/config/config.ts';
 import { addCredentials } from '../embedded/credentials.ts';
 import { findMongod, mongodLaunch, mongodOptions, mongodUrl, waitUntilPrimary } from '../embedded/mongod.ts';
-import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis.ts';
+import { findRedis, redisLaunch, waitUntilRedisReady } from '../embedded/redis.ts';
 import { checkEmbeddedPackages } from './embedded-packages.ts';
 import type { StopStage } from './guardian.ts';
 import { findFreePort } from './loopback.ts';
@@ -64,7 +64,7 @@ export async function chooseRedis({ env, values, dataDir }: PartContext): Promis
       stopTimeoutMs: 10_000,
       firstStart: 'fail',
       launch: () => redisLaunch(options),
-      waitUntilReady: (_child, signal) => waitUntilRedisAnswers(options.port, options.password, signal),
+      waitUntilReady: (_child, signal) => waitUntilRedisReady(options.port, options.password, signal),
     },
     endpoints: () => ({ REDIS_URL: `redis://:${options.password}@127.0.0.1:${options.port}` }),
     describe: () => `embedded: ${options.program.name} ${options.program.version}, port ${options.port}`,

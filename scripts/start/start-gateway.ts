@@ -5,7 +5,7 @@ import { toServerUrl } from '../../shared/config/server-url.ts';
 import { checkCatalogFile } from './check-catalog-file.ts';
 import { checkEnvironment } from './check-environment.ts';
 import { formatMs, type ConsoleOutput } from './console-output.ts';
-import { holdDataDir, type DataDirLock } from './data-dir-lock.ts';
+import { lockDataDir, type DataDirLock } from './data-dir-lock.ts';
 import { ensureDemoAccount } from './demo-account.ts';
 import type { DemoAccount } from './find-demo-account.ts';
 import { removeEndpoints, writeEndpoints } from './endpoints-file.ts';
@@ -30,7 +30,7 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
   await checkEnvironment(env, values);
   await checkCatalogFile(values.CATALOG, env);
   const dataDir = resolve(values.DATA_DIR);
-  const lock = holdDataDir(dataDir);
+  const lock = lockDataDir(dataDir);
   const guardian = new Guardian();
   const stack = new Stack({ output, guardian, lock, dataDir });
   const stopping = new AbortController();

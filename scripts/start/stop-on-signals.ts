@@ -4,7 +4,7 @@ import { readCommandLine, readParentPid } from '../processes/process-identity.ts
 const sameWishMs = 1_000;
 const parentPollMs = 300;
 
-export interface StopWishes {
+export interface StopHandlers {
   /** First request: finish the work in progress. */
   onStop(reason: string): void;
   /** Second request: exit immediately. */
@@ -12,7 +12,7 @@ export interface StopWishes {
 }
 
 /** Reports when this process should exit: after a signal, or when the npm that started it is gone. */
-export function stopOnSignals(env: NodeJS.ProcessEnv, wishes: StopWishes): void {
+export function stopOnSignals(env: NodeJS.ProcessEnv, wishes: StopHandlers): void {
   let firstAtMs: number | null = null;
   const wish = (reason: string): void => {
     if (firstAtMs === null) {

@@ -4,13 +4,13 @@ import { signText } from './issued-text.ts';
 import { findCitedFrom, SEARCH_RESULTS } from './web-search.ts';
 
 /** A content block: its complete form, and the start and deltas of a stream. */
-export interface AnswerBlock {
+export interface ResponseBlock {
   readonly whole: object;
   readonly start: object;
   readonly deltas: readonly object[];
 }
 
-export function buildBlocks(script: ChatScript, showsThoughts: boolean): readonly AnswerBlock[] {
+export function buildBlocks(script: ChatScript, showsThoughts: boolean): readonly ResponseBlock[] {
   return [
     ...(script.reasoning.length > 0 ? [buildThinking(showsThoughts ? script.reasoning : [])] : []),
     ...(script.searchQuery === null ? [] : buildSearch(script.searchQuery)),
@@ -20,7 +20,7 @@ export function buildBlocks(script: ChatScript, showsThoughts: boolean): readonl
 }
 
 /** Hidden thinking is signed, too, and is sent as an empty text. */
-function buildThinking(pieces: readonly string[]): AnswerBlock {
+function buildThinking(pieces: readonly string[]): ResponseBlock {
   const thinking = pieces.join('');
   const signature = signText(thinking);
   return {
@@ -33,12 +33,12 @@ function buildThinking(pieces: readonly string[]): AnswerBlock {
   };
 }
 
-function buildToolUse({ number, name, input, argumentPieces }: ScriptedToolCall): AnswerBlock {
+function buildToolUse({ number, name, input, argumentPieces }: ScriptedToolCall): ResponseBlock {
   return buildUse({ type: 'tool_use', id: `toolu_simulated_${number}`, name }, input, argumentPieces);
 }
 
 /** The first piece is empty. It is the only one if the tool has no input. */
-function buildUse(head: object, input: unknown, pieces: readonly string[]): AnswerBlock {
+function buildUse(head: object, input: unknown, pieces: readonly string[]): ResponseBlock {
   const sent = pieces.join('') === '{}' ? [''] : ['', ...pieces];
   return {
     whole: { ...head, input },
@@ -49,7 +49,7 @@ function buildUse(head: object, input: unknown, pieces: readonly string[]): Answ
 
 const SEARCH_ID = 'srvtoolu_simulated';
 
-function buildSearch(query: string): readonly AnswerBlock[] {
+function buildSearch(query: string): readonly ResponseBlock[] {
   const results = {
     type: 'web_search_tool_result',
     tool_use_id: SEARCH_ID,
@@ -69,7 +69,7 @@ function buildSearch(query: string): readonly AnswerBlock[] {
 }
 
 /** Text that is based on a source is a separate block. */
-function buildTexts({ pieces, searchQuery }: ChatScript): readonly AnswerBlock[] {
+function buildTexts({ pieces, searchQuery }: ChatScript): readonly ResponseBlock[] {
   const citedFrom = searchQuery === null ? pieces.length : findCitedFrom(pieces);
   return [
     buildText(pieces.slice(0, citedFrom), []),
@@ -80,7 +80,7 @@ function buildTexts({ pieces, searchQuery }: ChatScript): readonly AnswerBlock[]
 function buildText(
   pieces: readonly string[],
   sources: readonly { url: string; title: string; text: string }[],
-): readonly AnswerBlock[] {
+): readonly ResponseBlock[] {
   if (pieces.length === 0) {
     return [];
   }

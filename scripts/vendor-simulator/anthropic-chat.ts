@@ -1,4 +1,4 @@
-import { type AnthropicPlan, renderWhole } from './anthropic-answer.ts';
+import { type AnthropicPlan, renderWhole } from './anthropic-response.ts';
 import { buildBlocks } from './anthropic-blocks.ts';
 import { readMessages } from './anthropic-messages.ts';
 import { checkRequest, isCustomTool, isServerSearch, isThinkingOn } from './anthropic-rules.ts';
@@ -8,7 +8,7 @@ import { type ScriptInput, type ChatScript, writeChatScript } from './chat-scrip
 import { findLastUserText } from './conversation.ts';
 import { countReceived } from './count-received.ts';
 import { countWords } from './count-words.ts';
-import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
+import type { SimulatedResponse, SimulatedCall } from './dialect.ts';
 import { readRecord, readRecords, readText } from './json-record.ts';
 
 const STOPS: Readonly<Record<ChatScript['finish'], string>> = {
@@ -18,7 +18,7 @@ const STOPS: Readonly<Record<ChatScript['finish'], string>> = {
 };
 
 /** Returns the response, or the reason why the vendor refuses the request. */
-export function answerAnthropicChat(call: SimulatedCall): SimulatedAnswer | string {
+export function answerAnthropicChat(call: SimulatedCall): SimulatedResponse | string {
   const { body, model, faults } = call;
   const problem = checkRequest(model, body);
   if (problem !== null) {

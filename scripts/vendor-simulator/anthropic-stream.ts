@@ -1,11 +1,11 @@
-import { type AnthropicPlan, renderHead, renderPromptUsage, renderUsage } from './anthropic-answer.ts';
-import type { SimulatedAnswer } from './dialect.ts';
+import { type AnthropicPlan, renderHead, renderPromptUsage, renderUsage } from './anthropic-response.ts';
+import type { SimulatedResponse } from './dialect.ts';
 import type { Faults } from './faults.ts';
 import type { JsonRecord } from '../../shared/encoding/json-record.ts';
 
 const ERROR_EVENT = toEvent('error', { error: { type: 'overloaded_error', message: 'Overloaded' } });
 
-export function renderStream(plan: AnthropicPlan, faults: Faults): SimulatedAnswer {
+export function renderStream(plan: AnthropicPlan, faults: Faults): SimulatedResponse {
   return {
     kind: 'stream',
     contentType: 'text/event-stream; charset=utf-8',

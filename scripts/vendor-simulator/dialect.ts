@@ -17,7 +17,7 @@ export interface Dialect {
   readKey(headers: CallHeaders): string | null;
   /** Returns the vendor's error for invalid headers, or null. */
   checkHeaders(headers: CallHeaders): SimulatedError | null;
-  answer(call: SimulatedCall): SimulatedAnswer;
+  answer(call: SimulatedCall): SimulatedResponse;
   /** Renders a refusal that all vendors have in the form of this vendor. */
   refuse(refusal: Refusal): SimulatedError;
   /** Renders the body of an error. */
@@ -89,7 +89,7 @@ export interface ErrorContext {
   readonly framing: Operation['framing'];
 }
 
-export type SimulatedAnswer =
+export type SimulatedResponse =
   | { readonly kind: 'whole'; readonly parts: readonly (Buffer | string)[] }
   | {
       readonly kind: 'stream';

@@ -1,4 +1,4 @@
-import { type Faults, findUnknownWords, parseFaultWords } from './faults.ts';
+import { type Faults, findUnknownFaultWords, parseFaultWords } from './faults.ts';
 import { isRecord } from '../../shared/encoding/json-record.ts';
 
 /** The calls that a fault applies to: all, those for a model, or those with a key. */
@@ -14,10 +14,10 @@ export interface FaultBoard {
   /** Returns all faults of a call. Narrower scopes override wider ones; a key is narrower than a model. */
   find(model: string, key: string | null): Faults;
   /** Handles `GET`, `POST` and `DELETE` of `/faults`. */
-  answer(method: string, body: Readonly<Record<string, unknown>> | null): FaultBoardAnswer;
+  answer(method: string, body: Readonly<Record<string, unknown>> | null): FaultBoardResponse;
 }
 
-export interface FaultBoardAnswer {
+export interface FaultBoardResponse {
   readonly status: number;
   readonly body: object;
 }
@@ -95,7 +95,7 @@ function checkRequest(body: unknown): string | null {
   if (notText !== undefined) {
     return `"${notText}" must be a string.`;
   }
-  const [word] = findUnknownWords(body['words']);
+  const [word] = findUnknownFaultWords(body['words']);
   return word === undefined
     ? null
     : `"${word}" is not a fault, or its number is missing. npm run -s simulate-vendor -- --help lists all faults.`;

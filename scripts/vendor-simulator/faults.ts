@@ -157,7 +157,7 @@ export function parseFaultWords(text: string): Faults {
  * Returns the unknown words of a text that should contain only faults, so that a typo is reported instead of having
  * no effect.
  */
-export function findUnknownWords(text: string): readonly string[] {
+export function findUnknownFaultWords(text: string): readonly string[] {
   return text.split('+').filter((word) => {
     const { name, number } = splitWord(word);
     const isKnown = Object.hasOwn(FAULT_WORDS, name) && (number !== undefined || !NUMBERED.has(name));

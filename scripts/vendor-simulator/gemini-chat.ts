@@ -1,8 +1,8 @@
 import { type ScriptInput, writeChatScript } from './chat-script.ts';
 import { countReceived } from './count-received.ts';
 import { findLastUserText } from './conversation.ts';
-import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
-import { renderWhole } from './gemini-answer.ts';
+import type { SimulatedResponse, SimulatedCall } from './dialect.ts';
+import { renderWhole } from './gemini-response.ts';
 import { type GeminiContent, readContents, readPartTexts, toTurns } from './gemini-contents.ts';
 import { type GeminiRefusal, refuseFields } from './gemini-error.ts';
 import { parseGeminiMessage } from './gemini-parse.ts';
@@ -17,7 +17,7 @@ import { readRecord, readRecords, readText } from './json-record.ts';
  * A model reasons if the request sets a level or a budget other than 0, or requests its thoughts. A prompt that
  * contains the word `blockme` is blocked.
  */
-export function answerGeminiChat(call: SimulatedCall): SimulatedAnswer | GeminiRefusal {
+export function answerGeminiChat(call: SimulatedCall): SimulatedResponse | GeminiRefusal {
   const { model, faults } = call;
   const { framing } = call.operation;
   const { message, violations } = parseGeminiMessage(call.body, GENERATE_CONTENT_REQUEST);

@@ -1,6 +1,6 @@
 import { joinTexts } from './conversation.ts';
 import { countWords } from './count-words.ts';
-import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
+import type { SimulatedResponse, SimulatedCall } from './dialect.ts';
 import { type GeminiRefusal, refuseFields } from './gemini-error.ts';
 import { parseGeminiMessage } from './gemini-parse.ts';
 import { BATCH_EMBED_REQUEST } from './gemini-shapes.ts';
@@ -10,7 +10,7 @@ import { DEFAULT_DIMENSIONS } from './vectors.ts';
 
 const MAX_REQUESTS = 100;
 
-export function answerGeminiEmbeddings(call: SimulatedCall): SimulatedAnswer | GeminiRefusal {
+export function answerGeminiEmbeddings(call: SimulatedCall): SimulatedResponse | GeminiRefusal {
   const { faults, settings, model } = call;
   const { message, violations } = parseGeminiMessage(call.body, BATCH_EMBED_REQUEST);
   if (violations.length > 0) {

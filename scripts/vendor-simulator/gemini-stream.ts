@@ -1,6 +1,6 @@
-import type { SimulatedAnswer } from './dialect.ts';
+import type { SimulatedResponse } from './dialect.ts';
 import type { Faults } from './faults.ts';
-import { renderCandidate, renderHead, renderUsage } from './gemini-answer.ts';
+import { renderCandidate, renderHead, renderUsage } from './gemini-response.ts';
 import { countTokens, type GeminiPlan, planSteps } from './gemini-steps.ts';
 import type { JsonRecord } from '../../shared/encoding/json-record.ts';
 
@@ -14,7 +14,7 @@ const STREAM_ERROR = JSON.stringify(
   2,
 );
 
-export function renderStream(plan: GeminiPlan, framing: Framing, faults: Faults): SimulatedAnswer {
+export function renderStream(plan: GeminiPlan, framing: Framing, faults: Faults): SimulatedResponse {
   const steps = planSteps(plan);
   const all = renderUsage(plan, plan.script.usage.reasoningTokens, countTokens(plan));
   const chunks: object[] = [];
@@ -59,7 +59,7 @@ function placeUsage(
 }
 
 /** A blocked prompt gets a 200 without candidates. */
-export function renderBlocked(plan: GeminiPlan, framing: Framing | null, faults: Faults): SimulatedAnswer {
+export function renderBlocked(plan: GeminiPlan, framing: Framing | null, faults: Faults): SimulatedResponse {
   const { promptTokens } = plan.script.usage;
   const usageMetadata = { promptTokenCount: promptTokens, totalTokenCount: promptTokens };
   const body = {
@@ -72,7 +72,7 @@ export function renderBlocked(plan: GeminiPlan, framing: Framing | null, faults:
     : frameChunks([body], framing, faults);
 }
 
-function frameChunks(chunks: readonly object[], framing: Framing, faults: Faults): SimulatedAnswer {
+function frameChunks(chunks: readonly object[], framing: Framing, faults: Faults): SimulatedResponse {
   const texts = chunks.map((chunk) => JSON.stringify(chunk));
   if (framing === 'events') {
     return {

@@ -1,4 +1,4 @@
-import { waitInLine } from './service-line.ts';
+import { waitInLine } from './service-queue.ts';
 
 /** Calls for one model that wait before their responses until they are released, in order of arrival. */
 export interface HeldCalls {

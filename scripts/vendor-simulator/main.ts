@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
-import { type Faults, findUnknownWords, parseFaultWords } from './faults.ts';
+import { type Faults, findUnknownFaultWords, parseFaultWords } from './faults.ts';
 import { startVendorSimulator } from './simulator.ts';
 import { renderCall, renderCatalog, renderFaultHelp, renderWelcome } from './welcome.ts';
 
@@ -87,7 +87,7 @@ async function main(): Promise<void> {
 }
 
 function readFaults(text: string): Faults {
-  const [word] = findUnknownWords(text);
+  const [word] = findUnknownFaultWords(text);
   if (word !== undefined) {
     throw new TypeError(
       `--faults: "${word}" is not a fault, or its number is missing; --help lists all faults`,

@@ -1,7 +1,7 @@
 import { type ScriptInput, type ChatScript, type ScriptedToolCall, writeChatScript } from './chat-script.ts';
 import { countReceived } from './count-received.ts';
 import { findLastUserText, joinTexts, readToolResult, type Turn } from './conversation.ts';
-import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
+import type { SimulatedResponse, SimulatedCall } from './dialect.ts';
 import type { Faults } from './faults.ts';
 import { type JsonRecord } from '../../shared/encoding/json-record.ts';
 import { readRecord, readRecords, readText } from './json-record.ts';
@@ -26,7 +26,7 @@ const cachedStreams = new Map<string, readonly Buffer[]>();
  * `max_tokens` and `temperature`, as OpenAI's reasoning models do. With `tools`, it calls the first one (all of them
  * if the name contains `parallel`) until there is a message of role `tool`.
  */
-export function answerChat(call: SimulatedCall): SimulatedAnswer {
+export function answerChat(call: SimulatedCall): SimulatedResponse {
   const { body, model, faults } = call;
   const messages = readRecords(body['messages']);
   if (messages.length === 0) {
@@ -54,7 +54,7 @@ export function answerChat(call: SimulatedCall): SimulatedAnswer {
   };
 }
 
-function refuse(message: string, param: string, code: string | null): SimulatedAnswer {
+function refuse(message: string, param: string, code: string | null): SimulatedResponse {
   return { kind: 'error', error: { status: 400, type: 'invalid_request_error', code, message, param } };
 }
 

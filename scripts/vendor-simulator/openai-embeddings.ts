@@ -1,10 +1,10 @@
 import { countWords } from './count-words.ts';
-import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
+import type { SimulatedResponse, SimulatedCall } from './dialect.ts';
 import { DEFAULT_DIMENSIONS, type VectorSource } from './vectors.ts';
 
 const MAX_INPUTS = 2048;
 
-export function answerEmbeddings({ body, model, faults, settings }: SimulatedCall): SimulatedAnswer {
+export function answerEmbeddings({ body, model, faults, settings }: SimulatedCall): SimulatedResponse {
   const inputs: unknown[] = Array.isArray(body['input']) ? body['input'] : [body['input']];
   const texts = inputs.filter((input) => typeof input === 'string');
   if (
@@ -101,7 +101,7 @@ function makeFastItems(
   return { bytes: Buffer.from(items.join(',')), ends };
 }
 
-function refuse(message: string): SimulatedAnswer {
+function refuse(message: string): SimulatedResponse {
   return {
     kind: 'error',
     error: { status: 400, type: 'invalid_request_error', code: null, message, param: 'input' },

@@ -1,5 +1,5 @@
 import { countWords } from './count-words.ts';
-import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
+import type { SimulatedResponse, SimulatedCall } from './dialect.ts';
 import { checkImageCall, type ImageRefusal, isGptImage } from './openai-image-rules.ts';
 import { countFiles, readNumber } from './openai-image-fields.ts';
 import { readText } from './json-record.ts';
@@ -15,7 +15,7 @@ const streamError = JSON.stringify({
 });
 
 /** Serves `/v1/images/generations` and `/v1/images/edits`. Edits accept forms and JSON. */
-export function answerImages(call: SimulatedCall): SimulatedAnswer {
+export function answerImages(call: SimulatedCall): SimulatedResponse {
   const isEdit = call.operation.name === 'image-edits';
   const problem = checkImageCall(call, isEdit);
   if (problem !== null) return refuse(problem);
@@ -44,7 +44,7 @@ function describeImage({ body, model, faults }: SimulatedCall, isEdit: boolean, 
   };
 }
 
-function streamImage(call: SimulatedCall, isEdit: boolean): SimulatedAnswer {
+function streamImage(call: SimulatedCall, isEdit: boolean): SimulatedResponse {
   const { body, faults } = call;
   const prefix = isEdit ? 'image_edit' : 'image_generation';
   const shared = {
@@ -98,7 +98,7 @@ function readFormat(body: Readonly<Record<string, unknown>>): ImageFormat {
   return format === 'jpeg' || format === 'webp' ? format : 'png';
 }
 
-function refuse({ message, param }: ImageRefusal): SimulatedAnswer {
+function refuse({ message, param }: ImageRefusal): SimulatedResponse {
   const error = { status: 400, type: 'invalid_request_error', code: null, message, param };
   return { kind: 'error', error };
 }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
-import { writeAnswer } from './answer-writer.ts';
+import { writeResponse } from './write-response.ts';
 import { anthropicDialect } from './anthropic.ts';
 import {
   countInputs,
@@ -11,7 +11,7 @@ import {
   type PromptTokens,
   type Refusal,
   type RefusalReason,
-  type SimulatedAnswer,
+  type SimulatedResponse,
   type SimulatorSettings,
 } from './dialect.ts';
 import { createFaultBoard, type FaultScope } from './fault-board.ts';
@@ -21,7 +21,7 @@ import { createCallHolder, type HeldCalls } from './held-calls.ts';
 import { openAiDialect } from './openai.ts';
 import { parseBody, readBody, splitUrl } from './read-request.ts';
 import { createRequestLog, type LoggedRequest, type RequestLog } from './request-log.ts';
-import { createServiceLine, pause, type ServiceCost } from './service-line.ts';
+import { createServiceQueue, pause, type ServiceCost } from './service-queue.ts';
 import { createVectorSource, type VectorMode } from './vectors.ts';
 
 export interface VendorSimulatorOptions {
@@ -65,7 +65,7 @@ const GARBAGE = '<html>\n<body>}{ this is not what you wanted \u0000\n\n';
  */
 export async function startVendorSimulator(options: VendorSimulatorOptions = {}): Promise<VendorSimulator> {
   const log = createRequestLog(options.logCapacity ?? DEFAULT_LOG_CAPACITY);
-  const line = createServiceLine(options.cost ?? {});
+  const line = createServiceQueue(options.cost ?? {});
   const random = createRandom(options.seed ?? 1);
   const settings: SimulatorSettings = {
     vectors: createVectorSource(options.vectors ?? 'by-text'),
@@ -99,7 +99,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     const operation = dialect.findOperation(method, path, query);
     const requestId = `req_${Math.random().toString(36).slice(2)}`;
     const key = dialect.readKey(request.headers);
-    const toAnswer = (refusal: Partial<Refusal> & Pick<Refusal, 'reason'>): SimulatedAnswer => ({
+    const toAnswer = (refusal: Partial<Refusal> & Pick<Refusal, 'reason'>): SimulatedResponse => ({
       kind: 'error',
       error: dialect.refuse({ status: 500, message: '', key, ...refusal }),
     });
@@ -142,7 +142,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       options.onCallOver?.(entry);
     });
 
-    const send = async (answer: SimulatedAnswer): Promise<void> => {
+    const send = async (answer: SimulatedResponse): Promise<void> => {
       if (faults.delayMs !== undefined) {
         await pause(faults.delayMs, disconnected.signal);
       }
@@ -153,7 +153,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       if (answer.kind !== 'error') {
         log.update(entry, { status: 200 });
         const headers = makeHeaders(dialect, requestId, null);
-        await writeAnswer(response, 200, headers, answer, faults, disconnected.signal);
+        await writeResponse(response, 200, headers, answer, faults, disconnected.signal);
         return;
       }
       const { error } = answer;
@@ -163,7 +163,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       const context = { requestId, retryAfterMs, framing: operation.framing };
       const text = dialect.renderError({ ...error, message }, context);
       const headers = makeHeaders(dialect, requestId, retryAfterMs);
-      await writeAnswer(
+      await writeResponse(
         response,
         error.status,
         headers,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { StreamId } from '../ledger/usage-event.ts';
 import type { Config } from '../config/config.ts';
 import { callMongo, isDuplicateKey, type Collection, type Database } from '../storage/mongo-client.ts';
-import { newestRead } from '../storage/mongo-durability.ts';
+import { linearizableRead } from '../storage/mongo-durability.ts';
 import { createApiKey, hashSecret, maskApiKey } from './credentials.ts';
 import { KeySecretStore } from './key-secret-store.ts';
 
@@ -133,7 +133,7 @@ export class AccountStore {
 
   /** @param needsLatest whether the read must include every acknowledged write, as needed to copy a balance to Redis */
   async findById(id: string, needsLatest = false): Promise<AccountDocument | null> {
-    return await callMongo(() => this.#accounts.findOne({ _id: id }, needsLatest ? newestRead : {}));
+    return await callMongo(() => this.#accounts.findOne({ _id: id }, needsLatest ? linearizableRead : {}));
   }
 
   async findByIds(ids: readonly string[]): Promise<AccountDocument[]> {

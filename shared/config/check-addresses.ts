@@ -1,6 +1,6 @@
 import type { TextFormat, TextFormats } from '../contract/describe-issue.ts';
 import { formatRub, maxBalanceNano, parseRub } from '../pricing/money.ts';
-import { findRedisUrlFault } from '../redis/redis-urls.ts';
+import { findRedisUrlProblem } from '../redis/redis-urls.ts';
 import { isDecodable } from '../runtime/is-decodable.ts';
 import { isMailAddress, readMailSender } from './mail-sender.ts';
 
@@ -59,8 +59,8 @@ export const addressFormats = {
       'it is shown to callers',
   },
   'redis-urls': {
-    isValid: (value) => findRedisUrlFault(value) === null,
-    describe: (value) => findRedisUrlFault(value)!,
+    isValid: (value) => findRedisUrlProblem(value) === null,
+    describe: (value) => findRedisUrlProblem(value)!,
   },
   'smtp-url': createFormat('smtps://user:password@mail.example.com:465', isSmtpUrl),
   'mail-address': {

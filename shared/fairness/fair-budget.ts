@@ -1,5 +1,5 @@
 import type { AppError } from '../contract/errors.ts';
-import { longestTimerMs } from '../runtime/timers.ts';
+import { maxTimerMs } from '../runtime/timers.ts';
 import { FairQueue, type QueueEntry } from './fair-queue.ts';
 import { Holdings } from './holdings.ts';
 
@@ -154,7 +154,7 @@ export class FairBudget {
         this.#grantWaiting();
       };
       const onAbort = (): void => giveUp(signal!.reason);
-      const timer = setTimeout(() => giveUp(refuse()), Math.min(longestTimerMs, waitMs));
+      const timer = setTimeout(() => giveUp(refuse()), Math.min(maxTimerMs, waitMs));
       signal?.addEventListener('abort', onAbort, { once: true });
       const entry: QueueEntry<PendingAcquire> = this.#queue.add(holder, {
         amount,

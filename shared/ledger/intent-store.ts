@@ -1,7 +1,7 @@
 import type mongoose from 'mongoose';
 import { insertMissing } from '../storage/insert-missing.ts';
 import type { Collection, Database } from '../storage/mongo-client.ts';
-import { newestRead } from '../storage/mongo-durability.ts';
+import { linearizableRead } from '../storage/mongo-durability.ts';
 
 interface Intent {
   /** The shard. */
@@ -26,7 +26,7 @@ export class IntentStore {
    * new primary. It ensures that the primary has every acknowledged write, for the reads after it as well.
    */
   async read(shard: number): Promise<ReadonlySet<string>> {
-    const found = await this.#intents.findOne({ _id: String(shard) }, newestRead);
+    const found = await this.#intents.findOne({ _id: String(shard) }, linearizableRead);
     return new Set(found?.accountIds);
   }
 

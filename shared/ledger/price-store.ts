@@ -3,7 +3,7 @@ import type { Pricing } from '../contract/models.ts';
 import { ConfigError } from '../runtime/config-error.ts';
 import { explainMongoRefusal } from '../storage/explain-mongo-refusal.ts';
 import { insertMissing } from '../storage/insert-missing.ts';
-import { isMongoAway, type Collection, type Database } from '../storage/mongo-client.ts';
+import { isMongoUnavailable, type Collection, type Database } from '../storage/mongo-client.ts';
 
 /** A price that requests were settled with; kept forever. `_id` is `model:version`. */
 interface PriceDocument {
@@ -93,7 +93,7 @@ export class PriceStore {
       const stored = this.#prices.find({}, { projection: { firstSeenAt: 1 } });
       for await (const { _id, firstSeenAt } of stored) days.set(_id, firstSeenAt.toISOString().slice(0, 10));
     } catch (error) {
-      if (isMongoAway(error)) return () => undefined;
+      if (isMongoUnavailable(error)) return () => undefined;
       const refusal = explainMongoRefusal(error);
       throw refusal === null ? error : new ConfigError(refusal, { cause: error });
     }

@@ -43,7 +43,7 @@ export interface HashedCall {
 }
 
 /** A tool call of a conversation, and the hash under which its reasoning is stored. */
-export interface PlacedCall {
+export interface LocatedCall {
   readonly messageIndex: number;
   readonly toolCallId: string;
   readonly hash: string;
@@ -70,8 +70,8 @@ export function hashCall({ said, setting }: ConversationHash, modelId: string, c
 }
 
 /** Lists the tool calls in a conversation, oldest first. Skips calls without an id. */
-export function placeCalls(request: HashedRequest, modelId: string): PlacedCall[] {
-  const placed: PlacedCall[] = [];
+export function locateCalls(request: HashedRequest, modelId: string): LocatedCall[] {
+  const placed: LocatedCall[] = [];
   let conversation = beginConversation(request);
   for (const [messageIndex, message] of request.messages.entries()) {
     for (const call of readCalls(message)) {

@@ -5,7 +5,7 @@ import type { Logger } from '../runtime/logger.ts';
 import { listClusterNodes, mergeNodes } from './cluster-nodes-client.ts';
 import { readMoved } from './read-moved.ts';
 import { reconnectDelayMs } from './reconnect-delay.ts';
-import { isRedisAway } from './redis-client.ts';
+import { isRedisUnavailable } from './redis-client.ts';
 import type { RedisNode } from './redis-urls.ts';
 import { replyCode } from './reply-code.ts';
 
@@ -156,7 +156,7 @@ export class ChannelConnection {
 
   #logFailure(error: Error): void {
     if (this.#closing.signal.aborted) return;
-    const isRefusal = replyCode(error) !== null && !isRedisAway(error);
+    const isRefusal = replyCode(error) !== null && !isRedisUnavailable(error);
     if (isRefusal && !this.#hasListened)
       throw new ConfigError(`Redis refuses the subscriptions of this process: ${error.message}`);
     const kind = isRefusal ? 'refused' : 'lost';

@@ -121,7 +121,7 @@ export async function waitUntilReady(client: RedisClient, timeoutMs = 10_000): P
  * Returns how many subscribers a sharded channel has, as counted by the owner of its slot. The count from SPUBLISH is
  * wrong for a moment after a failover: the old master, now a replica, still accepts it and counts 0.
  */
-export async function countListeners(redis: RedisClient, channel: string): Promise<number> {
+export async function countSubscribers(redis: RedisClient, channel: string): Promise<number> {
   // A replica redirects this command, so the client learns who the owner is.
   await redis.exists(channel);
   return (await redis.spublish(channel, '')) as number;
@@ -146,7 +146,7 @@ const unavailableCodes = new Set([
 ]);
 
 /** Whether a failure means that Redis is unavailable. If not, our command is wrong. */
-export function isRedisAway(error: unknown): boolean {
+export function isRedisUnavailable(error: unknown): boolean {
   const code = replyCode(error);
   return code === null || unavailableCodes.has(code);
 }
@@ -156,7 +156,7 @@ export async function callRedis<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    if (error instanceof AppError || !isRedisAway(error)) throw error;
+    if (error instanceof AppError || !isRedisUnavailable(error)) throw error;
     throw new AppError('service_unavailable', { cause: error });
   }
 }

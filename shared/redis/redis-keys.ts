@@ -196,7 +196,7 @@ export const redisKeys = {
   /** Sorted set: the same accounts → when the entry expires unless they try again (ms). */
   jobsWaitUntil: (callsKey: string) => `${callsKey}:jobs-until`,
   /** Hash: the account last granted a slot of these calls, when, and when another account last was; ten minutes. */
-  usersOf: (callsKey: string) => `${callsKey}:users`,
+  slotUsersOf: (callsKey: string) => `${callsKey}:users`,
 
   /**
    * String: a vector that a model returned to one account for one text, by a hash of all three; for as long as the

@@ -46,7 +46,7 @@ export function atNode(url: string, { host, port }: RedisNode): string {
  * @returns what is wrong with `REDIS_URL`, worded to follow its name in a message, without any password; null if it is
  * valid
  */
-export function findRedisUrlFault(urls: string): string | null {
+export function findRedisUrlProblem(urls: string): string | null {
   const nodes = splitRedisUrls(urls);
   if (!nodes.every(isRedisUrl)) {
     const hint = urls.includes('@') ? '. Percent-encode characters such as #, / and @ in a password' : '';

@@ -20,7 +20,7 @@ export interface RedeemDeps extends ClaimDeps {
  * per hour would not find one in the lifetime of the universe. Codes would be safe with a higher number, too; it only
  * has to allow for typing errors.
  */
-export const bannedAtUnknownCodes = 10;
+export const maxUnknownCodes = 10;
 
 /**
  * Redeems a code for an account that is loaded in Redis. The claim in MongoDB decides which account gets the code.
@@ -91,7 +91,7 @@ async function refuseCode(
 }
 
 async function refuseUnknown(deps: RedeemDeps, accountId: string): Promise<AppError> {
-  if ((await countUnknownCode(deps.redis, accountId)) < bannedAtUnknownCodes) {
+  if ((await countUnknownCode(deps.redis, accountId)) < maxUnknownCodes) {
     return invalidCode(
       'There is no such code. Check what you typed: guessing codes bans the account.',
       'Такого кода нет. Проверьте ввод: за подбор кодов аккаунт блокируется.',

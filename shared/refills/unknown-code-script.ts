@@ -19,6 +19,6 @@ export async function countUnknownCode(redis: RedisClient, accountId: string): P
 }
 
 /** Resets the count when an account is unbanned. */
-export async function forgetUnknownCodes(redis: RedisClient, accountId: string): Promise<void> {
+export async function resetUnknownCodes(redis: RedisClient, accountId: string): Promise<void> {
   await callRedis(() => redis.del(redisKeys.unknownCodes(accountId)));
 }

@@ -158,7 +158,7 @@ export class ResponseStore {
     } finally {
       body.destroy();
     }
-    return await frames.leaveMoved(part, request, bytes);
+    return await frames.markMoved(part, request, bytes);
   }
 
   async #readObject(key: string, from: number, byteLength: number): Promise<Buffer | null> {

@@ -193,7 +193,12 @@ export class StoredFramesStore {
   }
 
   /** Reads bytes of a part. Returns fewer than requested at its end. */
-  async readPart(part: StoredPart, request: HeartbeatRequest, from: number, maxBytes: number): Promise<Buffer> {
+  async readPart(
+    part: StoredPart,
+    request: HeartbeatRequest,
+    from: number,
+    maxBytes: number,
+  ): Promise<Buffer> {
     const key = keyOf(part, request);
     return await callRedis(() => this.#payloads.getrangeBuffer(key, from, from + maxBytes - 1));
   }
@@ -220,7 +225,7 @@ export class StoredFramesStore {
       lifetimeSeconds,
       fence,
     );
-    const message = request.jobAttempt === undefined ? tooMuchStored : tooMuchOfJobs;
+    const message = request.jobAttempt === undefined ? tooMuchStoredMessage : tooMuchOfJobs;
     if (!isResponseStored) throw new AppError('too_many_jobs', { message });
   }
 
@@ -229,7 +234,7 @@ export class StoredFramesStore {
    * @param bytes the part's length when it was copied
    * @returns false if the part changed or expired since; it is not replaced then
    */
-  async leaveMoved(part: StoredPart, request: StoredRequest, bytes: number): Promise<boolean> {
+  async markMoved(part: StoredPart, request: StoredRequest, bytes: number): Promise<boolean> {
     const { requestId } = request;
     const header = { requestId, attempt: 0, sequence: 0, kind: 'moved', tokens: 0 } as const;
     const marker =
@@ -263,7 +268,7 @@ export class StoredFramesStore {
 const megabytes = (bytes: number): number => bytes / 1_000_000;
 
 /** The message for a caller whose response is not stored. Its usage is charged. */
-export const tooMuchStored =
+export const tooMuchStoredMessage =
   `An answer under an Idempotency-Key is kept up to ${megabytes(maxStoredBytesPerResponse)} MB, and those of an account ` +
   `that are under way up to ${megabytes(maxStoredBytesInFlight)} MB together. Send fewer of them at once, or send this ` +
   'request without the header.';

@@ -78,7 +78,7 @@ ${jobWaits}
 -- Whether the breaker blocks all accounts because of the failures of some.
 local function blocksAll(failedOn, servedOn)
   local failed = redis.call('ZCOUNT', failedOn, now - ${breakerRules.failedMs}, now)
-  if failed < ${breakerRules.leastAccounts} then return false end
+  if failed < ${breakerRules.minAccounts} then return false end
   return failed > redis.call('ZCOUNT', servedOn, now - ${breakerRules.bucketMs * breakerRules.buckets}, now)
 end
 
@@ -88,7 +88,7 @@ local function passBreaker(health, failedOn, servedOn, candidates)
   if not breaker[1] then return candidates, {} end
   local openMs, probeEndsMs = tonumber(breaker[1]) - now, tonumber(breaker[2] or '0') - now
   local newcomerMs = tonumber(breaker[3] or '0') + ${breakerRules.firstPauseMs} - now
-  if openMs > ${breakerRules.longestPauseMs} then openMs = 0 end
+  if openMs > ${breakerRules.maxPauseMs} then openMs = 0 end
   if newcomerMs > ${breakerRules.firstPauseMs} then newcomerMs = 0 end
   if probeEndsMs > probeMs then probeEndsMs = 0 end
   local isForAll = blocksAll(failedOn, servedOn)
@@ -267,7 +267,11 @@ export async function runAcquire(
       redisKeys.routeHealth(candidate.route.id),
       redisKeys.keysOnCooldown(candidate.route.upstream.name),
     );
-    keys.push(...slots.keys, ...slots.keys.map(redisKeys.waitingFor), ...slots.keys.map(redisKeys.usersOf));
+    keys.push(
+      ...slots.keys,
+      ...slots.keys.map(redisKeys.waitingFor),
+      ...slots.keys.map(redisKeys.slotUsersOf),
+    );
     keys.push(redisKeys.failedOn(candidate.route.id), redisKeys.servedOn(candidate.route.id));
     keys.push(redisKeys.refusedTo(candidate.route.id, candidate.fingerprint));
     args.push(...slots.limits, fields.key, fields.keyOnRoute);

@@ -9,17 +9,17 @@ export const breakerRules = {
   /** Number of buckets in the window, which is half a minute long. */
   buckets: 10,
   /** Minimum number of calls to open the breaker. */
-  leastCalls: 10,
+  minCalls: 10,
   failedPercent: 50,
   /** Minimum number of failed accounts to block all accounts. */
-  leastAccounts: 2,
+  minAccounts: 2,
   /** How long an account counts as failed. Must exceed the longest pause, or no probe would follow it. */
   failedMs: 60_000,
   /** The first pause of a route. It doubles each time the probe fails, up to the longest pause. */
   firstPauseMs: 1_000,
-  longestPauseMs: 30_000,
+  maxPauseMs: 30_000,
   /** A probe that takes longer no longer prevents others. */
   probeMs: 5_000,
   /** How long the state is kept after the last call. */
-  forgottenAfterMs: 15 * 60_000,
+  retentionMs: 15 * 60_000,
 } as const;

@@ -17,7 +17,7 @@ export function findImageFamily(model: string): ImageFamily {
   return version === undefined ? 'other' : version === '3' ? 'dall-e-3' : 'dall-e-2';
 }
 
-export function takesInputFidelity(model: string): boolean {
+export function supportsInputFidelity(model: string): boolean {
   return findImageFamily(model) === 'gpt-image' && !withoutFidelity.test(model);
 }
 
@@ -25,6 +25,6 @@ export function takesInputFidelity(model: string): boolean {
  * Whether several images require several calls, because the model makes one image per call or its server does not
  * support `n`.
  */
-export function makesOneImageACall(model: string, drops: ReadonlySet<string>): boolean {
+export function makesOneImagePerCall(model: string, drops: ReadonlySet<string>): boolean {
   return findImageFamily(model) === 'dall-e-3' || drops.has('n');
 }

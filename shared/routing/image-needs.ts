@@ -1,10 +1,10 @@
 import type { CatalogRoute, UpstreamKind } from '../catalog/catalog-schema.ts';
 import type { ImageJob, ImageOptions } from '../queue/job-kinds.ts';
 import { preferComplete, type UnmetNeed } from './chat-needs.ts';
-import { findImageFamily, makesOneImageACall } from './image-models.ts';
+import { findImageFamily, makesOneImagePerCall } from './image-models.ts';
 
 /** The properties of an image request that decide which routes can serve it. */
-export interface ImageAsk {
+export interface ImageRequirements {
   /** How many images are to be edited or used as references. */
   readonly inputs: number;
   /** Total bytes of all inputs as sent to a vendor; null until they are loaded. */
@@ -14,10 +14,10 @@ export interface ImageAsk {
 }
 
 /** @param inputBytes null until the inputs are loaded */
-export function toImageAsk(
+export function toImageRequirements(
   { inputs, mask, options: { background } }: Pick<ImageJob, 'inputs' | 'mask' | 'options'>,
   inputBytes: number | null = null,
-): ImageAsk {
+): ImageRequirements {
   return { inputs: inputs.length, inputBytes, hasMask: mask !== null, background };
 }
 
@@ -30,7 +30,7 @@ interface ImageNeed {
   readonly field: string;
   /** The end of a sentence that starts with the model's name. */
   readonly why: string;
-  readonly isAsked: (requirements: ImageAsk) => boolean;
+  readonly isRequested: (requirements: ImageRequirements) => boolean;
 }
 
 /**
@@ -41,32 +41,32 @@ export const geminiInlineBytes = 20_000_000;
 export const noMask: ImageNeed = {
   field: 'mask',
   why: 'takes no mask and edits whole images',
-  isAsked: ({ hasMask }) => hasMask,
+  isRequested: ({ hasMask }) => hasMask,
 };
 const noTransparency: ImageNeed = {
   field: 'background',
   why: 'makes no transparent background',
-  isAsked: ({ background }) => background === 'transparent',
+  isRequested: ({ background }) => background === 'transparent',
 };
 const noInputs: ImageNeed = {
   field: 'image_url',
   why: 'makes images from words alone',
-  isAsked: ({ inputs }) => inputs > 0,
+  isRequested: ({ inputs }) => inputs > 0,
 };
 const oneInput: ImageNeed = {
   field: 'image_url',
   why: 'takes one image a request',
-  isAsked: ({ inputs }) => inputs > 1,
+  isRequested: ({ inputs }) => inputs > 1,
 };
 const someInput: ImageNeed = {
   field: 'image_url',
   why: 'edits images and needs at least one',
-  isAsked: ({ inputs }) => inputs === 0,
+  isRequested: ({ inputs }) => inputs === 0,
 };
 export const fewerInputBytes: ImageNeed = {
   field: 'image_url',
   why: `takes images of up to ${geminiInlineBytes / 1e6} MB in base64 in one request`,
-  isAsked: ({ inputBytes }) => countInlineBytes(inputBytes ?? 0) > geminiInlineBytes,
+  isRequested: ({ inputBytes }) => countInlineBytes(inputBytes ?? 0) > geminiInlineBytes,
 };
 
 /** Size of these bytes in base64. */
@@ -97,9 +97,9 @@ const unmetNeeds: Record<UpstreamKind, (model: string) => readonly ImageNeed[]> 
 const lostIfDropped = [noMask, noTransparency];
 
 /** The first requested feature that this route lacks and may not leave out; null if it can serve the request. */
-export function findUnmetImageNeed(route: CatalogRoute, requirements: ImageAsk): UnmetNeed | null {
+export function findUnmetImageNeed(route: CatalogRoute, requirements: ImageRequirements): UnmetNeed | null {
   const needs = unmetNeeds[route.upstream.kind](route.model);
-  return needs.find((need) => !route.drops.has(need.field) && need.isAsked(requirements)) ?? null;
+  return needs.find((need) => !route.drops.has(need.field) && need.isRequested(requirements)) ?? null;
 }
 
 /**
@@ -108,12 +108,12 @@ export function findUnmetImageNeed(route: CatalogRoute, requirements: ImageAsk):
  */
 export function findServingImageRoutes(
   routes: readonly CatalogRoute[],
-  requirements: ImageAsk,
+  requirements: ImageRequirements,
 ): readonly CatalogRoute[] {
   const serving = routes.filter((route) => findUnmetImageNeed(route, requirements) === null);
   return preferComplete(
     serving,
-    lostIfDropped.filter(({ isAsked }) => isAsked(requirements)),
+    lostIfDropped.filter(({ isRequested }) => isRequested(requirements)),
   );
 }
 
@@ -122,5 +122,5 @@ export function countImageCalls(
   { upstream, model, drops }: Pick<CatalogRoute, 'upstream' | 'model' | 'drops'>,
   n: number,
 ): number {
-  return upstream.kind === 'gemini' || makesOneImageACall(model, drops) ? n : 1;
+  return upstream.kind === 'gemini' || makesOneImagePerCall(model, drops) ? n : 1;
 }

@@ -30,8 +30,8 @@ local forMs, forAccountMs = tonumber(ARGV[7]), tonumber(ARGV[8])
 local accounts = {}
 for i = 9, #ARGV do accounts[#accounts + 1] = ARGV[i] end
 local bucketMs, buckets = ${breakerRules.bucketMs}, ${breakerRules.buckets}
-local firstPauseMs, longestPauseMs = ${breakerRules.firstPauseMs}, ${breakerRules.longestPauseMs}
-local leastAccounts, failedMs, forgottenMs = ${breakerRules.leastAccounts}, ${breakerRules.failedMs}, ${breakerRules.forgottenAfterMs}
+local firstPauseMs, maxPauseMs = ${breakerRules.firstPauseMs}, ${breakerRules.maxPauseMs}
+local minAccounts, failedMs, forgottenMs = ${breakerRules.minAccounts}, ${breakerRules.failedMs}, ${breakerRules.retentionMs}
 local windowMs = bucketMs * buckets
 for i = 8, #KEYS do redis.call('ZREM', KEYS[i], lease) end
 
@@ -56,7 +56,7 @@ local function coolKeyDown()
     forget(refusedTo, windowMs)
     keepFor(refusedTo, forAccountMs + windowMs)
     local refused = redis.call('ZCARD', refusedTo)
-    if refused < leastAccounts or refused <= redis.call('ZCOUNT', servedBy, now - windowMs, now) then
+    if refused < minAccounts or refused <= redis.call('ZCOUNT', servedBy, now - windowMs, now) then
       startCooldown('some ' .. field, forAccountMs)
       return 'accounts'
     end
@@ -133,9 +133,9 @@ if probe then
   redis.call('HDEL', health, 'probe')
   redis.call('HSET', health, 'failedAt', now)
   -- Accounts that have not failed may probe before the pause ends.
-  if openUntil <= now or openUntil > now + longestPauseMs then
+  if openUntil <= now or openUntil > now + maxPauseMs then
     local pauses = redis.call('HINCRBY', health, 'pauses', 1)
-    local pauseMs = math.min(longestPauseMs, firstPauseMs * 2 ^ math.min(pauses - 1, 20))
+    local pauseMs = math.min(maxPauseMs, firstPauseMs * 2 ^ math.min(pauses - 1, 20))
     redis.call('HSET', health, 'until', string.format('%.0f', now + pauseMs))
   end
   redis.call('PEXPIRE', health, forgottenMs)
@@ -150,7 +150,7 @@ for i = 0, buckets - 1 do
     ok, bad = ok + tonumber(counts[2]), bad + tonumber(counts[3])
   end
 end
-if ok + bad < ${breakerRules.leastCalls} or bad * 100 < (ok + bad) * ${breakerRules.failedPercent} then
+if ok + bad < ${breakerRules.minCalls} or bad * 100 < (ok + bad) * ${breakerRules.failedPercent} then
   return { 'same', cooldownFor }
 end
 redis.call('HSET', health, 'until', string.format('%.0f', now + firstPauseMs), 'pauses', 1, 'failedAt', now)
@@ -183,7 +183,7 @@ export type BreakerChange = 'same' | 'opened' | 'open' | 'closed';
 export interface OutcomeResult {
   readonly breaker: BreakerChange;
   /** The accounts for which the key went on cooldown: none, those of the call, or all. */
-  readonly setAsideFor: 'nobody' | 'accounts' | 'all';
+  readonly cooldownFor: 'nobody' | 'accounts' | 'all';
 }
 
 /** Maximum accounts recorded per call. */
@@ -203,7 +203,7 @@ export async function runOutcome(
   const { route, fingerprint } = candidate;
   const slots = slotsOf(candidate);
   const taken = slots.keys.filter((_, i) => slots.limits[i]! > 0);
-  const [breaker, setAsideFor] = (await outcomeScript.run(
+  const [breaker, cooldownFor] = (await outcomeScript.run(
     redis,
     [
       redisKeys.routeHealth(route.id),
@@ -226,8 +226,8 @@ export async function runOutcome(
       Math.ceil(cooldown?.forAccountMs ?? cooldown?.forMs ?? 0),
       ...accountIds.slice(0, maxRecordedAccounts),
     ],
-  )) as [BreakerChange, OutcomeResult['setAsideFor']];
-  return { breaker, setAsideFor };
+  )) as [BreakerChange, OutcomeResult['cooldownFor']];
+  return { breaker, cooldownFor };
 }
 
 const confirmScript = new RedisScript(`

@@ -6,6 +6,6 @@ import { setFlagsFromString } from 'node:v8';
  * times a second for as long as the load lasted, at nearly half of the process's time. Buffers stay bounded: V8
  * counts them separately.
  */
-export function letHeapGrow(): void {
+export function allowHeapGrowth(): void {
   setFlagsFromString('--heap-growing-percent=300');
 }

@@ -22,7 +22,7 @@ const defaultGrowthBytes = 32_000_000;
 
 /**
  * Collects garbage from earlier load once the process is idle. V8 itself collects only when the heap reaches its limit,
- * which is several times the live size (see `letHeapGrow`). If the load ends before that, the garbage would stay in
+ * which is several times the live size (see `allowHeapGrowth`). If the load ends before that, the garbage would stay in
  * memory until more load arrives. A collection blocks the process for some tens of milliseconds, so none runs while
  * there is work.
  * @returns a function that stops the collections
@@ -40,9 +40,9 @@ export function collectWhenIdle({
   const check = (): void => {
     const { user, system } = process.cpuUsage(cpu);
     const isIdle = (user + system) / 1_000 < idleShare * (performance.now() - sinceMs);
-    const isDue = isIdle && countHeldBytes() - baseBytes > Math.max(growthBytes, baseBytes / 4);
+    const isDue = isIdle && measureHeapBytes() - baseBytes > Math.max(growthBytes, baseBytes / 4);
     if (isDue) collect();
-    baseBytes = isDue ? countHeldBytes() : Math.min(baseBytes, countHeldBytes());
+    baseBytes = isDue ? measureHeapBytes() : Math.min(baseBytes, measureHeapBytes());
     cpu = process.cpuUsage();
     sinceMs = performance.now();
   };
@@ -51,7 +51,7 @@ export function collectWhenIdle({
 }
 
 /** Returns the size of the heap in bytes, including garbage and external buffers. */
-export function countHeldBytes(): number {
+export function measureHeapBytes(): number {
   const { used_heap_size, external_memory } = getHeapStatistics();
   return used_heap_size + external_memory;
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from './logger.ts';
 import { ConfigError } from './config-error.ts';
 import { logUncaught } from './log-uncaught.ts';
-import { letHeapGrow } from './heap-growth.ts';
+import { allowHeapGrowth } from './heap-growth.ts';
 import { collectWhenIdle } from './idle-collection.ts';
 
 /** A running service. `stop` waits for the work in progress. */
@@ -33,7 +33,7 @@ export async function runProcess(
 ): Promise<void> {
   logUncaught(role, 1);
   quietLibraries(process.env);
-  letHeapGrow();
+  allowHeapGrowth();
   collectWhenIdle();
   let stopping = false;
   let stoppingSinceMs = 0;

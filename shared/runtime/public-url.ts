@@ -1,5 +1,5 @@
 /** What is wrong with a caller's URL, worded to follow "The URL". */
-export type UrlFault =
+export type UrlProblem =
   | 'cannot be parsed'
   | 'is not https'
   | 'carries a user name or a password'
@@ -12,7 +12,7 @@ export const publicPorts: ReadonlySet<number> = new Set([443]);
 /**
  * Checks a URL without resolving its host. `from` is the URL that redirected here; the target may be relative to it.
  */
-export function readPublicUrl(text: string, ports: ReadonlySet<number>, from?: URL): URL | UrlFault {
+export function readPublicUrl(text: string, ports: ReadonlySet<number>, from?: URL): URL | UrlProblem {
   if (!URL.canParse(text, from?.href)) return 'cannot be parsed';
   const url = new URL(text, from);
   if (url.protocol !== 'https:') return 'is not https';

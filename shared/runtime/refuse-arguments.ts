@@ -5,7 +5,7 @@ import { ConfigError } from './config-error.ts';
  * `--port 9000` would be ignored and the program would start.
  * @throws ConfigError
  */
-export function refuseArguments(args: readonly string[], command: string): void {
+export function rejectArguments(args: readonly string[], command: string): void {
   if (args.length === 0) return;
   throw new ConfigError(
     `Unknown argument "${args[0]}": "${command}" takes no arguments. Configure it with environment variables such as PORT; ` +

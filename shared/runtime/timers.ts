@@ -1,2 +1,2 @@
 /** Maximum delay of a timer, in milliseconds. Node fires timers with a longer delay immediately. */
-export const longestTimerMs = 2 ** 31 - 1;
+export const maxTimerMs = 2 ** 31 - 1;

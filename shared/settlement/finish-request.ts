@@ -6,8 +6,8 @@ import type { LedgerStore } from '../ledger/ledger-store.ts';
 import type { UsageEvent } from '../ledger/usage-event.ts';
 import { computeCost, type Usage } from '../pricing/cost.ts';
 import type { AdmittedRequest } from '../billing/admitted-request.ts';
-import { isRedisAway, type RedisClient } from '../redis/redis-client.ts';
-import { throughOutage } from '../redis/through-outage.ts';
+import { isRedisUnavailable, type RedisClient } from '../redis/redis-client.ts';
+import { retryThroughOutage } from '../redis/retry-through-outage.ts';
 import type { HotAccountStore } from '../billing/hot-account-store.ts';
 import type { TrafficRecorder } from '../traffic/traffic-recorder.ts';
 import { releaseReservation, runSettlement, type Settlement } from './settle-script.ts';
@@ -181,7 +181,7 @@ async function settleThroughOutage(
   { redis, retryPauseMs: pauseMs }: FinishDeps,
   settle: () => Promise<Settlement>,
 ): Promise<Settlement> {
-  return await throughOutage(settle, {
+  return await retryThroughOutage(settle, {
     // The status is `end` once the process has closed the connection because it is shutting down.
     isOutage: (error) => isOutage(error) && redis.status !== 'end',
     ...(pauseMs !== undefined && { pauseMs }),
@@ -192,7 +192,7 @@ async function settleThroughOutage(
 function isOutage(error: unknown): boolean {
   if (error instanceof AppError) return error.code === 'service_unavailable';
   const isBug = [TypeError, RangeError, SyntaxError, ReferenceError].some((kind) => error instanceof kind);
-  return !isBug && isRedisAway(error);
+  return !isBug && isRedisUnavailable(error);
 }
 
 const maxLookUps = 10;

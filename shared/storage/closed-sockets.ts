@@ -10,7 +10,7 @@ const ports = new Set<number>();
  * driver's server check, the process never finds the server again.
  * @param port sockets to this port are watched for as long as the process lives
  */
-export function endWaitsOfClosedSockets(port: number): void {
+export function endClosedSocketWaits(port: number): void {
   if (ports.size === 0) subscribe('net.client.socket', watch);
   ports.add(port);
 }

@@ -1,9 +1,9 @@
 import { AppError } from '../contract/errors.ts';
-import { isRedisAway } from '../redis/redis-client.ts';
+import { isRedisUnavailable } from '../redis/redis-client.ts';
 import { replyCode } from '../redis/reply-code.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { explainStoreFailure } from './explain-store-failure.ts';
-import { isDuplicateKey, isMongoAway, isMongoError } from './mongo-client.ts';
+import { isDuplicateKey, isMongoUnavailable, isMongoError } from './mongo-client.ts';
 
 /**
  * A part that moves between processes fails again each time it returns to this one. Log the same reason this rarely.
@@ -17,12 +17,12 @@ const programErrors = [TypeError, SyntaxError, RangeError, ReferenceError];
  * Whether a failure is temporary: a store is unavailable for a while, or another process was faster. Any other failure
  * lasts until somebody fixes it.
  */
-export function passesByItself(error: unknown): boolean {
-  if (error instanceof AppError && error.cause !== undefined) return passesByItself(error.cause);
-  if (isMongoError(error)) return isMongoAway(error) || isDuplicateKey(error);
+export function isTemporaryFailure(error: unknown): boolean {
+  if (error instanceof AppError && error.cause !== undefined) return isTemporaryFailure(error.cause);
+  if (isMongoError(error)) return isMongoUnavailable(error) || isDuplicateKey(error);
   // A transaction whose commands were rejected. Their replies give the reasons.
-  if (replyCode(error) === 'EXECABORT') return readPreviousErrors(error).every(passesByItself);
-  if (replyCode(error) !== null) return isRedisAway(error);
+  if (replyCode(error) === 'EXECABORT') return readPreviousErrors(error).every(isTemporaryFailure);
+  if (replyCode(error) !== null) return isRedisUnavailable(error);
   return !programErrors.some((kind) => error instanceof kind);
 }
 
@@ -53,7 +53,7 @@ export class Faults {
 
   /** @param part such as `taking chats` */
   note(part: string, error: unknown): void {
-    if (passesByItself(error)) {
+    if (isTemporaryFailure(error)) {
       this.#log.debug({ part, err: error }, 'waiting for a store');
       return;
     }

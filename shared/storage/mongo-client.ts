@@ -2,7 +2,7 @@ import mongoose from 'mongoose';
 import { AppError } from '../contract/errors.ts';
 import { ConfigError } from '../runtime/config-error.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { endWaitsOfClosedSockets } from './closed-sockets.ts';
+import { endClosedSocketWaits } from './closed-sockets.ts';
 import { checkDurability, durability } from './mongo-durability.ts';
 
 const { MongoClient, MongoServerError, MongoError } = mongoose.mongo;
@@ -40,7 +40,7 @@ const reconnectPauseMs = 250;
 export function openMongo(url: string, log: Logger): MongoConnection {
   const client = createClient(url);
   client.on('serverOpening', ({ address }) => {
-    endWaitsOfClosedSockets(Number(address.slice(address.lastIndexOf(':') + 1)));
+    endClosedSocketWaits(Number(address.slice(address.lastIndexOf(':') + 1)));
   });
   let isUnavailable = false;
   client.on('serverHeartbeatFailed', (event) => {
@@ -146,13 +146,13 @@ const lostConnectionCodes = new Set(['EPIPE', 'ECONNRESET']);
  * Returns whether a command failed because MongoDB is unavailable or too slow, as opposed to the command being refused.
  * The driver passes some socket errors through unchanged, such as that of a write to a connection that was just closed.
  */
-export function isMongoAway(error: unknown): boolean {
+export function isMongoUnavailable(error: unknown): boolean {
   if (!(error instanceof MongoError)) return isLostConnection(error);
   if (!(error instanceof MongoServerError)) return true;
   // The driver reports every failure of a batch as a server error, even if it found no server. That error contains the
   // real one.
   const { errorResponse } = error as { errorResponse: unknown };
-  if (errorResponse instanceof Error) return isMongoAway(errorResponse);
+  if (errorResponse instanceof Error) return isMongoUnavailable(errorResponse);
   return (
     error.code === tooSlowCode ||
     error.code === outOfDiskSpaceCode ||
@@ -175,7 +175,7 @@ export async function callMongo<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    if (isMongoAway(error)) throw new AppError('service_unavailable', { cause: error });
+    if (isMongoUnavailable(error)) throw new AppError('service_unavailable', { cause: error });
     throw error;
   }
 }

@@ -24,7 +24,7 @@ export const durability = {
  * still return older data, and so may one that does not know yet that it is no longer primary. With `linearizable`,
  * MongoDB contacts the majority before it responds, so this needs a timeout. Only for reads of one document by its id.
  */
-export const newestRead = { readConcern: { level: 'linearizable' }, maxTimeMS: 2_000 } as const;
+export const linearizableRead = { readConcern: { level: 'linearizable' }, maxTimeMS: 2_000 } as const;
 
 /** Allowed values of URL options. Any other value could lose ledger entries. In lower case, as in URLs. */
 const allowed: Readonly<Record<string, readonly string[]>> = {

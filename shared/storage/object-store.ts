@@ -26,7 +26,7 @@ export interface ReadRange {
 }
 
 /** An object's metadata, available without reading the object. */
-export interface ObjectFacts {
+export interface ObjectMetadata {
   readonly objectBytes: number;
   readonly storedAt: Date;
 }
@@ -231,7 +231,7 @@ export class ObjectStore {
   }
 
   /** Returns null if there is no such object. */
-  async describe(key: string, signal: AbortSignal): Promise<ObjectFacts | null> {
+  async describe(key: string, signal: AbortSignal): Promise<ObjectMetadata | null> {
     try {
       const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: key });
       const options = { abortSignal: signal, requestTimeout: this.#readMs };

@@ -2,7 +2,7 @@ import type { ModelType, StatusMessage } from '../contract/models.ts';
 import type { ModelSums } from './traffic-sums.ts';
 
 /** Minimum number of judged requests for a statement about a model. */
-export const leastJudged = 5;
+export const minJudgedRequests = 5;
 
 type Judged = Pick<ModelSums, 'succeeded' | 'failed'>;
 
@@ -14,7 +14,7 @@ export function toSuccessRate({ succeeded, failed }: Judged): number {
 
 /** Uses the rounded rate that is shown, so that the status never contradicts it. */
 export function chooseStatusMessage(sums: Judged): Exclude<StatusMessage, 'Disabled'> {
-  if (sums.succeeded + sums.failed < leastJudged) return 'Not enough data';
+  if (sums.succeeded + sums.failed < minJudgedRequests) return 'Not enough data';
   const rate = toSuccessRate(sums);
   if (rate > 90) return 'Good';
   if (rate > 80) return 'Normal';

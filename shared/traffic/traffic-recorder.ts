@@ -1,4 +1,4 @@
-import { isRedisAway } from '../redis/redis-client.ts';
+import { isRedisUnavailable } from '../redis/redis-client.ts';
 import type { Running } from '../runtime/lifecycle.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { runInBackground } from '../runtime/run-in-background.ts';
@@ -56,7 +56,7 @@ export class TrafficRecorder implements Running {
     try {
       await this.#store.record(sums);
     } catch (error) {
-      if (isRedisAway(error)) {
+      if (isRedisUnavailable(error)) {
         this.#sums.addAll(sums);
         this.#log.debug({ err: error }, 'traffic stats not written yet');
         return;

@@ -35,7 +35,7 @@ export const noModelSums: ModelSums = {
 export const noTotalSums: TotalSums = { requests: 0, succeeded: 0, failed: 0, tokens: 0 };
 
 /** Whether a request counts for or against its model. Rejected requests and disconnected callers (4xx) do neither. */
-export function judgeRequest({
+export function classifyRequest({
   success,
   responseCode,
 }: Pick<SettledRequest, 'success' | 'responseCode'>): 'succeeded' | 'failed' | 'unjudged' {
@@ -61,7 +61,7 @@ export class TrafficSums {
   }
 
   add(request: SettledRequest): void {
-    const judgement = judgeRequest(request);
+    const judgement = classifyRequest(request);
     this.#addTotals({
       requests: 1,
       succeeded: judgement === 'succeeded' ? 1 : 0,

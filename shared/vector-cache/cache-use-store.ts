@@ -1,6 +1,6 @@
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
-import { countCachedVectors } from './keep-vectors-script.ts';
+import { countCachedVectors } from './store-vectors-script.ts';
 
 const lifetimeSeconds = 30 * 86_400;
 

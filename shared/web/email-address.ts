@@ -18,7 +18,7 @@ const asciiOnly = /^[\x20-\x7e]*$/;
 interface EmailProblem {
   readonly fault: string;
   /** The same in Russian. */
-  readonly faultRu: string;
+  readonly problemRu: string;
 }
 
 export type NormalizedEmail = { readonly email: string } | EmailProblem;
@@ -27,38 +27,38 @@ export type NormalizedEmail = { readonly email: string } | EmailProblem;
 const problems = {
   tooLong: {
     fault: `must have at most ${maxLength} characters`,
-    faultRu: `должен быть не длиннее ${maxLength} символов`,
+    problemRu: `должен быть не длиннее ${maxLength} символов`,
   },
   hasControls: {
     fault: 'must not contain line breaks or other control characters',
-    faultRu: 'не должен содержать переводов строки и других управляющих символов',
+    problemRu: 'не должен содержать переводов строки и других управляющих символов',
   },
   isNotAlone: {
     fault: 'must be the address alone, without a name, quotes, brackets or comments',
-    faultRu: 'должен быть только адрес, без имени, кавычек, скобок и комментариев',
+    problemRu: 'должен быть только адрес, без имени, кавычек, скобок и комментариев',
   },
-  isList: { fault: 'must be a single address, not a list', faultRu: 'должен быть один адрес, а не список' },
-  hasSpaces: { fault: 'must not contain spaces', faultRu: 'не должен содержать пробелов' },
+  isList: { fault: 'must be a single address, not a list', problemRu: 'должен быть один адрес, а не список' },
+  hasSpaces: { fault: 'must not contain spaces', problemRu: 'не должен содержать пробелов' },
   hasNoAt: {
     fault: 'must contain exactly one @, as in name@example.com',
-    faultRu: 'должен содержать ровно один знак @, например name@example.com',
+    problemRu: 'должен содержать ровно один знак @, например name@example.com',
   },
-  hasNoLocal: { fault: 'must have a name before the @', faultRu: 'должен содержать имя перед знаком @' },
+  hasNoLocal: { fault: 'must have a name before the @', problemRu: 'должен содержать имя перед знаком @' },
   localIsNotAscii: {
     fault: 'must have only Latin letters, digits and signs before the @',
-    faultRu: 'перед знаком @ допустимы только латинские буквы, цифры и знаки',
+    problemRu: 'перед знаком @ допустимы только латинские буквы, цифры и знаки',
   },
   localIsTooLong: {
     fault: `must have at most ${maxLocalLength} characters before the @`,
-    faultRu: `перед знаком @ должно быть не более ${maxLocalLength} символов`,
+    problemRu: `перед знаком @ должно быть не более ${maxLocalLength} символов`,
   },
   localIsInvalid: {
     fault: 'must have only letters, digits, signs and single dots between them before the @',
-    faultRu: 'перед знаком @ допустимы только буквы, цифры, знаки и одиночные точки между ними',
+    problemRu: 'перед знаком @ допустимы только буквы, цифры, знаки и одиночные точки между ними',
   },
   hasNoDomain: {
     fault: 'must end in the name of a mail domain, such as example.com, after the @',
-    faultRu: 'после знака @ должно быть имя почтового домена, например example.com',
+    problemRu: 'после знака @ должно быть имя почтового домена, например example.com',
   },
 } as const satisfies Record<string, EmailProblem>;
 

@@ -15,7 +15,7 @@ const noticeOf: Partial<Record<AuditAction, NoticeEvent>> = {
 };
 
 /** Returns whether users are notified of this action by mail. */
-export const isMailed = (action: AuditAction): boolean => noticeOf[action] !== undefined;
+export const isNotifiedByMail = (action: AuditAction): boolean => noticeOf[action] !== undefined;
 
 export interface NoticeDeps {
   readonly audit: AuditStore;

@@ -1,6 +1,6 @@
 import { AppError } from '../contract/errors.ts';
 import type { NewAuditEvent } from './audit-store.ts';
-import { isMailed, queueNotice, type NoticeDeps } from './queue-notice.ts';
+import { isNotifiedByMail, queueNotice, type NoticeDeps } from './queue-notice.ts';
 
 export interface Recorded<T> {
   readonly result: T;
@@ -20,7 +20,7 @@ export async function recordAction<T>(
   work: () => Promise<T>,
 ): Promise<Recorded<T>> {
   const { audit } = deps;
-  const notice = isMailed(event.action) ? 'pending' : 'none';
+  const notice = isNotifiedByMail(event.action) ? 'pending' : 'none';
   const eventId = await audit.start({ ...event, outcome: 'started', notice });
   let result: T;
   try {

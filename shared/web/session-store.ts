@@ -234,7 +234,7 @@ export class SessionStore {
    * Ends these sessions of the user.
    * @returns how many of them existed
    */
-  async revokeThese(userId: string, sessionIds: readonly string[]): Promise<number> {
+  async revokeListed(userId: string, sessionIds: readonly string[]): Promise<number> {
     const result = await this.#database.call(({ sessions }) =>
       sessions.deleteMany({ userId, _id: { $in: sessionIds } }),
     );

@@ -49,7 +49,7 @@ export function describeUserAgent(header: string | undefined): DeviceDescription
  * Returns a device's name for mails, the audit log and support.
  * @returns null if nothing is known about it
  */
-export function nameDevice({
+export function formatDevice({
   browserName,
   osName,
 }: Pick<DeviceDescription, 'browserName' | 'osName'>): string | null {

@@ -67,7 +67,7 @@ export class UserStore {
   }
 
   /** Records the time of a sign-in and its language, which later mails use. */
-  async noteSignIn(id: string, language: MailLanguage): Promise<WebUser | null> {
+  async recordSignIn(id: string, language: MailLanguage): Promise<WebUser | null> {
     return await this.#update({ _id: id }, { lastLoginAt: new Date(), language });
   }
 

@@ -506,9 +506,10 @@ test('queued requests with stored responses survive a dropped subscription of th
     (await ownStack.redis.llen('{bull}:image:wait')) + (await ownStack.redis.llen(redisKeys.readyQueue)) ===
     2;
   await waitFor('both requests to be queued', isQueued);
-  const countListeners = async (): Promise<unknown> => await ownStack.redis.spublish(redisChannels.apis, '');
+  const countSubscribers = async (): Promise<unknown> =>
+    await ownStack.redis.spublish(redisChannels.apis, '');
   await ownStack.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-  await waitFor('the api process to listen again', async () => (await countListeners()) === 1);
+  await waitFor('the api process to listen again', async () => (await countSubscribers()) === 1);
   await ownStack.startWorker();
   t.deepEqual(
     (await responses).map((response) => response.status),

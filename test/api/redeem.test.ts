@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
 import { RefillCodeStore, type NewRefillCode } from '../../shared/refills/refill-code-store.ts';
-import { bannedAtUnknownCodes } from '../../shared/refills/redeem-code.ts';
+import { maxUnknownCodes } from '../../shared/refills/redeem-code.ts';
 import type { RedeemResponse } from '../../shared/contract/users.ts';
 import { formatRub, parseRub } from '../../shared/pricing/money.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
@@ -98,7 +98,7 @@ test('a used, expired or revoked code is reported as such, and does not count as
   const revoked = await createCode();
   await codes.revoke(revoked);
   t.is((await redeem(owner.apiKey, used)).status, 200);
-  for (let i = 0; i < bannedAtUnknownCodes; i++) {
+  for (let i = 0; i < maxUnknownCodes; i++) {
     for (const [code, message] of [
       [used, /already been used/],
       [expired, /expired/],
@@ -117,7 +117,7 @@ test('a used, expired or revoked code is reported as such, and does not count as
 
 test('the tenth unknown code within an hour bans the account permanently, and no earlier one does', async (t) => {
   const { id, apiKey } = await stack.createAccount();
-  for (let i = 1; i < bannedAtUnknownCodes; i++) {
+  for (let i = 1; i < maxUnknownCodes; i++) {
     const { status, body } = await redeem(apiKey, unknownCode(i));
     t.is(status, 422);
     t.is(body.error.code, 'invalid_code');
@@ -147,7 +147,7 @@ test('unknown codes are counted per account, over an hour that starts with the f
   t.true(ttl > 3_000 && ttl <= 3_600);
   // Simulates that half of the hour has passed.
   await stack.redis.expire(key, 1_800);
-  for (let i = 2; i < bannedAtUnknownCodes; i++) await redeem(guesser.apiKey, unknownCode(i));
+  for (let i = 2; i < maxUnknownCodes; i++) await redeem(guesser.apiKey, unknownCode(i));
   t.true((await stack.redis.ttl(key)) <= 1_800);
   t.is((await redeem(other.apiKey, unknownCode(1))).status, 422);
   // Simulates that the hour has passed.
@@ -158,8 +158,8 @@ test('unknown codes are counted per account, over an hour that starts with the f
 test('of many concurrent guesses, those from the tenth on are refused as banned', async (t) => {
   const { apiKey } = await stack.createAccount();
   const results = await Promise.all(Array.from({ length: 30 }, (_, i) => redeem(apiKey, unknownCode(i))));
-  t.is(results.filter(({ status }) => status === 422).length, bannedAtUnknownCodes - 1);
-  t.is(results.filter(({ status }) => status === 403).length, 30 - bannedAtUnknownCodes + 1);
+  t.is(results.filter(({ status }) => status === 422).length, maxUnknownCodes - 1);
+  t.is(results.filter(({ status }) => status === 403).length, 30 - maxUnknownCodes + 1);
 });
 
 test('a code that is not a string, empty, or longer than 256 characters is a 422 and does not count as a guess', async (t) => {

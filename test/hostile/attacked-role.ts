@@ -1,4 +1,4 @@
-import { findCollector, countHeldBytes } from '../../shared/runtime/idle-collection.ts';
+import { findCollector, measureHeapBytes } from '../../shared/runtime/idle-collection.ts';
 import { readRssMb } from '../../scripts/bench/rss-clock.ts';
 import { loadConfig } from '../../shared/config/config.ts';
 import { runProcess } from '../../shared/runtime/lifecycle.ts';
@@ -22,7 +22,7 @@ await runProcess(role, async () => {
   const collect = findCollector();
   process.on('SIGUSR2', () => {
     collect();
-    log.info({ heldMb: countHeldBytes() / bytesPerMb, rssMb: readRssMb(process.pid) }, 'garbage collected');
+    log.info({ heldMb: measureHeapBytes() / bytesPerMb, rssMb: readRssMb(process.pid) }, 'garbage collected');
   });
   const running =
     role === 'api'

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { Cluster } from 'ioredis';
-import { countListeners, createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
+import { countSubscribers, createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { Subscriber } from '../../shared/redis/subscriber-client.ts';
 import { ReplyPublisher } from '../../workers/replies/reply-publisher.ts';
 import { ReplyWriter } from '../../workers/replies/reply-writer.ts';
@@ -52,7 +52,7 @@ async function connect(t: ExecutionContext) {
 const waitUntilCounted = (redis: Awaited<ReturnType<typeof connect>>): Promise<unknown> =>
   waitFor('every master to count its subscribers', async () => {
     // Fails until the client has learnt where the slots are.
-    const counts = await Promise.allSettled(channels.map((channel) => countListeners(redis, channel)));
+    const counts = await Promise.allSettled(channels.map((channel) => countSubscribers(redis, channel)));
     return counts.every((count) => count.status === 'fulfilled' && count.value === 1);
   });
 
@@ -120,7 +120,7 @@ test.serial('channels of a migrating slot are received before, during and after 
   await cluster.call(target, 'CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(ids[0]));
   await cluster.call(firstPort!, 'CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(ids[1]));
   const { messages, lost } = await listen(t);
-  t.is(await countListeners(redis, channel), 1);
+  t.is(await countSubscribers(redis, channel), 1);
   await cluster.call(target, 'CLUSTER', 'SETSLOT', slot, 'NODE', String(ids[1]));
   await cluster.call(firstPort!, 'CLUSTER', 'SETSLOT', slot, 'NODE', String(ids[1]));
   await waitFor('the channel to be lost', () => lost.has(channel));

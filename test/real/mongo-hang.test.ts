@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { createLogger, type Logger } from '../../shared/runtime/logger.ts';
-import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
+import { isMongoUnavailable, openMongo } from '../../shared/storage/mongo-client.ts';
 import { insertMissing } from '../../shared/storage/insert-missing.ts';
 import { nameDatabase, requireMongod, useRealMongo } from '../support/real-mongod.ts';
 import { findStablePort } from '../support/stable-port.ts';
@@ -37,7 +37,7 @@ realTest(
     await Promise.all(
       Object.entries(commands).map(async ([name, run]) => {
         const error = await t.throwsAsync<Error>(run, undefined, name);
-        t.true(isMongoAway(error), `${name}: ${error?.message}`);
+        t.true(isMongoUnavailable(error), `${name}: ${error?.message}`);
       }),
     );
     t.true(performance.now() - startedMs < longestMs);
@@ -74,7 +74,7 @@ realTest(
     for (const round of [1, 2]) {
       for (const [name, write] of Object.entries(writes)) {
         const error = await t.throwsAsync<Error>(write, undefined, `${name}, round ${round}`);
-        t.true(isMongoAway(error), `${name}, round ${round}: ${error?.message}`);
+        t.true(isMongoUnavailable(error), `${name}, round ${round}: ${error?.message}`);
       }
     }
   },

@@ -34,7 +34,7 @@ export async function useNameServer(
     head.writeUInt16BE(0x8180 | (records === undefined ? noSuchName : 0), 2);
     head.writeUInt16BE(1, 4);
     head.writeUInt16BE(addresses.length, 6);
-    const answers = addresses.map((address) => writeAnswer(type, address));
+    const answers = addresses.map((address) => writeResponse(type, address));
     socket.send(Buffer.concat([head, query.subarray(12, end), ...answers]), from.port, from.address);
   });
   socket.bind(0, '127.0.0.1');
@@ -54,7 +54,7 @@ function readQuestion(query: Buffer): { name: string; type: number; end: number 
 }
 
 /** IPv6 addresses must be given with all eight groups. */
-function writeAnswer(type: number, address: string): Buffer {
+function writeResponse(type: number, address: string): Buffer {
   const data =
     type === typeA
       ? Buffer.from(address.split('.').map(Number))

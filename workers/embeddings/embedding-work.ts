@@ -196,7 +196,7 @@ export class PendingRequest {
     const inputs = new Set<PendingInput>();
     for (let i = 0; i < this.#outcomes.length && !this.#isDone; i++) {
       const input = this.#inputs[i];
-      if (this.#outcomes[i] !== undefined || input?.isAsked === true) continue;
+      if (this.#outcomes[i] !== undefined || input?.isRequested === true) continue;
       if (input !== undefined) inputs.add(input);
       this.deliver(i, { error });
     }
@@ -269,7 +269,7 @@ export class PendingInput {
     return this.#claims;
   }
 
-  get isAsked(): boolean {
+  get isRequested(): boolean {
     return this.#isSent;
   }
 

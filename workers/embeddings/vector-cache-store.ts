@@ -1,9 +1,9 @@
-import { isRedisAway, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { isRedisUnavailable, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { CacheUseStore } from '../../shared/vector-cache/cache-use-store.ts';
-import { runCacheVectors, type VectorToCache } from '../../shared/vector-cache/keep-vectors-script.ts';
+import { runStoreVectors, type VectorToCache } from '../../shared/vector-cache/store-vectors-script.ts';
 import { decodeEntry, encodeEntry, type StoredVector } from './vector-entry.ts';
 import type { VectorSpace } from './vector-space.ts';
 
@@ -63,7 +63,7 @@ export class VectorCacheStore {
     try {
       const entries = fitting.map((one) => ({ hash: one.name, value: encodeEntry(one) }));
       const parts = cutByBytes(entries);
-      await Promise.all(parts.map((part) => runCacheVectors(this.#redis, space.modelId, space.limits, part)));
+      await Promise.all(parts.map((part) => runStoreVectors(this.#redis, space.modelId, space.limits, part)));
     } catch (error) {
       this.#logFailure(error, 'caching vectors failed');
     } finally {
@@ -96,7 +96,7 @@ export class VectorCacheStore {
   }
 
   #logFailure(error: unknown, message: string): void {
-    const isOurs = !(error instanceof LookupTimeout) && !isRedisAway(error);
+    const isOurs = !(error instanceof LookupTimeout) && !isRedisUnavailable(error);
     this.#log[isOurs ? 'warn' : 'debug']({ err: error }, message);
   }
 }

@@ -4,7 +4,7 @@ import { bullPrefix } from '../../shared/redis/redis-keys.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
-import { passesByItself, type Faults } from '../../shared/storage/faults.ts';
+import { isTemporaryFailure, type Faults } from '../../shared/storage/faults.ts';
 
 /** Webhooks and mails do not crash workers, so do not fail them because of worker restarts. */
 const defaultMaxStalled = 100;
@@ -88,7 +88,7 @@ export function createBullWorker<T>(
   const warn = createThrottledWarning((line, error) => log.warn({ queue, err: error }, line));
   worker.on('error', (error) => {
     if (known.has(error)) return;
-    if (passesByItself(error)) log.debug({ queue, err: error }, 'waiting for Redis');
+    if (isTemporaryFailure(error)) log.debug({ queue, err: error }, 'waiting for Redis');
     else warn('BullMQ error', error);
   });
   return worker;

@@ -2,7 +2,7 @@ import type { JobLine } from '../../shared/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { jobLeaseMs, recordProgress, startJob, type TakenJob } from '../../shared/jobs/run-job-scripts.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { throughOutage } from '../../shared/redis/through-outage.ts';
+import { retryThroughOutage } from '../../shared/redis/retry-through-outage.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { JobCancelled, RunReplaced } from '../runs/job-context.ts';
@@ -93,7 +93,7 @@ export class JobRun {
   async #requestStart(): ReturnType<typeof startJob> {
     const { redis, signal, abort } = this.#options;
     try {
-      return await throughOutage(async () => {
+      return await retryThroughOutage(async () => {
         signal.throwIfAborted();
         return await startJob(redis, this.taken);
       });

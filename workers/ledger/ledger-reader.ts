@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
-import { passesByItself, type Faults } from '../../shared/storage/faults.ts';
+import { isTemporaryFailure, type Faults } from '../../shared/storage/faults.ts';
 import { maxDeadLetters } from '../../shared/ledger/dead-letters.ts';
 import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
 import { shardCount } from '../../shared/redis/redis-keys.ts';
@@ -65,7 +65,7 @@ class ShardFailures {
       );
       return;
     }
-    if (!passesByItself(error)) {
+    if (!isTemporaryFailure(error)) {
       this.#failing.add(shard);
       this.#faults.note(part, error);
       return;

@@ -1,5 +1,5 @@
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
-import type { UrlFault } from '../../shared/runtime/public-url.ts';
+import type { UrlProblem } from '../../shared/runtime/public-url.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 
 const maxShownLength = 120;
@@ -15,7 +15,7 @@ export function showUrl(text: string): string {
 }
 
 /** Creates the error for a URL that must not be fetched, or that redirects to one. */
-export function urlRejected(text: string, problem: UrlFault, isRedirected: boolean): AppError {
+export function urlRejected(text: string, problem: UrlProblem, isRedirected: boolean): AppError {
   const subject = isRedirected ? `${showUrl(text)} redirects to one that` : showUrl(text);
   return invalidField(['body', 'messages'], `The URL ${subject} ${problem}, so it is not fetched.`, {
     code: 'unsafe_url',

@@ -1,7 +1,7 @@
 import { noChannel } from '../../shared/queue/job-kinds.ts';
 import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import { publishParts } from '../../shared/redis/publish-parts.ts';
-import { countListeners, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { countSubscribers, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { encodeHeader, encodeMark, type FrameKind } from '../../shared/reply/frame.ts';
 import type { StoredFramesStore, StoredSize } from '../../shared/reply/stored-frames-store.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -180,7 +180,7 @@ export class ReplyPublisher {
 
   async #checkListeners(channel: string, listeners: number): Promise<void> {
     if (listeners > 0) return;
-    if (this.#redis.isCluster && (await countListeners(this.#redis, channel)) > 0) return;
+    if (this.#redis.isCluster && (await countSubscribers(this.#redis, channel)) > 0) return;
     this.#windows.delete(channel);
     this.#options.onNoListeners(channel);
   }

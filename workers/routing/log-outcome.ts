@@ -11,7 +11,7 @@ export const closedMessage = 'route circuit breaker closed';
 export function logOutcome(
   log: Logger,
   { route, fingerprint }: RouteCandidate,
-  { breaker, setAsideFor }: OutcomeResult,
+  { breaker, cooldownFor }: OutcomeResult,
   cooldown: KeyCooldown | null,
   accountIds: readonly string[],
 ): void {
@@ -20,10 +20,10 @@ export function logOutcome(
   if (breaker === 'closed') log.info(fields, closedMessage);
   if (cooldown === null || !cooldown.reason.startsWith('refused')) return;
   const { reason } = cooldown;
-  const forMs = setAsideFor === 'all' ? cooldown.forMs : (cooldown.forAccountMs ?? cooldown.forMs);
-  const refused = setAsideFor === 'all' ? {} : { accounts: accountIds.slice(0, 10) };
+  const forMs = cooldownFor === 'all' ? cooldown.forMs : (cooldown.forAccountMs ?? cooldown.forMs);
+  const refused = cooldownFor === 'all' ? {} : { accounts: accountIds.slice(0, 10) };
   log.error(
     { ...fields, key: fingerprint, forMs, ...refused, reason },
-    `upstream key on cooldown${setAsideFor === 'all' ? '' : ' for the accounts whose calls were refused'}`,
+    `upstream key on cooldown${cooldownFor === 'all' ? '' : ' for the accounts whose calls were refused'}`,
   );
 }

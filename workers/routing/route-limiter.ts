@@ -2,7 +2,7 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { throughOutage } from '../../shared/redis/through-outage.ts';
+import { retryThroughOutage } from '../../shared/redis/retry-through-outage.ts';
 import { isContested } from '../../shared/routing/contested-script.ts';
 import {
   maxAccountsPerAcquire,
@@ -168,7 +168,7 @@ export class RouteLimiter implements Running {
     accountIds: readonly string[],
   ): Promise<void> {
     try {
-      const outcome = await this.#throughOutage(() =>
+      const outcome = await this.#retryThroughOutage(() =>
         runOutcome(this.#redis, slot, callOutcome, cooldown, accountIds),
       );
       logOutcome(this.#log, slot.candidate, outcome, cooldown, accountIds);
@@ -228,7 +228,7 @@ export class RouteLimiter implements Running {
   /** Releases slots whose grant may have been lost: Redis may hold them under a lease unknown to this process. */
   #releaseLeases(candidates: readonly RouteCandidate[], leases: readonly string[]): void {
     const keys = [...new Set(candidates.flatMap((candidate) => slotsOf(candidate).keys))];
-    const removing = this.#throughOutage(() =>
+    const removing = this.#retryThroughOutage(() =>
       Promise.all(keys.map((key) => this.#redis.zrem(key, ...leases))),
     );
     this.#track(
@@ -247,9 +247,9 @@ export class RouteLimiter implements Running {
    * Retries until Redis is back, so that calls that ended during an outage are still reported. Gives up once the lease
    * has expired, because the report is then pointless.
    */
-  async #throughOutage<T>(report: () => Promise<T>): Promise<T> {
+  async #retryThroughOutage<T>(report: () => Promise<T>): Promise<T> {
     const untilMs = performance.now() + this.#leaseMs;
-    return await throughOutage(() => callRedis(report), {
+    return await retryThroughOutage(() => callRedis(report), {
       isOutage: (error) => error instanceof AppError && !this.#isStopping && performance.now() <= untilMs,
       pauseMs: outagePauseMs,
     });

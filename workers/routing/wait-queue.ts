@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import type { AcquirePause, CallSlot } from '../../shared/routing/acquire-script.ts';
-import { longestTimerMs } from '../../shared/runtime/timers.ts';
+import { maxTimerMs } from '../../shared/runtime/timers.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 
 /** How long a request waits while none of its candidates can be called, in milliseconds. */
@@ -47,7 +47,7 @@ export class WaitQueue {
       const onAbort = (): void => waiting.settle({ error: signal.reason });
       const timer = setTimeout(
         () => waiting.settle({ error: new AppError('deadline_exceeded') }),
-        Math.min(longestTimerMs, Math.max(0, deadlineAtMs - Date.now())),
+        Math.min(maxTimerMs, Math.max(0, deadlineAtMs - Date.now())),
       );
       signal.addEventListener('abort', onAbort, { once: true });
       const waiting: WaitingCall = {

@@ -6,7 +6,7 @@ import {
   countImageCalls,
   findServingImageRoutes,
   findUnmetImageNeed,
-  toImageAsk,
+  toImageRequirements,
 } from '../../shared/routing/image-needs.ts';
 import { loadInputImages, type LoadedInputs } from '../media/load-input-images.ts';
 import { callRoute, type GrantedCall } from '../routing/call-route.ts';
@@ -144,7 +144,7 @@ function findRoutes(
     (sum, { bytes }) => sum + bytes.length,
     0,
   );
-  const callModel = toImageAsk(job, inputBytes);
+  const callModel = toImageRequirements(job, inputBytes);
   const serving = findServingImageRoutes(routes, callModel);
   const unmet = routes.map((route) => findUnmetImageNeed(route, callModel)).find((need) => need !== null);
   if (serving.length > 0 || unmet === undefined) return serving;

@@ -4,7 +4,7 @@ import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts
 import type { AfterSettlement } from '../../shared/settlement/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
-import { throughOutage } from '../../shared/redis/through-outage.ts';
+import { retryThroughOutage } from '../../shared/redis/retry-through-outage.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
 import type { StoredJob } from '../../shared/reply/response-store.ts';
 import type { JobDeps, RequestRun } from './job-context.ts';
@@ -43,7 +43,7 @@ async function storeJobResponse(
   // The vendor bills the response, so wait out an outage; the settlement that follows waits for Redis as well. If a
   // frame is stored twice because the first reply was lost, it is read once. Nothing cuts the wait short: the
   // settlement decides whether this worker still has the job.
-  const saved = await throughOutage(() => answers.keep(request, bytes));
+  const saved = await retryThroughOutage(() => answers.keep(request, bytes));
   return () => {
     if ('size' in saved) mover.frames(request, saved.size);
     else if (saved.stored.in === 'redis') mover.answer(request, bytes.length);

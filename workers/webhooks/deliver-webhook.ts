@@ -9,7 +9,7 @@ import {
   type WebhookReporter,
   type WebhookState,
 } from '../../shared/webhooks/webhook-delivery.ts';
-import { countOutDelivery, webhookAttempts } from '../../shared/webhooks/webhook-queue.ts';
+import { stopCountingDelivery, webhookAttempts } from '../../shared/webhooks/webhook-queue.ts';
 import type { WebhookSecretStore } from '../../shared/webhooks/webhook-secret-store.ts';
 import type { DeliveryTurns } from './delivery-turns.ts';
 import type { computeRetryDelayMs } from './retry-delay.ts';
@@ -211,7 +211,7 @@ export async function reportState(
   try {
     await Promise.all([
       reporter.report(delivery, state),
-      state.status === 'pending' ? null : countOutDelivery(redis, delivery),
+      state.status === 'pending' ? null : stopCountingDelivery(redis, delivery),
     ]);
   } catch (error) {
     log.error({ jobId, state, err: error }, 'reporting a webhook state failed');

@@ -1,7 +1,7 @@
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import type { LoadedReasoning } from '../../../shared/queue/job-kinds.ts';
-import { placeCalls } from '../../../shared/reasoning/conversation-hash.ts';
+import { locateCalls } from '../../../shared/reasoning/conversation-hash.ts';
 import type { ReasoningStore } from '../../../shared/reasoning/reasoning-store.ts';
 
 /**
@@ -18,7 +18,7 @@ export async function loadReasoning(
   const kinds = new Set<string>(model.routes.map(({ upstream }) => upstream.kind));
   kinds.delete('builtin');
   if (kinds.size === 0 || !messages.some(({ tool_calls: calls }) => calls?.length)) return [];
-  const placed = placeCalls(body, model.id);
+  const placed = locateCalls(body, model.id);
   const hashes = placed.map(({ hash }) => hash);
   const values = await store.load(accountId, hashes);
   return placed.flatMap(({ messageIndex, toolCallId, hash }) => {

@@ -1,6 +1,6 @@
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { AcquireOptions } from '../../../shared/fairness/fair-budget.ts';
-import type { ObjectFacts } from '../../../shared/storage/object-store.ts';
+import type { ObjectMetadata } from '../../../shared/storage/object-store.ts';
 import type { Services } from '../../services.ts';
 
 /** An object store that takes longer for a range counts as down. */
@@ -22,7 +22,7 @@ export class StoredFile {
   }
 
   /** @throws AppError if the file is gone */
-  async describe(): Promise<ObjectFacts> {
+  async describe(): Promise<ObjectMetadata> {
     const facts = await this.#inTurn((signal) => this.#services.objects.describe(this.#key, signal));
     if (facts === null) throw missingFile();
     return facts;

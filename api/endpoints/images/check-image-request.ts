@@ -5,7 +5,7 @@ import {
   type ImageEditRequest,
   type ImageRequest,
 } from '../../../shared/contract/image-request.ts';
-import { findUnmetImageNeed, toImageAsk } from '../../../shared/routing/image-needs.ts';
+import { findUnmetImageNeed, toImageRequirements } from '../../../shared/routing/image-needs.ts';
 import type { ImageJob, ImageOptions } from '../../../shared/queue/job-kinds.ts';
 import { listImageInputs, readMask } from './image-inputs.ts';
 
@@ -53,7 +53,7 @@ export function checkImageRequest(
 
 /** Refuses a request that no route can serve. If only some routes can, only those are called. */
 function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel): void {
-  const imageRequest = toImageAsk(checked);
+  const imageRequest = toImageRequirements(checked);
   const unmet = routes.map((route) => findUnmetImageNeed(route, imageRequest));
   const first = unmet[0] ?? null;
   if (first === null || unmet.includes(null)) return;

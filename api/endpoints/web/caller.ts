@@ -1,5 +1,5 @@
 import type { MailLanguage, MailOrigin } from '../../../shared/web/mail.ts';
-import { describeUserAgent, nameDevice, type DeviceDescription } from '../../../shared/web/user-agent.ts';
+import { describeUserAgent, formatDevice, type DeviceDescription } from '../../../shared/web/user-agent.ts';
 import type { ApiContext } from '../../request/context.ts';
 
 /** No browser sends more, and parsing long ones is slow. */
@@ -17,5 +17,5 @@ export function deviceOf(context: ApiContext): DeviceDescription {
 
 /** Where a call comes from, for mails and the audit log. */
 export function originOf(context: ApiContext): Required<MailOrigin> {
-  return { address: context.ip, device: nameDevice(deviceOf(context)) };
+  return { address: context.ip, device: formatDevice(deviceOf(context)) };
 }

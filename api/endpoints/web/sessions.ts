@@ -109,7 +109,7 @@ async function endSessions(
     if (open === null) throw sessionEnded();
     const selected = open.filter((id) => isSelected(id, ownId));
     if (selected.length === 0) return false;
-    await record(services, context, { action, userId }, () => sessions.revokeThese(userId, selected));
+    await record(services, context, { action, userId }, () => sessions.revokeListed(userId, selected));
     return true;
   });
 }

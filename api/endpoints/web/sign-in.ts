@@ -142,7 +142,7 @@ export const verifyCode = defineEndpoint(
             device: deviceOf(context),
             address: context.ip,
           });
-          const signedIn = await users.noteSignIn(userId, language);
+          const signedIn = await users.recordSignIn(userId, language);
           // A concurrent ban may have missed the new session.
           if (signedIn === null || signedIn.bannedAt !== null) {
             await sessions.revokeAll(userId);

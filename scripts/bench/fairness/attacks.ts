@@ -39,7 +39,7 @@ const createLargeBody = (): Buffer =>
 const createInputs = (count: number): string[] => Array.from({ length: count }, createText);
 
 /** @param green 0 to 255. Makes images differ, because identical images in a request are checked only once. */
-export async function createLargePicture(green: number): Promise<string> {
+export async function createLargeImage(green: number): Promise<string> {
   const side = 7_000;
   const background = { r: 51, g: green, b: 153 };
   const options = { width: side, height: side, channels: 3, background } as const;
@@ -48,7 +48,7 @@ export async function createLargePicture(green: number): Promise<string> {
   return `data:image/png;base64,${bytes.toString('base64')}`;
 }
 
-export const createPictureChat = (urls: readonly string[]): Buffer =>
+export const createImageChat = (urls: readonly string[]): Buffer =>
   createChat(models.vision, [
     { type: 'text', text: 'What is this?' },
     ...urls.map((url) => ({ type: 'image_url', image_url: { url } })),
@@ -78,15 +78,15 @@ export const attacks: Readonly<Record<string, Attack>> = {
   async images(target) {
     const { attacker: apiKey } = target.keys;
     const pictures: string[] = [];
-    for (let i = 0; i < 6; i++) pictures.push(await createLargePicture(i));
-    const body = createPictureChat(pictures);
+    for (let i = 0; i < 6; i++) pictures.push(await createLargeImage(i));
+    const body = createImageChat(pictures);
     keepSending(8, () => send(target, { path: chatPath, apiKey, body }, never));
     await delay(floodMs);
   },
 
   async links(target) {
     const { attacker: apiKey } = target.keys;
-    const create = (): Buffer => createPictureChat([`https://${hangingHost}/${randomUUID()}.png`]);
+    const create = (): Buffer => createImageChat([`https://${hangingHost}/${randomUUID()}.png`]);
     keepSending(25, () => send(target, { path: chatPath, apiKey, body: create() }, never));
     await delay(floodMs);
   },

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { makePng } from '../../vendor-simulator/tiny-png.ts';
-import { createLargePicture, createPictureChat } from './attacks.ts';
+import { createLargeImage, createImageChat } from './attacks.ts';
 import { chatPath, createText, embeddingPath, send, toBody, type BenchRequest } from './requests.ts';
 import { models, refusingHost, type FairnessTarget } from './scenario.ts';
 
@@ -33,7 +33,7 @@ const embedding = (input: string | readonly string[]): Probe => ({
 });
 
 const pictureChat = (url: string, status: number): Probe => ({
-  request: { path: chatPath, body: createPictureChat([url]) },
+  request: { path: chatPath, body: createImageChat([url]) },
   status,
 });
 
@@ -67,7 +67,7 @@ export async function sendProbe(scenario: string, target: FairnessTarget, timeou
 
 /** Measures a single request of the attacker, for the one scenario without a known duration. */
 export async function measureAttackersCall(target: FairnessTarget): Promise<number> {
-  const body = createPictureChat([await createLargePicture(255)]);
+  const body = createImageChat([await createLargeImage(255)]);
   const request = { path: chatPath, apiKey: target.keys.attacker, body };
   const startedAtMs = performance.now();
   await send(target, request, AbortSignal.timeout(30_000));

@@ -1,4 +1,4 @@
-import type { Answer } from '../answer-reader.ts';
+import type { Answer } from '../response-reader.ts';
 import { Caller } from '../caller.ts';
 import { uniqueMark } from '../scenario.ts';
 import { jobBody, type JobsPlan, type Placed } from './scenario.ts';

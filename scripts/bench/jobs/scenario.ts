@@ -5,7 +5,7 @@ import type { MoneyResult } from '../money-check.ts';
 export const jobsTitle = 'Durable jobs: placed, then run';
 
 /** The maximum number of jobs that an account may create within a day. The benchmark uses a single account. */
-export const mostJobs = 200_000;
+export const maxJobs = 200_000;
 
 /**
  * Connections that place jobs: enough to keep one api process busy. More connections would not place more jobs, and

@@ -8,7 +8,7 @@ import type { Request } from './wire.ts';
 import { MessageSplitter, encodeReply, maxMessageBytes, parseMessage } from './wire.ts';
 
 /** Shared by all connections of a server. */
-export type ConnectionSurroundings = Omit<Environment, 'authentication'> & {
+export type ConnectionEnvironment = Omit<Environment, 'authentication'> & {
   credential: ScramCredential;
   unauthenticated: UnauthenticatedSockets;
   /** Called with one line for problems that cannot be reported to a client. */
@@ -22,7 +22,7 @@ const maxBytes = maxMessageBytes + 16_384;
 
 /** One client's socket. Its commands run one after another, as drivers expect. */
 export class Connection {
-  readonly #surroundings: ConnectionSurroundings;
+  readonly #surroundings: ConnectionEnvironment;
   readonly #socket: Socket;
   readonly #authentication: Authentication;
   readonly #environment: Environment;
@@ -31,7 +31,7 @@ export class Connection {
   #isResponding = false;
   #isEnding = false;
 
-  constructor(surroundings: ConnectionSurroundings, socket: Socket) {
+  constructor(surroundings: ConnectionEnvironment, socket: Socket) {
     this.#surroundings = surroundings;
     this.#socket = socket;
     this.#authentication = new Authentication(surroundings.credential);

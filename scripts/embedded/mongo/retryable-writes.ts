@@ -56,7 +56,7 @@ export class RetryableStatements {
 }
 
 /** Deletes the results of sessions that have ended. Call this inside `Store.write`. */
-export function forgetOldAnswers(store: Store): void {
+export function deleteOldResults(store: Store): void {
   for (const { key, value } of Array.from(store.sessions.getRange({}))) {
     const { at } = decodeDocument(value) as SavedWrite;
     if (Date.now() - at.value > lifetimeMs) store.sessions.removeSync(key);

@@ -7,10 +7,10 @@ import { createThrottledWarning } from '../../../shared/runtime/throttled-warnin
 import { addCredentials, embeddedUser } from '../credentials.ts';
 import { UnauthenticatedSockets, type UnauthenticatedLimits } from '../unauthenticated-sockets.ts';
 import { deriveCredential } from './auth/scram.ts';
-import { Connection, type ConnectionSurroundings } from './connection.ts';
+import { Connection, type ConnectionEnvironment } from './connection.ts';
 import { Cursors } from './cursors.ts';
 import { expireDocuments } from './expire.ts';
-import { forgetOldAnswers } from './retryable-writes.ts';
+import { deleteOldResults } from './retryable-writes.ts';
 import { ServerStatus } from './server-status.ts';
 import { Store } from './storage/store.ts';
 import { maxMessageBytes } from './wire.ts';
@@ -108,12 +108,12 @@ export async function startEmbeddedMongo({
 }
 
 /** Periodic cleanup: removes expired documents, abandoned cursors and the saved results of ended sessions. */
-async function tidy(previous: Promise<void>, { store, cursors }: ConnectionSurroundings): Promise<void> {
+async function tidy(previous: Promise<void>, { store, cursors }: ConnectionEnvironment): Promise<void> {
   await previous;
   try {
     cursors.closeIdle();
     await expireDocuments(store);
-    await store.write(() => forgetOldAnswers(store));
+    await store.write(() => deleteOldResults(store));
   } catch (error) {
     console.error('The embedded MongoDB could not expire documents:', error);
   }

@@ -1,23 +1,23 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Bucket } from './bucket.ts';
-import type { BucketSurroundings } from './bucket.ts';
+import type { BucketEnvironment } from './bucket.ts';
 import { ensureFolder, syncFolder } from './durable-files.ts';
 import { S3Error } from './errors.ts';
 
 /** All buckets of one data folder. */
 export class BucketStore {
   readonly #root: string;
-  readonly #surroundings: BucketSurroundings;
+  readonly #surroundings: BucketEnvironment;
   readonly #buckets = new Map<string, Bucket>();
   readonly #creating = new Set<string>();
 
-  private constructor(root: string, surroundings: BucketSurroundings) {
+  private constructor(root: string, surroundings: BucketEnvironment) {
     this.#root = root;
     this.#surroundings = surroundings;
   }
 
-  static async open(dir: string, { now, warn }: Omit<BucketSurroundings, 'tempDir'>): Promise<BucketStore> {
+  static async open(dir: string, { now, warn }: Omit<BucketEnvironment, 'tempDir'>): Promise<BucketStore> {
     const tempDir = join(dir, 'temp');
     // Leftovers are from uploads that were interrupted by a crash and never acknowledged.
     await rm(tempDir, { recursive: true, force: true });

@@ -10,7 +10,7 @@ import type { ObjectRecord } from './object-file.ts';
 import { ObjectIndex } from './object-index.ts';
 import type { IndexEntry, ListPage, ListQuery } from './object-index.ts';
 
-export interface BucketSurroundings {
+export interface BucketEnvironment {
   tempDir: string;
   now: () => number;
   /** Called with one line for files that cannot be read. */
@@ -32,19 +32,19 @@ const loadConcurrency = 64;
  */
 export class Bucket {
   readonly #dir: string;
-  readonly #surroundings: BucketSurroundings;
+  readonly #surroundings: BucketEnvironment;
   readonly #index = new ObjectIndex();
   #rules: readonly LifecycleRule[] = [];
   #isRemoved = false;
   #lastChange: Promise<unknown> = Promise.resolve();
 
-  private constructor(dir: string, surroundings: BucketSurroundings) {
+  private constructor(dir: string, surroundings: BucketEnvironment) {
     this.#dir = dir;
     this.#surroundings = surroundings;
   }
 
   /** Opens a bucket's folder, creating it if it is missing, and reads its contents. */
-  static async open(dir: string, surroundings: BucketSurroundings): Promise<Bucket> {
+  static async open(dir: string, surroundings: BucketEnvironment): Promise<Bucket> {
     const bucket = new Bucket(dir, surroundings);
     await ensureFolder(join(dir, 'objects'));
     await bucket.#loadRules();

@@ -14,7 +14,7 @@ import { verifySignature } from './signature.ts';
 import type { Authentication } from './signature.ts';
 import { renderElement, renderText } from './xml.ts';
 
-export interface RequestSurroundings {
+export interface RequestEnvironment {
   store: BucketStore;
   now: () => number;
   credentials: { accessKeyId: string; secretAccessKey: string; region?: string | undefined };
@@ -29,7 +29,7 @@ const maxDrainMs = 5000;
 
 /** Serves one request. With `expectsContinue`, the client waits for a 100 before it sends its body. */
 export async function handleRequest(
-  surroundings: RequestSurroundings,
+  surroundings: RequestEnvironment,
   message: IncomingMessage,
   response: ServerResponse,
   expectsContinue: boolean,

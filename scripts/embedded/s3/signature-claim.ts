@@ -6,7 +6,7 @@ import type { S3Request } from './parse-request.ts';
 export type SignableRequest = Pick<S3Request, 'method' | 'rawPath' | 'query' | 'headers'>;
 
 /** The signature of a request and its parameters, well-formed but not yet verified. */
-export interface SignatureClaim {
+export interface UnverifiedSignature {
   presigned: boolean;
   accessKeyId: string;
   /** The credential's day, as yyyymmdd. */
@@ -26,7 +26,7 @@ const maxExpiresSeconds = 604_800;
 
 type Malformed = 'AuthorizationHeaderMalformed' | 'AuthorizationQueryParametersError';
 
-export function readClaim(request: SignableRequest): SignatureClaim {
+export function readSignatureParameters(request: SignableRequest): UnverifiedSignature {
   const header = request.headers.get('authorization');
   const inQuery = request.query.some(([name]) => name === 'X-Amz-Algorithm' || name === 'X-Amz-Signature');
   if (header !== undefined && inQuery) {
@@ -37,7 +37,7 @@ export function readClaim(request: SignableRequest): SignatureClaim {
   throw new S3Error('AccessDenied');
 }
 
-function readHeaderClaim(request: SignableRequest, header: string): SignatureClaim {
+function readHeaderClaim(request: SignableRequest, header: string): UnverifiedSignature {
   const [scheme = '', ...parameters] = header.split(' ');
   if (scheme !== algorithm) {
     throw new S3Error('InvalidRequest', {
@@ -75,7 +75,7 @@ function readHeaderClaim(request: SignableRequest, header: string): SignatureCla
   };
 }
 
-function readQueryClaim(request: SignableRequest): SignatureClaim {
+function readQueryClaim(request: SignableRequest): UnverifiedSignature {
   const names = request.query.map(([name]) => name).filter((name) => name.startsWith('X-Amz-'));
   if (new Set(names).size !== names.length || getQueryValue(request, 'X-Amz-Algorithm') !== algorithm) {
     throw new S3Error('AuthorizationQueryParametersError', {

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { S3Error } from './errors.ts';
-import { readClaim } from './signature-claim.ts';
-import type { SignableRequest, SignatureClaim } from './signature-claim.ts';
+import { readSignatureParameters } from './signature-claim.ts';
+import type { SignableRequest, UnverifiedSignature } from './signature-claim.ts';
 import type { NamedValue } from './parse-request.ts';
 
 export interface SignaturePolicy {
@@ -30,7 +30,7 @@ const maxSkewMs = 15 * 60_000;
  * @throws the S3Error that Amazon returns if it is not valid
  */
 export function verifySignature(request: SignableRequest, policy: SignaturePolicy): Authentication {
-  const claim = readClaim(request);
+  const claim = readSignatureParameters(request);
   if (request.headers.has('x-amz-security-token')) throw new S3Error('InvalidToken');
   if (claim.accessKeyId !== policy.accessKeyId) {
     throw new S3Error('InvalidAccessKeyId', { details: { AWSAccessKeyId: claim.accessKeyId } });
@@ -134,7 +134,7 @@ function compareAscii(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-function checkRegion(claim: SignatureClaim, region: string | undefined): void {
+function checkRegion(claim: UnverifiedSignature, region: string | undefined): void {
   if (region === undefined || claim.region === region) return;
   throw new S3Error(claim.presigned ? 'AuthorizationQueryParametersError' : 'AuthorizationHeaderMalformed', {
     message: `The credential is for the region '${claim.region}'; expecting '${region}'.`,
@@ -142,7 +142,7 @@ function checkRegion(claim: SignatureClaim, region: string | undefined): void {
   });
 }
 
-function checkTime(claim: SignatureClaim, nowMs: number): void {
+function checkTime(claim: UnverifiedSignature, nowMs: number): void {
   const ageMs = nowMs - claim.timestampMs;
   if (claim.presigned) {
     if (ageMs < -maxSkewMs) throw new S3Error('AccessDenied', { message: 'Request is not yet valid' });
@@ -168,7 +168,7 @@ function checkTime(claim: SignatureClaim, nowMs: number): void {
 }
 
 // Every x-amz header changes the meaning of the request, and an unsigned one may have been added in transit.
-function checkSignedHeaders(request: SignableRequest, claim: SignatureClaim): void {
+function checkSignedHeaders(request: SignableRequest, claim: UnverifiedSignature): void {
   const unsigned = [...request.headers.keys()].filter(
     (name) => (name === 'host' || name.startsWith('x-amz-')) && !claim.signedHeaders.includes(name),
   );

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { bannedAtUnknownCodes } from '../../../shared/refills/redeem-code.ts';
+import { maxUnknownCodes } from '../../../shared/refills/redeem-code.ts';
 import { RefillCodeStore } from '../../../shared/refills/refill-code-store.ts';
 import type { RefillLogPage, RequestLogPage } from '../../../shared/contract/users.ts';
 import type { RedeemedRefillCode } from '../../../shared/contract/web-accounts.ts';
@@ -114,7 +114,7 @@ test('a refused code gives the same error as with the key, and guesses count tog
     t.like(issue, (twin.body.detail as object[])[0]!);
   }
   t.is(await stack.redis.exists(redisKeys.unknownCodes(id)), 0);
-  for (let i = 1; i < bannedAtUnknownCodes; i++) {
+  for (let i = 1; i < maxUnknownCodes; i++) {
     const { status, body } =
       i % 2 === 0
         ? await redeem(user, unknownCode(i))

@@ -65,7 +65,7 @@ const subjects: Record<'ru' | 'en', [AuditAction, subject: string][]> = {
 for (const language of ['ru', 'en'] as const) {
   test(`each sensitive action is one audit event and one notice with address and device, in the user’s language: ${language}`, async (t) => {
     const { client, user, address } = await createSeparateUser(stack, { userAgent: firefox, language });
-    await dependencies.users.noteSignIn(user._id, language);
+    await dependencies.users.recordSignIn(user._id, language);
     const { email } = user;
     const first = await callWeb<CreatedApiAccount>(client, 'POST', '/api-accounts/first', { label: 'Mine' });
     t.is(first.status, 201);

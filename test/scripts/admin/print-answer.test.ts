@@ -1,7 +1,7 @@
 import { PassThrough, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import test from 'ava';
-import { printAnswer, type PrintOptions } from '../../../scripts/admin/print-answer.ts';
+import { printResult, type PrintOptions } from '../../../scripts/admin/print-result.ts';
 
 const json: PrintOptions = { json: true, width: 80 };
 const table: PrintOptions = { json: false, width: 80 };
@@ -9,7 +9,7 @@ const table: PrintOptions = { json: false, width: 80 };
 async function print(answer: unknown, options: PrintOptions): Promise<string> {
   const out = new PassThrough();
   const printed = text(out);
-  await printAnswer(answer, out, options);
+  await printResult(answer, out, options);
   out.end();
   return await printed;
 }
@@ -57,7 +57,7 @@ test('reads no more rows than the reader of the output consumes, and none after 
     highWaterMark: 1,
     write: (_chunk, _encoding, done) => done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })),
   });
-  await printAnswer(reading, closesEarly, json);
+  await printResult(reading, closesEarly, json);
   t.true(read < 10_000, `${read} rows were read`);
   t.true((await reading.next()).done, 'reading has stopped');
 });
@@ -83,6 +83,6 @@ test('a failure while reading rows is thrown, and leaves the JSON array incomple
   const out = new PassThrough();
   const printed: Buffer[] = [];
   out.on('data', (chunk: Buffer) => printed.push(chunk));
-  await t.throwsAsync(printAnswer(failing(), out, json), { message: 'Redis is away' });
+  await t.throwsAsync(printResult(failing(), out, json), { message: 'Redis is away' });
   t.throws(() => JSON.parse(Buffer.concat(printed).toString()));
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { AnswerReader, type Answer } from '../../../scripts/bench/answer-reader.ts';
+import { ResponseReader, type Answer } from '../../../scripts/bench/response-reader.ts';
 
 const json = '{"choices":[{"message":{"content":"hi"}}]}';
 const whole = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n${json}`;
@@ -13,7 +13,7 @@ const failed = 'HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\n\r\nbus
 
 function read(countsTokens: boolean, pieces: readonly string[]): Answer[] {
   const answers: Answer[] = [];
-  const reader = new AnswerReader(countsTokens, (answer) => answers.push(answer));
+  const reader = new ResponseReader(countsTokens, (answer) => answers.push(answer));
   for (const piece of pieces) reader.push(Buffer.from(piece, 'latin1'));
   return answers;
 }
@@ -42,7 +42,7 @@ test('a stream without its end marker is not done', (t) => {
 
 test('a body is stored only if requested', (t) => {
   const answers: Answer[] = [];
-  const reader = new AnswerReader(false, (answer) => answers.push(answer));
+  const reader = new ResponseReader(false, (answer) => answers.push(answer));
   reader.keepsBody = true;
   reader.push(Buffer.from(whole));
   reader.keepsBody = false;

@@ -2,7 +2,7 @@
 // the pids of the parts once all of them run.
 import { join } from 'node:path';
 import { ConsoleOutput } from '../../../scripts/start/console-output.ts';
-import { holdDataDir } from '../../../scripts/start/data-dir-lock.ts';
+import { lockDataDir } from '../../../scripts/start/data-dir-lock.ts';
 import { writeEndpoints } from '../../../scripts/start/endpoints-file.ts';
 import { Guardian } from '../../../scripts/start/guardian.ts';
 import { Stack } from '../../../scripts/start/stack.ts';
@@ -13,7 +13,7 @@ const dataDir = join(folder, 'data');
 const diary = join(folder, 'diary');
 const pids: Record<string, number> = {};
 
-const lock = holdDataDir(dataDir);
+const lock = lockDataDir(dataDir);
 const guardian = new Guardian();
 guardian.start();
 const output = new ConsoleOutput({ write: () => undefined });

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { holdDataDir } from '../../../scripts/start/data-dir-lock.ts';
+import { lockDataDir } from '../../../scripts/start/data-dir-lock.ts';
 import { endProcesses, identifyProcess } from '../../../scripts/processes/process-identity.ts';
 import { readFirstLine } from '../../../scripts/start/read-first-line.ts';
 import { ConfigError } from '../../../shared/runtime/config-error.ts';
@@ -54,7 +54,7 @@ test('a killed supervisor leaves nothing running, and its parts still stop in or
   t.deepEqual(readLines(join(folder, 'diary')).slice(2), ['s3', 'redis']);
   // Its leftover files do not mislead anyone.
   t.deepEqual(readEndpoints(join(folder, 'data')), {});
-  holdDataDir(join(folder, 'data')).release();
+  lockDataDir(join(folder, 'data')).release();
 });
 
 test('a killed guardian is replaced by one that knows all parts', async (t) => {
@@ -81,7 +81,7 @@ test('processes left running by a supervisor that was killed together with its g
   process.kill(guardian, 'SIGKILL');
   child.kill('SIGKILL');
   await once(child, 'exit');
-  const lock = holdDataDir(join(folder, 'data'));
+  const lock = lockDataDir(join(folder, 'data'));
   t.teardown(() => lock.release());
   const { leftovers } = lock;
   t.deepEqual(Object.keys(leftovers).toSorted(), ['api', 'redis', 's3', 'worker']);
@@ -92,17 +92,17 @@ test('processes left running by a supervisor that was killed together with its g
 test('a second start on the same data folder is refused, and the error identifies the holder', async (t) => {
   const folder = makeFolder(t);
   const { child } = await startSupervisor(t, folder);
-  const error = t.throws(() => holdDataDir(join(folder, 'data')), { instanceOf: ConfigError });
+  const error = t.throws(() => lockDataDir(join(folder, 'data')), { instanceOf: ConfigError });
   t.true(error?.message.includes(`pid ${child.pid}`));
   t.regex(error?.message ?? '', /since \d{4}-\d\d-\d\dT/);
 });
 
 test('a lock whose pid now belongs to another process is taken over', (t) => {
   const folder = makeFolder(t);
-  const lock = holdDataDir(folder);
+  const lock = lockDataDir(folder);
   const path = join(folder, 'supervisor.json');
   t.is((JSON.parse(readFileSync(path, 'utf8')) as { pid: number }).pid, process.pid);
-  t.throws(() => holdDataDir(folder), { instanceOf: ConfigError });
+  t.throws(() => lockDataDir(folder), { instanceOf: ConfigError });
   lock.release();
-  t.deepEqual(holdDataDir(folder).leftovers, {});
+  t.deepEqual(lockDataDir(folder).leftovers, {});
 });

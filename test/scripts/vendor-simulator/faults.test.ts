@@ -3,7 +3,7 @@ import test from 'ava';
 import {
   FAULT_HELP,
   FAULT_NAMES,
-  findUnknownWords,
+  findUnknownFaultWords,
   parseFaultWords,
 } from '../../../scripts/vendor-simulator/faults.ts';
 
@@ -22,9 +22,9 @@ test('the help lists every fault word', (t) => {
 });
 
 test('an unknown fault word is reported, and so is one without its number', (t) => {
-  t.deepEqual(findUnknownWords('fail-500+slow-3+hang+exhausted402'), []);
-  t.deepEqual(findUnknownWords(''), []);
-  t.deepEqual(findUnknownWords('fial-500+hang+cut'), ['fial-500', 'cut']);
+  t.deepEqual(findUnknownFaultWords('fail-500+slow-3+hang+exhausted402'), []);
+  t.deepEqual(findUnknownFaultWords(''), []);
+  t.deepEqual(findUnknownFaultWords('fial-500+hang+cut'), ['fial-500', 'cut']);
 });
 
 test('a status that is not an error status is sent as 500', (t) => {

@@ -13,7 +13,7 @@ interface Rig {
   readonly lookedUp: readonly (readonly string[])[];
   /** Look-ups that failed because Redis was away. */
   failures: number;
-  isRedisAway: boolean;
+  isRedisUnavailable: boolean;
   isListBroken: boolean;
 }
 
@@ -25,7 +25,7 @@ function open(t: ExecutionContext): Rig {
   const watch = new BanWatch({
     hotAccounts: {
       findBanned(accountIds) {
-        if (rig.isRedisAway) {
+        if (rig.isRedisUnavailable) {
           rig.failures += 1;
           return Promise.reject(new Error('Redis is away'));
         }
@@ -48,7 +48,7 @@ function open(t: ExecutionContext): Rig {
     ended,
     lookedUp,
     failures: 0,
-    isRedisAway: false,
+    isRedisUnavailable: false,
     isListBroken: false,
   };
   return rig;
@@ -63,11 +63,11 @@ test.serial('a ban takes effect within two seconds even if one look-up fails', a
   const rig = open(t);
   rig.banned.add('ann');
   rig.active.add('ann');
-  rig.isRedisAway = true;
+  rig.isRedisUnavailable = true;
   mock.timers.tick(promisedMs - 1_000);
   await nextTurn();
   t.is(rig.failures, 1);
-  rig.isRedisAway = false;
+  rig.isRedisUnavailable = false;
   mock.timers.tick(1_000);
   await nextTurn();
   t.deepEqual(rig.ended, ['ann']);
@@ -112,10 +112,10 @@ test('a failed look-up is repeated', async (t) => {
   const rig = open(t);
   rig.banned.add('ann');
   rig.active.add('ann');
-  rig.isRedisAway = true;
+  rig.isRedisUnavailable = true;
   await rig.watch.handle({ kind: 'account', accountId: 'ann' });
   t.deepEqual(rig.ended, []);
-  rig.isRedisAway = false;
+  rig.isRedisUnavailable = false;
   await waitFor('the next look-up', () => rig.ended.length === 1);
 });
 

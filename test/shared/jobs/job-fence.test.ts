@@ -279,7 +279,7 @@ test('the response of a later attempt can be read even if that of an earlier one
   const first = await responses.keep({ ...request, jobAttempt: 1 }, Buffer.alloc(4_000, 1));
   if (!('size' in first)) throw new Error('it is not in Redis');
   // What remains of frames that were copied.
-  t.true(await kept.leaveMoved('frames', request, first.size.bytes));
+  t.true(await kept.markMoved('frames', request, first.size.bytes));
   await expireLease(job);
   t.is((await take(job)).attempt, 2);
   await responses.keep({ ...request, jobAttempt: 2 }, Buffer.alloc(4_000, 2));

@@ -2,7 +2,7 @@ import test from 'ava';
 import {
   hashCall,
   hashConversation,
-  placeCalls,
+  locateCalls,
   type HashedMessage,
   type HashedRequest,
 } from '../../../shared/reasoning/conversation-hash.ts';
@@ -23,7 +23,7 @@ const hashCalls = (
   messages: readonly HashedMessage[],
   model = 'm',
   more: Omit<HashedRequest, 'messages'> = {},
-): string[] => placeCalls({ ...more, messages }, model).map(({ hash }) => hash);
+): string[] => locateCalls({ ...more, messages }, model).map(({ hash }) => hash);
 /** Ids in this gateway's format and in Anthropic's. */
 const uniqueIds = [
   'call_gw_0123456789abcdef0123456789abcdef',
@@ -37,7 +37,7 @@ test('a call is found again by the conversation in which it was made', (t) => {
   for (const id of ['f:0', ...uniqueIds]) {
     const call = { id, name: 'f', arguments: '{"a":1,"b":[2]}' };
     const saved = hashCall(hashConversation({ ...more, messages }), 'm', call);
-    t.deepEqual(placeCalls({ ...more, messages: [...messages, callMessage(id), resultMessage(id)] }, 'm'), [
+    t.deepEqual(locateCalls({ ...more, messages: [...messages, callMessage(id), resultMessage(id)] }, 'm'), [
       { messageIndex: 2, toolCallId: id, hash: saved },
     ]);
   }

@@ -55,7 +55,11 @@ test('a server that cannot be used is refused with a sentence that says why', as
   );
   // Resolves once the server responds; a server that is starting is waited for.
   t.is(await locateRedis(`redis://127.0.0.1:${sentinel}`).catch((error: Error) => error.name), 'ConfigError');
-  await assertRefused(t, sentinel, /^REDIS_URL leads to a Sentinel \(127\.0\.0\.1:\d+\)\. Specify the server/);
+  await assertRefused(
+    t,
+    sentinel,
+    /^REDIS_URL leads to a Sentinel \(127\.0\.0\.1:\d+\)\. Specify the server/,
+  );
   await assertRefused(
     t,
     replica,

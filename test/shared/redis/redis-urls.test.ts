@@ -1,7 +1,7 @@
 import test from 'ava';
 import {
   atNode,
-  findRedisUrlFault,
+  findRedisUrlProblem,
   readAccess,
   readNode,
   splitRedisUrls,
@@ -31,7 +31,7 @@ test('an invalid URL is reported without its password', (t) => {
     'redis://:p@one:1,redis://:p@two:2',
     'redis://one/0,redis://two',
   ];
-  for (const url of fine) t.is(findRedisUrlFault(url), null, url);
+  for (const url of fine) t.is(findRedisUrlProblem(url), null, url);
   const faults = {
     'http://one': /^must be an address such as redis:/,
     'redis://:secret@one,two': /Percent-encode .*$/,
@@ -42,7 +42,7 @@ test('an invalid URL is reported without its password', (t) => {
     'redis://one/1,redis://two/1': /^must not specify a database/,
   };
   for (const [url, reason] of Object.entries(faults)) {
-    t.regex(findRedisUrlFault(url) ?? '', reason, url);
-    t.notRegex(findRedisUrlFault(url) ?? '', /secret|other/, url);
+    t.regex(findRedisUrlProblem(url) ?? '', reason, url);
+    t.notRegex(findRedisUrlProblem(url) ?? '', /secret|other/, url);
   }
 });

@@ -66,7 +66,7 @@ test('frames that have moved leave a few bytes, which report how many moved to a
   const request = createRequest();
   const bytes = await storeStream(store, request, [randomBytes(3_000)]);
   const ttl = await redis().ttl(redisKeys.storedFrames(request.accountId, request.requestId));
-  t.true(await store.leaveMoved('frames', request, bytes));
+  t.true(await store.markMoved('frames', request, bytes));
   for (const from of [0, 40, bytes - 1, bytes])
     t.deepEqual(await store.readFrames(request, from, 100), { movedBytes: bytes });
   const key = redisKeys.storedFrames(request.accountId, request.requestId);
@@ -83,7 +83,7 @@ test('frames stay if another was added while they were copied', async (t) => {
   const bytes = await storeStream(store, request, [randomBytes(3_000)]);
   await store.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'other', 2));
   const before = await readAll(store, request);
-  t.false(await store.leaveMoved('frames', request, bytes));
+  t.false(await store.markMoved('frames', request, bytes));
   t.deepEqual(await readAll(store, request), before);
 });
 
@@ -128,9 +128,9 @@ test('whatever is stored, moved or replaced, the bytes counted for an account ar
         const { frames, answer } = await lengthOf(request);
         if (act === 'answer') await store.putResponse(request, Buffer.alloc(size));
         else if (act === 'move') {
-          if (frames > 0) await store.leaveMoved('frames', request, frames);
+          if (frames > 0) await store.markMoved('frames', request, frames);
         } else if (act === 'dropAnswer') {
-          if (answer > 0) await store.leaveMoved('answer', request, answer);
+          if (answer > 0) await store.markMoved('answer', request, answer);
         } else await store.append(request, act, makeFrame(request, act, 0, Buffer.alloc(size)));
       }
       const lengths = await Promise.all(requests.map(lengthOf));

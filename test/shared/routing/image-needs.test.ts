@@ -5,7 +5,7 @@ import {
   countImageCalls,
   findServingImageRoutes,
   findUnmetImageNeed,
-  type ImageAsk,
+  type ImageRequirements,
 } from '../../../shared/routing/image-needs.ts';
 
 /** Every route used in the tests, by the name of its model. */
@@ -37,8 +37,8 @@ models:
 const routes = catalog.find('all')?.routes ?? [];
 const findRoute = (model: string) => routes.find((route) => route.model === model)!;
 
-const promptOnly: ImageAsk = { inputs: 0, inputBytes: null, hasMask: false, background: null };
-const findServingModels = (request: Partial<ImageAsk>, candidates = routes): string[] =>
+const promptOnly: ImageRequirements = { inputs: 0, inputBytes: null, hasMask: false, background: null };
+const findServingModels = (request: Partial<ImageRequirements>, candidates = routes): string[] =>
   findServingImageRoutes(candidates, { ...promptOnly, ...request }).map(({ model }) => model);
 
 test('an image without inputs is made by every model except the one that only edits', (t) => {

@@ -2,7 +2,7 @@ import { ReplyError } from 'ioredis';
 import test from 'ava';
 import mongoose from 'mongoose';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { Faults, passesByItself } from '../../../shared/storage/faults.ts';
+import { Faults, isTemporaryFailure } from '../../../shared/storage/faults.ts';
 import { captureLog } from '../../support/captured-log.ts';
 
 const { MongoNetworkError, MongoServerError } = mongoose.mongo;
@@ -22,7 +22,7 @@ test('a store that is away recovers on its own, whichever store and whatever the
     new AppError('service_unavailable', { cause: new Error('Connection is closed.') }),
     new AppError('service_unavailable'),
   ])
-    t.true(passesByItself(error), error.message);
+    t.true(isTemporaryFailure(error), error.message);
 });
 
 test('a missing permission, an unknown command and a bug in the program do not recover on their own', (t) => {
@@ -34,7 +34,7 @@ test('a missing permission, an unknown command and a bug in the program do not r
     new TypeError('Cannot read properties of undefined'),
     new AppError('service_unavailable', { cause: redisReply('WRONGPASS invalid username-password pair') }),
   ])
-    t.false(passesByItself(error), error.message);
+    t.false(isTemporaryFailure(error), error.message);
 });
 
 test('a failure is logged once until it is resolved, with what to do, and an outage is not logged', (t) => {

@@ -8,7 +8,7 @@ import mongoose from 'mongoose';
 import { startEmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { callMongo, isMongoAway, openMongo } from '../../../shared/storage/mongo-client.ts';
+import { callMongo, isMongoUnavailable, openMongo } from '../../../shared/storage/mongo-client.ts';
 import { openAbsentMongo } from '../../support/use-mongo.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -42,7 +42,7 @@ test('a client whose first command found no server finds it once it is running',
   const { mongo, start } = await openAbsentMongo(t);
   const things = mongo.db.collection<{ _id: string }>('things');
   const error = await t.throwsAsync(things.insertOne({ _id: 'too early' }));
-  t.true(isMongoAway(error));
+  t.true(isMongoUnavailable(error));
   const server = await start();
   t.teardown(() => server.close());
   await waitFor('the server to be found', () => things.insertOne({ _id: 'a' }).catch(() => null));

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { countCachedVectors, runCacheVectors } from '../../../shared/vector-cache/keep-vectors-script.ts';
+import { countCachedVectors, runStoreVectors } from '../../../shared/vector-cache/store-vectors-script.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -42,7 +42,7 @@ async function fill(
       value: randomBytes(9 + lengths[i % lengths.length]!),
     }));
     hashes.push(vectors[0]!.hash);
-    await runCacheVectors(writer, modelId, { ttlSeconds, maxBytes }, vectors);
+    await runStoreVectors(writer, modelId, { ttlSeconds, maxBytes }, vectors);
   }
   return hashes[0]!;
 }

@@ -234,7 +234,7 @@ test('all sessions of a user or the listed ones are revoked, and none of another
   const ids = (await sessions.listIdsWhileOpen(kept!.session))!;
   t.is(ids.length, 3);
   const others = ids.filter((id) => id !== kept!.session._id);
-  t.is(await sessions.revokeThese(options.userId, [...others, foreignSession.session._id]), 2);
+  t.is(await sessions.revokeListed(options.userId, [...others, foreignSession.session._id]), 2);
   t.deepEqual(await sessions.list(options.userId), [kept!.session]);
   t.is(await sessions.revokeAll(options.userId), 1);
   t.deepEqual(await sessions.list(options.userId), []);

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { describeUserAgent, deviceTypes, nameDevice } from '../../../shared/web/user-agent.ts';
+import { describeUserAgent, deviceTypes, formatDevice } from '../../../shared/web/user-agent.ts';
 
 const unknown = { osName: 'unknown', browserName: 'unknown', deviceType: 'unknown' };
 
@@ -25,9 +25,9 @@ test('anything not in the header is unknown', (t) => {
 });
 
 test('a device name omits unknown parts, and is null if nothing is known', (t) => {
-  t.is(nameDevice({ browserName: 'Firefox', osName: 'Linux' }), 'Firefox, Linux');
-  t.is(nameDevice({ browserName: 'unknown', osName: 'Windows' }), 'Windows');
-  t.is(nameDevice(describeUserAgent(undefined)), null);
+  t.is(formatDevice({ browserName: 'Firefox', osName: 'Linux' }), 'Firefox, Linux');
+  t.is(formatDevice({ browserName: 'unknown', osName: 'Windows' }), 'Windows');
+  t.is(formatDevice(describeUserAgent(undefined)), null);
 });
 
 test("a bot is not anyone's device", (t) => {

@@ -39,10 +39,10 @@ test('a known user keeps its settings when it signs in again', async (t) => {
   const again = await users.findOrCreate('ann@example.com', { language: 'en', timezone: 'Europe/Paris' });
   t.false(again.isNew);
   t.deepEqual(again.user, moved);
-  const signedIn = await users.noteSignIn(user._id, 'en');
+  const signedIn = await users.recordSignIn(user._id, 'en');
   t.is(signedIn?.language, 'en');
   t.true(signedIn?.lastLoginAt instanceof Date);
-  t.is(await users.noteSignIn(randomUUID(), 'en'), null);
+  t.is(await users.recordSignIn(randomUUID(), 'en'), null);
 });
 
 test('a ban keeps its time and reason until it is lifted', async (t) => {

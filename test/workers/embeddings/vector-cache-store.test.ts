@@ -4,7 +4,7 @@ import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createLogger, type Logger } from '../../../shared/runtime/logger.ts';
 import { CacheUseStore } from '../../../shared/vector-cache/cache-use-store.ts';
-import { countCachedVectors } from '../../../shared/vector-cache/keep-vectors-script.ts';
+import { countCachedVectors } from '../../../shared/vector-cache/store-vectors-script.ts';
 import { VectorCacheStore, type NamedVector } from '../../../workers/embeddings/vector-cache-store.ts';
 import type { VectorSpace } from '../../../workers/embeddings/vector-space.ts';
 import { startTestRedis } from '../../support/redis.ts';

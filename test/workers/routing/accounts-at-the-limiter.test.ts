@@ -51,7 +51,7 @@ class Callers {
 }
 
 async function failUntilOpen(t: ExecutionContext, callers: Callers, accountId: string): Promise<void> {
-  for (let i = 0; i < breakerRules.leastCalls; i++) await callers.call(accountId, 'bad');
+  for (let i = 0; i < breakerRules.minCalls; i++) await callers.call(accountId, 'bad');
   t.is(await callers.acquire(accountId), null);
 }
 

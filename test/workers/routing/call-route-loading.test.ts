@@ -157,7 +157,7 @@ test('a probe that is given back to load something leaves the probe to another c
   const route = createRoute('probed', { weight: 1e9 });
   const fail = (): Promise<never> =>
     Promise.reject(new UpstreamError('unavailable', 'it broke', { status: 500 }));
-  for (let i = 0; i < breakerRules.leastCalls; i++)
+  for (let i = 0; i < breakerRules.minCalls; i++)
     await t.throwsAsync(call(routing, [route], { attempt: fail, hasOutput: () => true }));
   await routing.limiter.stop();
   await t.throwsAsync(call(routing, [route]), { message: /can be called at the moment/ });

@@ -63,7 +63,7 @@ test('a vendor that fails after the callers left has failed', async (t) => {
   };
   const waitLimits = { keyMs: 0, breakerMs: 0 };
   const reason = new Error('the caller left');
-  for (let i = 0; i < breakerRules.leastCalls; i++) {
+  for (let i = 0; i < breakerRules.minCalls; i++) {
     const leaving = new AbortController();
     const attempt = (): Promise<never> => {
       leaving.abort(reason);

@@ -317,7 +317,7 @@ test('the slots of a worker that died are free when its leases have run out, and
 test('a breaker opens for all workers at once by the share of failures, and not by a few of them', async (t) => {
   const limiters = [openGate(t), openGate(t)];
   const candidates = listCandidates(createRoute('failing'));
-  const few = await acquireAll(limiters, candidates, breakerRules.leastCalls - 1);
+  const few = await acquireAll(limiters, candidates, breakerRules.minCalls - 1);
   for (const slot of few) limiters[0]!.release(slot, 'bad');
   // One more is still let in, being the one that makes enough of them.
   const last = (await limiters[1]!.acquire(candidates, patient()))!;
@@ -340,7 +340,7 @@ test('an open breaker lets one probe through: its failure doubles the pause, its
   const limiters = [openGate(t), openGate(t)];
   const candidates = listCandidates(createRoute('healing'));
   const [limiter, other] = [limiters[0]!, limiters[1]!];
-  for (const slot of await acquireAll(limiters, candidates, breakerRules.leastCalls))
+  for (const slot of await acquireAll(limiters, candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
   const wait = patient({ waitLimits: { keyMs: 10_000, breakerMs: 10_000 } });
   const openedAt = Date.now();
@@ -367,7 +367,7 @@ test('an open breaker lets one probe through: its failure doubles the pause, its
 test('a probe whose caller left, or whose worker died, leaves its place to another', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('abandoned'));
-  for (const slot of await acquireAll([limiter], candidates, breakerRules.leastCalls))
+  for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
   const wait = patient({ waitLimits: { keyMs: 15_000, breakerMs: 15_000 } });
   const left = (await limiter.acquire(candidates, wait))!;
@@ -437,15 +437,15 @@ test('a key that is set aside is passed over by all workers, on its route or eve
 test('calls that are refused over a limit are counted for people to read, and open no breaker', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('limited'));
-  const grants = await acquireAll([limiter], candidates, 2 * breakerRules.leastCalls);
+  const grants = await acquireAll([limiter], candidates, 2 * breakerRules.minCalls);
   for (const [i, slot] of grants.entries()) limiter.release(slot, i % 4 === 0 ? 'ok' : 'limited');
   await limiter.stop();
   const store = new RouteStateStore(redis());
-  const counts = { succeeded: breakerRules.leastCalls / 2, failed: 0 };
+  const counts = { succeeded: breakerRules.minCalls / 2, failed: 0 };
   t.like(await store.read(candidates[0]!, Date.now()), {
     breaker: 'closed',
     ...counts,
-    rateLimited: (breakerRules.leastCalls * 3) / 2,
+    rateLimited: (breakerRules.minCalls * 3) / 2,
   });
   const windowMs = breakerRules.bucketMs * (breakerRules.buckets + 1);
   t.like(await store.read(candidates[0]!, Date.now() + windowMs), {
@@ -458,7 +458,7 @@ test('calls that are refused over a limit are counted for people to read, and op
 test('a probe that is refused over a limit leaves its place to another', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('limited-probe'));
-  for (const slot of await acquireAll([limiter], candidates, breakerRules.leastCalls))
+  for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
   const wait = patient({ waitLimits: { keyMs: 15_000, breakerMs: 15_000 } });
   for (let i = 0; i < 2; i++) {
@@ -505,7 +505,7 @@ test('for a key one waits as long as its vendor may say, for a breaker only so l
   });
   await limiter.stop();
   t.truthy(await limiter.acquire([candidate!], patient({ waitLimits: only })));
-  for (const slot of await acquireAll([limiter], [candidate!], breakerRules.leastCalls))
+  for (const slot of await acquireAll([limiter], [candidate!], breakerRules.minCalls))
     limiter.release(slot, 'bad');
   await limiter.stop();
   t.is(await limiter.acquire([candidate!], patient({ waitLimits: only })), null);
@@ -625,7 +625,7 @@ test('a probe that has begun to answer lets the others in before its end', async
   const limiter = openGate(t);
   const other = openGate(t);
   const candidates = listCandidates(createRoute('long-answers'));
-  for (const slot of await acquireAll([limiter], candidates, breakerRules.leastCalls))
+  for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
   const wait = patient({ waitLimits: { keyMs: 0, breakerMs: 10_000 } });
   const probe = (await limiter.acquire(candidates, wait))!;

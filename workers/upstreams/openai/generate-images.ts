@@ -1,4 +1,4 @@
-import { makesOneImageACall } from '../../../shared/routing/image-models.ts';
+import { makesOneImagePerCall } from '../../../shared/routing/image-models.ts';
 import { isJson, readRecord, type VendorCall } from '../call-vendor.ts';
 import type { HttpResponse } from '../http-client.ts';
 import { makeOneImagePerCall } from '../one-image-per-call.ts';
@@ -38,7 +38,7 @@ export async function generateImages(
     return await fromImageResponse(images, n, target.apiKey, context.accountId);
   }
 
-  if (call.n > 1 && makesOneImageACall(target.model, target.drops)) {
+  if (call.n > 1 && makesOneImagePerCall(target.model, target.drops)) {
     return await makeOneImagePerCall(call.n, context, () => make(1));
   }
   return await make(call.n);

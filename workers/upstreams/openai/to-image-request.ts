@@ -1,4 +1,4 @@
-import { findImageFamily, takesInputFidelity } from '../../../shared/routing/image-models.ts';
+import { findImageFamily, supportsInputFidelity } from '../../../shared/routing/image-models.ts';
 import { writeImagePrompt } from '../image-prompt.ts';
 import { encodeMultipartBody, type FilePart, type RequestBody } from '../request-body.ts';
 import type { ImageCall, InputImage, UpstreamTarget } from '../upstream.ts';
@@ -29,7 +29,7 @@ export function toImageRequest(target: UpstreamTarget, call: ImageCall): Fields 
 export function toImageEditRequest(target: UpstreamTarget, call: ImageCall): RequestBody {
   const { inputFidelity } = call.options;
   const fields = { ...toSharedFields(target, call), ...toStreamFields(target, call) };
-  const supportsFidelity = takesInputFidelity(target.model) || findImageFamily(target.model) === 'other';
+  const supportsFidelity = supportsInputFidelity(target.model) || findImageFamily(target.model) === 'other';
   if (inputFidelity !== null && supportsFidelity) fields['input_fidelity'] = inputFidelity;
   const name = call.inputs.length === 1 ? 'image' : 'image[]';
   const files = call.inputs.map((input, index) => toFile(name, `image-${index + 1}`, input));

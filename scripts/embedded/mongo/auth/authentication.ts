@@ -69,7 +69,7 @@ export class Authentication {
    * Returns the authentication fields of a `hello` reply: the user's mechanisms, and the reply to a speculative first
    * message.
    */
-  answerHello({ saslSupportedMechs, speculativeAuthenticate }: Doc): Doc {
+  buildHelloFields({ saslSupportedMechs, speculativeAuthenticate }: Doc): Doc {
     return {
       ...(saslSupportedMechs === `${userDb}.${this.#credential.username}`
         ? { saslSupportedMechs: [mechanism] }

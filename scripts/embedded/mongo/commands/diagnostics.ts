@@ -35,7 +35,7 @@ const hello: Command = {
     minWireVersion: 0,
     maxWireVersion: 21,
     readOnly: false,
-    ...authentication.answerHello(body),
+    ...authentication.buildHelloFields(body),
     ok: 1,
   }),
 };

@@ -10,7 +10,7 @@ export interface ServiceCost {
   readonly overflow?: 'wait' | 'reject';
 }
 
-export interface ServiceLine {
+export interface ServiceQueue {
   /**
    * Waits in the queue and then for the service time. After `served`, the call holds its slot until `leave`. `full`
    * means that the limit is reached and calls do not wait; `gone` means that the caller disconnected while waiting.
@@ -19,12 +19,12 @@ export interface ServiceLine {
   leave(): void;
 }
 
-export function createServiceLine({
+export function createServiceQueue({
   perCallMs = 0,
   perInputMs = 0,
   maxConcurrency = Infinity,
   overflow = 'wait',
-}: ServiceCost): ServiceLine {
+}: ServiceCost): ServiceQueue {
   const waiting = new Set<() => void>();
   let inService = 0;
 

@@ -11,7 +11,7 @@ export interface OutageLimits {
 }
 
 /** Retries for as long as a Redis outage lasts. @throws the first failure that is not an outage */
-export async function throughOutage<T>(
+export async function retryThroughOutage<T>(
   attempt: () => Promise<T>,
   { isOutage = isUnavailable, pauseMs = defaultPauseMs }: OutageLimits = {},
 ): Promise<T> {

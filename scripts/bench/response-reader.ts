@@ -21,7 +21,7 @@ const carriedChars = Math.max(tokenMark.length, doneMark.length);
  * Reads the responses on one kept-alive HTTP/1.1 connection, one after another, however they are split. It runs on the
  * same machine as the measured processes, so it examines no more bytes than necessary.
  */
-export class AnswerReader {
+export class ResponseReader {
   /** Whether the bodies of the following responses are kept. */
   keepsBody = false;
   readonly #onAnswer: (response: Answer) => void;

@@ -1,18 +1,18 @@
 import type { ServerResponse } from 'node:http';
 
-import type { SimulatedAnswer } from './dialect.ts';
+import type { SimulatedResponse } from './dialect.ts';
 import type { Faults } from './faults.ts';
-import { pause } from './service-line.ts';
+import { pause } from './service-queue.ts';
 
 /** Longer than written data stays corked, but too short to notice. */
 const ERROR_PAUSE_MS = 20;
 
 /** Sends a response with the requested faults. Resolves when nothing more will be sent. */
-export async function writeAnswer(
+export async function writeResponse(
   response: ServerResponse,
   status: number,
   headers: Readonly<Record<string, string>>,
-  answer: Exclude<SimulatedAnswer, { kind: 'error' }>,
+  answer: Exclude<SimulatedResponse, { kind: 'error' }>,
   faults: Faults,
   signal: AbortSignal,
 ): Promise<void> {

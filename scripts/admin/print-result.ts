@@ -15,7 +15,7 @@ export interface PrintOptions {
 }
 
 /** Prints a verb's result. Rows from an AsyncIterable are printed as they arrive, one page at a time. */
-export async function printAnswer(result: unknown, out: Writable, options: PrintOptions): Promise<void> {
+export async function printResult(result: unknown, out: Writable, options: PrintOptions): Promise<void> {
   const text = isRows(result) ? printRows(result, options) : [`${print(result, options)}\n`];
   try {
     await pipeline(Readable.from(text), out, { end: false });

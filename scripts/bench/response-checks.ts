@@ -1,7 +1,7 @@
-import type { Answer } from './answer-reader.ts';
+import type { Answer } from './response-reader.ts';
 
 /** What every response in a run must look like. */
-export type AnswerExpectation =
+export type ResponseExpectation =
   | { readonly kind: 'chat'; readonly tokens: number }
   | { readonly kind: 'stream'; readonly tokens: number }
   | {
@@ -14,7 +14,7 @@ export type AnswerExpectation =
 const bytesPerFloat = 4;
 
 /** Returns what is wrong with a response, or null. Checks bodies only if the reader kept them. */
-export function findFault(response: Answer, expects: AnswerExpectation): string | null {
+export function findFault(response: Answer, expects: ResponseExpectation): string | null {
   if (response.status !== 200) return `HTTP ${response.status}: ${response.body?.slice(0, 160) ?? 'no body'}`;
   if (expects.kind === 'stream') {
     if (!response.isDone) return 'a stream without [DONE]';
@@ -24,13 +24,13 @@ export function findFault(response: Answer, expects: AnswerExpectation): string 
   return response.bodyBytes < minBytes(expects) ? `a response of only ${response.bodyBytes} bytes` : null;
 }
 
-function minBytes(expects: Exclude<AnswerExpectation, { kind: 'stream' }>): number {
+function minBytes(expects: Exclude<ResponseExpectation, { kind: 'stream' }>): number {
   return expects.kind === 'chat' ? expects.tokens : expects.inputs * expects.dimensions * bytesPerFloat;
 }
 
 function findBodyFault(
   body: unknown,
-  expects: Exclude<AnswerExpectation, { kind: 'stream' }>,
+  expects: Exclude<ResponseExpectation, { kind: 'stream' }>,
 ): string | null {
   if (expects.kind === 'chat') {
     const { choices, usage } = body as {

@@ -1,4 +1,4 @@
-import type { AnswerBlock } from './anthropic-blocks.ts';
+import type { ResponseBlock } from './anthropic-blocks.ts';
 import type { ScriptedUsage } from './chat-script.ts';
 import type { Faults } from './faults.ts';
 import type { JsonRecord } from '../../shared/encoding/json-record.ts';
@@ -6,7 +6,7 @@ import type { JsonRecord } from '../../shared/encoding/json-record.ts';
 /** The content of a response, before it is rendered as one message or many events. */
 export interface AnthropicPlan {
   readonly model: string;
-  readonly blocks: readonly AnswerBlock[];
+  readonly blocks: readonly ResponseBlock[];
   readonly stop: string;
   readonly usage: ScriptedUsage;
 }

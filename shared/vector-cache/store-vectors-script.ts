@@ -78,7 +78,7 @@ export interface CachedVectors {
 }
 
 /** Stores vectors in one round trip. Existing entries and their expiry stay unchanged. */
-export async function runCacheVectors(
+export async function runStoreVectors(
   redis: RedisClient,
   modelId: string,
   { ttlSeconds, maxBytes }: CatalogEmbeddingCache,
