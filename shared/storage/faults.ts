@@ -1,3 +1,4 @@
+import mongoose from 'mongoose';
 import { AppError } from '../contract/errors.ts';
 import { isRedisUnavailable } from '../redis/redis-client.ts';
 import { replyCode } from '../redis/reply-code.ts';
@@ -10,15 +11,16 @@ import { isDuplicateKey, isMongoUnavailable, isMongoError } from './mongo-client
  */
 const repeatAfterMs = 10 * 60_000;
 
-/** Errors thrown by the engine because of a bug. Drivers never report an outage with one of these. */
-const programErrors = [TypeError, SyntaxError, RangeError, ReferenceError];
+/** Thrown because of a bug: by the engine, or for a value that MongoDB cannot store. Outages are never reported by these. */
+const programErrors = [TypeError, SyntaxError, RangeError, ReferenceError, mongoose.mongo.BSON.BSONError];
 
 /**
  * Whether a failure is temporary: a store is unavailable for a while, or another process was faster. Any other failure
  * lasts until somebody fixes it.
  */
 export function isTemporaryFailure(error: unknown): boolean {
-  if (error instanceof AppError && error.cause !== undefined) return isTemporaryFailure(error.cause);
+  if (error instanceof AppError)
+    return error.cause === undefined ? error.code === 'service_unavailable' : isTemporaryFailure(error.cause);
   if (isMongoError(error)) return isMongoUnavailable(error) || isDuplicateKey(error);
   // A transaction whose commands were rejected. Their replies give the reasons.
   if (replyCode(error) === 'EXECABORT') return readPreviousErrors(error).every(isTemporaryFailure);

@@ -32,6 +32,8 @@ test('a missing permission, an unknown command and a bug in the program do not r
     redisReply('WRONGTYPE Operation against a key holding the wrong kind of value'),
     new MongoServerError({ message: 'not authorized on test to execute command { insert: 1 }', code: 13 }),
     new TypeError('Cannot read properties of undefined'),
+    new mongoose.mongo.BSON.BSONError('key a b must not contain null bytes'),
+    new AppError('internal_error'),
     new AppError('service_unavailable', { cause: redisReply('WRONGPASS invalid username-password pair') }),
   ])
     t.false(isTemporaryFailure(error), error.message);
