@@ -37,7 +37,7 @@ export async function runTests(args) {
   ]);
   const isReal = isWhole && isAll && existsSync(join(root, realTests));
   const sum = isReal ? addCounts(counts, await runShortRealTests(flags)) : counts;
-  for (const name of failedChecks) say(`The ${name} failed; what it found is further up.`);
+  for (const name of failedChecks) say(`The ${name} failed; see its output further up.`);
   printFailures(sum);
   const failed = sum.failed + failedChecks.length;
   process.stdout.write(`${sum.passed} passed, ${failed} failed\n`);
