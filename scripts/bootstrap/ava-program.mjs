@@ -1,6 +1,6 @@
-// Runs ava's own program with options for V8 that suit tests: each file is a thread that loads everything anew and ends
-// soon, so compiling less and later pays. ava passes its process's options on to the threads, which Node does not allow
-// for options of V8; set from within they hold for all threads.
+// Runs ava with V8 options that suit tests. Each test file is a thread that loads every module again and soon ends, so
+// less compilation saves time. Node rejects V8 options for threads, and ava passes its process's options on to them; set
+// from within, they apply to all threads.
 import { pathToFileURL } from 'node:url';
 import v8 from 'node:v8';
 

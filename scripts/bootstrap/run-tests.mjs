@@ -7,23 +7,23 @@ import { runShortRealTests } from './run-real-tests.mjs';
 const tests = 'dist/test';
 
 /**
- * The long suites: what only `npm test -- --all` runs. Processes die, stores fail, attacks come by the thousand, and
- * servers are real. Files in a later phase run after all others, because they would test the patience of those beside them.
+ * The long suites, which only `npm test -- --all` runs: crashes, store outages, attacks, the benchmark. Each phase runs
+ * after the ones before it. Other tests would time out next to the last phase.
  */
 const longSuites = [
   [`${tests}/crash/**/*.test.js`, `${tests}/hostile/**/*.test.js`, `${tests}/scripts/bench/bench.test.js`],
   [`${tests}/crash/random-deaths.test.js`, `${tests}/hostile/all-attacks.test.js`],
 ];
-/** They run last, with servers that the runner starts for them. */
+/** These run last, with servers that the runner starts for them. */
 const realTests = `${tests}/real`;
 
-/** They take longest, and begin first: near the end they would keep the run waiting, with most of the machine idle. */
+/** These start first. Otherwise they would be the last to finish, with most of the machine idle. */
 const slowTests = [`${tests}/workers/upstreams/builtin/text-encoder.test.js`, `${tests}/api/routing.test.js`];
 
 /**
- * Runs lint, format check and the tests, with `--all` also the long suites and the short form of the tests on real stores,
- * or only the test files that are named.
- * The last line on stdout, "N passed, N failed", is for machines; a check that fails counts as a failed test.
+ * Runs lint, format check and the tests, or only the given test files. `--all` adds the long suites and the short form of
+ * the tests on real stores. The last line on stdout, "N passed, N failed", is machine-readable; a failed check counts as a
+ * failed test.
  */
 export async function runTests(args) {
   const names = args.filter((arg) => !arg.startsWith('-'));
@@ -53,7 +53,7 @@ async function runPhases(flags, phases) {
 /** Whether there is such a file, or the folder of a pattern. */
 const isThere = (pattern) => existsSync(join(root, pattern.split('/**')[0]));
 
-/** ava begins files in the order of the patterns that they match first. */
+/** ava starts files in the order of the patterns that they match first. */
 const allButLong = () => [
   ...slowTests.filter(isThere),
   `${tests}/**/*.test.js`,
