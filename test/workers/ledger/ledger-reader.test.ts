@@ -13,12 +13,12 @@ import { captureLog } from '../../support/captured-log.ts';
 import { findStablePort } from '../../support/stable-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-test('entries from before what was remembered as trimmed are taken from the stream all the same', async (t) => {
+test('entries before the stored trim position are still read from the stream', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { redis } = books;
   const { id } = await books.createAccount({ balanceNano: 5n });
-  // As after a Redis that came back with less than MongoDB has: told how far MongoDB is, with entries from before.
+  // As after a Redis that came back with less than MongoDB has: it has MongoDB's position, and earlier entries.
   const later = `${Date.now() + 60_000}-0`;
   await redis.set(redisKeys.ledgerTrimmed(shardOf(id)), later);
   await books.moveAll();
@@ -26,7 +26,7 @@ test('entries from before what was remembered as trimmed are taken from the stre
   t.is(await redis.get(redisKeys.ledgerTrimmed(shardOf(id))), later);
 });
 
-test('a worker that alone does not reach MongoDB leaves the ledger to those that do', async (t) => {
+test('a single worker that cannot reach MongoDB leaves the ledger to those that can', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const log = createLogger('test', 'silent');
@@ -46,23 +46,23 @@ test('a worker that alone does not reach MongoDB leaves the ledger to those that
   });
   t.teardown(() => cutOff.stop());
   const shards = Array.from({ length: shardCount }, (_, shard) => shard);
-  await waitFor('it to have every shard', async () => {
+  await waitFor('the worker to hold every shard', async () => {
     const holders = await Promise.all(shards.map((shard) => redis.get(redisKeys.ledgerLease(shard))));
     return holders.every((holder) => holder === workerId);
   });
 
   const reader = books.startReader();
   t.teardown(() => reader.stop());
-  const isAtRest = async (): Promise<boolean> => (await accounts.findById(id))?.balanceNano === 5n;
-  await waitFor('the money to be at rest', isAtRest, 15_000);
+  const isStored = async (): Promise<boolean> => (await accounts.findById(id))?.balanceNano === 5n;
+  await waitFor('the balance to be in MongoDB', isStored, 15_000);
   t.not(await redis.get(redisKeys.ledgerLease(shardOf(id))), workerId);
 });
 
 /** As pino writes it. */
 const errorLevel = 50;
 
-/** Runs a reader that logs, until it has moved what can be moved. */
-async function readAll(t: ExecutionContext, books: Books) {
+/** Starts a reader with a captured log. It stops with the test. */
+async function startLoggedReader(t: ExecutionContext, books: Books) {
   const { lines, log } = captureLog();
   const faults = new Faults(log);
   const { redis, accounts, hotAccounts, ledger: store } = books;
@@ -72,7 +72,7 @@ async function readAll(t: ExecutionContext, books: Books) {
   return { faults, errors: () => lines.filter(({ level }) => level === errorLevel) };
 }
 
-test('an entry that cannot be read is told of once, with what to do, and the others of its shard wait behind it', async (t) => {
+test('an unreadable entry is logged once, with a remedy, and later entries of its shard wait behind it', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { redis, accounts } = books;
@@ -86,12 +86,15 @@ test('an entry that cannot be read is told of once, with what to do, and the oth
   const broken = await add(2);
   await add(1);
 
-  const { faults, errors } = await readAll(t, books);
-  await waitFor('the process to say so', () => faults.count === 1);
+  const { faults, errors } = await startLoggedReader(t, books);
+  await waitFor('the process to report a fault', () => faults.count === 1);
   t.is((await accounts.findById(id))?.balanceNano, 5n);
   await redis.xdel(stream, broken!);
-  await waitFor('the rest to be at rest', async () => (await accounts.findById(id))?.balanceNano === 12n);
-  await waitFor('the process to be well', () => faults.count === 0);
+  await waitFor(
+    'the other entry to be in MongoDB',
+    async () => (await accounts.findById(id))?.balanceNano === 12n,
+  );
+  await waitFor('the process to be healthy', () => faults.count === 0);
   t.is(errors().length, 1);
   t.regex(
     String(errors()[0]!['msg']),
