@@ -128,7 +128,7 @@ interface VendorCall {
   fail(error: Error): void;
 }
 
-/** A scheduler whose vendor responds when the test says so, and whose limiter grants slots only while it may. */
+/** A scheduler whose vendor responds when the test says so. Its limiter grants slots while `grantsSlots` is set. */
 function createHeldScheduler(): {
   readonly embed: (
     accountId: string,

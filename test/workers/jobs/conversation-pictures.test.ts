@@ -82,10 +82,10 @@ test('a link that hangs does not block the only slot of its route', async (t) =>
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const { media, started, release, countFetches } = createHangingSources();
-  const ask = createRig(limiter, media, 'fetch');
-  const hanging = ask([image, image]);
+  const chat = createRig(limiter, media, 'fetch');
+  const hanging = chat([image, image]);
   await started;
-  t.regex(await ask('hello').response, /0 pictures/);
+  t.regex(await chat('hello').response, /0 pictures/);
   release();
   t.regex(await hanging.response, /1 pictures/);
   t.is(countFetches(), 1);

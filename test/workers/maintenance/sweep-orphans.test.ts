@@ -73,7 +73,7 @@ test.serial('the count restarts after a failed sweep', async (t) => {
   t.is(await readReserved(), 0n);
 });
 
-test.serial('shards of other workers are left to them', async (t) => {
+test.serial('shards leased by other workers are skipped', async (t) => {
   const { sweeper, readReserved } = await setUp({ isTaken: true });
   for (let i = 0; i < 4; i++) await sweeper.sweep();
   t.is(await readReserved(), 100n);

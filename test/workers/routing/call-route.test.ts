@@ -92,12 +92,12 @@ test('a route that failed once is retried before a long wait for the key of anot
     }),
     { message: /at their limits/ },
   );
-  const answer = await call(routing, [steady, paused], (model) => {
+  const result = await call(routing, [steady, paused], (model) => {
     tried.push(model);
     if (tried.length === 1) throw new UpstreamError('unavailable', 'a bad moment', { status: 503 });
     return model;
   });
-  t.is(answer, 'steady');
+  t.is(result, 'steady');
   t.deepEqual(tried, ['steady', 'steady']);
 });
 
@@ -111,12 +111,12 @@ test('a call waits for the key of another route if its cooldown ends shortly', a
     }),
   );
   const tried: string[] = [];
-  const answer = await call(routing, [steady, paused], (model) => {
+  const result = await call(routing, [steady, paused], (model) => {
     tried.push(model);
     if (model === 'steady-2') throw new UpstreamError('unavailable', 'a bad moment', { status: 503 });
     return model;
   });
-  t.is(answer, 'paused-2');
+  t.is(result, 'paused-2');
 });
 
 test('no attempt starts once the request has taken as long as one call may take', async (t) => {
@@ -178,6 +178,6 @@ test('images made one per call stay within the slots of their route across all w
   t.is(maxInFlight, 2);
   // Every slot was released.
   await Promise.all(workers.map(({ limiter }) => limiter.stop()));
-  const answer = await call(createRouting(t), [route], (_model, { spareSlots }) => `${spareSlots} more`);
-  t.is(answer, '1 more');
+  const result = await call(createRouting(t), [route], (_model, { spareSlots }) => `${spareSlots} more`);
+  t.is(result, '1 more');
 });

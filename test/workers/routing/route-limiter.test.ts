@@ -383,7 +383,7 @@ test('another call may probe if the caller of a probe disconnects or its worker 
   t.true(third.isProbe);
 });
 
-test('a Redis clock that steps back by an hour does not keep a breaker open or the slots of a dead worker taken', async (t) => {
+test('a Redis clock that steps back by an hour keeps neither a breaker open nor a dead worker’s slots taken', async (t) => {
   const limiter = openLimiter(t, 300);
   const candidates = listCandidates(createRoute('stepped', { maxConcurrency: 1 }));
   const { route } = candidates[0]!;

@@ -37,7 +37,7 @@ const table: Record<string, Row> = {
   'claude-sonnet-5-5': ['effort', 'between_tools', 'none', 'no prefill', 'xhigh unasked binds'],
   'claude-haiku-5-5': ['effort', 'disabled', 'none', 'no prefill', 'xhigh unasked binds'],
   'claude-opus-6': ['effort', 'never', 'none', 'no prefill', 'xhigh unasked binds'],
-  // Unknown names count as the newest models, but are told to think only if the caller requested it.
+  // Unknown names count as the newest models, but think only if the caller requested it.
   'claude-saga-1': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
   'claude-mythos-preview': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
   'opus-latest': ['effort', 'never', 'none', 'no prefill', 'xhigh'],

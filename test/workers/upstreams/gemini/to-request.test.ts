@@ -385,7 +385,7 @@ test('images are requested by their modality; image settings are sent only with 
   t.is(config(imageSettings), undefined);
 });
 
-test('results are in the order of their calls, which is the only way to tell calls without ids apart', (t) => {
+test('results are in the order of their calls, which is the only way to distinguish calls without ids', (t) => {
   const round = (first: string, second: string): JsonRecord[] => [
     { role: 'user', content: 'where is it warm?' },
     { role: 'assistant', tool_calls: [call('call_gw_1', 'get', first), call('call_gw_2', 'get', second)] },

@@ -257,7 +257,7 @@ test('usage after the end mark is ignored, and missing usage is not an error', (
   ]);
 });
 
-test('a stream ends with a finish without the end mark, or with the mark without a finish', (t) => {
+test('either a finish or the end mark alone ends a stream', (t) => {
   t.deepEqual(translateText(toStream(toChunk({ content: 'a' }, 'stop'))), [delta({ content: 'a' }), STOP]);
   t.deepEqual(translateText(toStream(toChunk({ content: 'a' }), '[DONE]')), [
     delta({ content: 'a' }),

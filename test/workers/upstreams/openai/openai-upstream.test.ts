@@ -316,7 +316,7 @@ test('a vendor that is silent before or during its response times out', async (t
 });
 
 test('a slow but steady stream does not run into the silence timeouts', async (t) => {
-  // The stream takes longer than either timeout, which both leave room for a busy machine.
+  // The stream takes longer than either timeout. Both leave slack for a busy machine.
   const { chat } = await startRig(t, { replyWords: 30 }, { firstByteMs: 2_000, betweenChunksMs: 2_000 });
   const collected = await collect(chat('gpt-sim+drip-100', true));
   t.is(collected.error, null);
