@@ -45,7 +45,7 @@ test('the vectors of a call are released once every request that received any ha
   const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
   a.deliver(outcome);
   b.deliver(outcome);
-  // A repeated input holds nothing twice, and neither does a request that was cancelled before.
+  // A second delivery of the same input holds nothing twice, and neither does a cancelled request.
   first.deliver(1, outcome);
   hold.drop();
   t.is(releases, 0);

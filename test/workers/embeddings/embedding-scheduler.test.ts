@@ -251,7 +251,7 @@ test('a failed call is retried for the callers that still wait, without the inpu
   t.like((await waiting).outcomes[0], { tokens: 1 });
 });
 
-test('a caller that disconnects while a search for bad inputs waits for a slot fails immediately, and is not searched for', async (t) => {
+test('a caller that disconnects while a search for bad inputs waits for a slot fails immediately, and its inputs are not searched', async (t) => {
   const scheduler = createHeldScheduler();
   const cancellation = new AbortController();
   const cancelled = scheduler.embed('ann', ['hers'], cancellation.signal);

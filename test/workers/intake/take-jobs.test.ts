@@ -215,7 +215,7 @@ models:
   for (const id of [...generated, embedding]) {
     const cancellation = await cancelJob(stack.redis, accountId, id);
     if (cancellation.outcome !== 'asked') throw new Error('no worker has it');
-    // The worker is notified of this one only. Its vendor response would be read to its end.
+    // The worker is notified of this one only. Unless it stops, it reads the vendor's response to its end.
     if (id === generated[1])
       await sendControl(stack.redis, cancellation.workerId, { action: 'cancel-job', jobId: id });
   }

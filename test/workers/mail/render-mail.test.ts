@@ -36,7 +36,7 @@ test('a code appears once in each part and in no subject, with its validity, in 
     }
 });
 
-test('a code is sent to users and to strangers that may sign up; strangers that sign in are informed without one', (t) => {
+test('a code is sent to users and to strangers who may sign up; strangers who sign in are informed without one', (t) => {
   const cases = [
     { purpose: 'login', isKnown: true, isSignUpOpen: false, hasCode: true },
     { purpose: 'signup', isKnown: true, isSignUpOpen: false, hasCode: true },

@@ -91,7 +91,7 @@ test.serial('two sweepers that both believe they hold the lease release an orpha
   t.is(await readReserved(), 0n);
 });
 
-/** As if Redis's clock had stepped back by an hour since the last sweep, which all requests precede. */
+/** As if Redis's clock had stepped back by an hour since the last sweep, with all requests older than that sweep. */
 async function stepBack(shard: number, requestIds: readonly string[], accountId: string): Promise<void> {
   const hour = 3_600_000;
   await redis().incrby(redisKeys.orphanClock(shard), hour);
