@@ -12,29 +12,29 @@ const inputs = fc.array(
   { minLength: 1, maxLength: 40 },
 );
 
-test('nobody is billed more than the slack above their own count because of neighbours, whatever the vendor reports', (t) => {
+test('others in a call never raise the bill of an account above our count plus its slack, whatever the vendor reports', (t) => {
   fc.assert(
     fc.property(inputs, fc.double({ min: 0, max: 30, noNaN: true }), fc.nat(100), (all, factor, more) => {
-      const own = all.map(({ tokens }) => tokens);
-      const reported = Math.max(1, Math.round(sum(own) * factor) + more);
+      const ownTokens = all.map(({ tokens }) => tokens);
+      const reported = Math.max(1, Math.round(sum(ownTokens) * factor) + more);
       const { tokens, agrees, isCounted, countedSum } = billCall(all, reported);
-      t.is(countedSum, sum(own));
+      t.is(countedSum, sum(ownTokens));
       t.true(tokens.every((billed) => Number.isInteger(billed) && billed >= 0));
       const accounts = [...new Set(all.map(({ accountId }) => accountId))];
       const sumOf = (id: string, of: readonly number[]): number =>
         sum(of.filter((_, i) => all[i]!.accountId === id));
-      const slack = sum(accounts.map((id) => findSlack(sumOf(id, own))));
+      const slack = sum(accounts.map((id) => findSlack(sumOf(id, ownTokens))));
       t.is(agrees, Math.abs(reported - countedSum) <= findTolerance(countedSum, accounts.length));
       if (accounts.length === 1 || (agrees === true && reported <= countedSum + slack)) {
         t.is(sum(tokens), reported, 'all that the vendor charges is billed');
         t.false(isCounted);
       } else {
-        t.deepEqual(tokens, own);
+        t.deepEqual(tokens, ownTokens);
         t.true(isCounted);
       }
       if (accounts.length > 1) {
         for (const id of accounts) {
-          t.true(sumOf(id, tokens) <= sumOf(id, own) + findSlack(sumOf(id, own)));
+          t.true(sumOf(id, tokens) <= sumOf(id, ownTokens) + findSlack(sumOf(id, ownTokens)));
         }
         t.true(sum(tokens) <= Math.max(reported, countedSum));
       }
@@ -43,48 +43,53 @@ test('nobody is billed more than the slack above their own count because of neig
   );
 });
 
-test('the slack is a tenth of an account’s own count, and not a token more', (t) => {
+test('the slack is a tenth of our count for the account, and not a token more', (t) => {
   const texts = [
     { accountId: 'ann', tokens: 9 },
     { accountId: 'bob', tokens: 60 },
     { accountId: 'bob', tokens: 40 },
   ];
-  const own = [9, 60, 40];
+  const ownTokens = [9, 60, 40];
   t.like(billCall(texts, 109 + 10), { tokens: [9, 66, 44], agrees: true, isCounted: false, excess: 10 });
-  t.like(billCall(texts, 109 + 11), { tokens: own, agrees: true, isCounted: true, excess: 11 });
-  t.like(billCall(texts, 109 + 10 + 2 * 2), { tokens: own, agrees: true, isCounted: true });
-  t.like(billCall(texts, 109 + 10 + 2 * 2 + 1), { tokens: own, agrees: false, isCounted: true, excess: 0 });
+  t.like(billCall(texts, 109 + 11), { tokens: ownTokens, agrees: true, isCounted: true, excess: 11 });
+  t.like(billCall(texts, 109 + 10 + 2 * 2), { tokens: ownTokens, agrees: true, isCounted: true });
+  t.like(billCall(texts, 109 + 10 + 2 * 2 + 1), {
+    tokens: ownTokens,
+    agrees: false,
+    isCounted: true,
+    excess: 0,
+  });
   t.like(billCall(texts, 109 - 14), { agrees: true, isCounted: false, excess: 0 });
-  t.like(billCall(texts, 109 - 15), { tokens: own, agrees: false, isCounted: true });
+  t.like(billCall(texts, 109 - 15), { tokens: ownTokens, agrees: false, isCounted: true });
 });
 
-test('many short inputs have no more room than one long one: none of them hides a neighbour’s text', (t) => {
+test('many short inputs have no more slack than one long input, so they cannot hide another account’s text', (t) => {
   const words = Array.from({ length: 200 }, () => ({ accountId: 'ann', tokens: 1 }));
   const bill = billCall([...words, { accountId: 'eve', tokens: 67 }], 200 + 442);
   t.like(bill, { agrees: false, isCounted: true });
   t.is(sum(bill.tokens.slice(0, 200)), 200);
 });
 
-test('a neighbour whose text is many times dearer to the vendor than to us costs nobody anything', (t) => {
+test('text that the vendor counts far higher than we do costs other accounts in the call nothing', (t) => {
   const call = [
     ...Array.from({ length: 9 }, () => ({ accountId: 'eve', tokens: 160 })),
     { accountId: 'bob', tokens: 10 },
   ];
   t.is(billCall(call, 9 * 4_640 + 10).tokens.at(-1), 10);
-  t.is(billCall(call, 9 * 20 + 10).tokens.at(-1), 10, 'nor does one whose text is cheaper');
+  t.is(billCall(call, 9 * 20 + 10).tokens.at(-1), 10, 'nor does text that it counts lower');
 });
 
-test('one account alone is billed exactly what the vendor reports', (t) => {
+test('an account alone in a call is billed exactly what the vendor reports', (t) => {
   const call = [3, 5].map((tokens) => ({ accountId: 'ann', tokens }));
   t.like(billCall(call, 800), { tokens: [300, 500], agrees: false, isCounted: false });
   t.like(billCall(call, null), { tokens: [3, 5], agrees: null, isCounted: true });
 });
 
-test('no vector is kept with a share of what its neighbours may have to themselves', (t) => {
+test('a vector is cached without tokens that may belong to other inputs of its call', (t) => {
   const pair = [100, 100].map((tokens) => ({ accountId: 'ann', tokens }));
-  const own = { tokens: [100, 100], isCounted: true };
-  t.like(billCall(pair, 5_100), { tokens: [2_550, 2_550], isCounted: false, kept: own });
-  t.like(billCall(pair, null), { kept: own });
+  const ownTokens = { tokens: [100, 100], isCounted: true };
+  t.like(billCall(pair, 5_100), { tokens: [2_550, 2_550], isCounted: false, kept: ownTokens });
+  t.like(billCall(pair, null), { kept: ownTokens });
   t.like(billCall(pair, 220), { kept: { tokens: [110, 110], isCounted: false } }, 'within the slack');
   t.like(
     billCall(pair, 100),
@@ -94,19 +99,19 @@ test('no vector is kept with a share of what its neighbours may have to themselv
   t.like(billCall(pair.slice(1), 5_000), { kept: { tokens: [5_000], isCounted: false } }, 'alone');
 });
 
-test('a vector that was kept never costs more than it did at first, nor, with others, more than the slack above our own count', (t) => {
+test('a cached vector never costs more than at first, nor, in a shared call, more than our count plus the tolerance', (t) => {
   fc.assert(
     fc.property(inputs, fc.integer({ min: 1, max: 100_000 }), (all, reported) => {
       const { tokens, kept } = billCall(all, reported);
       const accounts = new Set(all.map(({ accountId }) => accountId)).size;
-      const most = (own: number): number =>
-        all.length === 1 ? reported : own + findTolerance(sum(all.map((one) => one.tokens)), accounts);
-      t.true(kept.tokens.every((one, i) => one <= tokens[i]! && one <= most(all[i]!.tokens)));
+      const maxTokens = (ownTokens: number): number =>
+        all.length === 1 ? reported : ownTokens + findTolerance(sum(all.map((one) => one.tokens)), accounts);
+      t.true(kept.tokens.every((one, i) => one <= tokens[i]! && one <= maxTokens(all[i]!.tokens)));
     }),
   );
 });
 
-test('no tokens are no count of what was sent: everybody is billed by our own', (t) => {
+test('a report of zero tokens is ignored, and everybody is billed by our count', (t) => {
   const texts = [
     { accountId: 'ann', tokens: 9 },
     { accountId: 'ann', tokens: 60 },

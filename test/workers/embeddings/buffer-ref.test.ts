@@ -7,9 +7,9 @@ import {
   type EmbeddingTask,
 } from '../../../workers/embeddings/embedding-work.ts';
 
-const ask = (inputs: readonly string[], progress?: (done: number) => void): PendingRequest => {
+const createRequest = (inputs: readonly string[], progress?: (done: number) => void): PendingRequest => {
   const signal = new AbortController().signal;
-  const rest = {
+  const defaults = {
     user: null,
     dimensions: null,
     isPaidByTime: false,
@@ -20,48 +20,52 @@ const ask = (inputs: readonly string[], progress?: (done: number) => void): Pend
     log: undefined as never,
     ...(progress && { progress }),
   };
-  return new PendingRequest({ accountId: 'ann', inputs, ...rest } satisfies EmbeddingTask);
+  return new PendingRequest({ accountId: 'ann', inputs, ...defaults } satisfies EmbeddingTask);
 };
 
-test('the vectors of a call are given back once every request that was given any has dropped them, and not before', async (t) => {
-  let given = 0;
+test('the vectors of a call are released once every request that received any has dropped them, and not before', async (t) => {
+  let releases = 0;
   const hold = new BufferRef(() => {
-    given += 1;
+    releases += 1;
   });
-  const [first, second, third] = [ask(['a', 'b', 'a']), ask(['b']), ask(['b', 'c'])];
+  const [first, second, third] = [
+    createRequest(['a', 'b', 'a']),
+    createRequest(['b']),
+    createRequest(['b', 'c']),
+  ];
   const [a, b] = [new PendingInput(first, 'a', 1), new PendingInput(first, 'b', 1)];
   a.claim(first, 0);
   a.claim(first, 2);
   b.claim(first, 1);
   b.claim(second, 0);
   b.claim(third, 0);
-  third.leave(new Error('it left before'));
+  third.leave(new Error('disconnected before'));
 
   hold.take();
   const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
   a.deliver(outcome);
   b.deliver(outcome);
-  // Whoever asked twice, or left meanwhile, holds nothing twice.
+  // A second delivery of the same input holds nothing twice, and neither does a cancelled request.
   first.deliver(1, outcome);
   hold.drop();
-  t.is(given, 0);
+  t.is(releases, 0);
   dropVectors(await first.answer);
-  t.is(given, 0);
+  t.is(releases, 0);
   dropVectors(await third.answer);
-  t.is(given, 0);
+  t.is(releases, 0);
   dropVectors(await second.answer);
-  t.is(given, 1);
+  t.is(releases, 1);
 });
 
-test('a caller who leaves has what a model was asked for, without holding vectors, and nothing else', async (t) => {
-  let given = 0;
+test('a cancelled request gets the outcomes of inputs that were sent to a model, without vectors, and nothing else', async (t) => {
+  let releases = 0;
   const hold = new BufferRef(() => {
-    given += 1;
+    releases += 1;
   });
-  const leaving = ask(['a', 'b', 'c']);
+  const cancelled = createRequest(['a', 'b', 'c']);
   const inputs = ['a', 'b', 'c'].map((text, i) => {
-    const input = new PendingInput(leaving, text, 1);
-    input.claim(leaving, i);
+    const input = new PendingInput(cancelled, text, 1);
+    input.claim(cancelled, i);
     return input;
   });
   const [a, b, c] = inputs as [PendingInput, PendingInput, PendingInput];
@@ -70,37 +74,37 @@ test('a caller who leaves has what a model was asked for, without holding vector
   a.markSent();
   b.markSent();
   a.deliver(outcome);
-  const left = new Error('it left');
-  t.deepEqual([...leaving.leave(left)], [c]);
+  const reason = new Error('disconnected');
+  t.deepEqual([...cancelled.leave(reason)], [c]);
   t.false(b.isNeeded);
   b.deliver(outcome);
   hold.drop();
-  t.is(given, 1);
-  const answer = await leaving.answer;
-  const paid = { ...outcome, vector: Buffer.alloc(0), hold: null };
-  t.deepEqual(answer, { outcomes: [paid, paid, { error: left }], reachedModel: true, hasDisconnected: true });
-  dropVectors(answer);
-  t.is(given, 1);
+  t.is(releases, 1);
+  const result = await cancelled.answer;
+  const billed = { ...outcome, vector: Buffer.alloc(0), hold: null };
+  t.deepEqual(result, { outcomes: [billed, billed, { error: reason }], reachedModel: true, hasDisconnected: true });
+  dropVectors(result);
+  t.is(releases, 1);
 });
 
-test('a caller who leaves before a model was asked for anything has reached none', async (t) => {
-  const leaving = ask(['a']);
-  const input = new PendingInput(leaving, 'a', 1);
-  input.claim(leaving, 0);
-  leaving.leave(new Error('it left'));
-  t.like(await leaving.answer, { reachedModel: false, hasDisconnected: true });
+test('a request cancelled before anything was sent to a model has reached none', async (t) => {
+  const cancelled = createRequest(['a']);
+  const input = new PendingInput(cancelled, 'a', 1);
+  input.claim(cancelled, 0);
+  cancelled.leave(new Error('disconnected'));
+  t.like(await cancelled.answer, { reachedModel: false, hasDisconnected: true });
 });
 
-test('an input that is asked for again after its call failed is asked for on behalf of those who still wait alone', async (t) => {
-  const [leaving, staying] = [ask(['a']), ask(['a'])];
-  const input = new PendingInput(leaving, 'a', 1);
-  input.claim(leaving, 0);
-  input.claim(staying, 0);
+test('an input retried after its call failed is retried only for the requests that still wait', async (t) => {
+  const [cancelled, waiting] = [createRequest(['a']), createRequest(['a'])];
+  const input = new PendingInput(cancelled, 'a', 1);
+  input.claim(cancelled, 0);
+  input.claim(waiting, 0);
   input.markSent();
-  leaving.leave(new Error('it left'));
+  cancelled.leave(new Error('disconnected'));
   const failure = new Error('the call failed');
   input.failDisconnected(failure);
-  t.deepEqual((await leaving.answer).outcomes, [{ error: failure }]);
+  t.deepEqual((await cancelled.answer).outcomes, [{ error: failure }]);
   t.true(input.isNeeded);
   input.markSent();
   const outcome = {
@@ -112,11 +116,15 @@ test('an input that is asked for again after its call failed is asked for on beh
     billedMs: 4,
   };
   input.deliver(outcome);
-  t.deepEqual((await staying.answer).outcomes, [outcome], 'all of the time, as it was asked for it alone');
+  t.deepEqual(
+    (await waiting.answer).outcomes,
+    [outcome],
+    'all of the time, because it was retried for this request alone',
+  );
 });
 
-test('of a request that has failed nothing is wanted any more that no model was asked for, but by others who share it', async (t) => {
-  const [failing, other] = [ask(['a', 'b', 'c']), ask(['c'])];
+test('unsent inputs of a failed request are no longer wanted, unless other requests share them', async (t) => {
+  const [failing, other] = [createRequest(['a', 'b', 'c']), createRequest(['c'])];
   const [a, b, c] = ['a', 'b', 'c'].map((text, i) => {
     const input = new PendingInput(failing, text, 1);
     input.claim(failing, i);
@@ -126,9 +134,9 @@ test('of a request that has failed nothing is wanted any more that no model was 
   a.markSent();
   const refused = new Error('refused');
   t.deepEqual([...failing.withdraw(refused)], [b, c]);
-  t.true(a.isNeeded, 'a model was asked for it');
+  t.true(a.isNeeded, 'it was sent to a model');
   t.false(b.isNeeded);
-  t.true(c.isNeeded, 'by another');
+  t.true(c.isNeeded, 'another request wants it');
   const outcome = {
     vector: Buffer.alloc(4),
     hold: null,
@@ -145,9 +153,9 @@ test('of a request that has failed nothing is wanted any more that no model was 
   t.like((await other.answer).outcomes[0], { tokens: 1 });
 });
 
-test('a request is told how many of its inputs are done, until all are', async (t) => {
-  const told: number[] = [];
-  const asked = ask(['a', 'b', 'c', 'd'], (done) => told.push(done));
+test('a request is notified of its progress until all of its inputs are done', async (t) => {
+  const progressValues: number[] = [];
+  const request = createRequest(['a', 'b', 'c', 'd'], (done) => progressValues.push(done));
   const vector = {
     vector: Buffer.alloc(4),
     hold: null,
@@ -156,7 +164,7 @@ test('a request is told how many of its inputs are done, until all are', async (
     counted: false,
     billedMs: 0,
   };
-  for (const index of [2, 0, 0, 3, 1]) asked.deliver(index, vector);
-  t.deepEqual(told, [0.25, 0.5, 0.75]);
-  t.is((await asked.answer).outcomes.length, 4);
+  for (const index of [2, 0, 0, 3, 1]) request.deliver(index, vector);
+  t.deepEqual(progressValues, [0.25, 0.5, 0.75]);
+  t.is((await request.answer).outcomes.length, 4);
 });

@@ -9,10 +9,10 @@ const tokensOf = new Map([
   ['eve', 67],
 ]);
 const countedSum = 1_967;
-/** What is tolerated: a tenth, and two tokens for each account. */
+/** The tolerance: a tenth, plus two tokens per account. */
 const tolerance = 196 + 6;
 
-test('nobody is checked where a call is of one account, or counts no more than we do', (t) => {
+test('nobody is checked if a call has one account, or the vendor counts no more than we do', (t) => {
   t.is(
     chooseCheck(tokensOf, { countedSum, excess: 0 }, () => 0),
     null,
@@ -23,7 +23,7 @@ test('nobody is checked where a call is of one account, or counts no more than w
   );
 });
 
-test('the more of what is tolerated an excess takes, the likelier somebody is checked', (t) => {
+test('the more of the tolerance an excess uses, the likelier a check is', (t) => {
   for (const excess of [20, 100, tolerance]) {
     t.not(
       chooseCheck(tokensOf, { countedSum, excess }, () => (excess - 0.1) / tolerance),
@@ -37,18 +37,18 @@ test('the more of what is tolerated an excess takes, the likelier somebody is ch
   }
 });
 
-test('checked is one of those that could not have had the excess by themselves unnoticed', (t) => {
-  const choose = (excess: number, place: number): string | null => {
-    const random = [0, place];
+test('only accounts that could not have caused the excess unnoticed on their own are checked', (t) => {
+  const choose = (excess: number, pick: number): string | null => {
+    const random = [0, pick];
     return chooseCheck(tokensOf, { countedSum, excess }, () => random.shift()!);
   };
   t.is(choose(50, 0), 'eve');
-  t.is(choose(50, 0.99), 'eve', 'the others may count fifty more by themselves');
+  t.is(choose(50, 0.99), 'eve', 'fifty more is within the tolerance of each other account');
   t.deepEqual([choose(100, 0), choose(100, 0.99)], ['ann', 'eve']);
-  t.is(choose(8, 0), null, 'she may count eight more as well');
+  t.is(choose(8, 0), null, 'eight more is within her tolerance as well');
 });
 
-test('whoever hides in what his neighbours may count more is alone after a few calls, for as long as he sends such texts', (t) => {
+test('an account that hides in the tolerance of others is isolated after a few calls, as long as it sends such texts', (t) => {
   let seed = 7;
   const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
   const quarantine = new Quarantine(() => 0);
@@ -66,12 +66,12 @@ test('whoever hides in what his neighbours may count more is alone after a few c
     for (const call of byCohort.values()) {
       const counted = call.reduce((sum, input) => sum + input.counted, 0);
       const bill = billCall(call, counted);
-      const own = new Map(call.map(({ accountId, tokens }) => [accountId, tokens]));
-      if (call.length > 1 && own.has('eve')) shared += 1;
-      if (bill.agrees === false) quarantine.addDivergent(own);
-      else quarantine.vouch(own);
-      const checked = chooseCheck(own, bill, random);
-      if (checked !== null) quarantine.addCheck(checked, own.get(checked)!);
+      const ownTokens = new Map(call.map(({ accountId, tokens }) => [accountId, tokens]));
+      if (call.length > 1 && ownTokens.has('eve')) shared += 1;
+      if (bill.agrees === false) quarantine.addDivergent(ownTokens);
+      else quarantine.vouch(ownTokens);
+      const checked = chooseCheck(ownTokens, bill, random);
+      if (checked !== null) quarantine.addCheck(checked, ownTokens.get(checked)!);
     }
   }
   t.true(shared < 30, `${shared} calls of 400 were shared`);

@@ -13,7 +13,7 @@ import {
 import { findBroken } from '../../../workers/upstreams/finite-vectors.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 
-const ask: Omit<EmbeddingTask, 'inputs'> = {
+const task: Omit<EmbeddingTask, 'inputs'> = {
   accountId: 'ann',
   dimensions: null,
   isPaidByTime: false,
@@ -25,28 +25,28 @@ const ask: Omit<EmbeddingTask, 'inputs'> = {
   log: undefined as never,
 };
 
-/** Each vector for a request of its own, all with one call. @returns what each request gets */
+/** Delivers each vector to its own request, all with one call. @returns the outcome of each request */
 async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOutcome[]> {
-  const units: PendingInput[] = [];
-  const asks = vectors.map((_, i) => {
-    const inFlight = new PendingRequest({ ...ask, inputs: [`text ${i}`] });
-    const unit = new PendingInput(inFlight, `text ${i}`, 1);
-    unit.claim(inFlight, 0);
-    units.push(unit);
-    return inFlight;
+  const inputs: PendingInput[] = [];
+  const requests = vectors.map((_, i) => {
+    const request = new PendingRequest({ ...task, inputs: [`text ${i}`] });
+    const input = new PendingInput(request, `text ${i}`, 1);
+    input.claim(request, 0);
+    inputs.push(input);
+    return request;
   });
   const bytes = Buffer.from(Float32Array.from(vectors.flat()).buffer);
   const dimensions = vectors[0]!.length;
   const broken = findBroken(bytes, dimensions);
-  const answer = { vectors: bytes, dimensions, broken, promptTokens: null, release: null };
-  for (const unit of deliverVectors(units, answer, billCall(units, null), null, 10).broken) {
-    unit.fail(describeBroken);
+  const response = { vectors: bytes, dimensions, broken, promptTokens: null, release: null };
+  for (const input of deliverVectors(inputs, response, billCall(inputs, null), null, 10).broken) {
+    input.fail(describeBroken);
   }
-  const answers = await Promise.all(asks.map((inFlight) => inFlight.answer));
-  return answers.map((answer) => answer.outcomes[0]!);
+  const results = await Promise.all(requests.map((request) => request.answer));
+  return results.map((result) => result.outcomes[0]!);
 }
 
-test('of inputs that share a call only those whose vector is not finite fail', async (t) => {
+test('only inputs whose vector is not finite fail in a shared call', async (t) => {
   for (const wrong of [NaN, Infinity, -Infinity, 3.5e38]) {
     const [good, bad, other] = await deliver([
       [1, -2],
@@ -62,30 +62,30 @@ test('of inputs that share a call only those whose vector is not finite fail', a
   }
 });
 
-test('each request is told which of its own inputs has a vector that is not finite', async (t) => {
-  const first = new PendingRequest({ ...ask, inputs: [] });
+test('the error of each request states which of its own inputs has a vector that is not finite', async (t) => {
+  const first = new PendingRequest({ ...task, inputs: [] });
   const [good, bad] = [new PendingInput(first, 'good', 1), new PendingInput(first, 'bad', 1)];
   const requests = [['good', 'bad'], ['bad', 'good', 'bad'], ['bad']].map((inputs) => {
-    const inFlight = new PendingRequest({ ...ask, inputs });
-    for (const [i, text] of inputs.entries()) (text === 'good' ? good : bad).claim(inFlight, i);
-    return inFlight;
+    const request = new PendingRequest({ ...task, inputs });
+    for (const [i, text] of inputs.entries()) (text === 'good' ? good : bad).claim(request, i);
+    return request;
   });
   const vectors = Buffer.from(Float32Array.of(1, NaN).buffer);
-  const answer = { vectors, dimensions: 1, broken: [1], promptTokens: null, release: null };
-  const delivery = deliverVectors([good, bad], answer, billCall([good, bad], null), null, 10);
+  const response = { vectors, dimensions: 1, broken: [1], promptTokens: null, release: null };
+  const delivery = deliverVectors([good, bad], response, billCall([good, bad], null), null, 10);
   t.deepEqual(delivery.broken, [bad]);
   bad.fail(describeBroken);
-  const answers = await Promise.all(requests.map((inFlight) => inFlight.answer));
-  const said = (input: string) => `The model gave ${input} a vector that is not all finite numbers.`;
+  const results = await Promise.all(requests.map((request) => request.answer));
+  const toMessage = (input: string) => `The model gave ${input} a vector that is not all finite numbers.`;
   t.deepEqual(
-    answers.map(({ outcomes }) =>
+    results.map(({ outcomes }) =>
       outcomes.flatMap((outcome) => ('error' in outcome ? (outcome.error as AppError).message : [])),
     ),
-    [[said('input.1')], [said('input.0'), said('input.2')], [said('the input')]],
+    [[toMessage('input.1')], [toMessage('input.0'), toMessage('input.2')], [toMessage('the input')]],
   );
 });
 
-test('a call without any finite vector is its upstream’s failure', async (t) => {
+test('a call without any finite vector is an upstream failure', async (t) => {
   const error = await t.throwsAsync(
     deliver([
       [NaN, 0],
@@ -96,14 +96,14 @@ test('a call without any finite vector is its upstream’s failure', async (t) =
   t.is(error?.failure, 'unavailable');
 });
 
-test('a vector is taken exactly if all of its numbers are finite', async (t) => {
-  const isTaken = async (numbers: readonly number[]): Promise<boolean> =>
+test('a vector is accepted if and only if all of its numbers are finite', async (t) => {
+  const isAccepted = async (numbers: readonly number[]): Promise<boolean> =>
     'vector' in (await deliver([numbers, numbers.map(() => 0)]))[0]!;
   await fc.assert(
     fc.asyncProperty(fc.array(fc.float(), { minLength: 1, maxLength: 5 }), async (numbers) => {
-      t.is(await isTaken(numbers), numbers.every(Number.isFinite));
+      t.is(await isAccepted(numbers), numbers.every(Number.isFinite));
     }),
   );
-  t.false(await isTaken([0, NaN]));
-  t.true(await isTaken([3.4028234663852886e38, -3.4028234663852886e38, 2 ** -149, -0]));
+  t.false(await isAccepted([0, NaN]));
+  t.true(await isAccepted([3.4028234663852886e38, -3.4028234663852886e38, 2 ** -149, -0]));
 });

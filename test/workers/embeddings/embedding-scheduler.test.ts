@@ -7,27 +7,27 @@ import type { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 
-/** Of work that need not end at once. */
+/** The stop signal of work that is never stopped. */
 const never = new AbortController().signal;
 
-test('when nobody waits any more, none of a line stays at the gate; who comes then is let in', async (t) => {
-  // A gate of which every slot is taken.
-  const entered: AbortSignal[] = [];
+test('a queue without waiting callers leaves no acquire pending at the limiter, and a later caller starts a new one', async (t) => {
+  // A limiter whose slots are all taken.
+  const acquireSignals: AbortSignal[] = [];
   const acquire: RouteLimiter['acquire'] = (_, { signal }) => {
-    entered.push(signal);
+    acquireSignals.push(signal);
     return new Promise((__, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error));
     });
   };
   const routing = { limiter: { acquire } };
   const model = { routes: [createRoute('a')], embeddingCache: null } as unknown as CatalogModel;
-  const line = new EmbeddingScheduler({ routing } as unknown as CallDeps, {
+  const scheduler = new EmbeddingScheduler({ routing } as unknown as CallDeps, {
     modelId: 'emb',
     findModel: () => model,
   });
   const embed = (signal: AbortSignal): ReturnType<EmbeddingScheduler['embed']> => {
     const inputs = { inputs: ['text'], inputTokens: [1], user: null, dimensions: null, accountId: 'ann' };
-    return line.embed({
+    return scheduler.embed({
       ...inputs,
       isPaidByTime: false,
       signal,
@@ -37,18 +37,18 @@ test('when nobody waits any more, none of a line stays at the gate; who comes th
     });
   };
 
-  const leaving = new AbortController();
-  const left = embed(leaving.signal);
+  const cancellation = new AbortController();
+  const cancelled = embed(cancellation.signal);
   await setImmediate();
   t.deepEqual(
-    entered.map(({ aborted }) => aborted),
+    acquireSignals.map(({ aborted }) => aborted),
     [false],
   );
-  leaving.abort(new Error('left'));
-  t.like((await left).outcomes[0], { error: { message: 'left' } });
-  t.true(line.isIdle);
+  cancellation.abort(new Error('left'));
+  t.like((await cancelled).outcomes[0], { error: { message: 'left' } });
+  t.true(scheduler.isIdle);
   t.deepEqual(
-    entered.map(({ aborted }) => aborted),
+    acquireSignals.map(({ aborted }) => aborted),
     [true],
   );
 
@@ -57,12 +57,12 @@ test('when nobody waits any more, none of a line stays at the gate; who comes th
   void embed(later.signal);
   await setImmediate();
   t.deepEqual(
-    entered.map(({ aborted }) => aborted),
+    acquireSignals.map(({ aborted }) => aborted),
     [true, false],
   );
 });
 
-test('a text that is asked for again while the call it went with is searched for bad inputs is computed anew', async (t) => {
+test('a text that is requested again while its call is searched for bad inputs is computed again', async (t) => {
   const route = createRoute('a');
   const model = { routes: [route], embeddingCache: null } as unknown as CatalogModel;
   const searched: (() => void)[] = [];
@@ -70,7 +70,7 @@ test('a text that is asked for again while the call it went with is searched for
   const upstream = {
     async embed(_: unknown, { inputs }: { inputs: readonly string[] }) {
       calls.push(inputs);
-      // The bad one by itself is answered last.
+      // The call with only the bad input gets its response last.
       if (inputs.length === 1 && inputs[0] === 'bad')
         await new Promise<void>((done) => void searched.push(done));
       if (inputs.includes('bad')) throw new UpstreamError('rejected', 'no');
@@ -84,14 +84,14 @@ test('a text that is asked for again while the call it went with is searched for
   };
   const log = { warn: () => undefined };
   const dependencies = { routing: { limiter, upstreams: { get: () => upstream } }, log, media: {} };
-  const line = new EmbeddingScheduler(dependencies as unknown as CallDeps, {
+  const scheduler = new EmbeddingScheduler(dependencies as unknown as CallDeps, {
     modelId: 'emb',
     findModel: () => model,
   });
   const embed = (accountId: string, inputs: string[]): ReturnType<EmbeddingScheduler['embed']> => {
     const inputTokens = inputs.map(() => 1);
     const { signal } = new AbortController();
-    const ask = {
+    const task = {
       accountId,
       inputs,
       inputTokens,
@@ -102,7 +102,7 @@ test('a text that is asked for again while the call it went with is searched for
       isPaidByTime: false,
       deadlineAtMs: Infinity,
     };
-    return line.embed({ ...ask, log: undefined as never });
+    return scheduler.embed({ ...task, log: undefined as never });
   };
   const texts = Array.from({ length: 40 }, (_, i) => `text ${i}`);
   const first = embed('ann', texts);
@@ -116,20 +116,20 @@ test('a text that is asked for again while the call it went with is searched for
   t.is(
     calls.filter((inputs) => inputs.includes('text 0')).length,
     3,
-    'refused, cleared, and for who came later',
+    'rejected, cleared, and for the later request',
   );
 });
 
-/** What a test decides of each call to the vendor, in the order in which they come. */
+/** A call to the vendor whose outcome the test decides. */
 interface VendorCall {
   readonly inputs: readonly string[];
   readonly signal: AbortSignal;
-  answer(): void;
+  respond(): void;
   fail(error: Error): void;
 }
 
-/** A line whose vendor answers when it is told to, and whose gate lets in one call at a time, when it is told to. */
-function createHeldLine(): {
+/** A scheduler whose vendor responds when the test says so. Its limiter grants slots while `grantsSlots` is set. */
+function createHeldScheduler(): {
   readonly embed: (
     accountId: string,
     inputs: string[],
@@ -138,7 +138,7 @@ function createHeldLine(): {
   ) => ReturnType<EmbeddingScheduler['embed']>;
   readonly nextCall: () => Promise<VendorCall>;
   readonly calls: readonly VendorCall[];
-  gateIsOpen: boolean;
+  grantsSlots: boolean;
 } {
   const route = createRoute('a');
   const model = { routes: [route], embeddingCache: null } as unknown as CatalogModel;
@@ -147,14 +147,14 @@ function createHeldLine(): {
     embed: (_: unknown, { inputs }: { inputs: readonly string[] }, { signal }: { signal: AbortSignal }) =>
       new Promise((resolve, reject) => {
         const vectors = Buffer.alloc(inputs.length * 4);
-        const answer = { vectors, dimensions: 1, broken: [], promptTokens: inputs.length, release: null };
-        calls.push({ inputs, signal, answer: () => resolve(answer), fail: reject });
+        const response = { vectors, dimensions: 1, broken: [], promptTokens: inputs.length, release: null };
+        calls.push({ inputs, signal, respond: () => resolve(response), fail: reject });
       }),
   };
-  const held = { gateIsOpen: true };
+  const held = { grantsSlots: true };
   const limiter = {
     async acquire(_: unknown, { signal }: { signal: AbortSignal }) {
-      while (!held.gateIsOpen) {
+      while (!held.grantsSlots) {
         await setImmediate();
         signal.throwIfAborted();
       }
@@ -165,7 +165,7 @@ function createHeldLine(): {
   };
   const log = { warn: () => undefined };
   const dependencies = { routing: { limiter, upstreams: { get: () => upstream } }, log, media: {} };
-  const line = new EmbeddingScheduler(dependencies as unknown as CallDeps, {
+  const scheduler = new EmbeddingScheduler(dependencies as unknown as CallDeps, {
     modelId: 'emb',
     findModel: () => model,
   });
@@ -174,8 +174,13 @@ function createHeldLine(): {
     calls,
     embed(accountId: string, inputs: string[], signal: AbortSignal, stop = never) {
       const inputTokens = inputs.map(() => 1);
-      const ask = { accountId, inputs, inputTokens, signal, stopSignal: stop, user: null, dimensions: null };
-      return line.embed({ ...ask, isPaidByTime: false, deadlineAtMs: Infinity, log: undefined as never });
+      const task = { accountId, inputs, inputTokens, signal, stopSignal: stop, user: null, dimensions: null };
+      return scheduler.embed({
+        ...task,
+        isPaidByTime: false,
+        deadlineAtMs: Infinity,
+        log: undefined as never,
+      });
     },
     async nextCall() {
       while (calls.length <= seen) await setImmediate();
@@ -184,31 +189,31 @@ function createHeldLine(): {
   });
 }
 
-test('work that must end at once does not wait for a vendor that was asked', async (t) => {
-  const line = createHeldLine();
+test('work that must stop immediately does not wait for a vendor call in flight', async (t) => {
+  const scheduler = createHeldScheduler();
   const [signals, stop] = [new AbortController(), new AbortController()];
-  const ended = line.embed('ann', ['one', 'two'], signals.signal, stop.signal);
-  const call = await line.nextCall();
+  const result = scheduler.embed('ann', ['one', 'two'], signals.signal, stop.signal);
+  const call = await scheduler.nextCall();
   const reason = new Error('banned');
   stop.abort(reason);
   signals.abort(reason);
-  const { outcomes, hasDisconnected, reachedModel } = await ended;
+  const { outcomes, hasDisconnected, reachedModel } = await result;
   t.deepEqual(outcomes, [{ error: reason }, { error: reason }]);
   t.false(hasDisconnected);
   t.true(reachedModel);
-  call.answer();
+  call.respond();
 });
 
-test('a vendor that was asked goes on when the last caller leaves, who has what it made', async (t) => {
-  const line = createHeldLine();
-  const leaving = new AbortController();
-  const left = line.embed('ann', ['one', 'two'], leaving.signal);
-  const call = await line.nextCall();
-  leaving.abort(new Error('left'));
+test('a vendor call in flight continues when its last caller disconnects, and that caller gets the outcome', async (t) => {
+  const scheduler = createHeldScheduler();
+  const cancellation = new AbortController();
+  const cancelled = scheduler.embed('ann', ['one', 'two'], cancellation.signal);
+  const call = await scheduler.nextCall();
+  cancellation.abort(new Error('left'));
   await setImmediate();
   t.false(call.signal.aborted);
-  call.answer();
-  const { outcomes, hasDisconnected, reachedModel } = await left;
+  call.respond();
+  const { outcomes, hasDisconnected, reachedModel } = await cancelled;
   t.true(hasDisconnected && reachedModel);
   t.deepEqual(
     outcomes.map((outcome) => ('tokens' in outcome ? outcome.tokens : null)),
@@ -216,51 +221,51 @@ test('a vendor that was asked goes on when the last caller leaves, who has what 
   );
 });
 
-test('a call that fails when all of its callers have left is not made again', async (t) => {
-  const line = createHeldLine();
-  const leaving = new AbortController();
-  const left = line.embed('ann', ['one'], leaving.signal);
-  const call = await line.nextCall();
-  leaving.abort(new Error('left'));
+test('a call that fails after all of its callers disconnected is not retried', async (t) => {
+  const scheduler = createHeldScheduler();
+  const cancellation = new AbortController();
+  const cancelled = scheduler.embed('ann', ['one'], cancellation.signal);
+  const call = await scheduler.nextCall();
+  cancellation.abort(new Error('left'));
   call.fail(new UpstreamError('unavailable', 'no'));
-  const { outcomes, hasDisconnected } = await left;
+  const { outcomes, hasDisconnected } = await cancelled;
   t.true(hasDisconnected);
   t.true('error' in outcomes[0]!);
   await setImmediate();
-  t.is(line.calls.length, 1);
+  t.is(scheduler.calls.length, 1);
 });
 
-test('a call that fails is made again for those who still wait, without what was asked for others', async (t) => {
-  const line = createHeldLine();
-  const leaving = new AbortController();
-  const left = line.embed('ann', ['hers'], leaving.signal);
-  const stayed = line.embed('bob', ['his'], new AbortController().signal);
-  const call = await line.nextCall();
+test('a failed call is retried for the callers that still wait, without the inputs of others', async (t) => {
+  const scheduler = createHeldScheduler();
+  const cancellation = new AbortController();
+  const cancelled = scheduler.embed('ann', ['hers'], cancellation.signal);
+  const waiting = scheduler.embed('bob', ['his'], new AbortController().signal);
+  const call = await scheduler.nextCall();
   t.deepEqual(call.inputs, ['hers', 'his']);
-  leaving.abort(new Error('left'));
+  cancellation.abort(new Error('left'));
   call.fail(new UpstreamError('unavailable', 'no'));
-  const again = await line.nextCall();
+  const again = await scheduler.nextCall();
   t.deepEqual(again.inputs, ['his']);
-  t.true('error' in (await left).outcomes[0]!);
-  again.answer();
-  t.like((await stayed).outcomes[0], { tokens: 1 });
+  t.true('error' in (await cancelled).outcomes[0]!);
+  again.respond();
+  t.like((await waiting).outcomes[0], { tokens: 1 });
 });
 
-test('a caller who leaves while a search for bad inputs waits for a slot is told at once, and not searched for', async (t) => {
-  const line = createHeldLine();
-  const leaving = new AbortController();
-  const left = line.embed('ann', ['hers'], leaving.signal);
-  const stayed = line.embed('bob', ['his'], new AbortController().signal);
-  const call = await line.nextCall();
-  line.gateIsOpen = false;
+test('a caller that disconnects while a search for bad inputs waits for a slot fails immediately, and its inputs are not searched', async (t) => {
+  const scheduler = createHeldScheduler();
+  const cancellation = new AbortController();
+  const cancelled = scheduler.embed('ann', ['hers'], cancellation.signal);
+  const waiting = scheduler.embed('bob', ['his'], new AbortController().signal);
+  const call = await scheduler.nextCall();
+  scheduler.grantsSlots = false;
   call.fail(new UpstreamError('rejected', 'no'));
   await setImmediate();
-  leaving.abort(new Error('left'));
-  t.true('error' in (await left).outcomes[0]!);
-  line.gateIsOpen = true;
-  const again = await line.nextCall();
+  cancellation.abort(new Error('left'));
+  t.true('error' in (await cancelled).outcomes[0]!);
+  scheduler.grantsSlots = true;
+  const again = await scheduler.nextCall();
   t.deepEqual(again.inputs, ['his']);
-  again.answer();
-  t.like((await stayed).outcomes[0], { tokens: 1 });
-  t.is(line.calls.length, 2);
+  again.respond();
+  t.like((await waiting).outcomes[0], { tokens: 1 });
+  t.is(scheduler.calls.length, 2);
 });

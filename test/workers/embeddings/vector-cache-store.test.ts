@@ -21,13 +21,13 @@ interface SpaceOptions {
   readonly maxBytes?: number;
 }
 
-/** A space of a model of its own, unless one is named. */
+/** A space of a new model, unless one is given. */
 function createSpace(options: SpaceOptions = {}): VectorSpace {
   const { modelId = randomUUID(), dimensions = 64, ttlSeconds = 1_000, maxBytes = 1_000_000 } = options;
   return { modelId, dimensions, identity: 'one', limits: { ttlSeconds, maxBytes } };
 }
 
-/** Any bytes at all: what is kept is given back to the bit, not as numbers. */
+/** Arbitrary bytes, because cached vectors are returned bit for bit, not as numbers. */
 function createVectors(space: VectorSpace, names: readonly string[]): NamedVector[] {
   return names.map((name, i) => {
     return { name, vector: randomBytes(space.dimensions * 4), tokens: i, counted: i % 2 === 1 };
@@ -39,12 +39,12 @@ const createNames = (count: number): string[] => Array.from({ length: count }, (
 const openStore = (): VectorCacheStore => new VectorCacheStore(redis(), log);
 
 async function findNames(space: VectorSpace, names: readonly string[]): Promise<string[]> {
-  const kept = await openStore().read(space, names);
-  return names.filter((_, i) => kept[i] !== null);
+  const cached = await openStore().read(space, names);
+  return names.filter((_, i) => cached[i] !== null);
 }
 
-/** What is counted is what is there: one record for each entry, and none beside. */
-async function isExact(t: ExecutionContext, { modelId }: VectorSpace): Promise<void> {
+/** Checks that counts and entries match: one record per entry, and no others. */
+async function expectExact(t: ExecutionContext, { modelId }: VectorSpace): Promise<void> {
   const records = await redis().lrange(redisKeys.cachedVectorsOrder(modelId), 0, -1);
   const keys = await redis().keys(redisKeys.cachedVector(modelId, '*'));
   const fields = records.map((record) => record.split(' '));
@@ -57,48 +57,52 @@ async function isExact(t: ExecutionContext, { modelId }: VectorSpace): Promise<v
   );
 }
 
-test('what was kept is found by its name, to the bit, with what it was billed as', async (t) => {
+test('a cached vector is found by its name, bit for bit, with what was billed for it', async (t) => {
   const space = createSpace({ dimensions: 1536 });
   const vectors = createVectors(space, ['a', 'b', 'c']);
   await openStore().write(space, vectors);
-  const kept = await openStore().read(space, ['c', 'none', 'a', 'b', 'a']);
+  const cached = await openStore().read(space, ['c', 'none', 'a', 'b', 'a']);
   const expect = (i: number): object => {
     const { vector, tokens, counted } = vectors[i]!;
     return { vector, tokens, counted };
   };
-  t.deepEqual(kept, [expect(2), null, expect(0), expect(1), expect(0)]);
+  t.deepEqual(cached, [expect(2), null, expect(0), expect(1), expect(0)]);
   t.deepEqual(await openStore().read(space, []), []);
-  t.deepEqual(await findNames(createSpace({ dimensions: 1536 }), ['a']), [], 'another model has none of it');
+  t.deepEqual(
+    await findNames(createSpace({ dimensions: 1536 }), ['a']),
+    [],
+    'another model does not have it',
+  );
 });
 
-test('thousands of inputs are looked up and kept by commands of a bounded size', async (t) => {
+test('thousands of inputs are looked up and cached with commands of limited size', async (t) => {
   const server = await startTestRedis();
-  const own = createRedis(server.url, 'commands', log);
+  const ownClient = createRedis(server.url, 'commands', log);
   t.teardown(async () => {
-    own.disconnect();
+    ownClient.disconnect();
     await server.stop();
   });
-  await waitUntilReady(own);
+  await waitUntilReady(ownClient);
   const countCalls = async (command: string): Promise<number> => {
-    const stats = await own.info('commandstats');
+    const stats = await ownClient.info('commandstats');
     return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
   };
   const space = createSpace({ dimensions: 1536, maxBytes: 100_000_000 });
-  const store = new VectorCacheStore(own, log);
+  const store = new VectorCacheStore(ownClient, log);
   const vectors = createVectors(space, createNames(2048));
   await store.write(space, vectors);
-  const kept = await store.read(
+  const cached = await store.read(
     space,
     vectors.map(({ name }) => name),
   );
-  t.true(kept.every((one, i) => one !== null && one.vector.equals(vectors[i]!.vector)));
+  t.true(cached.every((one, i) => one !== null && one.vector.equals(vectors[i]!.vector)));
   t.is(await countCalls('mget'), 8);
-  // Each was sent by its hash first, which this Redis did not know yet.
+  // Each script was sent by its hash first, which this Redis did not know yet.
   const writes = (await countCalls('evalsha')) + (await countCalls('eval'));
   t.true(writes >= 13 && writes <= 30, `${writes} scripts for 12.6 MB`);
 });
 
-test('many writes never take more than the bound, and the oldest go first', async (t) => {
+test('many writes never exceed the limit, and the oldest entries are dropped first', async (t) => {
   const space = createSpace({ dimensions: 256 });
   const store = openStore();
   const names = createNames(3_000);
@@ -108,12 +112,12 @@ test('many writes never take more than the bound, and the oldest go first', asyn
     t.true(bytes <= 1_000_000, `${bytes} bytes`);
   }
   const { entries, bytes } = await countCachedVectors(redis(), space.modelId);
-  t.true(bytes > 990_000, 'the bound is made use of');
+  t.true(bytes > 990_000, 'the limit is used fully');
   t.deepEqual(await findNames(space, names), names.slice(-entries));
-  await isExact(t, space);
+  await expectExact(t, space);
 });
 
-test('short vectors make room for long ones, and the other way round', async (t) => {
+test('short vectors are dropped for long ones, and vice versa', async (t) => {
   const short = createSpace({ dimensions: 8 });
   const long = createSpace({ modelId: short.modelId, dimensions: 3072 });
   for (let round = 0; round < 40; round++) {
@@ -125,10 +129,10 @@ test('short vectors make room for long ones, and the other way round', async (t)
   const last = createNames(5);
   await openStore().write(long, createVectors(long, last));
   t.deepEqual(await findNames(long, last), last);
-  await isExact(t, short);
+  await expectExact(t, short);
 });
 
-test('an entry that is there is neither doubled nor made younger by a second write', async (t) => {
+test('a second write neither duplicates nor refreshes an existing entry', async (t) => {
   const space = createSpace({ dimensions: 2048 });
   const first = createVectors(space, ['first']);
   await openStore().write(space, first);
@@ -138,19 +142,19 @@ test('an entry that is there is neither doubled nor made younger by a second wri
   t.true((await openStore().read(space, ['first']))[0]!.vector.equals(first[0]!.vector));
   await openStore().write(space, createVectors(space, createNames(60)));
   t.deepEqual(await findNames(space, ['first']), []);
-  await isExact(t, space);
+  await expectExact(t, space);
 });
 
-test('a bound that was lowered holds after a few writes', async (t) => {
+test('a lowered limit holds after a few writes', async (t) => {
   const wide = createSpace({ dimensions: 256, maxBytes: 5_000_000 });
   await openStore().write(wide, createVectors(wide, createNames(3_000)));
   const narrow = createSpace({ modelId: wide.modelId, dimensions: 256 });
   for (let i = 0; i < 6; i++) await openStore().write(narrow, createVectors(narrow, createNames(1)));
   t.true((await countCachedVectors(redis(), wide.modelId)).bytes <= 1_000_000);
-  await isExact(t, narrow);
+  await expectExact(t, narrow);
 });
 
-test('entries expire when they should, are not counted then, and leave nothing behind', async (t) => {
+test('entries expire on time, are then not counted, and leave nothing behind', async (t) => {
   const space = createSpace({ ttlSeconds: 1 });
   const store = openStore();
   const names = createNames(1_500);
@@ -166,10 +170,10 @@ test('entries expire when they should, are not counted then, and leave nothing b
   await store.write(space, [again!]);
   t.like(await countCachedVectors(redis(), space.modelId), { entries: 1 });
   const ttlMs = await redis().pttl(redisKeys.cachedVectorsOrder(space.modelId));
-  t.true(ttlMs > 3_500_000 && ttlMs <= 3_601_000, 'the order outlives its entries, and not for ever');
+  t.true(ttlMs > 3_500_000 && ttlMs <= 3_601_000, 'the order outlives its entries, but not forever');
 });
 
-test('what expires is dropped bit by bit by the writes that come', async (t) => {
+test('expired entries are dropped gradually by later writes', async (t) => {
   const space = createSpace({ ttlSeconds: 1, dimensions: 8, maxBytes: 10_000_000 });
   const names = createNames(2_000);
   await openStore().write(space, createVectors(space, names));
@@ -184,7 +188,7 @@ test('what expires is dropped bit by bit by the writes that come', async (t) => 
   t.deepEqual(lengths, [1_501, 1_002, 503, 4, 5]);
 });
 
-test('an entry that was kept anew after it expired outlives its first record', async (t) => {
+test('an entry that is cached again after it expired outlives its first record', async (t) => {
   const space = createSpace({ dimensions: 2048, ttlSeconds: 1_000 });
   const brief = { ...space, limits: { ...space.limits, ttlSeconds: 1 } };
   await openStore().write(space, createVectors(space, ['old']));
@@ -193,7 +197,7 @@ test('an entry that was kept anew after it expired outlives its first record', a
   const others = createNames(50);
   await openStore().write(space, createVectors(space, others));
   await openStore().write(space, createVectors(space, ['text']));
-  // The records of `old` and of the first `text` go, and with them one entry.
+  // The records of `old` and of the first `text` are dropped, and with them one entry.
   let written = 0;
   while (
     (await redis().lindex(redisKeys.cachedVectorsOrder(space.modelId), 0))!.split(' ')[0] !== others[0]
@@ -202,28 +206,28 @@ test('an entry that was kept anew after it expired outlives its first record', a
     await openStore().write(space, createVectors(space, createNames(1)));
   }
   t.deepEqual(await findNames(space, ['old', 'text', others[0]!]), ['text', others[0]!]);
-  await isExact(t, space);
+  await expectExact(t, space);
 });
 
-test('bytes that are no vector of the length asked for are a miss, and give way to the one made then', async (t) => {
+test('bytes that are not a vector of the requested length are a miss, and are replaced by the new vector', async (t) => {
   const space = createSpace({ dimensions: 4 });
   const [vector] = createVectors(space, ['good']);
   await openStore().write(space, [vector!]);
-  const whole = (await redis().getBuffer(redisKeys.cachedVector(space.modelId, 'good')))!;
-  const spoil = (change: (bytes: Buffer) => void): Buffer => {
-    const bytes = Buffer.from(whole);
+  const intact = (await redis().getBuffer(redisKeys.cachedVector(space.modelId, 'good')))!;
+  const corrupt = (change: (bytes: Buffer) => void): Buffer => {
+    const bytes = Buffer.from(intact);
     change(bytes);
     return bytes;
   };
-  const spoilt: Record<string, Buffer> = {
+  const corrupted: Record<string, Buffer> = {
     empty: Buffer.alloc(0),
-    short: whole.subarray(0, -1),
-    long: Buffer.concat([whole, Buffer.alloc(4)]),
-    header: whole.subarray(0, 9),
-    otherLength: spoil((bytes) => bytes.writeUInt32LE(3, 0)),
-    flag: spoil((bytes) => bytes.writeUInt8(7, 8)),
+    short: intact.subarray(0, -1),
+    long: Buffer.concat([intact, Buffer.alloc(4)]),
+    header: intact.subarray(0, 9),
+    otherLength: corrupt((bytes) => bytes.writeUInt32LE(3, 0)),
+    flag: corrupt((bytes) => bytes.writeUInt8(7, 8)),
   };
-  for (const [name, bytes] of Object.entries(spoilt)) {
+  for (const [name, bytes] of Object.entries(corrupted)) {
     await redis().set(redisKeys.cachedVector(space.modelId, name), bytes);
     const store = openStore();
     t.deepEqual(await store.read(space, [name, 'good']), [
@@ -234,7 +238,7 @@ test('bytes that are no vector of the length asked for are a miss, and give way 
     await store.write(space, [remade!]);
     t.true((await store.read(space, [name]))[0]?.vector.equals(remade!.vector), name);
   }
-  await isExact(t, space);
+  await expectExact(t, space);
   t.deepEqual(await openStore().read(createSpace({ ...space, dimensions: 5 }), ['good']), [null]);
 });
 
@@ -244,14 +248,14 @@ test('a value of another type is a miss', async (t) => {
   t.deepEqual(await openStore().read(space, ['list']), [null]);
 });
 
-test('a vector of another length than the space’s is not kept', async (t) => {
+test('a vector of another length than that of the space is not cached', async (t) => {
   const space = createSpace({ dimensions: 4 });
   await openStore().write(space, createVectors(createSpace({ dimensions: 3 }), ['odd']));
   await openStore().write(space, []);
   t.is((await countCachedVectors(redis(), space.modelId)).entries, 0);
 });
 
-test('many workers that keep the same and other vectors at once agree on what is there', async (t) => {
+test('many workers that cache the same and other vectors concurrently keep entries and counts consistent', async (t) => {
   const space = createSpace({ dimensions: 512 });
   const common = createNames(100);
   const clients = await Promise.all(
@@ -275,10 +279,10 @@ test('many workers that keep the same and other vectors at once agree on what is
   );
   const { bytes, entries } = await countCachedVectors(redis(), space.modelId);
   t.true(bytes <= 1_000_000 && bytes > 980_000 && entries > 300);
-  await isExact(t, space);
+  await expectExact(t, space);
 });
 
-test('hits and misses are counted input by input, spoilt ones as misses', async (t) => {
+test('hits and misses are counted per input, with corrupted entries as misses', async (t) => {
   const space = createSpace();
   const use = new CacheUseStore(redis());
   t.deepEqual(await use.read(space.modelId), { hits: 0, misses: 0, entries: 0, bytes: 0 });
@@ -294,7 +298,7 @@ test('hits and misses are counted input by input, spoilt ones as misses', async 
   t.true((await redis().ttl(redisKeys.cachedVectorsUse(space.modelId))) > 29 * 86_400);
 });
 
-test('without Redis nothing is found, nothing is kept and nobody fails', async (t) => {
+test('without Redis nothing is found, nothing is cached and nothing fails', async (t) => {
   const away = createRedis('redis://127.0.0.1:1', 'commands', log);
   t.teardown(() => away.disconnect());
   const store = new VectorCacheStore(away, log);
@@ -303,7 +307,7 @@ test('without Redis nothing is found, nothing is kept and nobody fails', async (
   t.deepEqual(await store.read(space, ['a', 'b']), [null, null]);
 });
 
-test('a Redis that refuses is a miss', async (t) => {
+test('an error from Redis is a miss', async (t) => {
   const space = createSpace();
   const store = openStore();
   await redis().set(redisKeys.cachedVectorsOrder(space.modelId), 'no list');
@@ -311,19 +315,19 @@ test('a Redis that refuses is a miss', async (t) => {
   t.deepEqual(await store.read(space, ['a']), [null]);
 });
 
-test('a Redis that does not answer is a miss after a second', async (t) => {
+test('a Redis that does not respond is a miss after a second', async (t) => {
   const server = await startTestRedis();
-  const [own, other] = [server.url, server.url].map((url) => createRedis(url, 'commands', log));
+  const [ownClient, other] = [server.url, server.url].map((url) => createRedis(url, 'commands', log));
   t.teardown(async () => {
-    own!.disconnect();
+    ownClient!.disconnect();
     other!.disconnect();
     await server.stop();
   });
-  await Promise.all([waitUntilReady(own!), waitUntilReady(other!)]);
+  await Promise.all([waitUntilReady(ownClient!), waitUntilReady(other!)]);
   const space = createSpace();
   const reasons: string[] = [];
   const debug = ({ err }: { err: Error }): unknown => reasons.push(err.message);
-  const store = new VectorCacheStore(own!, { debug } as unknown as Logger);
+  const store = new VectorCacheStore(ownClient!, { debug } as unknown as Logger);
   await store.write(space, createVectors(space, ['a']));
   await other!.client('PAUSE', 10_000, 'ALL');
   t.deepEqual(await store.read(space, ['a']), [null]);

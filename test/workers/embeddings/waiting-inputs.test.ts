@@ -6,9 +6,9 @@ import {
   type WaitingInput,
 } from '../../../workers/embeddings/waiting-inputs.ts';
 
-/** What a call takes that is made for the account whose turn it is. */
-const take = (line: WaitingInputs<Item>, plan: CallPlan): Item[] =>
-  line.take([...line.accountIds()][0] ?? '', plan);
+/** The items of a call that is made for the next account in turn. */
+const take = (waiting: WaitingInputs<Item>, plan: CallPlan): Item[] =>
+  waiting.take([...waiting.accountIds()][0] ?? '', plan);
 
 interface Item extends WaitingInput {
   readonly number: number;
@@ -24,27 +24,27 @@ const itemOf = (accountId: string, number: number, tokens = 1, group: object = {
 });
 
 function fill(accounts: readonly string[], tokens = 1): WaitingInputs<Item> {
-  const line = new WaitingInputs<Item>();
-  accounts.forEach((accountId, number) => line.add(itemOf(accountId, number, tokens)));
-  return line;
+  const waiting = new WaitingInputs<Item>();
+  accounts.forEach((accountId, number) => waiting.add(itemOf(accountId, number, tokens)));
+  return waiting;
 }
 
-test('a call has room for everybody before anybody has a second item in it', (t) => {
-  const line = fill([...Array.from({ length: 2_048 }, () => 'heavy'), 'light', 'other']);
-  const taken = take(line, { enough: 8, maxInputs: 8, maxTokens: 1_000 });
+test('a call includes every account once before any account twice', (t) => {
+  const waiting = fill([...Array.from({ length: 2_048 }, () => 'heavy'), 'light', 'other']);
+  const taken = take(waiting, { enough: 8, maxInputs: 8, maxTokens: 1_000 });
   t.deepEqual(
     taken.map(({ accountId }) => accountId),
     ['heavy', 'light', 'other', 'heavy', 'heavy', 'heavy', 'heavy', 'heavy'],
   );
-  // Who came last to its turn is first in the next call.
-  line.add(itemOf('light', 9_999));
+  // The heavy account is still first in turn, and the light one joins after it.
+  waiting.add(itemOf('light', 9_999));
   t.deepEqual(
-    take(line, { enough: 2, maxInputs: 2, maxTokens: 1_000 }).map(({ accountId }) => accountId),
+    take(waiting, { enough: 2, maxInputs: 2, maxTokens: 1_000 }).map(({ accountId }) => accountId),
     ['heavy', 'light'],
   );
 });
 
-test('nothing is lost, repeated, or taken out of its account’s order, and no call passes a limit that more than one item fills', (t) => {
+test('no item is lost, repeated or reordered within its account, and no call of several items exceeds a limit', (t) => {
   const items = fc.array(fc.record({ account: fc.constantFrom('a', 'b', 'c'), tokens: fc.nat(50) }));
   fc.assert(
     fc.property(
@@ -54,18 +54,18 @@ test('nothing is lost, repeated, or taken out of its account’s order, and no c
       fc.integer({ min: 1, max: 120 }),
       fc.integer({ min: 1, max: 9 }),
       (all, enough, more, maxTokens, groupSize) => {
-        const line = new WaitingInputs<Item>();
+        const waiting = new WaitingInputs<Item>();
         let group = {};
         let before: string | null = null;
         all.forEach(({ account, tokens }, number) => {
-          // The inputs of a request are of one account and come together.
+          // The inputs of a request belong to one account and arrive together.
           if (account !== before || number % groupSize === 0) group = {};
           before = account;
-          line.add(itemOf(account, number, tokens, group));
+          waiting.add(itemOf(account, number, tokens, group));
         });
         const taken: Item[] = [];
-        while (line.size > 0) {
-          const call = take(line, { enough, maxInputs: enough + more, maxTokens });
+        while (waiting.size > 0) {
+          const call = take(waiting, { enough, maxInputs: enough + more, maxTokens });
           t.true(call.length > 0 && call.length <= Math.min(2 * enough, enough + more));
           t.true(call.length === 1 || call.reduce((sum, { tokens }) => sum + tokens, 0) <= maxTokens);
           taken.push(...call);
@@ -75,10 +75,12 @@ test('nothing is lost, repeated, or taken out of its account’s order, and no c
           all.map((_, number) => number),
         );
         for (const account of ['a', 'b', 'c']) {
-          const own = taken.filter(({ accountId }) => accountId === account).map(({ number }) => number);
+          const ownNumbers = taken
+            .filter(({ accountId }) => accountId === account)
+            .map(({ number }) => number);
           t.deepEqual(
-            own,
-            own.toSorted((a, b) => a - b),
+            ownNumbers,
+            ownNumbers.toSorted((a, b) => a - b),
           );
         }
       },
@@ -87,11 +89,11 @@ test('nothing is lost, repeated, or taken out of its account’s order, and no c
   t.pass();
 });
 
-test('where everybody has something in a call, the rest of it is many of one account, and then of another', (t) => {
-  const line = fill(Array.from({ length: 1_200 }, (_, i) => (i % 2 === 0 ? 'a' : 'b')));
+test('once every account is in a call, the rest of it is a long run of one account, and then of another', (t) => {
+  const waiting = fill(Array.from({ length: 1_200 }, (_, i) => (i % 2 === 0 ? 'a' : 'b')));
   const takeRuns = (enough: number): [string, number][] => {
     const runs: [string, number][] = [];
-    for (const { accountId } of take(line, { enough, maxInputs: enough, maxTokens: 1e9 })) {
+    for (const { accountId } of take(waiting, { enough, maxInputs: enough, maxTokens: 1e9 })) {
       const last = runs.at(-1);
       if (last?.[0] === accountId) last[1] += 1;
       else runs.push([accountId, 1]);
@@ -112,15 +114,15 @@ test('where everybody has something in a call, the rest of it is many of one acc
   ]);
 });
 
-test('a group that was begun is ended with the call, unless that takes twice as many as were wanted', (t) => {
+test('a started group is completed within the call, unless that takes more than twice the intended number', (t) => {
   const takeSizes = (groups: readonly number[], enough: number, maxInputs: number): number[] => {
-    const line = new WaitingInputs<Item>();
+    const waiting = new WaitingInputs<Item>();
     for (const size of groups) {
       const group = {};
-      for (let i = 0; i < size; i++) line.add(itemOf('a', i, 1, group));
+      for (let i = 0; i < size; i++) waiting.add(itemOf('a', i, 1, group));
     }
     const sizes: number[] = [];
-    while (line.size > 0) sizes.push(take(line, { enough, maxInputs, maxTokens: 1e9 }).length);
+    while (waiting.size > 0) sizes.push(take(waiting, { enough, maxInputs, maxTokens: 1e9 }).length);
     return sizes;
   };
   t.deepEqual(takeSizes([256, 256, 256, 256], 300, 2_048), [512, 512]);
@@ -129,115 +131,118 @@ test('a group that was begun is ended with the call, unless that takes twice as 
   t.deepEqual(takeSizes([2_000, 100], 512, 2_048), [512, 512, 976, 100]);
 });
 
-test('accounts share calls within their cohort alone, and each cohort has its turn', (t) => {
+test('accounts share calls only within their cohort, and cohorts take turns', (t) => {
   const cohorts = new Map([
     ['x1', 1],
     ['x2', 2],
     ['x3', 2],
   ]);
-  const line = new WaitingInputs<Item>((accountId) => cohorts.get(accountId) ?? null);
+  const waiting = new WaitingInputs<Item>((accountId) => cohorts.get(accountId) ?? null);
   for (let number = 0; number < 400; number++) {
-    for (const accountId of ['a', 'x1', 'b', 'x2', 'x3']) line.add(itemOf(accountId, number));
+    for (const accountId of ['a', 'x1', 'b', 'x2', 'x3']) waiting.add(itemOf(accountId, number));
   }
   const takeAccounts = (): string =>
     [
-      ...new Set(take(line, { enough: 4, maxInputs: 8, maxTokens: 1e9 }).map(({ accountId }) => accountId)),
+      ...new Set(
+        take(waiting, { enough: 4, maxInputs: 8, maxTokens: 1e9 }).map(({ accountId }) => accountId),
+      ),
     ].join();
   t.deepEqual(Array.from({ length: 6 }, takeAccounts), ['a,b', 'x1', 'b,a', 'x2,x3', 'x3,x2', 'a,b']);
 });
 
-test('inputs that share no calls go with those of their own account and dimensions alone, in its turn', (t) => {
-  const line = new WaitingInputs<Item>();
-  const alone = (accountId: string, number: number, dimensions: number | null = null): Item => ({
+test('inputs that share no calls are sent only with those of their own account and dimensions, in turn', (t) => {
+  const waiting = new WaitingInputs<Item>();
+  const unshared = (accountId: string, number: number, dimensions: number | null = null): Item => ({
     ...itemOf(accountId, number),
     sharesCalls: false,
     dimensions,
   });
-  ['a', 'b', 'a', 'b', 'c'].forEach((accountId, number) => line.add(alone(accountId, number)));
-  line.add(alone('a', 5, 8));
-  ['c', 'd', 'b'].forEach((accountId, i) => line.add(itemOf(accountId, 6 + i)));
-  const left = line.add(alone('d', 9));
-  t.is(line.queueCount, 6);
-  line.remove(left);
-  t.is(line.queueCount, 5, 'as many calls are needed as there are queues');
+  ['a', 'b', 'a', 'b', 'c'].forEach((accountId, number) => waiting.add(unshared(accountId, number)));
+  waiting.add(unshared('a', 5, 8));
+  ['c', 'd', 'b'].forEach((accountId, i) => waiting.add(itemOf(accountId, 6 + i)));
+  const removed = waiting.add(unshared('d', 9));
+  t.is(waiting.queueCount, 6);
+  waiting.remove(removed);
+  t.is(waiting.queueCount, 5, 'one call is needed per queue');
   const calls: number[][] = [];
-  while (line.size > 0) {
-    calls.push(take(line, { enough: 32, maxInputs: 64, maxTokens: 1e9 }).map(({ number }) => number));
+  while (waiting.size > 0) {
+    calls.push(take(waiting, { enough: 32, maxInputs: 64, maxTokens: 1e9 }).map(({ number }) => number));
   }
   t.deepEqual(calls, [[0, 2], [1, 3], [4], [7, 6, 8], [5]]);
 });
 
-test('a call begins with the account that it is made for, whoever waits before it', (t) => {
-  const line = fill(['a', 'b', 'c', 'd', 'e', 'f']);
+test('a call starts with the account that it is made for, whatever waits before it', (t) => {
+  const waiting = fill(['a', 'b', 'c', 'd', 'e', 'f']);
   const plan = { enough: 3, maxInputs: 3, maxTokens: 1_000 };
-  const takeFor = (accountId: string): string[] => line.take(accountId, plan).map((item) => item.accountId);
+  const takeFor = (accountId: string): string[] =>
+    waiting.take(accountId, plan).map((item) => item.accountId);
   t.deepEqual(takeFor('e'), ['e', 'a', 'b']);
-  t.deepEqual(takeFor('gone'), ['c', 'd', 'f'], 'the turns of the others where it waits no more');
+  t.deepEqual(takeFor('gone'), ['c', 'd', 'f'], 'the others in turn, because it no longer waits');
 });
 
-test('an account whose item does not fit beside the others’ is first in the next call', (t) => {
-  const line = new WaitingInputs<Item>();
+test('an account whose item does not fit in a call is first in the next call', (t) => {
+  const waiting = new WaitingInputs<Item>();
   const accounts = ['a', 'b', 'c', 'd', 'e'];
   for (let number = 0; number < 100; number++) {
-    for (const accountId of accounts) line.add(itemOf(accountId, number, 4_000));
+    for (const accountId of accounts) waiting.add(itemOf(accountId, number, 4_000));
   }
   const counts = new Map(accounts.map((id) => [id, 0]));
   for (let i = 0; i < 60; i++) {
-    for (const { accountId } of take(line, { enough: 100, maxInputs: 100, maxTokens: 16_384 })) {
+    for (const { accountId } of take(waiting, { enough: 100, maxInputs: 100, maxTokens: 16_384 })) {
       counts.set(accountId, counts.get(accountId)! + 1);
     }
   }
-  // Four of the five have room in each of sixty calls.
+  // Each of the sixty calls has room for four of the five accounts.
   t.true(
     [...counts.values()].every((count) => Math.abs(count - 48) <= 1),
     [...counts.values()].join(),
   );
 });
 
-test('what nobody wants any more leaves, wherever it waits', (t) => {
-  const line = new WaitingInputs<Item>();
-  const entries = ['a', 'a', 'b', 'a'].map((accountId, number) => line.add(itemOf(accountId, number)));
-  for (const place of [0, 2, 2]) line.remove(entries[place]!);
-  t.is(line.size, 2);
-  const taken = take(line, { enough: 2, maxInputs: 2, maxTokens: 10 });
+test('an input that is no longer wanted is removed, wherever it waits', (t) => {
+  const waiting = new WaitingInputs<Item>();
+  const entries = ['a', 'a', 'b', 'a'].map((accountId, number) => waiting.add(itemOf(accountId, number)));
+  for (const index of [0, 2, 2]) waiting.remove(entries[index]!);
+  t.is(waiting.size, 2);
+  const taken = take(waiting, { enough: 2, maxInputs: 2, maxTokens: 10 });
   t.deepEqual(
     taken.map(({ number }) => number),
     [1, 3],
   );
-  t.is(line.size, 0);
-  t.is(line.queueCount, 0);
-  t.deepEqual([...line.accountIds()], []);
+  t.is(waiting.size, 0);
+  t.is(waiting.queueCount, 0);
+  t.deepEqual([...waiting.accountIds()], []);
 });
 
-test('three hundred numbers of dimensions of one account keep another waiting for one call', (t) => {
-  const line = new WaitingInputs<Item>();
-  for (let i = 1; i <= 300; i++) line.add({ ...itemOf('many', i), dimensions: i });
-  take(line, { enough: 32, maxInputs: 64, maxTokens: 1e9 });
-  line.add(itemOf('one', 1_000));
-  line.add({ ...itemOf('two', 1_001), dimensions: 300 });
+test('three hundred different dimensions of one account delay another account by at most two calls', (t) => {
+  const waiting = new WaitingInputs<Item>();
+  for (let i = 1; i <= 300; i++) waiting.add({ ...itemOf('many', i), dimensions: i });
+  take(waiting, { enough: 32, maxInputs: 64, maxTokens: 1e9 });
+  waiting.add(itemOf('one', 1_000));
+  waiting.add({ ...itemOf('two', 1_001), dimensions: 300 });
   const calls: Item[][] = [];
-  while (line.size > 0) {
-    const call = take(line, { enough: 32, maxInputs: 64, maxTokens: 1e9 });
+  while (waiting.size > 0) {
+    const call = take(waiting, { enough: 32, maxInputs: 64, maxTokens: 1e9 });
     t.is(new Set(call.map(({ dimensions }) => dimensions)).size, 1);
     calls.push(call);
   }
-  const positionOf = (number: number): number =>
+  const callIndexOf = (number: number): number =>
     calls.findIndex((call) => call.some((item) => item.number === number));
-  t.true(positionOf(1_000) <= 2 && positionOf(1_001) <= 2, `${positionOf(1_000)}, ${positionOf(1_001)}`);
-  t.is(calls[positionOf(1_001)]!.length, 2, 'merged with the input of the other account');
+  t.true(callIndexOf(1_000) <= 2 && callIndexOf(1_001) <= 2, `${callIndexOf(1_000)}, ${callIndexOf(1_001)}`);
+  t.is(calls[callIndexOf(1_001)]!.length, 2, 'merged with the input of the other account');
   t.is(calls.flat().length, 301);
 });
 
-test('the dimensions of one account take turns, however much waits for each, and none starves beside others’ calls', (t) => {
-  const line = new WaitingInputs<Item>();
+test('the dimensions of one account take turns, however many inputs wait for each, and none starves next to calls of others', (t) => {
+  const waiting = new WaitingInputs<Item>();
   let number = 0;
   for (const dimensions of [null, 8, 16]) {
-    for (let i = 0; i < 100; i++) line.add({ ...itemOf('a', (number += 1)), dimensions });
+    for (let i = 0; i < 100; i++) waiting.add({ ...itemOf('a', (number += 1)), dimensions });
   }
   const takeDimensions = (): number | null => {
-    // Others keep asking for the model's own.
-    for (const accountId of ['b', 'c']) line.add(itemOf(accountId, (number += 1)));
-    return take(line, { enough: 4, maxInputs: 4, maxTokens: 1e9 })[0]!.dimensions;
+    // Other accounts keep requesting the model's default.
+    for (const accountId of ['b', 'c']) waiting.add(itemOf(accountId, (number += 1)));
+    return take(waiting, { enough: 4, maxInputs: 4, maxTokens: 1e9 })[0]!.dimensions;
   };
   const taken = Array.from({ length: 24 }, takeDimensions);
   for (const dimensions of [8, 16]) {
@@ -246,9 +251,9 @@ test('the dimensions of one account take turns, however much waits for each, and
   }
 });
 
-test('a long queue is taken in time that grows with it, and no faster', (t) => {
-  const line = fill(Array.from({ length: 300_000 }, () => 'a'));
+test('a long queue is taken in time that grows linearly with it', (t) => {
+  const waiting = fill(Array.from({ length: 300_000 }, () => 'a'));
   let count = 0;
-  while (line.size > 0) count += take(line, { enough: 2_048, maxInputs: 2_048, maxTokens: 1e9 }).length;
+  while (waiting.size > 0) count += take(waiting, { enough: 2_048, maxInputs: 2_048, maxTokens: 1e9 }).length;
   t.is(count, 300_000);
 });

@@ -10,7 +10,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const log = createLogger('test', 'silent');
 
-test('a worker with a backlog leaves its process alone while Redis is away, and takes the rest once Redis is back', async (t) => {
+test('a worker with a backlog does not block its process while Redis is down, and continues once Redis is back', async (t) => {
   const server = await startTestRedis();
   const { url, port } = server;
   const bullmq = createRedis(url, 'bullmq', log);
@@ -21,9 +21,9 @@ test('a worker with a backlog leaves its process alone while Redis is away, and 
   });
   await Promise.all([waitUntilReady(bullmq), waitUntilReady(redis)]);
   const done = new Set<string>();
-  let endFirst = (): void => undefined;
+  let finishFirst = (): void => undefined;
   const first = new Promise<void>((resolve) => {
-    endFirst = resolve;
+    finishFirst = resolve;
   });
   const worker = createBullWorker<string>(
     'backlog',
@@ -36,27 +36,27 @@ test('a worker with a backlog leaves its process alone while Redis is away, and 
   t.teardown(() => worker.close(true));
   const queue = openBullQueue<string>('backlog', redis);
   for (const name of ['first', 'second', 'third']) await queue.add(name, name);
-  await waitFor('the first to be taken', async () => (await queue.getActiveCount()) === 1);
+  await waitFor('the first job to be taken', async () => (await queue.getActiveCount()) === 1);
 
   await server.stop();
-  await waitFor('the loss to be noticed', () => bullmq.status !== 'ready');
-  // It ends, and BullMQ asks for the next one, which is refused without any I/O.
-  endFirst();
-  let turns = 0;
+  await waitFor('the connection loss to be noticed', () => bullmq.status !== 'ready');
+  // The first job finishes, and BullMQ requests the next one, which fails without any I/O.
+  finishFirst();
+  let ticks = 0;
   const timer = setInterval(() => {
-    turns += 1;
+    ticks += 1;
   }, 10);
   await delay(500);
   clearInterval(timer);
-  t.true(turns > 10, 'timers go on');
+  t.true(ticks > 10, 'timers keep firing');
 
-  const again = await startTestRedis({ port });
-  t.teardown(() => again.stop());
-  await waitFor('Redis to take more', () =>
+  const restarted = await startTestRedis({ port });
+  t.teardown(() => restarted.stop());
+  await waitFor('Redis to accept another job', () =>
     queue.add('fourth', 'fourth').then(
       () => true,
       () => false,
     ),
   );
-  await waitFor('what is there after the outage to be taken', () => done.has('fourth'));
+  await waitFor('the job added after the outage to be taken', () => done.has('fourth'));
 });

@@ -21,11 +21,11 @@ async function whenJob(
   stack: TestStack,
   accountId: string,
   id: string,
-  isThere: (job: JobRecord) => boolean,
+  matches: (job: JobRecord) => boolean,
 ): Promise<JobRecord> {
   return await waitFor('the job', async () => {
     const job = await readJob(stack, accountId, id);
-    return isThere(job) ? job : null;
+    return matches(job) ? job : null;
   });
 }
 
@@ -47,7 +47,7 @@ async function expectNothingHeld(
   );
 }
 
-test('a job is run, charged once and kept with its answer, and holds nothing any more', async (t) => {
+test('a job is run, charged once and stored with its response, and then holds nothing', async (t) => {
   const stack = await useStack(t);
   const { id: accountId } = await stack.createAccount();
   const before = await readBalance(stack.redis, accountId);
@@ -66,7 +66,7 @@ test('a job is run, charged once and kept with its answer, and holds nothing any
   t.is(await stack.redis.exists(redisKeys.jobBody(accountId, id)), 0);
 });
 
-test('a cancelled job that waits is refunded and never runs', async (t) => {
+test('a job that is cancelled while it waits is refunded and never runs', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { id: accountId } = await stack.createAccount();
   const id = await enqueueChat(stack, accountId, 'demo-echo');
@@ -89,24 +89,24 @@ const message = (content: string): object => ({
   messages: [{ role: 'user', content }],
   max_tokens: 5,
 });
-/** Several calls of the vendor each, as many inputs as it takes in one. */
+/** Enough inputs for several calls to the vendor. */
 const inputs = (content: string): object => ({
   model: 'embedding',
   input: Array.from({ length: 200 }, () => `${content} ${randomUUID()}`),
 });
 
-for (const { what, path, body } of [
-  { what: 'chats', path: '/v1/chat/completions', body: message },
-  { what: 'embeddings', path: '/v1/embeddings', body: inputs },
+for (const { kind, path, body } of [
+  { kind: 'chats', path: '/v1/chat/completions', body: message },
+  { kind: 'embeddings', path: '/v1/embeddings', body: inputs },
 ]) {
-  test(`one account's backlog of ${what} delays another's single job by what runs and one more call`, async (t) => {
+  test(`one account's backlog of ${kind} delays another's single job by the running call and one more`, async (t) => {
     const calls: HeldCall[] = [];
-    let isOver = false;
+    let isDone = false;
     const vendor = await startScriptedVendor(async ({ input, messages }) => {
       const texts = (input ?? [(messages as { content: string }[])[0]!.content]) as string[];
       const accounts = [...new Set(texts.map((text) => text.split(' ')[0]!))].join(' ');
-      if (!isOver) await new Promise<void>((end) => calls.push({ accounts, end }));
-      return input === undefined ? wholeChat : answerWithVectors(texts.length);
+      if (!isDone) await new Promise<void>((end) => calls.push({ accounts, end }));
+      return input === undefined ? wholeChat : respondWithVectors(texts.length);
     });
     t.teardown(() => vendor.close());
     const stack = await useStack(t, {
@@ -127,17 +127,17 @@ models:
 `,
     });
     const endAll = (): void => {
-      isOver = true;
+      isDone = true;
       for (const { end } of calls) end();
     };
-    // Also where the test fails: the worker finishes what it has before it stops.
+    // Needed if the test fails too, because the worker finishes its jobs before it stops.
     t.teardown(endAll);
     const [many, single] = [await stack.createAccount(), await stack.createAccount()];
     const backlog = Array.from({ length: 80 }, () => createJob(stack, many, path, body('many')));
     await Promise.all(backlog);
     await waitFor('the first call', () => calls.length === 1);
     const { id } = await createJob(stack, single, path, body('single'));
-    // However many of the other's jobs wait in the worker, this one is taken while the first call still runs.
+    // However many jobs of the other account wait in the worker, this one is taken while the first call still runs.
     await waitFor('the job to be taken', async () => {
       return (await new JobStore(stack.redis).find(single.id, id))?.job.attempts === 1;
     });
@@ -154,7 +154,7 @@ models:
   });
 }
 
-const answerWithVectors = (count: number): object => ({
+const respondWithVectors = (count: number): object => ({
   object: 'list',
   model: 'embedding',
   data: Array.from({ length: count }, (_, index) => ({ object: 'embedding', index, embedding: [1, 0] })),
@@ -163,16 +163,16 @@ const answerWithVectors = (count: number): object => ({
 
 const pricing = 'pricing: { type: tokens, prompt: 100, completion: 200 }';
 
-test('jobs that are cancelled while their worker ends have ended before it has: what was generated is charged, what had not begun is free', async (t) => {
+test('jobs cancelled while their worker stops end before it does: generated output is charged, and unstarted jobs are free', async (t) => {
   const embeddingCalls: (() => void)[] = [];
   const vendor = await startScriptedVendor(async (_, path, { cut }) => {
     if (path.endsWith('/embeddings')) {
       await new Promise<void>((end) => embeddingCalls.push(end));
       return { data: [] };
     }
-    const said = { index: 0, delta: { role: 'assistant', content: 'one two three' }, finish_reason: null };
+    const choice = { index: 0, delta: { role: 'assistant', content: 'one two three' }, finish_reason: null };
     return (async function* () {
-      yield JSON.stringify({ choices: [said] });
+      yield JSON.stringify({ choices: [choice] });
       await cut;
     })();
   });
@@ -205,24 +205,24 @@ models:
     input: 'cat',
   });
   await waitFor('the call for vectors', () => embeddingCalls.length > 0);
-  const unbegun = await enqueueChat(stack, accountId, 'chat');
-  await whenJob(stack, accountId, unbegun, ({ workerId }) => workerId !== null);
+  const unstarted = await enqueueChat(stack, accountId, 'chat');
+  await whenJob(stack, accountId, unstarted, ({ workerId }) => workerId !== null);
 
-  // The worker has not heard of it when it gives back what it has not begun.
-  await cancelJob(stack.redis, accountId, unbegun);
+  // The worker does not know of the cancellation yet when it hands back unstarted jobs.
+  await cancelJob(stack.redis, accountId, unstarted);
   const stopped = worker.stop();
-  t.like(await whenEnded(stack, accountId, unbegun), { status: 'cancelled', receipt: { costNano: 0n } });
+  t.like(await whenEnded(stack, accountId, unstarted), { status: 'cancelled', receipt: { costNano: 0n } });
   for (const id of [...generated, embedding]) {
     const cancellation = await cancelJob(stack.redis, accountId, id);
     if (cancellation.outcome !== 'asked') throw new Error('no worker has it');
-    // Of the one that it hears of, the vendor's answer would be read to its end.
+    // The worker is notified of this one only. Unless it stops, it reads the vendor's response to its end.
     if (id === generated[1])
       await sendControl(stack.redis, cancellation.workerId, { action: 'cancel-job', jobId: id });
   }
   await worker.handBack!();
 
   let spent = 0n;
-  for (const id of [...generated, embedding, unbegun]) {
+  for (const id of [...generated, embedding, unstarted]) {
     const { status, receipt, error } = await readJob(stack, accountId, id);
     t.is(status, 'cancelled');
     t.regex(error!.message, /What the vendor had done by then is charged/);
@@ -231,12 +231,12 @@ models:
   }
   t.is(before.balance - (await readBalance(stack.redis, accountId)).balance, spent);
   await expectNothingHeld(t, stack, accountId);
-  // A process would not wait for it.
+  // A process would not wait for these calls.
   for (const end of embeddingCalls) end();
   await stopped;
 });
 
-test('a job of a model that a worker does not know is left to one that does, or ends at its deadline', async (t) => {
+test('a job for a model that a worker does not know is left to one that does, or ends at its deadline', async (t) => {
   const catalogOf = (...ids: string[]): string => `
 upstreams: { builtin: { kind: builtin } }
 models:

@@ -9,30 +9,30 @@ test.before(async () => {
 });
 test.after.always(() => stack.close());
 
-// Serial: each is about the only worker there is.
+// Serial, because each test uses the only worker.
 test.serial(
-  'a worker stops although the connections on which its queues wait are being made anew',
+  'a worker stops even while the connections that its queues wait on are reconnecting',
   async (t) => {
     const worker = await stack.startWorker();
-    const list = async (): Promise<string[]> => {
+    const listConnections = async (): Promise<string[]> => {
       const clients = String(await stack.redis.client('LIST'))
         .trim()
         .split('\n');
-      // BullMQ names its own.
-      return clients.filter((line) => / name=\{bull\}:/.test(line));
+      // BullMQ names its connections.
+      return clients.filter((connection) => / name=\{bull\}:/.test(connection));
     };
-    const idOf = (line: string): string => /^id=(\d+)/.exec(line)![1]!;
+    const idOf = (connection: string): string => /^id=(\d+)/.exec(connection)![1]!;
     const waiting = await waitFor('the queues to wait', async () => {
-      const found = (await list()).filter((line) => / cmd=bzpopmin /.test(line));
+      const found = (await listConnections()).filter((connection) => / cmd=bzpopmin /.test(connection));
       return found.length === 4 && found;
     });
-    for (const line of waiting) await stack.redis.client('KILL', 'ID', idOf(line));
+    for (const connection of waiting) await stack.redis.client('KILL', 'ID', idOf(connection));
     await t.notThrowsAsync(worker.stop());
   },
 );
 
 test.serial(
-  'a caller whose request lay on its queue past its deadline is told that, and pays nothing',
+  'a request that was queued past its deadline fails with that reason, free of charge',
   async (t) => {
     const account = await stack.createAccount();
     const timeoutMs = 1;
@@ -40,19 +40,19 @@ test.serial(
       ['embeddings', { model: 'use-lite-en-512', input: 'one' }],
       ['images/generations', { model: 'demo-svg-image', prompt: 'a red fox', size: '256x256' }],
     ];
-    const answers = requests.map(([path, body]) =>
+    const responses = requests.map(([path, body]) =>
       stack.post(`/v1/${path}`, account.apiKey, body, { 'x-request-timeout-ms': String(timeoutMs) }),
     );
-    await waitFor('both to be queued', async () => {
+    await waitFor('both requests to be queued', async () => {
       const lengths = ['embedding', 'image'].map((queue) => stack.redis.llen(`{bull}:${queue}:wait`));
       return (await Promise.all(lengths)).every((length) => length === 1);
     });
     const queuedAtMs = Date.now();
     await waitFor('their deadlines to pass', () => Date.now() > queuedAtMs + timeoutMs);
     const worker = await stack.startWorker();
-    for (const answer of await Promise.all(answers)) {
-      t.is(answer.status, 504);
-      const { error } = (await answer.json()) as { error: { code: string } };
+    for (const response of await Promise.all(responses)) {
+      t.is(response.status, 504);
+      const { error } = (await response.json()) as { error: { code: string } };
       t.is(error.code, 'deadline_exceeded');
     }
     await waitForNoReservation(stack, account.id);

@@ -17,26 +17,26 @@ const createRun = () => ({
   hasBegun: true,
 });
 
-test('a job that ends while leases are renewed does not count as running again', async (t) => {
+test('a job that finishes while leases are renewed does not count as running again', async (t) => {
   const turns = new JobTurns(redis());
-  const [ends, goesOn] = [createRun(), createRun()];
-  const active = new Map([ends, goesOn].map((run) => [run.taken.id, run]));
+  const [finishing, continuing] = [createRun(), createRun()];
+  const active = new Map([finishing, continuing].map((run) => [run.taken.id, run]));
   for (const { taken } of active.values()) await turns.started(line, taken.id, jobLeaseMs);
-  const end = async (): Promise<void> => {
-    active.delete(ends.taken.id);
-    await turns.ended(line, ends.taken.id, 100);
+  const finish = async (): Promise<void> => {
+    active.delete(finishing.taken.id);
+    await turns.ended(line, finishing.taken.id, 100);
   };
-  const answersLate = new Proxy(redis(), {
+  const lateRedis = new Proxy(redis(), {
     get: (target, name) =>
       name === 'evalsha' || name === 'eval'
         ? async (...args: Parameters<RedisClient['eval']>): Promise<unknown> => {
-            const answer = await target[name](...args);
-            await end();
-            return answer;
+            const result = await target[name](...args);
+            await finish();
+            return result;
           }
         : (Reflect.get(target, name, target) as unknown),
   });
   const log = createLogger('test', 'silent');
-  await renewRuns({ redis: answersLate, turns, active, log }, () => undefined);
+  await renewRuns({ redis: lateRedis, turns, active, log }, () => undefined);
   t.is((await turns.counts('chat')).running, 1);
 });

@@ -15,8 +15,8 @@ import { takeRedisSnapshot } from '../../support/redis-snapshot.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /**
- * The power fails while a reader moves a batch: MongoDB keeps each step that it was told of, and Redis comes back
- * without its last second. What is in the ledger must be in the balances, at rest and in Redis.
+ * The power fails while a reader moves a batch: MongoDB keeps every completed step, and Redis comes back without its
+ * last second. Every ledger entry must be in the balances, both in MongoDB and in Redis.
  */
 
 interface TestAccount {
@@ -30,8 +30,8 @@ async function useBooks(t: ExecutionContext): Promise<LedgerServices> {
   return books;
 }
 
-/** An account of 1 000 nano-roubles, at rest; no reader runs. */
-async function createAtRest(books: LedgerServices): Promise<TestAccount> {
+/** An account of 1 000 nano-roubles that is already in MongoDB. No reader runs. */
+async function createStored(books: LedgerServices): Promise<TestAccount> {
   const account = await books.createAccount({ balanceNano: 1_000n });
   await books.moveAll();
   return account;
@@ -61,7 +61,7 @@ async function charge(books: LedgerServices, account: TestAccount, costNano: big
   await settle(books, account, await admit(books, account, costNano), costNano);
 }
 
-/** The steps by which a batch gets to MongoDB, in order. */
+/** The steps that write a batch to MongoDB, in order. */
 const steps = [
   'insertEntries',
   'insertLogs',
@@ -72,29 +72,29 @@ const steps = [
 ] as const satisfies readonly (keyof LedgerStore)[];
 type Step = (typeof steps)[number];
 
-/** A store of which the step does what is given in its place. */
+/** A store with the given step replaced. */
 function replaceStep<S extends Step>(books: LedgerServices, step: S, run: LedgerStore[S]): LedgerStore {
   return Object.assign(new LedgerStore(books.mongo.db), { [step]: run });
 }
 
-/** A reader that begins to move what is there, and gets no further than this step. */
+/** Runs a reader that starts to move the entries and fails at this step. */
 async function crashAt(books: LedgerServices, step: Step): Promise<void> {
   let isReached = false;
   const store = replaceStep(books, step, async () => {
     isReached = true;
-    throw new Error('the power is gone');
+    throw new Error('power failure');
   });
   const reader = books.startReader(store);
   await waitFor(step, () => isReached, 15_000);
   await reader.stop();
 }
 
-async function sumAtRest({ ledger }: LedgerServices, id: string): Promise<bigint> {
+async function sumLedger({ ledger }: LedgerServices, id: string): Promise<bigint> {
   const rows = await ledger.entries.find({ accountId: id }).toArray();
   return rows.reduce((sum, row) => sum + row.amountNano, 0n);
 }
 
-/** A reader runs until ledger, balance at rest and balance in Redis are this. */
+/** Runs a reader until the ledger and the balances in MongoDB and in Redis have this value. */
 async function expectEverywhere(
   t: ExecutionContext,
   books: LedgerServices,
@@ -102,45 +102,48 @@ async function expectEverywhere(
   balance: bigint,
 ): Promise<void> {
   const reader = books.startReader();
-  const look = async () => {
+  const readAll = async () => {
     const stream = await books.redis.xlen(redisKeys.ledgerStream(shardOf(id)));
-    const inLedger = await sumAtRest(books, id);
-    const atRest = (await books.accounts.findById(id))?.balanceNano;
-    return { stream, inLedger, atRest, inRedis: (await books.readHash(id))['bal'] };
+    const inLedger = await sumLedger(books, id);
+    const inMongo = (await books.accounts.findById(id))?.balanceNano;
+    return { stream, inLedger, inMongo, inRedis: (await books.readHash(id))['bal'] };
   };
-  const wanted = { stream: 0, inLedger: balance, atRest: balance, inRedis: String(balance) };
-  const isThere = async (): Promise<boolean> => {
-    const found = await look();
-    return (Object.keys(wanted) as (keyof typeof wanted)[]).every((key) => found[key] === wanted[key]);
+  const expected = { stream: 0, inLedger: balance, inMongo: balance, inRedis: String(balance) };
+  const isReached = async (): Promise<boolean> => {
+    const found = await readAll();
+    return (Object.keys(expected) as (keyof typeof expected)[]).every((key) => found[key] === expected[key]);
   };
-  await waitFor('one balance everywhere', isThere, 15_000).catch(() => undefined);
+  await waitFor('the same balance everywhere', isReached, 15_000).catch(() => undefined);
   await reader.stop();
-  t.deepEqual(await look(), wanted);
+  t.deepEqual(await readAll(), expected);
 }
 
 for (const step of steps) {
-  test.serial(`a charge that Redis forgot counts once a reader died before ${step}`, async (t) => {
-    const books = await useBooks(t);
-    const account = await createAtRest(books);
-    const goBack = await takeRedisSnapshot(books.redis);
-    await charge(books, account, 100n);
-    await crashAt(books, step);
-    await goBack();
-    await charge(books, account, 5n);
-    // Before the first row is written MongoDB knows nothing of the charge, and it is given back.
-    await expectEverywhere(t, books, account, step === 'insertEntries' ? 995n : 895n);
-  });
+  test.serial(
+    `a charge lost by Redis counts if MongoDB has it, after a reader died before ${step}`,
+    async (t) => {
+      const books = await useBooks(t);
+      const account = await createStored(books);
+      const rollBack = await takeRedisSnapshot(books.redis);
+      await charge(books, account, 100n);
+      await crashAt(books, step);
+      await rollBack();
+      await charge(books, account, 5n);
+      // Before the first row is written, MongoDB does not have the charge, and it is refunded.
+      await expectEverywhere(t, books, account, step === 'insertEntries' ? 995n : 895n);
+    },
+  );
 }
 
 test.serial(
-  'a charge that Redis forgot after its sums were written is not given back, although nothing follows it',
+  'a charge lost by Redis after its sums were written is not refunded, even if nothing follows it',
   async (t) => {
     const books = await useBooks(t);
-    const account = await createAtRest(books);
-    const goBack = await takeRedisSnapshot(books.redis);
+    const account = await createStored(books);
+    const rollBack = await takeRedisSnapshot(books.redis);
     await charge(books, account, 100n);
     await crashAt(books, 'writeCheckpoint');
-    await goBack();
+    await rollBack();
     t.is((await books.readHash(account.id))['bal'], '1000');
     await expectEverywhere(t, books, account, 900n);
     await charge(books, account, 7n);
@@ -148,21 +151,21 @@ test.serial(
   },
 );
 
-test.serial('the stream of a shard is woken once for all accounts that are restored', async (t) => {
+test.serial('the stream of a shard is advanced once for all restored accounts', async (t) => {
   const books = await useBooks(t);
-  const first = await createAtRest(books);
+  const first = await createStored(books);
   const shard = shardOf(first.id);
   const others = [await books.createAccount({ shard }), await books.createAccount({ shard })];
   await books.moveAll();
-  const goBack = await takeRedisSnapshot(books.redis);
-  // In the order in which MongoDB names them, each one's sums end later than those of the one before.
+  const rollBack = await takeRedisSnapshot(books.redis);
+  // In the order in which MongoDB returns them, the sums of each account end later than those of the previous one.
   for (const account of [first, ...others].toSorted((one, other) => (one.id < other.id ? -1 : 1)))
     await charge(books, account, 100n);
   await crashAt(books, 'writeCheckpoint');
-  await goBack();
+  await rollBack();
   const countAdded = async (): Promise<number> => {
-    const facts = (await books.redis.xinfo('STREAM', redisKeys.ledgerStream(shard))) as unknown[];
-    return Number(facts[facts.indexOf('entries-added') + 1]);
+    const info = (await books.redis.xinfo('STREAM', redisKeys.ledgerStream(shard))) as unknown[];
+    return Number(info[info.indexOf('entries-added') + 1]);
   };
   const before = await countAdded();
   const log = createLogger('test', 'silent');
@@ -171,56 +174,53 @@ test.serial('the stream of a shard is woken once for all accounts that are resto
   await expectEverywhere(t, books, first, 900n);
 });
 
-test.serial('Redis is asked for a bounded number of accounts at once', async (t) => {
+test.serial('only a limited number of accounts is queried in Redis at a time', async (t) => {
   const books = await useBooks(t);
   const checkpoint = { ms: 1, seq: 0 };
   await books.ledger.writeCheckpoint(0, checkpoint);
   const ids = Array.from({ length: 3_000 * shardCount }, (_, i) => `account-${i}`);
   books.accounts.findAppliedSince = async () => new Map(ids.map((id) => [id, checkpoint]));
-  let asked = 0;
+  let queries = 0;
   let waiting = 0;
-  let most = 0;
+  let maxWaiting = 0;
   books.redis.exists = (async () => {
-    asked += 1;
+    queries += 1;
     waiting += 1;
-    most = Math.max(most, waiting);
+    maxWaiting = Math.max(maxWaiting, waiting);
     await setImmediate();
     waiting -= 1;
     return 0;
   }) as never;
   const log = createLogger('test', 'silent');
   t.is(await new ShardLedger({ ...books, store: books.ledger, log }, 0).moveBatch(), 0);
-  t.is(asked, ids.filter((id) => shardOf(id) === 0).length);
-  t.is(most, 1_000);
+  t.is(queries, ids.filter((id) => shardOf(id) === 0).length);
+  t.is(maxWaiting, 1_000);
 });
 
 for (const step of ['insertRefillLogs', 'writeCheckpoint'] as const) {
-  test.serial(
-    `a redeemed code that Redis forgot is credited where a reader died before ${step}`,
-    async (t) => {
-      const books = await useBooks(t);
-      const account = await createAtRest(books);
-      const goBack = await takeRedisSnapshot(books.redis);
-      const event = createRefillEvent(randomUUID(), account.id, 'code', 'CODE');
-      await runRefill(books.redis, { amountNano: 50n, freeRequests: 0, event });
-      await crashAt(books, step);
-      await goBack();
-      await charge(books, account, 5n);
-      await expectEverywhere(t, books, account, 1_045n);
-    },
-  );
+  test.serial(`a redemption lost by Redis is credited after a reader died before ${step}`, async (t) => {
+    const books = await useBooks(t);
+    const account = await createStored(books);
+    const rollBack = await takeRedisSnapshot(books.redis);
+    const event = createRefillEvent(randomUUID(), account.id, 'code', 'CODE');
+    await runRefill(books.redis, { amountNano: 50n, freeRequests: 0, event });
+    await crashAt(books, step);
+    await rollBack();
+    await charge(books, account, 5n);
+    await expectEverywhere(t, books, account, 1_045n);
+  });
 }
 
 test.serial(
-  'a request that runs again since Redis forgot its end is paid once, whatever is charged after it',
+  'charges once for a request that runs again because Redis lost its settlement, whatever is charged after it',
   async (t) => {
     const books = await useBooks(t);
-    const account = await createAtRest(books);
+    const account = await createStored(books);
     const image = await admit(books, account, 100n);
-    const goBack = await takeRedisSnapshot(books.redis);
+    const rollBack = await takeRedisSnapshot(books.redis);
     await settle(books, account, image, 100n);
     await crashAt(books, 'insertLogs');
-    await goBack();
+    await rollBack();
     await settle(books, account, image, 100n);
     await charge(books, account, 5n);
     await expectEverywhere(t, books, account, 895n);
@@ -228,23 +228,23 @@ test.serial(
 );
 
 test.serial(
-  'requests that ran again are paid once, also where restoring one of their accounts fails at first',
+  'charges once for requests that ran again, even if restoring one of their accounts fails at first',
   async (t) => {
     const books = await useBooks(t);
-    const one = await createAtRest(books);
+    const one = await createStored(books);
     const other = await books.createAccount({ balanceNano: 1_000n, shard: shardOf(one.id) });
     await books.moveAll();
     const runs = [
       { account: one, requestId: await admit(books, one, 100n) },
       { account: other, requestId: await admit(books, other, 100n) },
     ];
-    const goBack = await takeRedisSnapshot(books.redis);
+    const rollBack = await takeRedisSnapshot(books.redis);
     const settleAll = async (): Promise<void> => {
       for (const { account, requestId } of runs) await settle(books, account, requestId, 100n);
     };
     await settleAll();
     await books.moveAll();
-    await goBack();
+    await rollBack();
     await settleAll();
     const open = () =>
       new ShardLedger(
@@ -252,7 +252,7 @@ test.serial(
         shardOf(one.id),
       );
     const ledger = open();
-    t.is(await ledger.moveBatch(), 0, 'what Redis has forgotten is restored first');
+    t.is(await ledger.moveBatch(), 0, 'what Redis lost is restored first');
     const { hotAccounts } = books;
     const reload = hotAccounts.reload.bind(hotAccounts);
     hotAccounts.reload = async () => {
@@ -267,17 +267,17 @@ test.serial(
 );
 
 test.serial(
-  'an account whose last charge was forgotten keeps those before it that are still on the stream',
+  'an account whose last charge was lost keeps earlier charges that are still in the stream',
   async (t) => {
     const books = await useBooks(t);
-    const account = await createAtRest(books);
+    const account = await createStored(books);
     await charge(books, account, 10n);
-    const goBack = await takeRedisSnapshot(books.redis);
+    const rollBack = await takeRedisSnapshot(books.redis);
     await charge(books, account, 200n);
-    // Rows are inserted in no order: the second is there without the first.
+    // Rows are inserted in any order: here the second exists without the first.
     const entries = await readEntries(books.redis, account.id);
     await books.ledger.insertEntries(entries.slice(1).map(toLedgerDocument));
-    await goBack();
+    await rollBack();
     await books.hotAccounts.reload(account.id);
     t.is((await books.readHash(account.id))['bal'], '790');
     await expectEverywhere(t, books, account, 790n);
@@ -285,31 +285,31 @@ test.serial(
 );
 
 test.serial(
-  'a Redis that goes back while a batch is written is noticed when the batch is trimmed',
+  'a Redis that loses data while a batch is written is noticed when the batch is trimmed',
   async (t) => {
     const books = await useBooks(t);
-    const account = await createAtRest(books);
-    const goBack = await takeRedisSnapshot(books.redis);
+    const account = await createStored(books);
+    const rollBack = await takeRedisSnapshot(books.redis);
     await charge(books, account, 100n);
-    let isBack = false;
+    let isRolledBack = false;
     const store = replaceStep(books, 'writeCheckpoint', async (...args) => {
       await books.ledger.writeCheckpoint(...args);
-      if ((await sumAtRest(books, account.id)) === 900n) {
-        await goBack();
-        isBack = true;
+      if ((await sumLedger(books, account.id)) === 900n) {
+        await rollBack();
+        isRolledBack = true;
       }
     });
     const reader = books.startReader(store);
-    await waitFor('Redis to be back', () => isBack, 15_000);
+    await waitFor('Redis to be rolled back', () => isRolledBack, 15_000);
     const isRestored = async (): Promise<boolean> => (await books.readHash(account.id))['bal'] === '900';
     await t.notThrowsAsync(waitFor('the account to be restored', isRestored, 15_000));
     await reader.stop();
   },
 );
 
-test.serial('a reader that another overtook looks before it goes on', async (t) => {
+test.serial('a reader that was overtaken checks before it continues', async (t) => {
   const books = await useBooks(t);
-  const account = await createAtRest(books);
+  const account = await createStored(books);
   const shard = shardOf(account.id);
   const log = createLogger('test', 'silent');
   const fast = new ShardLedger({ ...books, store: books.ledger, log }, shard);
@@ -326,18 +326,18 @@ test.serial('a reader that another overtook looks before it goes on', async (t) 
   });
   const slow = new ShardLedger({ ...books, store, log }, shard);
   t.is(await slow.moveBatch(), 1);
-  let looks = 0;
+  let reads = 0;
   const read = store.intents.read.bind(store.intents);
   store.intents.read = async (at) => {
-    looks += 1;
+    reads += 1;
     return await read(at);
   };
   await charge(books, account, 1n);
   t.is(await slow.moveBatch(), 1);
-  t.is(looks, 1);
+  t.is(reads, 1);
 });
 
-test.serial('what two readers announce at a time is there of both', async (t) => {
+test.serial('intents that two readers add concurrently are both kept', async (t) => {
   const { ledger } = await useBooks(t);
   await ledger.intents.add(0, ['one']);
   await Promise.all([ledger.intents.add(0, ['two', 'one']), ledger.intents.add(0, ['three'])]);
@@ -346,9 +346,9 @@ test.serial('what two readers announce at a time is there of both', async (t) =>
   t.deepEqual([...(await ledger.intents.read(0))], ['four']);
 });
 
-test.serial('a batch of accounts that MongoDB was told of costs no further intent', async (t) => {
+test.serial('a batch of accounts with stored intents writes no further intent', async (t) => {
   const books = await useBooks(t);
-  const account = await createAtRest(books);
+  const account = await createStored(books);
   const shard = shardOf(account.id);
   const store = new LedgerStore(books.mongo.db);
   const written: string[][] = [];
@@ -363,7 +363,7 @@ test.serial('a batch of accounts that MongoDB was told of costs no further inten
     await charge(books, account, 1n);
     t.is(await first.moveBatch(), 1);
   }
-  // The reader that made the account had told of it.
+  // The reader that wrote the account had already stored its intent.
   t.deepEqual(written, []);
   const other = await books.createAccount({ shard });
   t.is(await first.moveBatch(), 1);

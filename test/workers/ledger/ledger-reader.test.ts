@@ -16,7 +16,7 @@ test('entries from before what was remembered as trimmed are taken from the stre
   t.teardown(() => books.close());
   const { redis } = books;
   const { id } = await books.createAccount({ balanceNano: 5n });
-  // As after a Redis that came back with less than MongoDB has: told how far MongoDB is, with entries from before.
+  // As after a Redis that came back with less than MongoDB has: it has MongoDB's position, and earlier entries.
   const later = `${Date.now() + 60_000}-0`;
   await redis.set(redisKeys.ledgerTrimmed(shardOf(id)), later);
   await books.moveAll();
@@ -44,14 +44,14 @@ test('a worker that alone does not reach MongoDB leaves the ledger to those that
   });
   t.teardown(() => cutOff.stop());
   const shards = Array.from({ length: shardCount }, (_, shard) => shard);
-  await waitFor('it to have every shard', async () => {
+  await waitFor('the worker to hold every shard', async () => {
     const holders = await Promise.all(shards.map((shard) => redis.get(redisKeys.ledgerLease(shard))));
     return holders.every((holder) => holder === workerId);
   });
 
   const reader = books.startReader();
   t.teardown(() => reader.stop());
-  const isAtRest = async (): Promise<boolean> => (await accounts.findById(id))?.balanceNano === 5n;
-  await waitFor('the money to be at rest', isAtRest, 15_000);
+  const isStored = async (): Promise<boolean> => (await accounts.findById(id))?.balanceNano === 5n;
+  await waitFor('the balance to be in MongoDB', isStored, 15_000);
   t.not(await redis.get(redisKeys.ledgerLease(shardOf(id))), workerId);
 });

@@ -27,10 +27,10 @@ test('a task whose run fails runs again, and the failure is logged', async (t) =
   t.like(line, { level: 40, err: { message: 'the store is away' } });
 });
 
-test('a stop aborts the run under way and waits for its end, and nothing runs after it', async (t) => {
+test('a stop aborts the current run and waits for it to finish, and nothing runs after it', async (t) => {
   const { log, lines } = captureLog();
   const events = new EventEmitter();
-  let isOver = false;
+  let isFinished = false;
   let runs = 0;
   const running = runOnSchedule(
     {
@@ -41,7 +41,7 @@ test('a stop aborts the run under way and waits for its end, and nothing runs af
         events.emit('begun');
         await once(signal, 'abort');
         await Promise.resolve();
-        isOver = true;
+        isFinished = true;
         throw new Error('aborted');
       },
     },
@@ -49,7 +49,7 @@ test('a stop aborts the run under way and waits for its end, and nothing runs af
   );
   await once(events, 'begun');
   await running.stop();
-  t.true(isOver);
+  t.true(isFinished);
   t.is(runs, 1);
   t.deepEqual(
     lines.filter(({ level }) => Number(level) > 20),

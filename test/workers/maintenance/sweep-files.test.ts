@@ -10,17 +10,17 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 const day = 24 * 60 * 60 * 1_000;
-/** The clock of these tests. */
+/** The current time in these tests. */
 const now = Date.UTC(2026, 10, 23, 12);
 const { signal } = new AbortController();
 
-async function setScene(t: ExecutionContext) {
+async function setUp(t: ExecutionContext) {
   const server = await useObjects(t);
   const { objects } = server;
   const captured = captureLog();
   const createSweeper = (): FileSweeper =>
     new FileSweeper({ redis: redis(), workerId: randomUUID(), objects, log: captured.log, pageKeys: 10 });
-  // Tests share the lease: whoever had it is gone.
+  // Tests share the lease, and its previous holder is gone.
   await redis().del(redisKeys.fileSweepLease);
   const put = async (key: string): Promise<string> => {
     await objects.put(key, Buffer.from('x'), 'image/png');
@@ -33,7 +33,7 @@ async function setScene(t: ExecutionContext) {
 const listAll = async (objects: ObjectStore): Promise<string[]> => await objects.list('', 1_000, '', signal);
 
 test.serial('an image is deleted when it is 24 hours old, and not a second before', async (t) => {
-  const { objects, sweeper, make } = await setScene(t);
+  const { objects, sweeper, make } = await setUp(t);
   const first = await make(now);
   const second = await make(now + 1_000);
   await sweeper.sweep(signal, now + day - 1_000);
@@ -46,8 +46,8 @@ test.serial('an image is deleted when it is 24 hours old, and not a second befor
   t.deepEqual(await listAll(objects), []);
 });
 
-test.serial('nothing but images with a time in their names is deleted', async (t) => {
-  const { objects, sweeper, make, put } = await setScene(t);
+test.serial('only images with a time in their names are deleted', async (t) => {
+  const { objects, sweeper, make, put } = await setUp(t);
   await make(now);
   const others = ['answers/019aa652/10', `${'a'.repeat(43)}.png`, 'files/0-readme.txt', 'files0/x', 'zebra'];
   for (const key of others) await put(key);
@@ -55,8 +55,8 @@ test.serial('nothing but images with a time in their names is deleted', async (t
   t.deepEqual(await listAll(objects), others.toSorted());
 });
 
-test.serial('all that is due is deleted at one look, however much it is', async (t) => {
-  const { objects, sweeper, make, lines } = await setScene(t);
+test.serial('all expired files are deleted in one sweep, however many there are', async (t) => {
+  const { objects, sweeper, make, lines } = await setUp(t);
   await Promise.all(Array.from({ length: 22 }, (_, i) => make(now + i)));
   const young = await make(now + day);
   await sweeper.sweep(signal, now + day + 22);
@@ -65,8 +65,8 @@ test.serial('all that is due is deleted at one look, however much it is', async 
   t.deepEqual(progress, [10, 20]);
 });
 
-test.serial('one worker at a time deletes, and another goes on when it has died', async (t) => {
-  const { objects, sweeper, createSweeper, make } = await setScene(t);
+test.serial('one worker at a time deletes files, and another continues if it dies', async (t) => {
+  const { objects, sweeper, createSweeper, make } = await setUp(t);
   const first = await make(now);
   const second = await make(now + 1_000);
   const other = createSweeper();
@@ -78,10 +78,10 @@ test.serial('one worker at a time deletes, and another goes on when it has died'
   t.deepEqual(await listAll(objects), [second]);
 });
 
-test.serial('while nothing is due the bucket is looked at once a minute', async (t) => {
-  const { objects, sweeper, make } = await setScene(t);
+test.serial('the bucket is listed once per minute while nothing is due', async (t) => {
+  const { objects, sweeper, make } = await setUp(t);
   await sweeper.sweep(signal, now + day);
-  // Named by a clock that is late.
+  // Named by a clock that is behind.
   const late = await make(now);
   await sweeper.sweep(signal, now + day + 59_999);
   t.deepEqual(await listAll(objects), [late]);
@@ -89,8 +89,8 @@ test.serial('while nothing is due the bucket is looked at once a minute', async 
   t.deepEqual(await listAll(objects), []);
 });
 
-test.serial('what could not be deleted is deleted a minute later', async (t) => {
-  const { objects, sweeper, make, stop, start } = await setScene(t);
+test.serial('files that could not be deleted are deleted a minute later', async (t) => {
+  const { objects, sweeper, make, stop, start } = await setUp(t);
   await make(now);
   await stop();
   await t.throwsAsync(sweeper.sweep(signal, now + day));

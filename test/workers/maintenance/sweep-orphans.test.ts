@@ -11,13 +11,13 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 
-/** An account with one old reservation, and the sweeper of a worker that looks after its shard. */
-async function setScene(options: { isTaken?: boolean } = {}) {
+/** An account with one old reservation, and the sweeper of a worker responsible for its shard. */
+async function setUp(options: { isTaken?: boolean } = {}) {
   const accountId = await createHotAccount(redis(), 1_000n);
   const { requestId } = await admitOld(accountId);
   const shard = shardOf(accountId);
   const leases = new ShardLeases(redis(), randomUUID(), redisKeys.sweepLease);
-  // Tests share the shards: whoever had this one is gone.
+  // Tests share the shards, and the previous lease holders are gone.
   for (let other = 0; other < shardCount; other++) await redis().del(redisKeys.sweepLease(other));
   if (options.isTaken === true) await redis().set(redisKeys.sweepLease(shard), 'another worker');
   const reservations = new ReservationStore(redis());
@@ -34,8 +34,8 @@ async function admitOld(accountId: string) {
   return request;
 }
 
-test.serial('an orphan is released at the third look in a row', async (t) => {
-  const { sweeper, readReserved } = await setScene();
+test.serial('an orphan is released at the third sweep in a row', async (t) => {
+  const { sweeper, readReserved } = await setUp();
   await sweeper.sweep();
   await sweeper.sweep();
   t.is(await readReserved(), 100n);
@@ -43,8 +43,8 @@ test.serial('an orphan is released at the third look in a row', async (t) => {
   t.is(await readReserved(), 0n);
 });
 
-test.serial('one that is spoken of between two looks begins anew', async (t) => {
-  const { sweeper, readReserved, reservations, held } = await setScene();
+test.serial('the count restarts for a reservation with a heartbeat between two sweeps', async (t) => {
+  const { sweeper, readReserved, reservations, held } = await setUp();
   await sweeper.sweep();
   await reservations.hold([held]);
   await sweeper.sweep();
@@ -53,13 +53,13 @@ test.serial('one that is spoken of between two looks begins anew', async (t) => 
   await redis().del(redisKeys.heldRequests(shardOf(held.accountId)));
   await sweeper.sweep();
   await sweeper.sweep();
-  t.is(await readReserved(), 100n, 'the look before it was held does not count');
+  t.is(await readReserved(), 100n, 'the sweep before the heartbeat does not count');
   await sweeper.sweep();
   t.is(await readReserved(), 0n);
 });
 
-test.serial('a look that fails begins anew', async (t) => {
-  const { sweeper, readReserved, reservations } = await setScene();
+test.serial('the count restarts after a failed sweep', async (t) => {
+  const { sweeper, readReserved, reservations } = await setUp();
   await sweeper.sweep();
   await sweeper.sweep();
   const find = reservations.findOrphans.bind(reservations);
@@ -73,14 +73,14 @@ test.serial('a look that fails begins anew', async (t) => {
   t.is(await readReserved(), 0n);
 });
 
-test.serial('the shards of others are left to them', async (t) => {
-  const { sweeper, readReserved } = await setScene({ isTaken: true });
+test.serial('shards leased by other workers are skipped', async (t) => {
+  const { sweeper, readReserved } = await setUp({ isTaken: true });
   for (let i = 0; i < 4; i++) await sweeper.sweep();
   t.is(await readReserved(), 100n);
 });
 
-test.serial('two sweepers that both believe to hold the lease release once', async (t) => {
-  const { sweeper, readReserved, accountId, reservations } = await setScene();
+test.serial('two sweepers that both believe they hold the lease release an orphan once', async (t) => {
+  const { sweeper, readReserved, accountId, reservations } = await setUp();
   const leases = new ShardLeases(
     redis(),
     randomUUID(),
@@ -91,7 +91,7 @@ test.serial('two sweepers that both believe to hold the lease release once', asy
   t.is(await readReserved(), 0n);
 });
 
-/** As if Redis's clock had gone back by an hour since the last look, and the requests before it. */
+/** As if Redis's clock had stepped back by an hour since the last sweep, with all requests older than that sweep. */
 async function stepBack(shard: number, requestIds: readonly string[], accountId: string): Promise<void> {
   const hour = 3_600_000;
   await redis().incrby(redisKeys.orphanClock(shard), hour);
@@ -103,9 +103,9 @@ async function stepBack(shard: number, requestIds: readonly string[], accountId:
 }
 
 test.serial(
-  'after a clock that stepped back, dead requests are released as soon as ever, and none in hand',
+  'after the clock stepped back, dead requests are released as soon as usual, and live ones are not',
   async (t) => {
-    const { accountId, sweeper, reservations, held, readReserved } = await setScene();
+    const { accountId, sweeper, reservations, held, readReserved } = await setUp();
     const shard = shardOf(accountId);
     const [living, queued] = [await admitOld(accountId), await admitOld(accountId)];
     await reservations.hold([held, { accountId, requestId: living.requestId }]);
@@ -116,9 +116,9 @@ test.serial(
     await sweeper.sweep();
     const now = Number((await redis().time())[0]) * 1_000;
     const until = await redis().zscore(redisKeys.heldRequests(shard), held.requestId);
-    t.true(Number(until) <= now + 10_000, 'its mark runs out as if nothing had been');
+    t.true(Number(until) <= now + 10_000, 'its heartbeat expires as usual');
     const [first] = (await redis().hget(redisKeys.reservations(shard), held.requestId))!.split(' ').slice(3);
-    t.true(Number(first) <= now + 1_000, 'it is as old as any');
+    t.true(Number(first) <= now + 1_000, 'its start is not in the future');
 
     // Ten seconds later.
     for (const { requestId } of [held, living, queued]) {
@@ -126,7 +126,7 @@ test.serial(
       await redis().zincrby(redisKeys.heldRequests(shard), -10_000, requestId);
     }
     await reservations.hold([{ accountId, requestId: living.requestId }]);
-    for (let look = 0; look < 3; look++) await sweeper.sweep();
+    for (let i = 0; i < 3; i++) await sweeper.sweep();
     t.is(await readReserved(), 200n);
   },
 );

@@ -10,7 +10,7 @@ import { useHttpsServer } from '../../support/https-server.ts';
 import { testOnlyCertificate } from '../../support/test-only-certificate.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** One that is never aborted; many loads under the same one would make Node warn of a leak. */
+/** A signal that is never aborted. Many loads with the same one would make Node warn of a leak. */
 function never(): AbortSignal {
   return new AbortController().signal;
 }
@@ -25,7 +25,7 @@ function draw(background: string): Promise<Buffer> {
 
 const createMemory = (): FairBudget => new FairBudget({ capacity: 512_000_000 });
 
-/** Sources whose public internet is the tests' own server. */
+/** Sources for which the tests' own server counts as the public internet. */
 function createSources(port: number): MediaSources {
   const fetchClient = createSafeFetchClient({
     resolveHost: () => Promise.resolve(['127.0.0.1']),
@@ -36,7 +36,7 @@ function createSources(port: number): MediaSources {
   return { fetchClient, checkImage: createImageChecker(), memory: createMemory() };
 }
 
-/** Sources that give any URL so many bytes and pixels. */
+/** Sources that return the given number of bytes and pixels for any URL. */
 function createFakeSources(bytes: number, pixels: number): MediaSources {
   return {
     fetchClient: { fetchBytes: () => Promise.resolve({ bytes: Buffer.alloc(bytes), contentType: null }) },
@@ -50,7 +50,7 @@ async function failureOf(t: ExecutionContext, loading: Promise<unknown>): Promis
   return `${error?.code}: ${error?.publicMessage}`;
 }
 
-test('a URL is fetched once a request, however often and whenever it is asked for', async (t) => {
+test('a URL is fetched once per request, however often and whenever it is loaded', async (t) => {
   const png = await draw('red');
   const server = await useHttpsServer(t, (_request, response) => response.end(png));
   const url = `https://pictures.test:${server.port}/a.png`;
@@ -67,7 +67,7 @@ test('a URL is fetched once a request, however often and whenever it is asked fo
   t.is(server.requests.length, 2);
 });
 
-test('a picture is of the type that it is, whatever the data URI or the server says', async (t) => {
+test('the type of an image is that of its bytes, whatever the data URI or the server declares', async (t) => {
   const base64 = (await draw('red')).toString('base64');
   const server = await useHttpsServer(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end(Buffer.from(base64, 'base64'));
@@ -82,7 +82,7 @@ test('a picture is of the type that it is, whatever the data URI or the server s
   }
 });
 
-test('what is no picture is refused in words that say where it came from and what is wrong', async (t) => {
+test('anything but an image is rejected with a message that states its source and the problem', async (t) => {
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
   const png = await draw('red');
   const server = await useHttpsServer(t, (_request, response) => {
@@ -115,14 +115,14 @@ test('what is no picture is refused in words that say where it came from and wha
   t.is(error?.status, 422);
 });
 
-test('after a failure nothing more is loaded, and what is under way is given up', async (t) => {
+test('after a failure nothing more is loaded, and running loads are aborted', async (t) => {
   const server = await useHttpsServer(t, (request, response) => {
     if (request.url === '/missing') response.writeHead(404).end();
   });
   const base = `https://pictures.test:${server.port}`;
   const loader = createMediaLoader(createSources(server.port), request);
   const slow = failureOf(t, loader.loadImage(`${base}/slow`, never()));
-  await waitFor('the slow one', () => server.requests.length === 1);
+  await waitFor('the slow request', () => server.requests.length === 1);
   const failure = await failureOf(t, loader.loadImage(`${base}/missing`, never()));
   t.regex(failure, /^validation_failed: .* status 404\.$/);
   t.is(await slow, failure);
@@ -133,7 +133,7 @@ test('after a failure nothing more is loaded, and what is under way is given up'
   t.is(server.requests.length, 2);
 });
 
-test('who aborts is told why at once, which says nothing of the picture', async (t) => {
+test('an abort rejects immediately with its reason, and does not fail later loads of the image', async (t) => {
   const png = await draw('red');
   const server = await useHttpsServer(t, (_request, response) => {
     if (server.requests.length > 1) response.end(png);
@@ -143,7 +143,7 @@ test('who aborts is told why at once, which says nothing of the picture', async 
   const abort = new AbortController();
   const loading = t.throwsAsync(loader.loadImage(url, abort.signal));
   await waitFor('the request', () => server.requests.length === 1);
-  const reason = new Error('the caller left');
+  const reason = new Error('the caller disconnected');
   abort.abort(reason);
   t.is(await loading, reason);
   await server.whenDisconnected();
@@ -151,7 +151,7 @@ test('who aborts is told why at once, which says nothing of the picture', async 
   t.is((await loader.loadImage(url, never())).mediaType, 'image/png');
 });
 
-test('a request fetches four URLs at once', async (t) => {
+test('a request fetches four URLs at a time', async (t) => {
   const png = await draw('red');
   const waiting: (() => void)[] = [];
   const server = await useHttpsServer(t, (_request, response) => waiting.push(() => response.end(png)));
@@ -170,16 +170,16 @@ test('a request fetches four URLs at once', async (t) => {
 
 test('a data URI may hold 20 MB and no byte more', async (t) => {
   const loader = createMediaLoader(createFakeSources(0, 1), request);
-  const most = `data:image/png;base64,${Buffer.alloc(20_000_000).toString('base64')}`;
-  t.is((await loader.loadImage(most, never())).base64.length, most.length - 22);
-  const more = `data:image/png;base64,${Buffer.alloc(20_000_001).toString('base64')}`;
+  const largest = `data:image/png;base64,${Buffer.alloc(20_000_000).toString('base64')}`;
+  t.is((await loader.loadImage(largest, never())).base64.length, largest.length - 22);
+  const tooLarge = `data:image/png;base64,${Buffer.alloc(20_000_001).toString('base64')}`;
   t.is(
-    await failureOf(t, loader.loadImage(more, never())),
+    await failureOf(t, loader.loadImage(tooLarge, never())),
     'validation_failed: messages: the data URI of an image_url holds more than 20 MB.',
   );
 });
 
-test('the pictures of a request are bounded together: in bytes, in pixels and in number', async (t) => {
+test('the images of a request are limited in total: in bytes, in pixels and in number', async (t) => {
   const load = async (sources: MediaSources, count: number): Promise<void> => {
     const loader = createMediaLoader(sources, request);
     for (let i = 0; i < count; i++) await loader.loadImage(`https://pictures.test/${i}`, never());
@@ -201,7 +201,7 @@ test('the pictures of a request are bounded together: in bytes, in pixels and in
   );
 });
 
-test('pictures of one request are checked one after another', async (t) => {
+test('images of one request are checked one after another', async (t) => {
   let running = 0;
   const { fetchClient, memory } = createFakeSources(1, 1);
   const limiter = new EventTarget();
@@ -227,7 +227,7 @@ test('pictures of one request are checked one after another', async (t) => {
   }
 });
 
-test('what fetched pictures hold is counted until their request has ended, and has room before they come', async (t) => {
+test('memory of fetched images is counted until their request has ended, and is reserved before they are fetched', async (t) => {
   const sources = createFakeSources(3_000_000, 1);
   const { memory } = sources;
   const loader = createMediaLoader(sources, request);
@@ -237,16 +237,16 @@ test('what fetched pictures hold is counted until their request has ended, and h
   await loader.loadImage(`data:image/png;base64,${Buffer.alloc(9).toString('base64')}`, never());
   t.is(memory.held, 8_000_000, 'a data URI is part of the request itself');
 
-  const rest = memory.tryAcquire('other', 500_000_000)!;
+  const otherMemory = memory.tryAcquire('other', 500_000_000)!;
   const waiting = createMediaLoader(sources, { ...request, accountId: 'third' });
   const loading = waiting.loadImage('https://pictures.test/1', never());
-  const leaving = new AbortController();
-  const left = waiting.loadImage('https://pictures.test/2', leaving.signal);
+  const cancellation = new AbortController();
+  const cancelled = waiting.loadImage('https://pictures.test/2', cancellation.signal);
   await waitFor('both to wait', () => memory.waiting === 2);
-  const reason = new Error('the caller left');
-  leaving.abort(reason);
-  t.is(await t.throwsAsync(left), reason);
-  rest.release();
+  const reason = new Error('the caller disconnected');
+  cancellation.abort(reason);
+  t.is(await t.throwsAsync(cancelled), reason);
+  otherMemory.release();
   t.is((await loading).base64.length, 4_000_000);
   loader.release();
   waiting.release();
@@ -261,7 +261,7 @@ test('what fetched pictures hold is counted until their request has ended, and h
   t.is(memory.held, 0);
 });
 
-test('memory for all links of a request is taken at once, until its deadline, and given back as they come', async (t) => {
+test('memory for all links of a request is reserved together, by its deadline, and returned as images arrive', async (t) => {
   let fetched = 0;
   const { fetchClient, checkImage, memory } = createFakeSources(3_000_000, 1);
   const sources: MediaSources = {
@@ -275,8 +275,8 @@ test('memory for all links of a request is taken at once, until its deadline, an
     },
   };
   const links = ['https://pictures.test/1', 'https://pictures.test/2'];
-  // There is enough left for one.
-  const rest = memory.tryAcquire('other', 480_000_000)!;
+  // Enough memory is left for one of them.
+  const otherMemory = memory.tryAcquire('other', 480_000_000)!;
   const late = createMediaLoader(sources, { ...request, deadlineAtMs: Date.now() });
   const refused = late.reserve(links, never());
   t.is((await t.throwsAsync(refused, { instanceOf: AppError }))?.code, 'deadline_exceeded');
@@ -284,10 +284,10 @@ test('memory for all links of a request is taken at once, until its deadline, an
 
   const loader = createMediaLoader(sources, request);
   const waiting = loader.reserve([...links, 'data:image/png;base64,AAAA'], never());
-  await waitFor('it to wait', () => memory.waiting === 1);
-  t.is(memory.held, 480_000_000, 'nothing is held meanwhile');
+  await waitFor('the reservation to wait', () => memory.waiting === 1);
+  t.is(memory.held, 480_000_000, 'nothing is held while it waits');
   t.is(fetched, 0);
-  rest.release();
+  otherMemory.release();
   await waiting;
   t.is(memory.held, 53_333_336);
   await loader.loadImage(links[0]!, never());
@@ -295,12 +295,12 @@ test('memory for all links of a request is taken at once, until its deadline, an
   await loader.loadImage(links[1]!, never());
   t.is(memory.held, 8_000_000);
   await loader.reserve(links, never());
-  t.is(memory.held, 8_000_000, 'what is loaded needs no more');
+  t.is(memory.held, 8_000_000, 'loaded images need no more memory');
   loader.release();
   t.is(memory.held, 0);
 });
 
-test('a request waits for memory as long as its deadline says, and not for a time of its own', async (t) => {
+test('a request waits for memory until its deadline, without a separate limit', async (t) => {
   const sources = createFakeSources(1, 1);
   const waits: number[] = [];
   const memory = {

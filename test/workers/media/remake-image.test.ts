@@ -14,7 +14,7 @@ import type { SafeFetchClient } from '../../../workers/outbound/safe-fetch-clien
 import { makeBlackPng } from '../../support/make-black-png.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Every image that comes in or goes out is made anew from its pixels, within bounds. */
+/** Every incoming or outgoing image is re-encoded from its pixels, within limits. */
 
 const reencodeImage = createImageReencoder(new Decoders());
 const signal = new AbortController().signal;
@@ -25,13 +25,13 @@ const remake = (bytes: Buffer, more: Partial<ReencodeOptions> = {}) =>
 const draw = (width = 40, height = 20, background: Color = 'red') =>
   sharp({ create: { width, height, channels: 4, background } });
 
-async function whole(bytes: Buffer, more: Partial<ReencodeOptions> = {}) {
+async function remakeValid(bytes: Buffer, more: Partial<ReencodeOptions> = {}) {
   const remade = await remake(bytes, more);
   if ('fault' in remade) throw new Error(remade.fault);
   return remade;
 }
 
-test('place, camera, comments, profile and what is behind the end are gone, and the image stands upright', async (t) => {
+test('location, camera, comments, profile and trailing data are removed, and the image is upright', async (t) => {
   const exif = { IFD0: { ImageDescription: 'at home' }, IFD3: { GPSLatitude: '51/1 30/1 0/1' } };
   for (const format of ['jpeg', 'png', 'webp'] as const) {
     const file = await draw()
@@ -41,64 +41,60 @@ test('place, camera, comments, profile and what is behind the end are gone, and 
       .toBuffer();
     const before = await sharp(file).metadata();
     t.truthy(before.exif);
-    const remade = await whole(Buffer.concat([file, Buffer.from('a secret behind the end')]));
+    const remade = await remakeValid(Buffer.concat([file, Buffer.from('a secret behind the end')]));
     const after = await sharp(remade.bytes).metadata();
     t.is(remade.contentType, `image/${format}`);
     t.deepEqual(
       [after.exif, after.icc, after.xmp, after.orientation],
       [undefined, undefined, undefined, undefined],
     );
-    t.deepEqual([remade.width, remade.height], [20, 40], 'turned as EXIF says');
+    t.deepEqual([remade.width, remade.height], [20, 40], 'rotated as EXIF specifies');
     t.false(remade.bytes.includes('at home') || remade.bytes.includes('secret'));
   }
 });
 
-test('a PNG keeps each of its pixels, and its transparency', async (t) => {
+test('a PNG keeps all of its pixels and its transparency', async (t) => {
   const file = await draw(3, 2, { r: 1, g: 2, b: 3, alpha: 0.5 }).png().toBuffer();
-  const remade = await whole(file);
+  const remade = await remakeValid(file);
   t.true(remade.hasAlpha);
   const pixels = (bytes: Buffer): Promise<Buffer> => sharp(bytes).raw().toBuffer();
   t.deepEqual(await pixels(remade.bytes), await pixels(file));
 });
 
-test('of an animation there is the first frame, as a PNG where it is a GIF', async (t) => {
+test('only the first frame of an animation is kept, as a PNG if it is a GIF', async (t) => {
   const raw = { width: 8, height: 24, channels: 3, pageHeight: 8 } as const;
   const gif = await sharp(Buffer.alloc(8 * 24 * 3, 77), { raw })
     .gif()
     .toBuffer();
-  const remade = await whole(gif);
+  const remade = await remakeValid(gif);
   t.is(remade.contentType, 'image/png');
   t.deepEqual([remade.width, remade.height], [8, 8]);
 });
 
-test('another format is written where it is asked for, without black in place of what is transparent', async (t) => {
+test('another format is written if requested, without turning transparent areas black', async (t) => {
   const file = await draw(4, 4, { r: 0, g: 0, b: 0, alpha: 0 }).png().toBuffer();
-  const jpeg = await whole(file, { format: 'jpeg' });
+  const jpeg = await remakeValid(file, { format: 'jpeg' });
   t.is(jpeg.contentType, 'image/jpeg');
   t.is((await sharp(jpeg.bytes).raw().toBuffer())[0], 255);
   const [fine, rough] = [
-    await whole(file, { format: 'webp', quality: 100 }),
-    await whole(file, { format: 'webp', quality: 0 }),
+    await remakeValid(file, { format: 'webp', quality: 100 }),
+    await remakeValid(file, { format: 'webp', quality: 0 }),
   ];
   t.is(fine.contentType, 'image/webp');
   t.true(rough.bytes.length <= fine.bytes.length);
 });
 
-for (const [what, bytes, fault] of [
-  ['a bomb of many pixels', makeBlackPng(10_000, 10_000, 100), 'has more than 50 million pixels'],
-  ['a file that ends early', makeBlackPng(2_000, 2_000, 10), 'cannot be decoded: it is damaged or cut off'],
+for (const [name, bytes, fault] of [
+  ['a decompression bomb', makeBlackPng(10_000, 10_000, 100), 'has more than 50 million pixels'],
+  ['a truncated file', makeBlackPng(2_000, 2_000, 10), 'cannot be decoded: it is damaged or cut off'],
+  ['an SVG', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'), 'is not a PNG, JPEG, WebP or GIF'],
   [
-    'a drawing in SVG',
-    Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'),
-    'is not a PNG, JPEG, WebP or GIF',
-  ],
-  [
-    'a head without a file',
+    'a header without a file',
     Buffer.from('89504e470d0a1a0a', 'hex'),
     'cannot be decoded: it is damaged or cut off',
   ],
 ] as const) {
-  test(`${what} is refused`, async (t) => {
+  test(`${name} is rejected`, async (t) => {
     t.deepEqual(await remake(bytes), { fault });
   });
 }
@@ -124,7 +120,7 @@ function load(
   return loadInputImages({ fetchClient, memory, reencodeImage: remaker }, job, signal);
 }
 
-test('inputs hold memory until their request releases them, and no more than they are', async (t) => {
+test('inputs hold memory until their request releases them, and no more than their size', async (t) => {
   const memory = new FairBudget({ capacity: 512_000_000 });
   const uri = toUri(await draw().png().toBuffer());
   const loaded = await load({ inputs: [uri, uri], mask: uri }, { memory });
@@ -135,14 +131,14 @@ test('inputs hold memory until their request releases them, and no more than the
   t.is(memory.held, 0);
 });
 
-test('a photograph that would be beyond the bound when written anew is as large as it came', async (t) => {
+test('a photograph that would exceed the limit when re-encoded is no larger than before', async (t) => {
   const noise = { type: 'gaussian' as const, mean: 128, sigma: 60 };
   const grain = sharp({ create: { width: 400, height: 400, channels: 3, background: 'grey', noise } });
   for (const format of ['jpeg', 'webp'] as const) {
     const photo = await grain.clone().toFormat(format, { quality: 80 }).toBuffer();
-    const fine = await whole(photo);
+    const fine = await remakeValid(photo);
     t.true(fine.bytes.length > 1.2 * photo.length, `${format}: ${photo.length}, ${fine.bytes.length}`);
-    // What it would be with as many pixels as photographs have.
+    // The size that it would have with as many pixels as photographs have.
     const remaker: ReencodeImage = async (bytes, options) =>
       options.quality === null
         ? { ...fine, bytes: Buffer.alloc(20_000_001) }
@@ -151,7 +147,7 @@ test('a photograph that would be beyond the bound when written anew is as large 
     t.true(inputs[0]!.bytes.length <= photo.length);
   }
   const endless: ReencodeImage = async () => ({
-    ...(await whole(await draw().png().toBuffer())),
+    ...(await remakeValid(await draw().png().toBuffer())),
     bytes: Buffer.alloc(20_000_001),
   });
   const png = toUri(await draw().png().toBuffer());
@@ -160,7 +156,7 @@ test('a photograph that would be beyond the bound when written anew is as large 
   });
 });
 
-test('memory is waited for as long as the request may wait, and not held by one that fails', async (t) => {
+test('a request waits for memory until its deadline, and a failed one holds none', async (t) => {
   const memory = new FairBudget({ capacity: 1_000 });
   const held = memory.tryAcquire('b', 1_000);
   const uri = toUri(await draw().png().toBuffer());
@@ -169,14 +165,14 @@ test('memory is waited for as long as the request may wait, and not held by one 
   });
   t.is(late?.code, 'deadline_exceeded');
   const waiting = load({ inputs: [uri] }, { memory });
-  await waitFor('it to wait', () => memory.waiting === 1);
+  await waitFor('the load to wait', () => memory.waiting === 1);
   held?.release();
   (await waiting).release();
   await t.throwsAsync(load({ inputs: [toUri(Buffer.from('x'))] }, { memory }));
   t.is(memory.held, 0);
 });
 
-test('what is wrong with an image is told of the field that it came in', async (t) => {
+test('an error in an image refers to the field that it came in', async (t) => {
   const good = toUri(await draw().png().toBuffer());
   const fail = (): never => {
     throw new AppError('unsafe_url', {
@@ -198,7 +194,7 @@ test('what is wrong with an image is told of the field that it came in', async (
   t.is(broken?.param, 'image.0');
 });
 
-test('a mask is a PNG with transparency, as large as the first image, under 4 MB', async (t) => {
+test('a mask must be a PNG with transparency, as large as the first image, under 4 MB', async (t) => {
   const input = toUri(await draw().png().toBuffer());
   const opaque = await sharp({ create: { width: 40, height: 20, channels: 3, background: 'red' } })
     .png()

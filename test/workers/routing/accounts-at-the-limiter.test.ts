@@ -11,29 +11,29 @@ import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** What calls of some accounts say of a route or a key to others. */
+/** How failed calls of one account affect other accounts on the same route or key. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 
 class Callers {
-  readonly #ways: readonly RouteCandidate[];
+  readonly #candidates: readonly RouteCandidate[];
 
   constructor(candidates: readonly RouteCandidate[]) {
-    this.#ways = candidates;
+    this.#candidates = candidates;
   }
 
-  async acquire(accountId: string, patienceMs = 0): Promise<CallSlot | null> {
+  async acquire(accountId: string, waitLimitMs = 0): Promise<CallSlot | null> {
     const limiter = new RouteLimiter(redis(), randomUUID(), log);
-    const waitLimits = { keyMs: patienceMs, breakerMs: patienceMs };
+    const waitLimits = { keyMs: waitLimitMs, breakerMs: waitLimitMs };
     const limits = { signal: new AbortController().signal, deadlineAtMs: Date.now() + 20_000, waitLimits };
-    const slot = await limiter.acquire(this.#ways, { ...limits, accountIds: () => [accountId] });
+    const slot = await limiter.acquire(this.#candidates, { ...limits, accountIds: () => [accountId] });
     if (slot !== null) limiter.release(slot, 'none');
     await limiter.stop();
     return slot;
   }
 
-  /** A call of the account that ends so. */
+  /** Makes a call for the account that ends with the given outcome. */
   async call(
     accountId: string,
     callOutcome: CallOutcome,
@@ -42,8 +42,8 @@ class Callers {
     const limiter = new RouteLimiter(redis(), randomUUID(), log);
     const waitLimits = { keyMs: 0, breakerMs: 0 };
     const limits = { signal: new AbortController().signal, deadlineAtMs: Date.now() + 20_000, waitLimits };
-    const slot = await limiter.acquire(this.#ways, { ...limits, accountIds: () => [accountId] });
-    if (slot === null) throw new Error(`${accountId} was not let in`);
+    const slot = await limiter.acquire(this.#candidates, { ...limits, accountIds: () => [accountId] });
+    if (slot === null) throw new Error(`${accountId} got no slot`);
     limiter.release(slot, callOutcome, cooldown);
     await limiter.stop();
     return slot;
@@ -55,28 +55,26 @@ async function failUntilOpen(t: ExecutionContext, callers: Callers, accountId: s
   t.is(await callers.acquire(accountId), null);
 }
 
-test('failures of one account open the breaker to it alone, also where no other called before', async (t) => {
+test('failures of one account open the breaker for that account only, even if no other account called before', async (t) => {
   const callers = new Callers(listCandidates(createRoute('one-fails')));
   await failUntilOpen(t, callers, 'failing');
   for (let i = 0; i < 20; i++) t.false((await callers.call('other', 'ok')).isProbe);
-  t.is(await callers.acquire('failing'), null, 'what others are told says nothing of its calls');
-  // One failure happens on any route.
+  t.is(await callers.acquire('failing'), null, 'the successes of others do not close its breaker');
+  // A single failure can happen on any route.
   await callers.call('other', 'bad');
   t.false((await callers.call('other', 'ok')).isProbe);
   t.false((await callers.call('third', 'bad')).isProbe);
   t.false((await callers.call('third', 'ok')).isProbe);
 });
 
-test('an outage opens the breaker to all, and an account that did not fail may soon see whether it is over', async (t) => {
+test('an outage opens the breaker for all accounts, and one without failures may probe soon', async (t) => {
   const callers = new Callers(listCandidates(createRoute('outage')));
   await callers.call('well', 'ok');
   for (const accountId of ['a', 'b', 'a', 'b', 'a', 'b', 'a', 'b', 'a']) await callers.call(accountId, 'bad');
-  // Two that fail are more than the one that was served.
-  const turnedAway = await Promise.all(
-    ['a', 'b', 'well', 'new'].map((accountId) => callers.acquire(accountId)),
-  );
-  t.deepEqual(turnedAway, [null, null, null, null]);
-  // The pause doubles with each probe that fails, for those that failed.
+  // Two failing accounts outnumber the one that was served.
+  const slots = await Promise.all(['a', 'b', 'well', 'new'].map((accountId) => callers.acquire(accountId)));
+  t.deepEqual(slots, [null, null, null, null]);
+  // Each failed probe doubles the pause for the accounts that failed.
   for (const pauseMs of [1_000, 2_000]) {
     const slot = await probe(callers, 'a', pauseMs);
     t.true(slot);
@@ -92,7 +90,7 @@ async function probe(callers: Callers, accountId: string, pauseMs: number): Prom
   return (await callers.call(accountId, 'bad')).isProbe;
 }
 
-test('a breaker is not opened to many by the failures of fewer', async (t) => {
+test('failures of a minority of accounts do not open the breaker for the majority', async (t) => {
   const callers = new Callers(listCandidates(createRoute('few-fail')));
   for (const accountId of ['x', 'y', 'z']) await callers.call(accountId, 'ok');
   for (let i = 0; i < 20; i++) {
@@ -105,7 +103,7 @@ test('a breaker is not opened to many by the failures of fewer', async (t) => {
 
 const refused = (forMs = 60_000): KeyCooldown => ({ scope: 'keyOnRoute', forMs, reason: 'refused with 403' });
 
-test('a key that one account is refused is set aside for it, and for all once more are refused than served', async (t) => {
+test('a key refused for one account is on cooldown for it, and for all once it is refused for more accounts than it serves', async (t) => {
   const route = createRoute('refusing', { apiKeys: ['key'] });
   const callers = new Callers(listCandidates(route));
   const store = new RouteStateStore(redis());
@@ -115,9 +113,9 @@ test('a key that one account is refused is set aside for it, and for all once mo
   await callers.call('y', 'ok');
   t.like((await store.read(listCandidates(route)[0]!, Date.now())).cooldown, { isForAll: false });
   await callers.call('b', 'limited', refused());
-  t.truthy(await callers.acquire('x'), 'two are served with it');
+  t.truthy(await callers.acquire('x'), 'the key serves two accounts');
   await callers.call('c', 'none', refused());
-  // Now three are refused it, and two were served.
+  // Now it was refused for three accounts and served two.
   for (const accountId of ['a', 'b', 'c', 'x', 'new'])
     t.is(await callers.acquire(accountId), null, accountId);
   t.like((await store.read(listCandidates(route)[0]!, Date.now())).cooldown, { isForAll: true });
@@ -125,21 +123,21 @@ test('a key that one account is refused is set aside for it, and for all once mo
   for (const accountId of ['a', 'x']) t.truthy(await callers.acquire(accountId));
 });
 
-test('a key is set aside for a shorter time where it may be the account’s own doing, and served again after it', async (t) => {
+test('a key has a shorter cooldown if the account itself may have caused the refusal, and is usable again afterwards', async (t) => {
   const callers = new Callers(listCandidates(createRoute('shortly', { apiKeys: ['key'] })));
   await callers.call('a', 'none', { ...refused(), forAccountMs: 200 });
   t.is(await callers.acquire('a'), null);
   t.truthy(await callers.acquire('a', 400));
 });
 
-test('a key that is plainly at fault is set aside for all at once', async (t) => {
+test('a key that is itself invalid goes on cooldown for all accounts immediately', async (t) => {
   const callers = new Callers(listCandidates(createRoute('revoked', { apiKeys: ['key'] })));
   await callers.call('x', 'ok');
   await callers.call('a', 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
   for (const accountId of ['a', 'x', 'new']) t.is(await callers.acquire(accountId), null);
 });
 
-test('accounts that wait for a key to come back keep nobody else from it', async (t) => {
+test('accounts waiting for a key’s cooldown do not block other accounts from the key', async (t) => {
   const candidates = listCandidates(createRoute('behind', { apiKeys: ['key'] }));
   const callers = new Callers(candidates);
   const many = Array.from({ length: 25 }, (_, i) => `refused-${i}`);
@@ -147,18 +145,18 @@ test('accounts that wait for a key to come back keep nobody else from it', async
   for (const accountId of many) await callers.call(accountId, 'none', refused(14_000));
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
-  const over = new AbortController();
-  setMaxListeners(0, over.signal);
+  const done = new AbortController();
+  setMaxListeners(0, done.signal);
   const wait = async (accountId: string, keyMs: number): Promise<CallSlot | null> =>
     await limiter.acquire(candidates, {
       accountIds: () => [accountId],
-      signal: over.signal,
+      signal: done.signal,
       deadlineAtMs: Date.now() + 20_000,
       waitLimits: { keyMs, breakerMs: 0 },
     });
   const waiting = many.map((accountId) => wait(accountId, 15_000));
   const slot = await wait('innocent', 0);
   t.is(slot?.accountId, 'innocent');
-  over.abort(new Error('over'));
+  done.abort(new Error('done'));
   await Promise.allSettled(waiting);
 });

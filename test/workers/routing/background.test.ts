@@ -10,7 +10,7 @@ import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/r
 import { createRoute } from '../../support/routing.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Calls for durable jobs, for which nobody waits at a socket. */
+/** Calls for durable jobs: no client holds a connection open for them. */
 
 const log = createLogger('test', 'silent');
 
@@ -25,12 +25,12 @@ async function openRedis(t: ExecutionContext): Promise<RedisClient> {
   return redis;
 }
 
-test('calls in the background leave the last eighth of the slots free, and go behind all that somebody waits for', async (t) => {
+test('background calls leave the last eighth of the slots free and queue behind all calls that a client waits for', async (t) => {
   const redis = await openRedis(t);
   const candidates = listCandidates(createRoute('pictures', { maxConcurrency: 8 }));
   const limiters = [new RouteLimiter(redis, randomUUID(), log), new RouteLimiter(redis, randomUUID(), log)];
   t.teardown(() => Promise.all(limiters.map((limiter) => limiter.stop())));
-  const leaving = new AbortController();
+  const cancellation = new AbortController();
   const acquire = (
     limiter: RouteLimiter,
     accountId: string,
@@ -38,26 +38,26 @@ test('calls in the background leave the last eighth of the slots free, and go be
   ): Promise<CallSlot | null> =>
     limiter.acquire(candidates, {
       accountIds: () => [accountId],
-      signal: leaving.signal,
+      signal: cancellation.signal,
       deadlineAtMs: Date.now() + 60_000,
       waitLimits: { keyMs: 0, breakerMs: 0 },
       isBackground,
     });
   const held: CallSlot[] = [];
   for (let i = 0; i < 7; i++) held.push((await acquire(limiters[i % 2]!, 'many', true))!);
-  let late = 0;
+  let backgroundGrants = 0;
   const waiting = [0, 1].map((i) =>
     acquire(limiters[i]!, 'many', true).then(
       (slot) => {
-        late += 1;
+        backgroundGrants += 1;
         held.push(slot!);
       },
       () => undefined,
     ),
   );
-  // The eighth slot is for whoever waits.
+  // The eighth slot is for calls that a client waits for.
   held.push((await acquire(limiters[0]!, 'caller', false))!);
-  t.is(late, 0);
+  t.is(backgroundGrants, 0);
 
   const order: string[] = [];
   const callers = limiters.map((limiter, i) =>
@@ -66,7 +66,7 @@ test('calls in the background leave the last eighth of the slots free, and go be
       held.push(slot!);
     }),
   );
-  await waitFor('both callers to be known to wait', async () => {
+  await waitFor('both callers to be registered as waiting', async () => {
     const keys = await findKeys(redis, '*:waiting');
     const counts = await Promise.all(keys.map((key) => redis.zcard(key)));
     return counts.some((count) => count >= 2);
@@ -74,13 +74,13 @@ test('calls in the background leave the last eighth of the slots free, and go be
   for (let i = 0; i < 2; i++) limiters[i % 2]!.release(held.shift()!, 'ok');
   await Promise.all(callers);
   t.deepEqual(order, ['caller', 'caller']);
-  t.is(late, 0);
-  leaving.abort();
+  t.is(backgroundGrants, 0);
+  cancellation.abort();
   await Promise.all(waiting);
   for (const slot of held) limiters[0]!.release(slot, 'ok');
 });
 
-test('an account whose job waits in one worker has a slot, although another worker has a job of another account for each', async (t) => {
+test('an account with one job waiting gets a slot, even if another worker has jobs of another account for every slot', async (t) => {
   const redis = await openRedis(t);
   const candidates = listCandidates(createRoute('narrow', { maxConcurrency: 1 }));
   const [busy, idle] = [
@@ -88,13 +88,13 @@ test('an account whose job waits in one worker has a slot, although another work
     new RouteLimiter(redis, randomUUID(), log),
   ];
   t.teardown(() => Promise.all([busy.stop(), idle.stop()]));
-  const leaving = new AbortController();
+  const cancellation = new AbortController();
   const order: string[] = [];
   let held: CallSlot | null = null;
   const wait = (limiter: RouteLimiter, accountId: string): void => {
     const limits = {
       accountIds: () => [accountId],
-      signal: leaving.signal,
+      signal: cancellation.signal,
       deadlineAtMs: Date.now() + 60_000,
       waitLimits: { keyMs: 0, breakerMs: 0 },
       isBackground: true,
@@ -110,7 +110,7 @@ test('an account whose job waits in one worker has a slot, although another work
   for (let i = 0; i < 9; i++) wait(busy, 'many');
   await waitFor('the first slot', () => held);
   wait(idle, 'single');
-  // Redis has answered the idle worker's first question.
+  // By now Redis has handled the first request of the idle worker.
   await redis.ping();
   while (order.length < 6 && !order.includes('single')) {
     const { length } = order;
@@ -118,6 +118,6 @@ test('an account whose job waits in one worker has a slot, although another work
     await waitFor('the next slot', () => order.length > length);
   }
   t.is(order.at(-1), 'single', order.join(' '));
-  leaving.abort();
+  cancellation.abort();
   (order.at(-1) === 'single' ? idle : busy).release(held!, 'ok');
 });

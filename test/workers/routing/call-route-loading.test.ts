@@ -11,17 +11,17 @@ import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** What a call needs is loaded while it holds no slot of a route, for who sent it says how long that takes. */
+/** A call holds no route slot while its inputs load, because the caller controls how long loading takes. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 
-/** Counts how often a slot was asked for. */
+/** Counts how often a slot was requested. */
 class CountingLimiter extends RouteLimiter {
-  entries = 0;
+  requests = 0;
 
   override async acquire(...args: Parameters<RouteLimiter['acquire']>): ReturnType<RouteLimiter['acquire']> {
-    this.entries += 1;
+    this.requests += 1;
     return await super.acquire(...args);
   }
 }
@@ -56,17 +56,17 @@ function call(
   });
 }
 
-/** Something that calls need on the named models' routes, and that is loaded when the test says so. */
-function createNeed(...models: readonly string[]) {
+/** An input that calls need on the routes of the given models. It loads when the test calls `load`. */
+function createInput(...models: readonly string[]) {
   let load!: () => void;
   let fail!: (error: Error) => void;
-  let begin!: () => void;
+  let markStarted!: () => void;
   const loaded = new Promise<void>((resolve, reject) => {
     load = resolve;
     fail = reject;
   });
-  const begun = new Promise<void>((resolve) => {
-    begin = resolve;
+  const started = new Promise<void>((resolve) => {
+    markStarted = resolve;
   });
   let isSentAsBytes = false;
   let loads = 0;
@@ -74,85 +74,85 @@ function createNeed(...models: readonly string[]) {
     if (isSentAsBytes || !targets.every(({ target }) => models.includes(target.model))) return null;
     return async () => {
       loads += 1;
-      begin();
+      markStarted();
       await loaded;
       isSentAsBytes = true;
     };
   };
   return {
     findMissing,
-    begun,
+    started,
     load: () => load(),
     fail: (error: Error) => fail(error),
     countLoads: () => loads,
   };
 }
 
-test('what all routes need is loaded before a slot is asked for', async (t) => {
+test('an input that all routes need is loaded before a slot is requested', async (t) => {
   const routing = createRouting(t);
   const routes = [createRoute('all-1', { maxConcurrency: 1 }), createRoute('all-2', { maxConcurrency: 1 })];
-  const need = createNeed('all-1', 'all-2');
-  const loading = call(routing, routes, { findMissing: need.findMissing });
-  await need.begun;
-  t.is(routing.limiter.entries, 0);
+  const input = createInput('all-1', 'all-2');
+  const loading = call(routing, routes, { findMissing: input.findMissing });
+  await input.started;
+  t.is(routing.limiter.requests, 0);
   t.is(await call(routing, routes.slice(0, 1)), 'all-1');
   t.is(await call(routing, routes.slice(1)), 'all-2');
-  need.load();
+  input.load();
   t.regex(await loading, /^all-/);
-  t.is(routing.limiter.entries, 3);
-  t.is(need.countLoads(), 1);
+  t.is(routing.limiter.requests, 3);
+  t.is(input.countLoads(), 1);
 });
 
-test('what one of several routes needs is loaded only when that one is called, and its slot is free meanwhile', async (t) => {
+test('an input that only one route needs is loaded only if that route is chosen, and its slot stays free while loading', async (t) => {
   const routing = createRouting(t);
   const needy = createRoute('needy', { weight: 1e9, maxConcurrency: 1 });
   const other = createRoute('other', { weight: 1e-9 });
-  const need = createNeed('needy');
-  const loading = call(routing, [needy, other], { findMissing: need.findMissing });
-  await need.begun;
-  // The one slot of the route that the other call stands for.
+  const input = createInput('needy');
+  const loading = call(routing, [needy, other], { findMissing: input.findMissing });
+  await input.started;
+  // The route has one slot, and the loading call does not hold it.
   t.is(await call(routing, [needy]), 'needy');
-  need.load();
+  input.load();
   t.is(await loading, 'needy');
-  t.is(need.countLoads(), 1);
+  t.is(input.countLoads(), 1);
 
-  const unneeded = createNeed('other');
-  t.is(await call(routing, [needy, other], { findMissing: unneeded.findMissing }), 'needy');
-  t.is(unneeded.countLoads(), 0);
+  const unused = createInput('other');
+  t.is(await call(routing, [needy, other], { findMissing: unused.findMissing }), 'needy');
+  t.is(unused.countLoads(), 0);
 });
 
-test('a call that needs nothing asks for a slot once', async (t) => {
+test('a call with nothing to load requests a slot once', async (t) => {
   const routing = createRouting(t);
   t.is(await call(routing, [createRoute('plain')], { findMissing: () => null }), 'plain');
-  t.is(routing.limiter.entries, 1);
+  t.is(routing.limiter.requests, 1);
 });
 
-test('a failure to load ends the call, says nothing of the route, and leaves its slot', async (t) => {
+test('a failure to load fails the call, does not count against the route and releases its slot', async (t) => {
   const routing = createRouting(t);
   const needy = createRoute('broken', { weight: 1e9, maxConcurrency: 1 });
-  const need = createNeed('broken');
+  const input = createInput('broken');
   const failure = new AppError('validation_failed');
-  need.fail(failure);
-  const { findMissing } = need;
+  input.fail(failure);
+  const { findMissing } = input;
   for (const routes of [[needy], [needy, createRoute('broken-2', { weight: 1e-9 })]]) {
     t.is(await t.throwsAsync(call(routing, routes, { findMissing })), failure);
   }
   t.is(await call(routing, [needy]), 'broken');
 });
 
-test('a call that its caller leaves while something is loaded ends with the reason', async (t) => {
+test('a call cancelled while an input loads fails with the cancellation reason', async (t) => {
   const routing = createRouting(t);
-  const leaving = new AbortController();
-  const reason = new Error('the caller left');
-  const { signal } = leaving;
+  const cancellation = new AbortController();
+  const reason = new Error('the caller disconnected');
+  const { signal } = cancellation;
   const findMissing = () => (): Promise<void> => {
-    leaving.abort(reason);
+    cancellation.abort(reason);
     return Promise.reject(reason);
   };
   t.is(await t.throwsAsync(call(routing, [createRoute('left')], { findMissing, signal })), reason);
 });
 
-test('a probe that is given back to load something leaves the probe to another call', async (t) => {
+test('a call that returns its probe slot to load an input lets another call probe', async (t) => {
   const routing = createRouting(t);
   const route = createRoute('probed', { weight: 1e9 });
   const fail = (): Promise<never> =>
@@ -162,18 +162,18 @@ test('a probe that is given back to load something leaves the probe to another c
   await routing.limiter.stop();
   await t.throwsAsync(call(routing, [route]), { message: /can be called at the moment/ });
 
-  const need = createNeed('probed');
+  const input = createInput('probed');
   const waitLimits = { keyMs: 0, breakerMs: breakerRules.firstPauseMs + 1_000 };
-  // As with another route that needs nothing: what is missing shows when this one is granted.
-  let isAhead = true;
+  // As if another route needed nothing: the input turns out to be missing only once this route is granted.
+  let isFirstCheck = true;
   const findMissing: RouteCall<string>['findMissing'] = (targets) => {
-    const missing = isAhead ? null : (need.findMissing?.(targets) ?? null);
-    isAhead = false;
+    const missing = isFirstCheck ? null : (input.findMissing?.(targets) ?? null);
+    isFirstCheck = false;
     return missing;
   };
   const loading = call(routing, [route], { findMissing, waitLimits });
-  await need.begun;
+  await input.started;
   t.is(await call(routing, [route], { waitLimits }), 'probed');
-  need.load();
+  input.load();
   t.is(await loading, 'probed');
 });

@@ -14,7 +14,7 @@ import { createRoute } from '../../support/routing.ts';
 import { createContext } from '../../support/upstream-target.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** One call through its routes: what is tried, in which order, and for how long. */
+/** One call through its routes: which it tries, in which order, and for how long. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
@@ -51,7 +51,7 @@ async function call(
   });
 }
 
-test('a vendor that fails after the callers left has failed', async (t) => {
+test('a vendor failure after the caller disconnected still counts against the route', async (t) => {
   const routing = createRouting(t);
   const route = createRoute('left-and-failed');
   const limits = {
@@ -62,14 +62,14 @@ test('a vendor that fails after the callers left has failed', async (t) => {
     retriesTimeouts: true,
   };
   const waitLimits = { keyMs: 0, breakerMs: 0 };
-  const reason = new Error('the caller left');
+  const reason = new Error('the caller disconnected');
   for (let i = 0; i < breakerRules.minCalls; i++) {
-    const leaving = new AbortController();
+    const cancellation = new AbortController();
     const attempt = (): Promise<never> => {
-      leaving.abort(reason);
+      cancellation.abort(reason);
       return Promise.reject(new UpstreamError('unavailable', 'it broke', { status: 500 }));
     };
-    const { signal } = leaving;
+    const { signal } = cancellation;
     const one = { ...limits, waitLimits, routes: [route], signal, hasOutput: () => false, attempt };
     t.is(await t.throwsAsync(callRoute(routing, one)), reason);
   }
@@ -81,7 +81,7 @@ test('a vendor that fails after the callers left has failed', async (t) => {
 const limited = (retryAfterMs: number): UpstreamError =>
   new UpstreamError('rate_limited', 'slower', { status: 429, retryAfterMs });
 
-test('a route that failed once is tried again rather than that one waits long for the key of another', async (t) => {
+test('a route that failed once is retried before a long wait for the key of another route', async (t) => {
   const routing = createRouting(t);
   const steady = createRoute('steady', { weight: 1e9, apiKeys: ['a'] });
   const paused = createRoute('paused', { weight: 1e-9, apiKeys: ['b'] });
@@ -92,16 +92,16 @@ test('a route that failed once is tried again rather than that one waits long fo
     }),
     { message: /at their limits/ },
   );
-  const answer = await call(routing, [steady, paused], (model) => {
+  const result = await call(routing, [steady, paused], (model) => {
     tried.push(model);
     if (tried.length === 1) throw new UpstreamError('unavailable', 'a bad moment', { status: 503 });
     return model;
   });
-  t.is(answer, 'steady');
+  t.is(result, 'steady');
   t.deepEqual(tried, ['steady', 'steady']);
 });
 
-test('the key of another route that is back shortly is waited for', async (t) => {
+test('a call waits for the key of another route if its cooldown ends shortly', async (t) => {
   const routing = createRouting(t);
   const steady = createRoute('steady-2', { weight: 1e9, apiKeys: ['a'] });
   const paused = createRoute('paused-2', { weight: 1e-9, apiKeys: ['b'] });
@@ -111,33 +111,33 @@ test('the key of another route that is back shortly is waited for', async (t) =>
     }),
   );
   const tried: string[] = [];
-  const answer = await call(routing, [steady, paused], (model) => {
+  const result = await call(routing, [steady, paused], (model) => {
     tried.push(model);
     if (model === 'steady-2') throw new UpstreamError('unavailable', 'a bad moment', { status: 503 });
     return model;
   });
-  t.is(answer, 'paused-2');
+  t.is(result, 'paused-2');
 });
 
-test('no call begins once the request has been at it for as long as one call may take', async (t) => {
+test('no attempt starts once the request has taken as long as one call may take', async (t) => {
   const routing = createRouting(t);
   const route = createRoute('bounded', { apiKeys: ['a'] });
   const startedAt = performance.now();
-  const begun: number[] = [];
+  const startTimesMs: number[] = [];
   await t.throwsAsync(
     call(routing, [route], () => {
-      begun.push(performance.now() - startedAt);
+      startTimesMs.push(performance.now() - startedAt);
       throw limited(3_000);
     }),
     { message: /at their limits/ },
   );
   t.true(
-    begun.every((ms) => ms < route.upstream.timeoutMs),
-    String(begun),
+    startTimesMs.every((ms) => ms < route.upstream.timeoutMs),
+    String(startTimesMs),
   );
 });
 
-test('what is durable is asked for again however often its vendor is at its limit, within its time', async (t) => {
+test('a durable job is retried within its time limit however often the vendor rate-limits it', async (t) => {
   const routing = createRouting(t);
   const route = createRoute('often-limited', { apiKeys: ['a'] });
   let calls = 0;
@@ -148,7 +148,7 @@ test('what is durable is asked for again however often its vendor is at its limi
   };
   t.is(await call(routing, [route], attempt, true), 'answered');
 
-  // Twice the timeout of one call, which is a second.
+  // The time limit is twice the timeout of one call, which is a second.
   const startedAt = performance.now();
   const refuse = (): string => {
     throw limited(200);
@@ -160,13 +160,13 @@ test('what is durable is asked for again however often its vendor is at its limi
   t.true(tookMs < 5_000, `${tookMs} ms`);
 });
 
-test('images that are made one a call keep to the slots of their route, whichever worker makes them', async (t) => {
+test('images made one per call stay within the slots of their route across all workers', async (t) => {
   const route = createRoute('one-a-call', { routeConcurrency: 2 });
   const { signal } = new AbortController();
-  let [inFlight, most] = [0, 0];
+  let [inFlight, maxInFlight] = [0, 0];
   const makeOne = async () => {
     inFlight += 1;
-    most = Math.max(most, inFlight);
+    maxInFlight = Math.max(maxInFlight, inFlight);
     for (let i = 0; i < 5; i++) await nextTurn();
     inFlight -= 1;
     return { images: [], calls: 1, usage: null };
@@ -175,9 +175,9 @@ test('images that are made one a call keep to the slots of their route, whicheve
     String((await makeOneImagePerCall(4, createContext({ signal, acquireExtraSlot }), makeOne)).calls);
   const workers = [createRouting(t), createRouting(t), createRouting(t)];
   t.deepEqual(await Promise.all(workers.map((routing) => call(routing, [route], attempt))), ['4', '4', '4']);
-  t.is(most, 2);
-  // Every slot was given back.
+  t.is(maxInFlight, 2);
+  // Every slot was released.
   await Promise.all(workers.map(({ limiter }) => limiter.stop()));
-  const answer = await call(createRouting(t), [route], (_model, { spareSlots }) => `${spareSlots} more`);
-  t.is(answer, '1 more');
+  const result = await call(createRouting(t), [route], (_model, { spareSlots }) => `${spareSlots} more`);
+  t.is(result, '1 more');
 });

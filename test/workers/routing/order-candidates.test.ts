@@ -3,7 +3,7 @@ import { createRoute } from '../../support/routing.ts';
 import { createSeededRandom } from '../../crash/seeded-random.ts';
 import { orderCandidates } from '../../../workers/routing/order-candidates.ts';
 
-test('the first way is drawn by the routes’ weights, which a route’s keys share', (t) => {
+test('the first candidate is drawn by route weight, which is split among the keys of the route', (t) => {
   const routes = [
     createRoute('a', { weight: 3, apiKeys: ['k1', 'k2', 'k3'] }),
     createRoute('b', { weight: 1, apiKeys: [] }),
@@ -22,18 +22,20 @@ test('the first way is drawn by the routes’ weights, which a route’s keys sh
   }
 });
 
-test('every way is in the order once, and what failed is not', (t) => {
+test('every candidate is in the order once, except those that failed', (t) => {
   const routes = [createRoute('a', { apiKeys: ['k1', 'k2'] }), createRoute('b', { apiKeys: ['k1'] })];
   const all = orderCandidates(routes, [], Math.random);
   t.is(new Set(all.map((candidate) => `${candidate.route.id} ${candidate.apiKey}`)).size, 3);
-  const rest = orderCandidates(routes, all.slice(0, 1), Math.random);
-  t.is(rest.length, 2);
-  t.false(rest.some((candidate) => candidate.route === all[0]!.route && candidate.apiKey === all[0]!.apiKey));
+  const remaining = orderCandidates(routes, all.slice(0, 1), Math.random);
+  t.is(remaining.length, 2);
+  t.false(
+    remaining.some((candidate) => candidate.route === all[0]!.route && candidate.apiKey === all[0]!.apiKey),
+  );
   t.deepEqual(orderCandidates(routes, all, Math.random), []);
   t.deepEqual(orderCandidates([], [], Math.random), []);
 });
 
-test('of very many keys a bounded sample is asked for', (t) => {
+test('the order holds a bounded sample if there are very many keys', (t) => {
   const apiKeys = Array.from({ length: 500 }, (_, i) => `key-${i}`);
   t.is(orderCandidates([createRoute('a', { apiKeys })], [], Math.random).length, 128);
 });

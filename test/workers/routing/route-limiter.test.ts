@@ -17,13 +17,13 @@ import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** The gate of several workers: what Redis knows holds for all of them. */
+/** Limiters of several workers share their state in Redis. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
-/** Long enough for a busy machine to renew it in time. */
+/** Long enough to be renewed in time on a busy machine. */
 const leaseMs = 1_500;
-const patient = (more: object = {}) => ({
+const acquireOptions = (more: object = {}) => ({
   accountIds: () => ['account'],
   signal: new AbortController().signal,
   deadlineAtMs: Date.now() + 20_000,
@@ -31,7 +31,7 @@ const patient = (more: object = {}) => ({
   ...more,
 });
 
-function openGate(t: ExecutionContext, leaseMs?: number): RouteLimiter {
+function openLimiter(t: ExecutionContext, leaseMs?: number): RouteLimiter {
   const limiter = new RouteLimiter(redis(), randomUUID(), log, leaseMs);
   t.teardown(() => limiter.stop());
   return limiter;
@@ -42,13 +42,13 @@ async function readWaiting(routeId: string): Promise<string[]> {
   return await redis().zrange(key, '0', '-1');
 }
 
-/** Resolves when the one slot of an upstream is held beyond the time that its lease was first given. */
+/** Resolves once the lease on the only slot of an upstream was renewed beyond its first expiry. */
 async function waitForRenewal(upstream: string, leaseMs: number): Promise<void> {
   const key = redisKeys.callsOfUpstream(upstream);
-  const readEndMs = async (): Promise<number> =>
+  const readExpiryMs = async (): Promise<number> =>
     Number((await redis().zrange(key, '0', '0', 'WITHSCORES'))[1]);
-  const firstEndMs = await readEndMs();
-  await waitFor('the lease to be renewed', async () => (await readEndMs()) > firstEndMs + leaseMs);
+  const firstExpiryMs = await readExpiryMs();
+  await waitFor('the lease to be renewed', async () => (await readExpiryMs()) > firstExpiryMs + leaseMs);
 }
 
 async function acquireAll(
@@ -58,28 +58,28 @@ async function acquireAll(
 ) {
   const grants: CallSlot[] = [];
   for (let i = 0; i < times; i++)
-    grants.push((await limiters[i % limiters.length]!.acquire(candidates, patient()))!);
+    grants.push((await limiters[i % limiters.length]!.acquire(candidates, acquireOptions()))!);
   return grants;
 }
 
-test('workers together have no more calls under way than an upstream, a key or a route takes', async (t) => {
-  const limiters = [openGate(t), openGate(t), openGate(t)];
+test('workers together stay within the concurrency limits of upstreams, keys and routes', async (t) => {
+  const limiters = [openLimiter(t), openLimiter(t), openLimiter(t)];
   const cases = [
-    { route: createRoute('of-upstream', { maxConcurrency: 3 }), most: 3 },
-    { route: createRoute('of-route', { routeConcurrency: 2 }), most: 2 },
-    { route: createRoute('of-keys', { apiKeys: ['a', 'b'], maxConcurrencyPerKey: 2 }), most: 4 },
+    { route: createRoute('of-upstream', { maxConcurrency: 3 }), limit: 3 },
+    { route: createRoute('of-route', { routeConcurrency: 2 }), limit: 2 },
+    { route: createRoute('of-keys', { apiKeys: ['a', 'b'], maxConcurrencyPerKey: 2 }), limit: 4 },
   ];
-  for (const { route, most } of cases) {
+  for (const { route, limit } of cases) {
     const candidates = listCandidates(route);
     let inFlight = 0;
-    let highest = 0;
+    let maxInFlight = 0;
     const byKey = new Map<string, number>();
     await Promise.all(
       Array.from({ length: 60 }, async (_, i) => {
         const limiter = limiters[i % limiters.length]!;
-        const slot = (await limiter.acquire(candidates, patient()))!;
+        const slot = (await limiter.acquire(candidates, acquireOptions()))!;
         inFlight += 1;
-        highest = Math.max(highest, inFlight);
+        maxInFlight = Math.max(maxInFlight, inFlight);
         const { fingerprint } = slot.candidate;
         byKey.set(fingerprint, (byKey.get(fingerprint) ?? 0) + 1);
         await delay(2);
@@ -87,18 +87,18 @@ test('workers together have no more calls under way than an upstream, a key or a
         limiter.release(slot, 'ok');
       }),
     );
-    t.is(highest, most, route.id);
+    t.is(maxInFlight, limit, route.id);
     if (route.upstream.apiKeys.length > 1) t.is(byKey.size, 2, 'both keys were used');
   }
 });
 
-test('those who wait are let in in the order they came', async (t) => {
-  const limiter = openGate(t);
+test('waiting calls get slots in the order they arrived', async (t) => {
+  const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('in-order', { maxConcurrency: 1 }));
-  const first = (await limiter.acquire(candidates, patient()))!;
+  const first = (await limiter.acquire(candidates, acquireOptions()))!;
   const order: number[] = [];
   const waiting = Array.from({ length: 5 }, async (_, i) => {
-    const slot = (await limiter.acquire(candidates, patient()))!;
+    const slot = (await limiter.acquire(candidates, acquireOptions()))!;
     order.push(i);
     limiter.release(slot, 'ok');
   });
@@ -107,61 +107,61 @@ test('those who wait are let in in the order they came', async (t) => {
   t.deepEqual(order, [0, 1, 2, 3, 4]);
 });
 
-test('a gate that hands back frees the slots of its calls at once, and takes none any more', async (t) => {
-  const [ending, other] = [openGate(t), openGate(t)];
+test('a limiter that hands back its slots frees them immediately and acquires no more', async (t) => {
+  const [stopping, other] = [openLimiter(t), openLimiter(t)];
   const route = createRoute('handed-back', { maxConcurrency: 2 });
   const candidates = listCandidates(route);
-  await acquireAll([ending], candidates, 2);
-  const leaving = new AbortController();
-  const limits = patient({ signal: leaving.signal, accountIds: () => ['ending'] });
-  const entered: CallSlot[] = [];
+  await acquireAll([stopping], candidates, 2);
+  const cancellation = new AbortController();
+  const limits = acquireOptions({ signal: cancellation.signal, accountIds: () => ['ending'] });
+  const granted: CallSlot[] = [];
   const acquire = async (): Promise<void> => {
-    const slot = await ending.acquire(candidates, limits).catch(() => null);
-    if (slot !== null) entered.push(slot);
+    const slot = await stopping.acquire(candidates, limits).catch(() => null);
+    if (slot !== null) granted.push(slot);
   };
   const waiting = acquire();
-  await waitFor('it to wait', async () => (await readWaiting(route.id)).length === 1);
-  const handed = ending.handBack();
-  // Comes, or was asked for, while it is handed back.
+  await waitFor('the call to wait', async () => (await readWaiting(route.id)).length === 1);
+  const handed = stopping.handBack();
+  // Acquires a slot, or waits for one, while the slots are handed back.
   const late = acquire();
   await handed;
   const slots = redisKeys.callsOfUpstream(route.upstream.name);
   t.is(await redis().zcard(slots), 0);
   for (const slot of await acquireAll([other], candidates, 2)) other.release(slot, 'ok');
-  leaving.abort();
+  cancellation.abort();
   await Promise.all([waiting, late]);
-  t.deepEqual(entered, []);
+  t.deepEqual(granted, []);
 });
 
-test('accounts take turns at the gate, however many calls one of them has waiting', async (t) => {
-  const limiter = openGate(t);
+test('accounts take turns, however many calls one of them has waiting', async (t) => {
+  const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('in-turns', { maxConcurrency: 1 }));
-  const first = (await limiter.acquire(candidates, patient({ accountIds: () => ['other'] })))!;
+  const first = (await limiter.acquire(candidates, acquireOptions({ accountIds: () => ['other'] })))!;
   const order: string[] = [];
   const wait = async (accountId: string): Promise<void> => {
-    const slot = (await limiter.acquire(candidates, patient({ accountIds: () => [accountId] })))!;
+    const slot = (await limiter.acquire(candidates, acquireOptions({ accountIds: () => [accountId] })))!;
     t.is(slot.accountId, accountId);
     order.push(accountId);
     limiter.release(slot, 'ok');
   };
   const waiting = ['many', 'many', 'many', 'many', 'few', 'few'].map(wait);
-  await waitFor('all to wait', async () => (await readWaiting('in-turns')).length === 2);
+  await waitFor('both accounts to wait', async () => (await readWaiting('in-turns')).length === 2);
   limiter.release(first, 'ok');
   await Promise.all(waiting);
   t.deepEqual(order, ['many', 'few', 'many', 'few', 'many', 'many']);
 });
 
-test('a call that stands for several accounts is granted the slot that one of them may have', async (t) => {
-  const limiter = openGate(t);
+test('a call for several accounts gets a slot that any one of them may have', async (t) => {
+  const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('of-several', { maxConcurrency: 8 }));
   const acquire = async (...accounts: string[]): Promise<CallSlot> =>
-    (await limiter.acquire(candidates, patient({ accountIds: () => accounts })))!;
+    (await limiter.acquire(candidates, acquireOptions({ accountIds: () => accounts })))!;
   limiter.release(await acquire('few'), 'ok');
   const many = [];
   for (let i = 0; i < 7; i++) many.push(await acquire('many'));
-  // The last is kept for who used some lately.
+  // The last slot is reserved for accounts that used slots recently.
   const accounts = ['many'];
-  const waiting = limiter.acquire(candidates, patient({ accountIds: () => accounts }));
+  const waiting = limiter.acquire(candidates, acquireOptions({ accountIds: () => accounts }));
   await waitFor('the account to wait', async () => (await readWaiting('of-several')).includes('many'));
   accounts.push('few');
   const slot = (await waiting)!;
@@ -169,13 +169,13 @@ test('a call that stands for several accounts is granted the slot that one of th
   for (const one of [slot, ...many]) limiter.release(one, 'ok');
 });
 
-test('while another account waits at any worker, an account has half of the slots at the most; alone it has all', async (t) => {
-  const [limiter, other] = [openGate(t), openGate(t)];
+test('an account gets at most half of the slots while another account waits at any worker, and otherwise all', async (t) => {
+  const [limiter, other] = [openLimiter(t), openLimiter(t)];
   const candidates = listCandidates(createRoute('shared', { maxConcurrency: 4 }));
   const acquire = async (by: RouteLimiter, accountId: string): Promise<CallSlot> =>
-    (await by.acquire(candidates, patient({ accountIds: () => [accountId] })))!;
+    (await by.acquire(candidates, acquireOptions({ accountIds: () => [accountId] })))!;
   const flood = await Promise.all(Array.from({ length: 4 }, () => acquire(limiter, 'many')));
-  t.is(flood.length, 4, 'with nobody else there it has all of them');
+  t.is(flood.length, 4, 'it gets all slots while no other account waits');
   const granted: CallSlot[] = [];
   const wait = async (by: RouteLimiter, accountId: string): Promise<void> => {
     granted.push(await acquire(by, accountId));
@@ -193,18 +193,18 @@ test('while another account waits at any worker, an account has half of the slot
     t.is(granted.at(-1)!.accountId, accountId);
     t.is(granted.length, before + 1);
   }
-  for (let left = 0; left < 6; left++) {
-    await waitFor('one that was granted', () => granted.length > left);
-    limiter.release(granted[left]!, 'ok');
+  for (let i = 0; i < 6; i++) {
+    await waitFor('a grant to release', () => granted.length > i);
+    limiter.release(granted[i]!, 'ok');
   }
   await Promise.all(waiting);
 });
 
-test('where another account used slots lately, one that has half of them leaves the last eighth free for it', async (t) => {
-  const limiter = openGate(t);
+test('an account that has half of the slots leaves the last eighth free for another that used some recently', async (t) => {
+  const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('kept-free', { maxConcurrency: 16 }));
   const acquire = async (accountId: string, deadlineAtMs = Date.now() + 20_000): Promise<CallSlot> =>
-    (await limiter.acquire(candidates, patient({ accountIds: () => [accountId], deadlineAtMs })))!;
+    (await limiter.acquire(candidates, acquireOptions({ accountIds: () => [accountId], deadlineAtMs })))!;
   limiter.release(await acquire('few'), 'ok');
   const held = [];
   for (let i = 0; i < 14; i++) held.push(await acquire('many'));
@@ -214,18 +214,18 @@ test('where another account used slots lately, one that has half of them leaves 
 });
 
 test('a model does not wait for a slot behind a busy model of the same upstream', async (t) => {
-  const limiter = openGate(t);
+  const limiter = openLimiter(t);
   const [busy, quiet] = ['busy', 'quiet'].map((id) =>
     listCandidates(createRoute(id, { upstream: 'of-both', maxConcurrency: 4 })),
   );
-  const over = new AbortController();
-  setMaxListeners(0, over.signal);
+  const done = new AbortController();
+  setMaxListeners(0, done.signal);
   let busyGrants = 0;
   const keepCalling = async (accountId: string): Promise<void> => {
-    while (!over.signal.aborted) {
+    while (!done.signal.aborted) {
       const slot = (await limiter.acquire(
         busy!,
-        patient({ accountIds: () => [accountId], signal: over.signal }),
+        acquireOptions({ accountIds: () => [accountId], signal: done.signal }),
       ))!;
       busyGrants += 1;
       await delay(100 + Math.random() * 100);
@@ -237,124 +237,128 @@ test('a model does not wait for a slot behind a busy model of the same upstream'
   const passed: number[] = [];
   for (let i = 0; i < 10; i++) {
     const before = busyGrants;
-    const slot = (await limiter.acquire(quiet!, patient({ accountIds: () => ['quiet'] })))!;
+    const slot = (await limiter.acquire(quiet!, acquireOptions({ accountIds: () => ['quiet'] })))!;
     passed.push(busyGrants - before);
     await delay(20);
     limiter.release(slot, 'ok');
     await delay(50);
   }
-  over.abort(new Error('over'));
+  done.abort(new Error('done'));
   await Promise.allSettled(crowd);
-  // Behind the busy model some waited for hundreds of its calls.
+  // Queued behind the busy model, some calls waited for hundreds of its calls.
   t.true(Math.max(...passed) < 30, passed.join(' '));
 });
 
 test('with an odd number of slots, none stays free while two accounts wait', async (t) => {
-  const limiter = openGate(t);
+  const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('odd', { maxConcurrency: 3 }));
   const grants: CallSlot[] = [];
   const acquire = async (accountId: string): Promise<void> => {
-    grants.push((await limiter.acquire(candidates, patient({ accountIds: () => [accountId] })))!);
+    grants.push((await limiter.acquire(candidates, acquireOptions({ accountIds: () => [accountId] })))!);
   };
   await Promise.all(['one', 'one', 'two'].map(acquire));
   const waiting = ['one', 'one', 'two', 'two'].map(acquire);
   await waitFor('both to wait', async () => (await readWaiting('odd')).length === 2);
   limiter.release(grants[0]!, 'ok');
-  await waitFor('the slot in use', () => grants.length === 4);
+  await waitFor('the free slot to be granted', () => grants.length === 4);
   t.is(grants.length, 4);
-  for (let left = 1; left < 7; left++) {
-    await waitFor('one that was granted', () => grants.length > left);
-    limiter.release(grants[left]!, 'ok');
+  for (let i = 1; i < 7; i++) {
+    await waitFor('a grant to release', () => grants.length > i);
+    limiter.release(grants[i]!, 'ok');
   }
   await Promise.all(waiting);
 });
 
-test('a call knows whether another account waits for what it holds', async (t) => {
-  const limiter = openGate(t);
+test('a call can find out whether another account waits for its slot', async (t) => {
+  const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('contested', { maxConcurrency: 1 }));
-  const slot = (await limiter.acquire(candidates, patient({ accountIds: () => ['holder'] })))!;
-  const own = limiter.acquire(
+  const slot = (await limiter.acquire(candidates, acquireOptions({ accountIds: () => ['holder'] })))!;
+  const ownCall = limiter.acquire(
     candidates,
-    patient({ accountIds: () => ['holder'], deadlineAtMs: Date.now() + 300 }),
+    acquireOptions({ accountIds: () => ['holder'], deadlineAtMs: Date.now() + 300 }),
   );
-  await t.throwsAsync(own, { code: 'deadline_exceeded' });
-  t.false(await limiter.isContested(slot), 'its own calls do not count');
-  const waiting = limiter.acquire(candidates, patient({ accountIds: () => ['other'] }));
-  await waitFor('the other account', () => limiter.isContested(slot));
+  await t.throwsAsync(ownCall, { code: 'deadline_exceeded' });
+  t.false(await limiter.isContested(slot), 'calls of the same account do not count');
+  const waiting = limiter.acquire(candidates, acquireOptions({ accountIds: () => ['other'] }));
+  await waitFor('the other account to wait', () => limiter.isContested(slot));
   limiter.release(slot, 'ok');
   const next = (await waiting)!;
-  // The first account is still known to have waited, for half a second.
-  await waitFor('nobody else', async () => !(await limiter.isContested(next)));
+  // The first account stays registered as waiting for half a second.
+  await waitFor('no other account to wait', async () => !(await limiter.isContested(next)));
 });
 
-test('a slot is not lost with one who leaves the line, nor with one whose time is up', async (t) => {
-  const limiter = openGate(t);
+test('a slot is not lost when a waiting call is cancelled or times out', async (t) => {
+  const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('leaving', { maxConcurrency: 1 }));
-  const first = (await limiter.acquire(candidates, patient()))!;
-  const leaving = new AbortController();
-  const reason = new Error('the caller left');
-  const left = t.throwsAsync(limiter.acquire(candidates, patient({ signal: leaving.signal })));
-  const late = t.throwsAsync(limiter.acquire(candidates, patient({ deadlineAtMs: Date.now() + 50 })));
-  leaving.abort(reason);
-  t.is(await left, reason);
-  t.is(((await late) as { code?: string }).code, 'deadline_exceeded');
+  const first = (await limiter.acquire(candidates, acquireOptions()))!;
+  const cancellation = new AbortController();
+  const reason = new Error('the caller disconnected');
+  const cancelled = t.throwsAsync(
+    limiter.acquire(candidates, acquireOptions({ signal: cancellation.signal })),
+  );
+  const timedOut = t.throwsAsync(
+    limiter.acquire(candidates, acquireOptions({ deadlineAtMs: Date.now() + 50 })),
+  );
+  cancellation.abort(reason);
+  t.is(await cancelled, reason);
+  t.is(((await timedOut) as { code?: string }).code, 'deadline_exceeded');
   limiter.release(first, 'ok');
-  t.truthy(await limiter.acquire(candidates, patient()));
+  t.truthy(await limiter.acquire(candidates, acquireOptions()));
 });
 
-test('the slots of a worker that died are free when its leases have run out, and not before', async (t) => {
+test('the slots of a dead worker become free when its leases expire, and not before', async (t) => {
   const dead = new RouteLimiter(redis(), randomUUID(), log, leaseMs);
   const route = createRoute('dying', { maxConcurrency: 1 });
   const candidates = listCandidates(route);
-  t.truthy(await dead.acquire(candidates, patient()));
-  const renewed = openGate(t);
+  t.truthy(await dead.acquire(candidates, acquireOptions()));
+  const other = openLimiter(t);
   await waitForRenewal(route.upstream.name, leaseMs);
-  await t.throwsAsync(renewed.acquire(candidates, patient({ deadlineAtMs: Date.now() + 50 })));
+  await t.throwsAsync(other.acquire(candidates, acquireOptions({ deadlineAtMs: Date.now() + 50 })));
   await dead.stop();
-  t.truthy(await renewed.acquire(candidates, patient()));
+  t.truthy(await other.acquire(candidates, acquireOptions()));
 });
 
-test('a breaker opens for all workers at once by the share of failures, and not by a few of them', async (t) => {
-  const limiters = [openGate(t), openGate(t)];
+test('a breaker opens for all workers because of its overall failure rate, not because of a few failures', async (t) => {
+  const limiters = [openLimiter(t), openLimiter(t)];
   const candidates = listCandidates(createRoute('failing'));
   const few = await acquireAll(limiters, candidates, breakerRules.minCalls - 1);
   for (const slot of few) limiters[0]!.release(slot, 'bad');
-  // One more is still let in, being the one that makes enough of them.
-  const last = (await limiters[1]!.acquire(candidates, patient()))!;
+  // One more call is still granted. Its failure reaches the minimum number of calls.
+  const last = (await limiters[1]!.acquire(candidates, acquireOptions()))!;
   t.false(last.isProbe);
   limiters[1]!.release(last, 'bad');
   await limiters[1]!.stop();
-  for (const limiter of limiters) t.is(await limiter.acquire(candidates, patient()), null);
+  for (const limiter of limiters) t.is(await limiter.acquire(candidates, acquireOptions()), null);
 });
 
-test('a route of which less than half fails stays open, and failures of keys do not count', async (t) => {
-  const limiter = openGate(t);
+test('a route stays available if less than half of its calls fail, and key failures do not count', async (t) => {
+  const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('middling'));
   const grants = await acquireAll([limiter], candidates, 60);
   grants.forEach((slot, i) => limiter.release(slot, i % 5 === 0 ? 'bad' : i % 5 === 1 ? 'none' : 'ok'));
   await limiter.stop();
-  t.truthy(await limiter.acquire(candidates, patient()));
+  t.truthy(await limiter.acquire(candidates, acquireOptions()));
 });
 
-test('an open breaker lets one probe through: its failure doubles the pause, its success ends it', async (t) => {
-  const limiters = [openGate(t), openGate(t)];
+test('an open breaker lets one probe through: a failed probe doubles the pause, a successful one ends it', async (t) => {
+  const limiters = [openLimiter(t), openLimiter(t)];
   const candidates = listCandidates(createRoute('healing'));
   const [limiter, other] = [limiters[0]!, limiters[1]!];
   for (const slot of await acquireAll(limiters, candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
-  const wait = patient({ waitLimits: { keyMs: 10_000, breakerMs: 10_000 } });
+  const wait = acquireOptions({ waitLimits: { keyMs: 10_000, breakerMs: 10_000 } });
   const openedAt = Date.now();
   const probe = (await limiter.acquire(candidates, wait))!;
   t.true(probe.isProbe);
   t.true(Date.now() - openedAt >= breakerRules.firstPauseMs - 50);
-  t.is(await other.acquire(candidates, patient()), null, 'one probe at a time');
+  t.is(await other.acquire(candidates, acquireOptions()), null, 'one probe at a time');
   limiter.release(probe, 'bad');
   await limiter.stop();
   const failedAt = Date.now();
   const second = (await other.acquire(candidates, wait))!;
   t.true(second.isProbe);
   t.true(Date.now() - failedAt >= breakerRules.firstPauseMs * 2 - 50);
-  // Others who wait come in as soon as it is well.
+  // Waiting calls get slots as soon as the probe succeeds.
   const waiting = [
     limiter.acquire(candidates, wait),
     limiter.acquire(candidates, wait),
@@ -364,23 +368,23 @@ test('an open breaker lets one probe through: its failure doubles the pause, its
   for (const slot of await Promise.all(waiting)) t.is(slot?.isProbe, false);
 });
 
-test('a probe whose caller left, or whose worker died, leaves its place to another', async (t) => {
-  const limiter = openGate(t);
+test('another call may probe if the caller of a probe disconnects or its worker dies', async (t) => {
+  const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('abandoned'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
-  const wait = patient({ waitLimits: { keyMs: 15_000, breakerMs: 15_000 } });
-  const left = (await limiter.acquire(candidates, wait))!;
-  limiter.release(left, 'none');
+  const wait = acquireOptions({ waitLimits: { keyMs: 15_000, breakerMs: 15_000 } });
+  const abandoned = (await limiter.acquire(candidates, wait))!;
+  limiter.release(abandoned, 'none');
   const dead = (await limiter.acquire(candidates, wait))!;
   t.true(dead.isProbe);
-  // Nothing is heard of that one.
+  // That probe is never released.
   const third = (await limiter.acquire(candidates, wait))!;
   t.true(third.isProbe);
 });
 
-test('a clock of Redis that stepped back by an hour keeps no breaker open, and no dead worker its slots', async (t) => {
-  const limiter = openGate(t, 300);
+test('a Redis clock that steps back by an hour keeps neither a breaker open nor a dead worker’s slots taken', async (t) => {
+  const limiter = openLimiter(t, 300);
   const candidates = listCandidates(createRoute('stepped', { maxConcurrency: 1 }));
   const { route } = candidates[0]!;
   const [second] = await redis().time();
@@ -401,15 +405,15 @@ test('a clock of Redis that stepped back by an hour keeps no breaker open, and n
     anHourAhead,
     'other',
   );
-  const slot = await limiter.acquire(candidates, patient());
+  const slot = await limiter.acquire(candidates, acquireOptions());
   t.is(slot?.isProbe, true);
   limiter.release(slot!, 'ok');
   await limiter.stop();
-  t.is((await limiter.acquire(candidates, patient()))?.isProbe, false, 'the breaker is closed');
+  t.is((await limiter.acquire(candidates, acquireOptions()))?.isProbe, false, 'the breaker is closed');
 });
 
-test('a key that is set aside is passed over by all workers, on its route or everywhere, for its time', async (t) => {
-  const limiters = [openGate(t), openGate(t)];
+test('all workers skip a key on cooldown, on its route or everywhere, until the cooldown ends', async (t) => {
+  const limiters = [openLimiter(t), openLimiter(t)];
   const [limiter, other] = [limiters[0]!, limiters[1]!];
   const upstream = 'shared-upstream';
   const route = createRoute('first-route', { upstream, apiKeys: ['good', 'poor'] });
@@ -417,25 +421,25 @@ test('a key that is set aside is passed over by all workers, on its route or eve
   const poor = listCandidates(route)[1]!;
   const poorElsewhere = listCandidates(sibling)[1]!;
 
-  const limited = (await limiter.acquire([poor], patient()))!;
+  const limited = (await limiter.acquire([poor], acquireOptions()))!;
   limiter.release(limited, 'none', { scope: 'keyOnRoute', forMs: 300, reason: 'over its limit' });
   await limiter.stop();
-  t.is(await other.acquire([poor], patient()), null);
-  t.is((await other.acquire([poor, listCandidates(route)[0]!], patient()))?.candidate.apiKey, 'good');
-  t.truthy(await other.acquire([poorElsewhere], patient()));
-  // Waited for by who has the patience, and no longer than said.
-  t.truthy(await other.acquire([poor], patient({ waitLimits: { keyMs: 1_000, breakerMs: 1_000 } })));
+  t.is(await other.acquire([poor], acquireOptions()), null);
+  t.is((await other.acquire([poor, listCandidates(route)[0]!], acquireOptions()))?.candidate.apiKey, 'good');
+  t.truthy(await other.acquire([poorElsewhere], acquireOptions()));
+  // A call whose wait limit allows it waits for the key, but no longer than the cooldown.
+  t.truthy(await other.acquire([poor], acquireOptions({ waitLimits: { keyMs: 1_000, breakerMs: 1_000 } })));
 
-  const refused = (await other.acquire([poor], patient()))!;
+  const refused = (await other.acquire([poor], acquireOptions()))!;
   other.release(refused, 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
   await other.stop();
-  t.is(await limiter.acquire([poor], patient()), null);
-  t.is(await limiter.acquire([poorElsewhere], patient()), null);
-  t.truthy(await limiter.acquire(listCandidates(sibling), patient()));
+  t.is(await limiter.acquire([poor], acquireOptions()), null);
+  t.is(await limiter.acquire([poorElsewhere], acquireOptions()), null);
+  t.truthy(await limiter.acquire(listCandidates(sibling), acquireOptions()));
 });
 
-test('calls that are refused over a limit are counted for people to read, and open no breaker', async (t) => {
-  const limiter = openGate(t);
+test('rate-limited calls are counted for operators and do not open the breaker', async (t) => {
+  const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('limited'));
   const grants = await acquireAll([limiter], candidates, 2 * breakerRules.minCalls);
   for (const [i, slot] of grants.entries()) limiter.release(slot, i % 4 === 0 ? 'ok' : 'limited');
@@ -455,12 +459,12 @@ test('calls that are refused over a limit are counted for people to read, and op
   });
 });
 
-test('a probe that is refused over a limit leaves its place to another', async (t) => {
-  const limiter = openGate(t);
+test('another call may probe after a rate-limited probe', async (t) => {
+  const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('limited-probe'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
-  const wait = patient({ waitLimits: { keyMs: 15_000, breakerMs: 15_000 } });
+  const wait = acquireOptions({ waitLimits: { keyMs: 15_000, breakerMs: 15_000 } });
   for (let i = 0; i < 2; i++) {
     const probe = (await limiter.acquire(candidates, wait))!;
     t.true(probe.isProbe);
@@ -468,16 +472,16 @@ test('a probe that is refused over a limit leaves its place to another', async (
   }
 });
 
-test('no key lies in Redis as it is', async (t) => {
-  const limiter = openGate(t);
+test('no API key is stored in Redis in plain text', async (t) => {
+  const limiter = openLimiter(t);
   const secret = 'sk-very-secret-key-123456';
   const [candidate] = listCandidates(
     createRoute('secretive', { apiKeys: [secret], maxConcurrencyPerKey: 3 }),
   );
-  const slot = (await limiter.acquire([candidate!], patient()))!;
+  const slot = (await limiter.acquire([candidate!], acquireOptions()))!;
   limiter.release(slot, 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
   await limiter.stop();
-  t.is(await limiter.acquire([candidate!], patient()), null);
+  t.is(await limiter.acquire([candidate!], acquireOptions()), null);
   const names = await findKeys(redis(), 'mg:*');
   t.true(names.length > 0);
   for (const name of names) {
@@ -494,29 +498,29 @@ test('no key lies in Redis as it is', async (t) => {
   }
 });
 
-test('for a key one waits as long as its vendor may say, for a breaker only so long as it has its own', async (t) => {
-  const limiter = openGate(t);
+test('a call waits for a key and for a breaker up to separate limits', async (t) => {
+  const limiter = openLimiter(t);
   const [candidate] = listCandidates(createRoute('patient', { apiKeys: ['a'] }));
-  const only = { keyMs: 2_000, breakerMs: 100 };
-  limiter.release((await limiter.acquire([candidate!], patient()))!, 'none', {
+  const waitLimits = { keyMs: 2_000, breakerMs: 100 };
+  limiter.release((await limiter.acquire([candidate!], acquireOptions()))!, 'none', {
     scope: 'keyOnRoute',
     forMs: 500,
     reason: 'over its limit',
   });
   await limiter.stop();
-  t.truthy(await limiter.acquire([candidate!], patient({ waitLimits: only })));
+  t.truthy(await limiter.acquire([candidate!], acquireOptions({ waitLimits })));
   for (const slot of await acquireAll([limiter], [candidate!], breakerRules.minCalls))
     limiter.release(slot, 'bad');
   await limiter.stop();
-  t.is(await limiter.acquire([candidate!], patient({ waitLimits: only })), null);
+  t.is(await limiter.acquire([candidate!], acquireOptions({ waitLimits })), null);
 });
 
-test('a vendor’s limit just now does not send away who has stood in the queue for long', async (t) => {
-  const limiter = openGate(t);
+test('time spent in the queue does not count towards the wait for a rate-limited key', async (t) => {
+  const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('queue-then-limit', { apiKeys: ['k'], maxConcurrency: 1 }));
-  const first = (await limiter.acquire(candidates, patient()))!;
+  const first = (await limiter.acquire(candidates, acquireOptions()))!;
   const waitLimits = { keyMs: 600, breakerMs: 0 };
-  const waiting = limiter.acquire(candidates, patient({ waitLimits }));
+  const waiting = limiter.acquire(candidates, acquireOptions({ waitLimits }));
   await delay(700);
   limiter.release(first, 'none', { scope: 'keyOnRoute', forMs: 200, reason: 'over its limit' });
   const slot = await waiting;
@@ -524,52 +528,54 @@ test('a vendor’s limit just now does not send away who has stood in the queue 
   limiter.release(slot!, 'ok');
 });
 
-test('one good key among many that are set aside is found', async (t) => {
-  const limiter = openGate(t);
+test('one usable key among many on cooldown is found', async (t) => {
+  const limiter = openLimiter(t);
   const route = createRoute('many-keys', { apiKeys: Array.from({ length: 60 }, (_, i) => `key-${i}`) });
   const [good, ...bad] = listCandidates(route);
   for (const candidate of bad) {
-    const slot = (await limiter.acquire([candidate], patient()))!;
+    const slot = (await limiter.acquire([candidate], acquireOptions()))!;
     limiter.release(slot, 'none', { scope: 'key', forMs: 60_000, reason: 'out of money' });
   }
   for (let i = 0; i < 10; i++) {
-    const slot = await limiter.acquire(orderCandidates([route], [], Math.random), patient());
+    const slot = await limiter.acquire(orderCandidates([route], [], Math.random), acquireOptions());
     t.is(slot?.candidate.apiKey, good!.apiKey);
     if (slot !== null) limiter.release(slot, 'ok');
   }
 });
 
-test.serial('a worker whose clock is wrong keeps its slots, and no longer than others', async (t) => {
+test.serial('a worker with a wrong clock keeps its slots, but no longer than other workers', async (t) => {
   const realNow = Date.now;
   t.teardown(() => {
     Date.now = realNow;
   });
   for (const wrongMs of [-60_000, 60_000]) {
-    const limiter = openGate(t, leaseMs);
-    const other = openGate(t);
+    const limiter = openLimiter(t, leaseMs);
+    const other = openLimiter(t);
     const route = createRoute(`wrong-clock ${wrongMs}`, { maxConcurrency: 1 });
     const candidates = listCandidates(route);
     Date.now = () => realNow() + wrongMs;
-    t.not(await limiter.acquire(candidates, patient()), null);
+    t.not(await limiter.acquire(candidates, acquireOptions()), null);
     await waitForRenewal(route.upstream.name, leaseMs);
     Date.now = realNow;
     const deadlineAtMs = Date.now() + 50;
-    await t.throwsAsync(other.acquire(candidates, patient({ deadlineAtMs })), { message: /time|deadline/i });
-    // As if it had died: nobody renews.
+    await t.throwsAsync(other.acquire(candidates, acquireOptions({ deadlineAtMs })), {
+      message: /time|deadline/i,
+    });
+    // As if the worker had died: its lease is not renewed.
     await limiter.stop();
-    const slot = (await other.acquire(candidates, patient()))!;
+    const slot = (await other.acquire(candidates, acquireOptions()))!;
     other.release(slot, 'ok');
   }
 });
 
-test('a renewal does not put back what the end of a call gives away right after it', async (t) => {
+test('a renewal does not restore a lease that is released right after it', async (t) => {
   const key = 'calls-of-a-test';
   await redis().script('FLUSH');
   await Promise.all([runRenewal(redis(), key, ['lease'], 5_000), redis().zrem(key, 'lease')]);
   t.is(await redis().zcard(key), 0);
 });
 
-/** The same Redis, of which scripts' answers do not come: nor do the scripts get there, unless they `arrive`. */
+/** The same Redis, but while `away`, replies to scripts are lost. The scripts run only if `arrive` is set. */
 function createCutOff(arrive: boolean): { client: RedisClient; away: boolean } {
   const cut: { client: RedisClient; away: boolean } = { client: redis(), away: false };
   const lost = new Error('Connection is closed.');
@@ -589,54 +595,54 @@ function createCutOff(arrive: boolean): { client: RedisClient; away: boolean } {
   return cut;
 }
 
-test('slots of calls that end while Redis is away are free when it is back', async (t) => {
+test('slots of calls that finish while Redis is down are free when it is back', async (t) => {
   const cut = createCutOff(false);
   const limiter = new RouteLimiter(cut.client, randomUUID(), log);
   const candidates = listCandidates(createRoute('ends-while-away', { maxConcurrency: 1 }));
-  const slot = (await limiter.acquire(candidates, patient()))!;
+  const slot = (await limiter.acquire(candidates, acquireOptions()))!;
   cut.away = true;
   limiter.release(slot, 'ok');
   await delay(300);
   cut.away = false;
-  const other = openGate(t);
-  // Sooner than its lease would have run out.
-  const next = await other.acquire(candidates, patient());
+  const other = openLimiter(t);
+  // Before the lease would have expired.
+  const next = await other.acquire(candidates, acquireOptions());
   t.not(next, null);
   other.release(next!, 'ok');
   await limiter.stop();
 });
 
-test('slots of a grant whose answer was lost are given back', async (t) => {
+test('a slot is released if the reply that granted it was lost', async (t) => {
   const cut = createCutOff(true);
   const limiter = new RouteLimiter(cut.client, randomUUID(), log);
   const candidates = listCandidates(createRoute('lost-answer', { maxConcurrency: 1 }));
   cut.away = true;
-  const waiting = limiter.acquire(candidates, patient());
+  const waiting = limiter.acquire(candidates, acquireOptions());
   await delay(100);
   cut.away = false;
-  // Sooner than its lease would have run out.
+  // Before the lease would have expired.
   const slot = await waiting;
   t.not(slot, null);
   limiter.release(slot!, 'ok');
   await limiter.stop();
 });
 
-test('a probe that has begun to answer lets the others in before its end', async (t) => {
-  const limiter = openGate(t);
-  const other = openGate(t);
+test('a probe that has started to respond admits other calls before it finishes', async (t) => {
+  const limiter = openLimiter(t);
+  const other = openLimiter(t);
   const candidates = listCandidates(createRoute('long-answers'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
-  const wait = patient({ waitLimits: { keyMs: 0, breakerMs: 10_000 } });
+  const wait = acquireOptions({ waitLimits: { keyMs: 0, breakerMs: 10_000 } });
   const probe = (await limiter.acquire(candidates, wait))!;
   t.true(probe.isProbe);
-  t.is(await other.acquire(candidates, patient()), null);
+  t.is(await other.acquire(candidates, acquireOptions()), null);
   const waiting = other.acquire(candidates, wait);
   limiter.confirm(probe);
   limiter.confirm(probe);
   t.is((await waiting)?.isProbe, false);
-  // What becomes of it afterwards counts like any other call.
+  // Its outcome then counts like that of any other call.
   limiter.release(probe, 'bad');
   await limiter.stop();
-  t.truthy(await other.acquire(candidates, patient()));
+  t.truthy(await other.acquire(candidates, acquireOptions()));
 });

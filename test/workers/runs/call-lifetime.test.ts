@@ -7,14 +7,14 @@ import { createRoute } from '../../support/routing.ts';
 
 interface Rig {
   readonly call: CallLifetime;
-  readonly end: (reason: Error) => void;
+  readonly cancel: (reason: Error) => void;
   readonly stop: () => void;
   isCovered: boolean;
   isPaused: boolean;
 }
 
 const rigs: Rig[] = [];
-// As whoever makes a call does: a call that is read on would keep this file's process for as long as that lasts.
+// Close every call, as its owner does: a call that is still read would keep the process of this file alive.
 test.after.always(() => {
   for (const { call } of rigs) call.close();
 });
@@ -34,71 +34,71 @@ function start(onDisconnect: OnDisconnect, disconnectGraceMs = 20_000, isStreame
       },
       { route, isStreamed, isCovered: () => rig.isCovered },
     ),
-    end: (reason: Error) => caller.abort(reason),
+    cancel: (reason: Error) => caller.abort(reason),
     stop: () => stopping.abort(),
   };
   rigs.push(rig);
   return rig;
 }
 
-test('a call that was not sent yet ends at once, however its route ends those that were', (t) => {
+test('a call not sent yet is aborted immediately, whatever the disconnect policy of its route', (t) => {
   for (const policy of ['cancel', 'drain'] as const) {
     for (const isStreamed of [true, false]) {
-      const { call, end } = start(policy, 20_000, isStreamed);
-      end(new CallerGone());
+      const { call, cancel } = start(policy, 20_000, isStreamed);
+      cancel(new CallerGone());
       t.true(call.signal.aborted);
       t.true(call.signal.reason instanceof CallerGone);
     }
   }
 });
 
-test('one that was sent is read on until its usage is known', (t) => {
+test('a call that was sent is read until its usage is known', (t) => {
   const rig = start('cancel');
   rig.call.markSent();
-  rig.end(new CallerGone());
+  rig.cancel(new CallerGone());
   t.false(rig.call.endIfCovered());
   rig.isCovered = true;
   t.true(rig.call.endIfCovered());
   t.true(rig.call.signal.reason instanceof CallerGone);
 });
 
-test('where all is known when its caller leaves it ends at once, and while its caller is there it goes on', (t) => {
+test('a call with known usage is aborted when its caller disconnects, and continues until then', (t) => {
   const rig = start('cancel');
   rig.call.markSent();
   rig.isCovered = true;
   t.false(rig.call.endIfCovered());
-  rig.end(new CallerGone());
+  rig.cancel(new CallerGone());
   t.true(rig.call.signal.aborted);
 });
 
-test('where the call was not being read when its caller left, what is known then does not end it', async (t) => {
+test('usage known at the disconnect does not abort a call that was not being read then', async (t) => {
   const rig = start('cancel', 20);
   rig.call.markSent();
   rig.isCovered = true;
   rig.isPaused = true;
-  rig.end(new CallerGone());
+  rig.cancel(new CallerGone());
   rig.isPaused = false;
   t.false(rig.call.endIfCovered());
   await once(rig.call.signal, 'abort');
 });
 
-test('the moment in which it is read on has an end, and may be none at all', async (t) => {
+test('the grace period after a disconnect is limited and may be zero', async (t) => {
   const short = start('cancel', 20);
   short.call.markSent();
-  short.end(new CallerGone());
+  short.cancel(new CallerGone());
   t.false(short.call.signal.aborted);
   await once(short.call.signal, 'abort');
   const none = start('cancel', 0);
   none.call.markSent();
-  none.end(new CallerGone());
+  none.cancel(new CallerGone());
   t.true(none.call.signal.aborted);
 });
 
-test('a call that drains, and one for a whole answer, goes on, also when all so far is known, until the process stops', (t) => {
+test('a draining call and a non-streamed call continue until the process stops, even if their usage is known', (t) => {
   for (const rig of [start('drain', 0), start('cancel', 0, false)]) {
     rig.call.markSent();
     rig.isCovered = true;
-    rig.end(new CallerGone());
+    rig.cancel(new CallerGone());
     t.false(rig.call.endIfCovered());
     rig.stop();
     t.true(rig.call.signal.reason instanceof CallerGone);
@@ -106,16 +106,16 @@ test('a call that drains, and one for a whole answer, goes on, also when all so 
   const stopped = start('drain');
   stopped.call.markSent();
   stopped.stop();
-  t.false(stopped.call.signal.aborted, 'its caller is there');
-  stopped.end(new CallerGone());
+  t.false(stopped.call.signal.aborted, 'its caller is connected');
+  stopped.cancel(new CallerGone());
   t.true(stopped.call.signal.aborted);
 });
 
-test('what ends for another reason than its caller ends at once: a fault of ours, another run', (t) => {
+test('a call cancelled by an internal error or by another run is aborted immediately', (t) => {
   for (const reason of [new CallerGone(true), new RunReplaced()]) {
-    const { call, end } = start('drain');
+    const { call, cancel } = start('drain');
     call.markSent();
-    end(reason);
+    cancel(reason);
     t.is(call.signal.reason, reason);
   }
 });

@@ -25,8 +25,8 @@ function start(
   } as unknown as ChatJob;
   const model = { id: 'm', context: 8_192, tokensPerSearch: 100, routes: [route], published };
   const logged: object[] = [];
-  const note = (fields: object): number => logged.push(fields);
-  const log = { error: note, warn: note } as unknown as Logger;
+  const record = (fields: object): number => logged.push(fields);
+  const log = { error: record, warn: record } as unknown as Logger;
   const meter = new ChatMeter(job, nowMs);
   meter.start(model as unknown as CatalogModel, route, log);
   meter.markSent();
@@ -43,51 +43,51 @@ function start(
 }
 
 const words = (count: number): object => ({ content: ' cat'.repeat(count) });
-const say = (meter: ChatMeter, count: number): void =>
+const emit = (meter: ChatMeter, count: number): void =>
   meter.takeDelta({ index: 0, delta: { ...words(count) } });
 
-test('a call that came to its end is charged exactly as reported, also below what was seen', (t) => {
+test('charges exactly the reported usage for a complete call, even if more was seen', (t) => {
   const { meter, report } = start();
-  say(meter, 50);
+  emit(meter, 50);
   report({ promptTokens: 12, completionTokens: 7 });
   t.like(meter.measure('complete'), { promptTokens: 12, completionTokens: 7, counted: false });
 });
 
-test('one that did not is charged the most of what was reported and seen, and nothing unseen where it broke', (t) => {
+test('charges the larger of reported and seen usage for an incomplete call, and nothing unseen if it broke off', (t) => {
   const { meter, report } = start({}, { reasoning: true });
   report({ promptTokens: 12, completionTokens: 1 }, true);
-  say(meter, 50);
+  emit(meter, 50);
   meter.end();
   t.like(meter.measure('broken'), { promptTokens: 12, completionTokens: 50, counted: true });
   report({ promptTokens: 12, completionTokens: 400 });
-  say(meter, 1);
+  emit(meter, 1);
   t.like(meter.measure('broken'), { promptTokens: 12, completionTokens: 400, counted: true });
-  t.is(meter.completionTokens, 400, 'what frames carry');
+  t.is(meter.completionTokens, 400, 'the count sent in frames');
 });
 
-test('a report that holds all so far is charged as it stands, whoever left; output after it makes it old', (t) => {
+test('charges a report that covers all output as it stands after a disconnect; later output makes it outdated', (t) => {
   const { meter, report } = start({}, { reasoning: true });
-  say(meter, 50);
+  emit(meter, 50);
   report({ promptTokens: 12, completionTokens: 45 });
   t.true(meter.isCovered);
   t.like(meter.measure('left'), { promptTokens: 12, completionTokens: 45, counted: false });
-  say(meter, 1);
+  emit(meter, 1);
   t.false(meter.isCovered);
   report({ promptTokens: 12, completionTokens: 46 }, true);
   t.false(meter.isCovered);
 });
 
-test('zeros that stand for counts to come make no prompt free', (t) => {
+test('placeholder zeros in a partial report do not make the prompt free', (t) => {
   const { meter, report } = start();
   report({ promptTokens: 0, completionTokens: 0 }, true);
   meter.end();
   t.like(meter.measure('left'), { promptTokens: 10, completionTokens: 0, counted: true });
 });
 
-test('reports beyond what the request can have are left out, and logged once with model and route', (t) => {
+test('reports above what the request allows are ignored, and logged once with model and route', (t) => {
   const { meter, logged, report } = start({ n: 2, max_tokens: 100 });
-  say(meter, 5);
-  // Two choices of a hundred, and some slack.
+  emit(meter, 5);
+  // Two choices of a hundred tokens, plus some slack.
   report({ promptTokens: 12, completionTokens: 300, reasoningTokens: 250 });
   t.is(logged.length, 0);
   for (const completionTokens of [500, 600])
@@ -109,23 +109,23 @@ test('reports beyond what the request can have are left out, and logged once wit
   t.like(logged[0], { model: 'm', route: 'lab', reported: { promptTokens: 12, completionTokens: 500 } });
 });
 
-test('a caller who leaves a model that reasons pays for the time in which it said nothing, and not for that in which it spoke', (t) => {
+test('charges for the silent time of a reasoning model after a disconnect, not for the time in which it sent output', (t) => {
   let nowMs = 1_000;
   const { meter } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
   nowMs += 3_000;
   for (let word = 0; word < 400; word++) {
-    say(meter, 1);
+    emit(meter, 1);
     nowMs += 50;
   }
   meter.end();
   t.like(meter.measure('left'), { completionTokens: 400 + 3_000 + 50, counted: true });
   nowMs += 2_000;
   meter.end();
-  // From the last word on.
+  // Counted from the last output.
   t.like(meter.measure('left'), { completionTokens: 400 + 3_000 + 2_050 });
 });
 
-test('summaries of reasoning do not end the silence, and one of several choices that speaks does not either', (t) => {
+test('neither reasoning summaries nor output of only one of several choices end the silence', (t) => {
   let nowMs = 1_000;
   for (const { body, delta } of [
     { body: { stream: false }, delta: words(1) },
@@ -142,34 +142,34 @@ test('summaries of reasoning do not end the silence, and one of several choices 
   }
 });
 
-test('a complete answer without a count is charged for reasoning that was not shown, and as seen where it was', (t) => {
-  for (const { what, body, published, delta, unseen } of [
-    { what: 'hidden', body: {}, published: { reasoning: true }, delta: {}, unseen: 5_000 },
+test('charges for hidden reasoning in a complete response without a usage report, and as seen if it was shown', (t) => {
+  for (const { label, body, published, delta, unseen } of [
+    { label: 'hidden', body: {}, published: { reasoning: true }, delta: {}, unseen: 5_000 },
     {
-      what: 'shown',
+      label: 'shown',
       body: {},
       published: { reasoning: true },
       delta: { reasoning_content: ' so' },
       unseen: 0,
     },
     {
-      what: 'shown as newer servers do',
+      label: 'shown as newer servers do',
       body: {},
       published: { reasoning: true },
       delta: { reasoning: ' so' },
       unseen: 0,
     },
     {
-      what: 'turned off',
+      label: 'turned off',
       body: { reasoning_effort: 'none' },
       published: { reasoning: true },
       delta: {},
       unseen: 0,
     },
-    { what: 'turned on', body: { reasoning_effort: 'low' }, published: {}, delta: {}, unseen: 5_000 },
-    { what: 'of a model that does not reason', body: {}, published: {}, delta: {}, unseen: 0 },
+    { label: 'turned on', body: { reasoning_effort: 'low' }, published: {}, delta: {}, unseen: 5_000 },
+    { label: 'from a model that does not reason', body: {}, published: {}, delta: {}, unseen: 0 },
     {
-      what: 'beyond the reservation',
+      label: 'beyond the reservation',
       body: { max_tokens: 1_000 },
       published: { reasoning: true },
       delta: {},
@@ -180,38 +180,38 @@ test('a complete answer without a count is charged for reasoning that was not sh
     const { meter } = start({ max_tokens: 100_000, ...body }, published, () => nowMs);
     nowMs += 5_000;
     if (Object.keys(delta).length > 0) meter.takeDelta({ index: 0, delta });
-    say(meter, 1);
+    emit(meter, 1);
     meter.end();
     const shown = Object.keys(delta).length;
     t.like(
       meter.measure('complete'),
       { promptTokens: 10, completionTokens: 1 + shown + unseen, counted: true },
-      what,
+      label,
     );
-    t.is(meter.measure('broken').completionTokens, 1 + shown, what);
+    t.is(meter.measure('broken').completionTokens, 1 + shown, label);
   }
 });
 
-test('a report beyond max_tokens is believed as far as it was seen, or the time allows a model that reasons', (t) => {
-  for (const { seen, seconds, published, reported, isBelieved } of [
-    { seen: 500, seconds: 0, published: {}, reported: 500, isBelieved: true },
-    { seen: 500, seconds: 0, published: {}, reported: 1_000, isBelieved: false },
-    { seen: 1, seconds: 5, published: { reasoning: true }, reported: 5_000, isBelieved: true },
-    { seen: 1, seconds: 5, published: { reasoning: true }, reported: 6_000, isBelieved: false },
-    { seen: 1, seconds: 5, published: {}, reported: 5_000, isBelieved: false },
-    { seen: 9_000, seconds: 60, published: { reasoning: true }, reported: 20_000, isBelieved: false },
+test('a report above max_tokens is accepted up to the output seen, or what the time allows a reasoning model', (t) => {
+  for (const { seen, seconds, published, reported, isAccepted } of [
+    { seen: 500, seconds: 0, published: {}, reported: 500, isAccepted: true },
+    { seen: 500, seconds: 0, published: {}, reported: 1_000, isAccepted: false },
+    { seen: 1, seconds: 5, published: { reasoning: true }, reported: 5_000, isAccepted: true },
+    { seen: 1, seconds: 5, published: { reasoning: true }, reported: 6_000, isAccepted: false },
+    { seen: 1, seconds: 5, published: {}, reported: 5_000, isAccepted: false },
+    { seen: 9_000, seconds: 60, published: { reasoning: true }, reported: 20_000, isAccepted: false },
   ]) {
     let nowMs = 1_000;
     const { meter, report, logged } = start({ max_tokens: 100 }, published, () => nowMs);
     nowMs += seconds * 1_000;
-    say(meter, seen);
+    emit(meter, seen);
     report({ promptTokens: 12, completionTokens: reported });
     meter.end();
-    t.is(meter.measure('complete').counted, !isBelieved, `${reported} of ${seen} seen in ${seconds} s`);
-    t.is(logged.length, 1, 'an operator hears of either');
+    t.is(meter.measure('complete').counted, !isAccepted, `${reported} of ${seen} seen in ${seconds} s`);
+    t.is(logged.length, 1, 'both are logged for operators');
   }
 });
-test('a report grows old: a model that may generate unseen is charged for the silence since, another is not', (t) => {
+test('charges for the silence since the last report only if the model may generate unseen output', (t) => {
   for (const { published, unseen } of [
     { published: { reasoning: true }, unseen: 5_000 },
     { published: {}, unseen: 0 },
@@ -219,7 +219,7 @@ test('a report grows old: a model that may generate unseen is charged for the si
     let nowMs = 1_000;
     const { meter, report } = start({ max_tokens: 100_000 }, published, () => nowMs);
     nowMs += 20_000;
-    say(meter, 3);
+    emit(meter, 3);
     report({ promptTokens: 12, completionTokens: 2_000 });
     nowMs += 400;
     t.true(meter.isCovered);
@@ -234,22 +234,22 @@ test('a report grows old: a model that may generate unseen is charged for the si
   }
 });
 
-test('what is said after a report is added to it, and to what was generated unseen between the two', (t) => {
+test('output after a report is added to it, along with what was generated unseen in between', (t) => {
   let nowMs = 1_000;
   const { meter, report } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
   nowMs += 20_000;
   report({ promptTokens: 12, completionTokens: 2_000 });
   nowMs += 3_000;
-  say(meter, 7);
+  emit(meter, 7);
   nowMs += 100;
   meter.end();
   t.like(meter.measure('left'), { completionTokens: 2_000 + 3_000 + 7 + 100, counted: true });
 });
 
-test('after its end a model generates nothing: the usage that came with it does not grow old', (t) => {
+test('a model generates nothing after it finishes: usage reported then does not become outdated', (t) => {
   let nowMs = 1_000;
   const { meter, report } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
-  say(meter, 1);
+  emit(meter, 1);
   nowMs += 100;
   meter.finish(0);
   nowMs += 5_000;
@@ -262,14 +262,14 @@ test('after its end a model generates nothing: the usage that came with it does 
   t.like(meter.measure('left'), { completionTokens: 40, counted: false });
 });
 
-test('a further call of the same answer is not in the report of the one before it', (t) => {
+test('the report of one call does not cover the next call for the same response', (t) => {
   let nowMs = 1_000;
   const { meter, report } = start(
     { max_tokens: 100_000, web_search: true },
     { web_search: true },
     () => nowMs,
   );
-  say(meter, 1);
+  emit(meter, 1);
   report({ promptTokens: 90, completionTokens: 10 });
   nowMs += 300;
   t.true(meter.isCovered);
@@ -277,6 +277,6 @@ test('a further call of the same answer is not in the report of the one before i
   t.false(meter.isCovered);
   nowMs += 3_000;
   meter.end();
-  // The prompt, and what each of two searches may have found.
+  // The prompt, plus the possible results of two searches.
   t.like(meter.measure('left'), { promptTokens: 220, completionTokens: 10 + 3_000, counted: true });
 });

@@ -14,12 +14,12 @@ import type { Upstream } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** Pictures that a chat points at are fetched and checked while it holds no slot of the route. */
+/** Images linked in a chat are fetched and checked while the chat holds no slot of the route. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 
-/** Says how many pictures it was given as bytes. */
+/** Responds with the number of images that it received as bytes. */
 const upstream: Upstream = {
   needsImageBytes: ({ imageUrls }) => imageUrls === 'fetch',
   async *chat(target, body, _stream, context) {
@@ -30,7 +30,7 @@ const upstream: Upstream = {
   close: () => Promise.resolve(),
 };
 
-const picture = { type: 'image_url', image_url: { url: 'https://pictures.test/a.png' } };
+const image = { type: 'image_url', image_url: { url: 'https://pictures.test/a.png' } };
 
 function createRig(limiter: RouteLimiter, media: MediaSources, imageUrls: 'pass' | 'fetch') {
   const dependencies = {
@@ -41,9 +41,9 @@ function createRig(limiter: RouteLimiter, media: MediaSources, imageUrls: 'pass'
   const route = { ...plain, upstream: { ...plain.upstream, imageUrls } };
   const model = { id: 'm', context: 8_192, routes: [route], published: {} } as unknown as CatalogModel;
   return (content: unknown) => {
-    const said: string[] = [];
+    const output: string[] = [];
     const run = {
-      reply: { delta: (text: string) => void said.push(text), whenWritable: () => null },
+      reply: { delta: (text: string) => void output.push(text), whenWritable: () => null },
       signal: new AbortController().signal,
       stopping: new AbortController().signal,
       whenResumed: () => null,
@@ -52,22 +52,22 @@ function createRig(limiter: RouteLimiter, media: MediaSources, imageUrls: 'pass'
     const request = { requestId: 'r', model: 'm', accountId: 'a', deadlineAtMs: Date.now() + 10_000 };
     const body = { model: 'm', stream: true, messages: [{ role: 'user', content }], max_tokens: 9 };
     const conversation = new Conversation({ request, body } as unknown as ChatJob, run);
-    return { conversation, asked: conversation.ask(dependencies, model).then(() => said.join('')) };
+    return { conversation, response: conversation.ask(dependencies, model).then(() => output.join('')) };
   };
 }
 
-/** Sources whose links hang until they are let go. */
+/** Sources whose links hang until `release` is called. */
 function createHangingSources() {
-  let begin!: () => void;
+  let markStarted!: () => void;
   let release!: () => void;
-  const begun = new Promise<void>((resolve) => (begin = resolve));
+  const started = new Promise<void>((resolve) => (markStarted = resolve));
   const released = new Promise<void>((resolve) => (release = resolve));
   let fetches = 0;
   const media: MediaSources = {
     fetchClient: {
       fetchBytes: async () => {
         fetches += 1;
-        begin();
+        markStarted();
         await released;
         return { bytes: Buffer.from('bytes'), contentType: null };
       },
@@ -75,40 +75,40 @@ function createHangingSources() {
     checkImage: () => Promise.resolve({ mediaType: 'image/png', pixels: 1 }),
     memory: new FairBudget({ capacity: 512_000_000 }),
   };
-  return { media, begun, release: () => release(), countFetches: () => fetches };
+  return { media, started, release: () => release(), countFetches: () => fetches };
 }
 
-test('a link that hangs keeps nobody from the one slot of its route', async (t) => {
+test('a link that hangs does not block the only slot of its route', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
-  const { media, begun, release, countFetches } = createHangingSources();
-  const ask = createRig(limiter, media, 'fetch');
-  const hanging = ask([picture, picture]);
-  await begun;
-  t.regex(await ask('hello').asked, /0 pictures/);
+  const { media, started, release, countFetches } = createHangingSources();
+  const chat = createRig(limiter, media, 'fetch');
+  const hanging = chat([image, image]);
+  await started;
+  t.regex(await chat('hello').response, /0 pictures/);
   release();
-  t.regex(await hanging.asked, /1 pictures/);
+  t.regex(await hanging.response, /1 pictures/);
   t.is(countFetches(), 1);
   t.is(media.memory.held, 0);
 });
 
-test('a picture that is refused ends the chat before a model is reached', async (t) => {
+test('a rejected image fails the chat before it reaches a model', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const refusal = invalidField(['body', 'messages'], 'the picture is broken.');
   const { media } = createHangingSources();
   const fetchClient = { fetchBytes: () => Promise.reject(refusal) };
-  const { conversation, asked } = createRig(limiter, { ...media, fetchClient }, 'fetch')([picture]);
-  t.is(await t.throwsAsync(asked), refusal);
+  const { conversation, response } = createRig(limiter, { ...media, fetchClient }, 'fetch')([image]);
+  t.is(await t.throwsAsync(response), refusal);
   t.false(conversation.reachedModel);
   t.false(conversation.isCharged);
   t.is(media.memory.held, 0);
 });
 
-test('pictures whose links the vendor is given are not fetched', async (t) => {
+test('images whose links are passed to the vendor are not fetched', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const { media, countFetches } = createHangingSources();
-  t.regex(await createRig(limiter, media, 'pass')([picture]).asked, /0 pictures/);
+  t.regex(await createRig(limiter, media, 'pass')([image]).response, /0 pictures/);
   t.is(countFetches(), 0);
 });

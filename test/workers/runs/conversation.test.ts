@@ -16,24 +16,26 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
-// It takes long enough to load to outweigh the times below.
+// Loading it later would take long enough to distort the timings below.
 loadTokenizer();
 
-async function* sayAndTimeOut(): AsyncGenerator<ChatEvent> {
+async function* emitAndTimeOut(): AsyncGenerator<ChatEvent> {
   yield { type: 'delta', index: 0, delta: { content: 'word' } };
   await delay(20);
   throw new UpstreamError('timeout', 'the call took over 320 ms');
 }
 
 for (const unreadMs of [300, 0]) {
-  const whose =
-    unreadMs > 0 ? 'a caller who does not read, and says nothing of' : 'the vendor, and counts against';
-  test(`a timeout after ${unreadMs} ms in which nothing was read is of ${whose} the route`, async (t) => {
+  const effect =
+    unreadMs > 0
+      ? 'is due to a slow caller and does not count against'
+      : 'is due to the vendor and counts against';
+  test(`a timeout after ${unreadMs} ms without reading ${effect} the route`, async (t) => {
     const limiter = new RouteLimiter(redis(), randomUUID(), log);
     t.teardown(() => limiter.stop());
     const route = createRoute(`read-after-${unreadMs}`);
     const dependencies = {
-      routing: { limiter, upstreams: { get: () => ({ chat: sayAndTimeOut }) } },
+      routing: { limiter, upstreams: { get: () => ({ chat: emitAndTimeOut }) } },
       media: {},
     } as unknown as JobDeps;
     const request = { requestId: 'r', model: 'm', accountId: 'a', deadlineAtMs: Date.now() + 10_000 };
@@ -46,15 +48,15 @@ for (const unreadMs of [300, 0]) {
       log,
     } as unknown as RequestRun;
     const conversation = new Conversation({ request, body } as unknown as ChatJob, run);
-    const asked = conversation.ask(dependencies, {
+    const result = conversation.ask(dependencies, {
       id: 'm',
       context: 8_192,
       routes: [route],
       published: {},
     } as unknown as CatalogModel);
-    await t.throwsAsync(asked, { message: /too long/ });
+    await t.throwsAsync(result, { message: /too long/ });
     t.true(conversation.hasOutput);
-    // Once Redis knows how the call ended.
+    // Wait until Redis has the outcome of the call.
     await limiter.stop();
     const state = await new RouteStateStore(redis()).read(listCandidates(route)[0]!, Date.now());
     t.is(state.failed, unreadMs > 0 ? 0 : 1);
@@ -62,7 +64,7 @@ for (const unreadMs of [300, 0]) {
   });
 }
 
-test('a call that is ended after one of its answers is charged for what may have been generated of the others', async (t) => {
+test('charges for what may have been generated of the other choices when a call is aborted after one choice', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const upstream = { ...createRoute('two-answers').upstream, disconnectGraceMs: 0 };
@@ -74,7 +76,7 @@ test('a call that is ended after one of its answers is charged for what may have
     yield { type: 'delta', index: 0, delta: { content: 'word' } };
     hasEnded = true;
     yield { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' };
-    // It came with the end of the first, and is read although the call has been ended.
+    // Arrives with the end of the first choice, and is read although the call has been aborted.
     yield { type: 'delta', index: 1, delta: { content: 'more' } };
     await new Promise(() => undefined);
   };
@@ -106,7 +108,7 @@ test('a call that is ended after one of its answers is charged for what may have
   t.like(conversation.measure(), { completionTokens: 40, counted: true });
 });
 
-test('a whole answer whose caller left is charged what may have been generated of it where our own stop ends it', async (t) => {
+test('charges for what may have been generated of a non-streamed response if a stop aborts it after a disconnect', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const route = createRoute('stopped');
@@ -118,7 +120,7 @@ test('a whole answer whose caller left is charged what may have been generated o
     onSent?.();
     caller.abort(new CallerGone());
     await delay(50);
-    t.false(signal.aborted, 'it is read on');
+    t.false(signal.aborted, 'the call is still read');
     stopping.abort();
     signal.throwIfAborted();
     yield { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null };

@@ -8,7 +8,7 @@ import { ImageStream } from '../../../workers/runs/image-stream.ts';
 import { CallerGone, type RequestRun } from '../../../workers/runs/job-context.ts';
 import { parseSse } from '../../support/sse-events.ts';
 
-/** A streamed image leaves in small frames, as its reader takes them. */
+/** A streamed image is sent in small frames, at the pace of its reader. */
 
 const receipt: Receipt = { costNano: 50_000_000n, free: false, durationMs: 1_200 };
 const job = {
@@ -38,12 +38,12 @@ function createRun() {
   return { run: run as unknown as RequestRun, texts, ends, waits, abort };
 }
 
-/** Does not end on the border of a frame, nor on that of three bytes. */
+/** Ends neither on a frame boundary nor on a multiple of three bytes. */
 const bytes = randomBytes(200_002);
 const image = { bytes, contentType: 'image/png', revisedPrompt: 'a "fox"' } as const;
-const nobodyElse = (): Promise<boolean> => Promise.resolve(false);
+const notContested = (): Promise<boolean> => Promise.resolve(false);
 
-test('an image of any size leaves in frames of at most 64 KB, which are one event', async (t) => {
+test('an image of any size is sent in frames of at most 64 KB, which form one event', async (t) => {
   const { run, texts, ends } = createRun();
   await new ImageStream(job, run).complete(image, null, receipt);
   t.true(texts.length > 4);
@@ -55,30 +55,30 @@ test('an image of any size leaves in frames of at most 64 KB, which are one even
   t.true(Buffer.from(event!.b64_json, 'base64').equals(bytes));
 });
 
-test('nothing more is sent while the channel is full, or the reader is behind', async (t) => {
+test('nothing more is sent while the channel is full or the reader lags behind', async (t) => {
   const { run, texts, waits } = createRun();
   for (const wait of ['room', 'reader'] as const) {
-    let goOn!: () => void;
-    waits[wait] = new Promise((resolve) => (goOn = resolve));
+    let resume!: () => void;
+    waits[wait] = new Promise((resolve) => (resume = resolve));
     const before = texts.length;
-    const shown = new ImageStream(job, run).show({ ...image, index: 0 }, nobodyElse);
+    const shown = new ImageStream(job, run).show({ ...image, index: 0 }, notContested);
     await new Promise((resolve) => setImmediate(resolve));
     t.is(texts.length, before + 1, wait);
     waits[wait] = null;
-    goOn();
+    resume();
     await shown;
     t.true(texts.length > before + 4, wait);
   }
 });
 
-test('a caller who left is sent nothing, and one who is to be told why is told', async (t) => {
-  const left = createRun();
-  left.abort.abort(new CallerGone());
-  const stream = new ImageStream(job, left.run);
-  await stream.show({ ...image, index: 0 }, nobodyElse);
-  t.deepEqual(left.texts, []);
-  const kept = createRun();
-  kept.abort.abort(new AppError('too_many_jobs'));
-  await new ImageStream(job, kept.run).complete(image, null, receipt);
-  t.deepEqual([kept.texts, kept.ends], [[], ['too_many_jobs']]);
+test('nothing is sent to a disconnected caller, while any other cancellation is reported', async (t) => {
+  const disconnected = createRun();
+  disconnected.abort.abort(new CallerGone());
+  const stream = new ImageStream(job, disconnected.run);
+  await stream.show({ ...image, index: 0 }, notContested);
+  t.deepEqual(disconnected.texts, []);
+  const connected = createRun();
+  connected.abort.abort(new AppError('too_many_jobs'));
+  await new ImageStream(job, connected.run).complete(image, null, receipt);
+  t.deepEqual([connected.texts, connected.ends], [[], ['too_many_jobs']]);
 });

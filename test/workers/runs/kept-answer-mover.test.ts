@@ -14,7 +14,7 @@ interface Copy {
   readonly fail: () => void;
 }
 
-/** A mover whose copies end when the test says so. */
+/** A mover whose copies succeed or fail when the test says so. */
 function setUp(): { readonly mover: StoredResponseMover; readonly copies: Copy[] } {
   const copies: Copy[] = [];
   const move = (part: StoredPart, request: HeartbeatRequest, bytes: number): Promise<boolean> =>
@@ -33,7 +33,7 @@ function setUp(): { readonly mover: StoredResponseMover; readonly copies: Copy[]
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('short answers stay in Redis; where their account has many there, all but the shortest move', async (t) => {
+test('short responses stay in Redis; if their account has many there, all but the shortest move', async (t) => {
   const { mover, copies } = setUp();
   for (const bytes of [100, 1_024, 1_025, 65_536, 65_537]) {
     mover.frames(createRequest(), { bytes, isCrowded: false });
@@ -51,7 +51,7 @@ test('short answers stay in Redis; where their account has many there, all but t
   );
 });
 
-test('an answer does not wait behind those of another account', async (t) => {
+test('a response does not wait behind those of another account', async (t) => {
   const { mover, copies } = setUp();
   for (let i = 0; i < 2_000; i++) mover.answer(createRequest('many'), 1);
   const few = createRequest('few');
@@ -67,18 +67,18 @@ test('an answer does not wait behind those of another account', async (t) => {
   await stopped;
 });
 
-test('only a few are copied at once, and in the end all are', async (t) => {
+test('copies only a few responses at a time, and eventually all', async (t) => {
   const { mover, copies } = setUp();
   const requests = Array.from({ length: 20 }, () => createRequest());
   for (const request of requests) mover.answer(request, 1);
-  let most = 0;
+  let maxRunning = 0;
   for (let done = 0; done < requests.length; done++) {
     await waitFor('the next copy', () => copies.length > done);
     await nextTurn();
-    most = Math.max(most, copies.length - done);
+    maxRunning = Math.max(maxRunning, copies.length - done);
     copies[done]!.succeed();
   }
-  t.is(most, 4);
+  t.is(maxRunning, 4);
   t.deepEqual(
     copies.map(({ request }) => request),
     requests,
@@ -86,19 +86,19 @@ test('only a few are copied at once, and in the end all are', async (t) => {
   await mover.stop();
 });
 
-test('a copy that fails is made again later', async (t) => {
+test('a failed copy is retried later', async (t) => {
   const { mover, copies } = setUp();
   const request = createRequest();
   mover.answer(request, 7);
   await waitFor('the copy', () => copies.length === 1);
   copies[0]!.fail();
-  await waitFor('the second one', () => copies.length === 2);
+  await waitFor('the second copy', () => copies.length === 2);
   t.like(copies[1], { part: 'answer', request, bytes: 7 });
   copies[1]!.succeed();
   await mover.stop();
 });
 
-test('at the end copies under way are finished, and no more are begun', async (t) => {
+test('running copies finish on stop, and no more are started', async (t) => {
   const { mover, copies } = setUp();
   for (let i = 0; i < 6; i++) mover.answer(createRequest(), 1);
   await waitFor('the copies', () => copies.length === 4);

@@ -44,20 +44,20 @@ interface Rig {
   readonly payloads: RedisClient;
   readonly runs: ActiveRuns;
   readonly run: RequestRun;
-  /** As the process that waits for the answer. */
-  readonly ask: (upToByte: number) => void;
-  /** Goes away, as that process. */
-  readonly leave: () => Promise<void>;
-  /** The next frame that comes to it. */
+  /** Requests bytes, as the process that waits for the result. */
+  readonly requestUpTo: (upToByte: number) => void;
+  /** Stops listening, as when that process dies. */
+  readonly stopListening: () => Promise<void>;
+  /** The next frame that the process receives. */
   readonly receive: () => Promise<Frame>;
-  /** Frames that came and were not received yet, once everything that was sent has come. */
+  /** Frames that arrived but were not received yet, once everything that was sent has arrived. */
   readonly findUnread: () => Promise<readonly Frame[]>;
   readonly send: (parts: readonly Buffer[]) => Promise<void>;
 }
 
 async function setUp(t: ExecutionContext): Promise<Rig> {
   const channel = randomUUID();
-  const [redis, payloads, ears] = await Promise.all([
+  const [redis, payloads, listener] = await Promise.all([
     connect(t, 'commands'),
     connect(t, 'payloads'),
     listenTo(t, server.url, channel),
@@ -84,21 +84,21 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
     payloads,
     runs,
     run,
-    ask: (upToByte) => runs.control({ action: 'send', requestId, attempt: 1, upToByte }),
-    async leave() {
-      ears.close();
-      await waitFor('nobody to listen', async () => (await redis.spublish(channel, '')) === 0);
+    requestUpTo: (upToByte) => runs.control({ action: 'send', requestId, attempt: 1, upToByte }),
+    async stopListening() {
+      listener.close();
+      await waitFor('the channel to have no listener', async () => (await redis.spublish(channel, '')) === 0);
     },
     async receive() {
-      while (frames.length === 0) frames.push(...decodeFrames(await ears.receive()));
+      while (frames.length === 0) frames.push(...decodeFrames(await listener.receive()));
       return frames.shift()!;
     },
     async findUnread() {
       await publisher.sent();
-      // An empty message after all others has no frames.
+      // An empty message, which has no frames, marks the end.
       if ((await payloads.spublish(channel, '')) === 0) return frames;
       for (;;) {
-        const message = await ears.receive();
+        const message = await listener.receive();
         if (message.length === 0) return frames;
         frames.push(...decodeFrames(message));
       }
@@ -109,7 +109,7 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
   };
 }
 
-test('pieces are all of the same size but the last, which is not empty, and are the bytes of the parts in order', (t) => {
+test('all pieces but the last have the same size, none is empty, and together they are the parts in order', (t) => {
   const parts = fc.array(fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)));
   fc.assert(
     fc.property(parts, fc.integer({ min: 1, max: 70 }), (all, size) => {
@@ -128,8 +128,8 @@ test('a piece is made of views: nothing is copied', (t) => {
   t.deepEqual([first, second], [[Buffer.from('xxxx')], [Buffer.from('xx')]]);
 });
 
-test('an answer of up to 64 KB is one frame; one byte more is offered', async (t) => {
-  const { run, receive, findUnread, send, ask } = await setUp(t);
+test('a result of up to 64 KB is sent as one frame; one byte more is offered', async (t) => {
+  const { run, receive, findUnread, send, requestUpTo } = await setUp(t);
   const bytes = randomBytes(64 * 1024);
   await send([bytes.subarray(0, 10), bytes.subarray(10)]);
   t.like(await receive(), { kind: 'result', sequence: 0, payload: bytes });
@@ -140,26 +140,26 @@ test('an answer of up to 64 KB is one frame; one byte more is offered', async (t
   t.like(offer, { kind: 'offered', sequence: 1 });
   t.is(decodeOffer(offer.payload), bytes.length + 1);
   t.deepEqual(await findUnread(), []);
-  ask(bytes.length + 1);
+  requestUpTo(bytes.length + 1);
   t.like(await receive(), { kind: 'piece', sequence: 2, payload: Buffer.concat(larger) });
   await sent;
   t.deepEqual(await findUnread(), []);
   t.false(run.signal.aborted);
 });
 
-test('no piece is sent before all of it is asked for, and in the end the pieces are the answer', async (t) => {
-  const { receive, findUnread, send, ask } = await setUp(t);
+test('no piece is sent before all of its bytes are requested, and the pieces add up to the result', async (t) => {
+  const { receive, findUnread, send, requestUpTo } = await setUp(t);
   const parts = [randomBytes(pieceBytes - 3), randomBytes(10), Buffer.alloc(0), randomBytes(3 * pieceBytes)];
   const whole = Buffer.concat(parts);
   const sent = send(parts);
   t.is(decodeOffer((await receive()).payload), whole.length);
-  ask(pieceBytes - 1);
+  requestUpTo(pieceBytes - 1);
   t.deepEqual(await findUnread(), []);
-  ask(2 * pieceBytes);
+  requestUpTo(2 * pieceBytes);
   const pieces = [await receive(), await receive()];
-  ask(pieceBytes);
+  requestUpTo(pieceBytes);
   t.deepEqual(await findUnread(), []);
-  ask(whole.length);
+  requestUpTo(whole.length);
   while (Buffer.concat(pieces.map(({ payload }) => payload)).length < whole.length)
     pieces.push(await receive());
   await sent;
@@ -171,7 +171,7 @@ test('no piece is sent before all of it is asked for, and in the end the pieces 
   t.deepEqual(await findUnread(), []);
 });
 
-test('an answer that is kept is stored instead, and told where', async (t) => {
+test('a result to be stored is written to the store, and its location is sent instead', async (t) => {
   const { run, requestId, redis, payloads, receive, findUnread } = await setUp(t);
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
@@ -198,46 +198,47 @@ test('an answer that is kept is stored instead, and told where', async (t) => {
   t.deepEqual(await findUnread(), []);
 });
 
-const departures: readonly { readonly how: string; readonly depart: (rig: Rig) => Promise<unknown> }[] = [
-  {
-    how: 'whose caller leaves',
-    depart: async ({ runs, requestId, findUnread }) => {
-      await findUnread();
-      runs.control({ action: 'cancel', requestId });
+const disconnects: readonly { readonly how: string; readonly disconnect: (rig: Rig) => Promise<unknown> }[] =
+  [
+    {
+      how: 'whose caller disconnects',
+      disconnect: async ({ runs, requestId, findUnread }) => {
+        await findUnread();
+        runs.control({ action: 'cancel', requestId });
+      },
     },
-  },
-  {
-    how: 'whose reader’s process dies',
-    depart: async ({ leave, ask }) => {
-      await leave();
-      ask(2 * pieceBytes);
+    {
+      how: 'whose reader’s process dies',
+      disconnect: async ({ stopListening, requestUpTo }) => {
+        await stopListening();
+        requestUpTo(2 * pieceBytes);
+      },
     },
-  },
-];
-for (const { how, depart } of departures) {
-  test(`an answer ${how} ends midway without a word`, async (t) => {
+  ];
+for (const { how, disconnect } of disconnects) {
+  test(`a result ${how} stops midway without an error`, async (t) => {
     const rig = await setUp(t);
     const sent = rig.send([Buffer.alloc(4 * pieceBytes)]);
     await rig.receive();
-    rig.ask(pieceBytes);
+    rig.requestUpTo(pieceBytes);
     t.is((await rig.receive()).kind, 'piece');
-    await depart(rig);
+    await disconnect(rig);
     await sent;
     t.true(rig.run.signal.aborted);
-    rig.ask(4 * pieceBytes);
+    rig.requestUpTo(4 * pieceBytes);
     t.deepEqual(await rig.findUnread(), []);
   });
 }
 
-test('an answer that nobody asks on for ends with an error', async (t) => {
-  const { requestId, run, ask, receive } = await setUp(t);
+test('a result ends with an error if nobody requests its remaining bytes', async (t) => {
+  const { requestId, run, requestUpTo, receive } = await setUp(t);
   const whenRequested = (beyond: number): Promise<number> =>
     beyond === 0 ? run.whenRequested(beyond) : Promise.reject(new Error('nobody asked for the result'));
   const request = { requestId, accountId: 'ann', claimHash: null };
   const parts = [Buffer.alloc(2 * pieceBytes)];
   const sent = sendResult(noStores, request, { ...run, whenRequested }, parts);
   t.is((await receive()).kind, 'offered');
-  ask(pieceBytes);
+  requestUpTo(pieceBytes);
   t.is((await receive()).kind, 'piece');
   const error = await receive();
   t.like(error, { kind: 'error', sequence: 2 });
@@ -245,16 +246,16 @@ test('an answer that nobody asks on for ends with an error', async (t) => {
   await sent;
 });
 
-test('a piece that a cut connection kept from leaving, or perhaps did not, is sent again as the same one', async (t) => {
+test('a piece that may not have been sent when the connection broke is sent again with the same sequence number', async (t) => {
   const rig = await setUp(t);
   const bytes = randomBytes(2 * pieceBytes);
   const sent = rig.send([bytes]);
   await rig.receive();
-  // The worker finds out by the piece that does not leave.
+  // The worker only notices when sending a piece fails.
   const killer = await connect(t, 'commands');
   const id = await rig.payloads.client('ID');
   await killer.client('KILL', 'ID', String(id));
-  rig.ask(bytes.length);
+  rig.requestUpTo(bytes.length);
   const pieces = new Map<number, Buffer>();
   while (pieces.size < 2) {
     const { kind, sequence, payload } = await rig.receive();
@@ -266,20 +267,20 @@ test('a piece that a cut connection kept from leaving, or perhaps did not, is se
   t.true(Buffer.concat([...pieces.values()]).equals(bytes));
 });
 
-test('an answer of which a piece cannot leave for half a minute ends with an error', async (t) => {
+test('a result ends with an error if a piece cannot be sent for half a minute', async (t) => {
   t.timeout(60_000);
   const rig = await setUp(t);
   const sent = rig.send([Buffer.alloc(2 * pieceBytes)]);
   await rig.receive();
   rig.payloads.disconnect();
-  rig.ask(pieceBytes);
+  rig.requestUpTo(pieceBytes);
   await sent;
   const error = await rig.receive();
   t.is(error.kind, 'error');
   t.like(JSON.parse(error.payload.toString()), { code: 'service_unavailable' });
 });
 
-test('the answer of a durable job waits for Redis to be back, and fails at once where the account has no room', async (t) => {
+test('the result of a durable job waits for Redis to return, and fails immediately if the account has no space left', async (t) => {
   const request = { requestId: randomUUID(), accountId: randomUUID(), claimHash: null, jobAttempt: 1 };
   const failures: AppError[] = [new AppError('service_unavailable')];
   let tries = 0;
@@ -296,7 +297,7 @@ test('the answer of a durable job waits for Redis to be back, and fails at once 
   } as never;
   const afterSettlement = await sendResult(stores, request, undefined as never, [Buffer.from('answer')]);
   t.is(tries, 2);
-  // Of an attempt that does not settle the job nothing may move.
+  // Nothing may move for an attempt that does not settle the job.
   t.is(moved, 0);
   afterSettlement?.();
   t.is(moved, 1);

@@ -6,8 +6,8 @@ import { createRoute } from '../../support/routing.ts';
 
 interface Rig {
   readonly unseen: UnseenGeneration;
-  /** Says so many tokens after so long. */
-  readonly say: (afterMs: number, delta: object, tokens?: number, index?: number) => void;
+  /** Emits `tokens` tokens after `afterMs`. */
+  readonly emit: (afterMs: number, delta: object, tokens?: number, index?: number) => void;
   readonly pass: (ms: number) => void;
 }
 
@@ -20,12 +20,12 @@ function start(
   let nowMs = 1_000;
   const known = createRoute('lab');
   const route = { ...known, upstream: { ...known.upstream, kind } };
-  const asked = { stream: true, ...body } as ChatRequest;
+  const chatRequest = { stream: true, ...body } as ChatRequest;
   const model = { published } as unknown as CatalogModel;
-  const unseen = new UnseenGeneration({ body: asked, request }, model, route, () => nowMs);
+  const unseen = new UnseenGeneration({ body: chatRequest, request }, model, route, () => nowMs);
   return {
     unseen,
-    say: (afterMs, delta, tokens = 1, index = 0) => {
+    emit: (afterMs, delta, tokens = 1, index = 0) => {
       nowMs += afterMs;
       unseen.take({ index, delta: { ...delta } }, tokens);
     },
@@ -37,73 +37,73 @@ function start(
 
 const tools: NonNullable<ChatRequest['tools']> = [{ type: 'function', function: { name: 'write_file' } }];
 const call = { tool_calls: [{ index: 0, id: 'call-1' }] };
-const thinker = { reasoning: true };
+const reasoningModel = { reasoning: true };
 
-test('a tool call in the making is unseen where the vendor sends it whole, if there is anything to call', (t) => {
+test('a tool call being generated is unseen if the vendor sends it whole and there is a tool to call', (t) => {
   for (const [body, expected] of [
     [{ tools }, 5_001],
     [{ tools, tool_choice: 'none' }, 1],
     [{ tools: [] }, 1],
     [{}, 1],
   ] as const) {
-    const { unseen, say, pass } = start('gemini', body as Partial<ChatRequest>);
-    say(0, { content: 'I write' });
+    const { unseen, emit, pass } = start('gemini', body as Partial<ChatRequest>);
+    emit(0, { content: 'I write' });
     pass(5_000);
     t.is(unseen.countTokens(), expected);
     t.is(unseen.isPossible, expected > 1);
   }
 });
 
-test('and where it was begun and its arguments are held back, until something else is said', (t) => {
+test('a started tool call is unseen while its arguments are held back, until other output arrives', (t) => {
   for (const kind of ['anthropic', 'openai'] as const) {
-    const { unseen, say, pass } = start(kind, { tools });
-    say(4_000, { content: 'I write' });
+    const { unseen, emit, pass } = start(kind, { tools });
+    emit(4_000, { content: 'I write' });
     pass(5_000);
-    t.is(unseen.countTokens(), 1, 'a model that hides nothing, and may as well have stopped');
-    say(0, call);
-    say(3_000, call);
+    t.is(unseen.countTokens(), 1, 'the model hides nothing and may have stopped');
+    emit(0, call);
+    emit(3_000, call);
     pass(2_000);
     t.is(unseen.countTokens(), 3 + 5_000);
-    for (let i = 0; i < 100; i++) say(50, call);
-    t.is(unseen.countTokens(), 103 + 5_050, 'arguments that come as they are made hide nothing');
-    say(0, { content: 'Done' });
+    for (let i = 0; i < 100; i++) emit(50, call);
+    t.is(unseen.countTokens(), 103 + 5_050, 'arguments sent as they are generated hide nothing');
+    emit(0, { content: 'Done' });
     pass(5_000);
     t.is(unseen.countTokens(), 104 + 5_050);
   }
 });
 
-test('reasoning explains as much time as its tokens take at the slowest, and summaries that trickle explain little', (t) => {
-  const trickled = start('openai', {}, thinker);
-  for (let i = 0; i < 20; i++) trickled.say(400, { reasoning_content: 'Thinking... ' }, 2);
-  // Of each 400 ms two tokens explain 200.
+test('reasoning accounts for the time its tokens take at the slowest rate, so trickling summaries account for little', (t) => {
+  const trickled = start('openai', {}, reasoningModel);
+  for (let i = 0; i < 20; i++) trickled.emit(400, { reasoning_content: 'Thinking... ' }, 2);
+  // Two tokens account for 200 of every 400 ms.
   t.is(trickled.unseen.countTokens(), 40 + 20 * 200);
-  // Twelve tokens a second, in gusts of six.
-  const slow = start('openai', {}, thinker);
-  for (let i = 0; i < 100; i++) slow.say(i % 6 === 0 ? 490 : 2, { reasoning_content: ' and' });
+  // Twelve tokens per second, in bursts of six.
+  const slow = start('openai', {}, reasoningModel);
+  for (let i = 0; i < 100; i++) slow.emit(i % 6 === 0 ? 490 : 2, { reasoning_content: ' and' });
   t.true(slow.unseen.countTokens() < 100 + 490, `${slow.unseen.countTokens()}`);
 });
 
-test('a gust of reasoning explains no more than one step: a longer pause is unseen whatever came before it', (t) => {
-  const { unseen, say } = start('openai', {}, thinker);
-  say(0, { reasoning_content: 'A paragraph.' }, 300);
-  say(4_000, { reasoning_content: 'Another.' }, 300);
+test('a burst of reasoning accounts for at most one step: a longer pause is unseen whatever preceded it', (t) => {
+  const { unseen, emit } = start('openai', {}, reasoningModel);
+  emit(0, { reasoning_content: 'A paragraph.' }, 300);
+  emit(4_000, { reasoning_content: 'Another.' }, 300);
   t.is(unseen.countTokens(), 600 + 4_000);
-  for (let i = 0; i < 10; i++) say(400, { reasoning_content: '.' }, 0);
+  for (let i = 0; i < 10; i++) emit(400, { reasoning_content: '.' }, 0);
   t.is(unseen.countTokens(), 600 + 4_000 + 3_500);
 });
 
-test('each of several choices is silent by itself: where one holds back its call, the others do not end that', (t) => {
+test('silence is tracked per choice: output of other choices does not end it while one holds back its tool call', (t) => {
   for (const [n, indices] of [
     [1, [0]],
     [2, [0, 1]],
-    // As a vendor might that counts from one.
+    // A vendor might count from one.
     [2, [1, 2]],
   ] as const) {
-    const { unseen, say, pass } = start('anthropic', { tools, n });
+    const { unseen, emit, pass } = start('anthropic', { tools, n });
     const others = indices.slice(1);
-    say(100, call, 1, indices[0]);
+    emit(100, call, 1, indices[0]);
     for (let i = 0; i < 30; i++) {
-      for (const index of others) say(0, { content: ' and' }, 1, index);
+      for (const index of others) emit(0, { content: ' and' }, 1, index);
       pass(100);
     }
     const seen = 1 + 30 * others.length;
@@ -111,13 +111,13 @@ test('each of several choices is silent by itself: where one holds back its call
     t.true(unseen.isPossible);
     unseen.finish(indices[0]);
     pass(2_000);
-    t.is(unseen.countTokens(), seen + 3_000, 'it is made, and the others hide nothing');
+    t.is(unseen.countTokens(), seen + 3_000, 'it has finished, and the others hide nothing');
   }
 });
 
-test('a choice that speaks pays for none of its own time, and for that of those that say nothing', (t) => {
-  const { unseen, say, pass } = start('openai', { n: 3 }, thinker);
-  for (let i = 0; i < 40; i++) say(50, { content: ' and' });
+test('a choice that sends output adds nothing for its own time, while silent choices add theirs', (t) => {
+  const { unseen, emit, pass } = start('openai', { n: 3 }, reasoningModel);
+  for (let i = 0; i < 40; i++) emit(50, { content: ' and' });
   t.is(unseen.countTokens(), 40 + 2 * 2_000);
   unseen.finish(1);
   pass(1_000);
@@ -126,16 +126,16 @@ test('a choice that speaks pays for none of its own time, and for that of those 
   pass(700);
   unseen.end();
   pass(5_000);
-  t.is(unseen.countTokens(), 2 * 700, 'since the report: of the two that have not ended');
+  t.is(unseen.countTokens(), 2 * 700, 'since the report, for the two choices that have not finished');
 });
 
-test('of a durable job, which the vendor streams as well, no more is unseen than of a stream', (t) => {
+test('a durable job, which the vendor also streams, has no more unseen output than a stream', (t) => {
   for (const [request, expected] of [
     [{ jobAttempt: 1 }, 1],
     [{}, 10_001],
   ] as const) {
-    const { unseen, say, pass } = start('openai', { stream: false }, {}, request);
-    say(5_000, { content: 'I write' });
+    const { unseen, emit, pass } = start('openai', { stream: false }, {}, request);
+    emit(5_000, { content: 'I write' });
     pass(5_000);
     t.is(unseen.countTokens(), expected);
   }

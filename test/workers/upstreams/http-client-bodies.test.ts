@@ -6,35 +6,35 @@ import test from 'ava';
 import { createHttpClient, type HttpResponse } from '../../../workers/upstreams/http-client.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 
-test('a body that comes in pieces arrives as one of its length, also after another on the same connection', async (t) => {
-  const got: unknown[] = [];
+test('a body sent in pieces arrives with its full length, also on a reused connection', async (t) => {
+  const received: unknown[] = [];
   const server = createServer((request, response) => {
     let length = 0;
     request.on('data', (chunk: Buffer) => (length += chunk.length));
     request.on('end', () => {
-      got.push([request.headers['content-length'], request.headers['transfer-encoding'], length]);
+      received.push([request.headers['content-length'], request.headers['transfer-encoding'], length]);
       response.end('ok');
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const pieced = createHttpClient({ baseUrl: `http://127.0.0.1:${port}`, connections: 1 });
-  t.teardown(() => pieced.close());
+  const client = createHttpClient({ baseUrl: `http://127.0.0.1:${port}`, connections: 1 });
+  t.teardown(() => client.close());
   for (let times = 0; times < 2; times++) {
     const { signal } = new AbortController();
     const body = Readable.from(Array.from({ length: 100 }, () => Buffer.alloc(50_000)));
     const headers = { 'content-length': '5000000' };
-    const answer = await pieced.post({ path: '/', headers, body, signal });
-    t.is((await answer.readAll(10)).toString(), 'ok');
+    const httpResponse = await client.post({ path: '/', headers, body, signal });
+    t.is((await httpResponse.readAll(10)).toString(), 'ok');
   }
-  t.deepEqual(got, [
+  t.deepEqual(received, [
     ['5000000', undefined, 5_000_000],
     ['5000000', undefined, 5_000_000],
   ]);
 });
 
-test('a server that answers before it has read the body is heard, and one that hangs up ends the call', async (t) => {
+test('a response sent before the body is read is received, and a server that hangs up fails the call', async (t) => {
   let hangsUp = false;
   const server = createServer((request, response) => {
     if (hangsUp) request.socket.destroy();
@@ -53,9 +53,9 @@ test('a server that answers before it has read the body is heard, and one that h
     const headers = { 'content-length': '25000000' };
     return await client.post({ path: '/', headers, body, signal: new AbortController().signal });
   };
-  const answer = await post();
-  t.is(answer.status, 413);
-  t.is((await answer.readStart(100)).toString(), 'too large');
+  const httpResponse = await post();
+  t.is(httpResponse.status, 413);
+  t.is((await httpResponse.readStart(100)).toString(), 'too large');
   hangsUp = true;
   const error = await t.throwsAsync(post(), { instanceOf: UpstreamError });
   t.is(error?.failure, 'unavailable');

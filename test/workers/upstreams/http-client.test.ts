@@ -53,9 +53,9 @@ async function startRig(
   };
 }
 
-async function readChunks(answer: HttpResponse): Promise<string[]> {
+async function readChunks(httpResponse: HttpResponse): Promise<string[]> {
   const chunks: string[] = [];
-  for (let chunk = await answer.next(); chunk !== null; chunk = await answer.next()) {
+  for (let chunk = await httpResponse.next(); chunk !== null; chunk = await httpResponse.next()) {
     chunks.push(chunk.toString());
   }
   return chunks;
@@ -71,7 +71,7 @@ async function failWith(
   return error;
 }
 
-test('path and query of the base URL stay, and calls in a row share a connection', async (t) => {
+test('the path and query of the base URL are kept, and consecutive calls share a connection', async (t) => {
   const ports = new Set<number | undefined>();
   const urls: unknown[] = [];
   const { post } = await startRig(t, (request, response) => {
@@ -80,33 +80,33 @@ test('path and query of the base URL stay, and calls in a row share a connection
     response.end('ok');
   });
   for (let call = 0; call < 20; call += 1) {
-    const answer = await post();
-    t.is(answer.status, 200);
-    t.is((await answer.readAll(10)).toString(), 'ok');
+    const httpResponse = await post();
+    t.is(httpResponse.status, 200);
+    t.is((await httpResponse.readAll(10)).toString(), 'ok');
   }
   t.deepEqual(urls[0], ['POST', '/v1/things?version=2', 'b']);
-  // A call that comes in the very tick of the last one's end finds its connection not yet free.
+  // A call made in the same tick in which the previous one ends finds its connection not yet free.
   t.true(ports.size <= 2);
 });
 
-test('a call’s own query goes before that of the base URL', async (t) => {
+test('the query of a call precedes that of the base URL', async (t) => {
   const urls: unknown[] = [];
   const { client } = await startRig(t, (request, response) => {
     urls.push(request.url);
     response.end('ok');
   });
   const signal = new AbortController().signal;
-  const answer = await client.post({ path: '/things?alt=sse', headers: {}, body: '{}', signal });
-  answer.release();
+  const httpResponse = await client.post({ path: '/things?alt=sse', headers: {}, body: '{}', signal });
+  httpResponse.release();
   t.deepEqual(urls, ['/v1/things?alt=sse&version=2']);
 });
 
-test('a base URL that carries a password is refused without repeating it', (t) => {
+test('a base URL with a password is rejected without echoing it', (t) => {
   const error = t.throws(() => createHttpClient({ baseUrl: 'http://user:hunter2@127.0.0.1/v1' }));
   t.false(error.message.includes('hunter2'));
 });
 
-test('a whole body arrives, with its length declared or not', async (t) => {
+test('a body arrives whole, with or without a declared length', async (t) => {
   const body = Buffer.alloc(3_000_000, 'abc');
   const { post } = await startRig(t, (_request, response) => {
     response.write(body.subarray(0, 1_000_000));
@@ -120,7 +120,7 @@ test('a whole body arrives, with its length declared or not', async (t) => {
   t.true((await (await declared.post()).readAll(3_000_000)).equals(body));
 });
 
-test('a body over its bound is refused, with its length declared or not', async (t) => {
+test('a body over its limit is rejected, with or without a declared length', async (t) => {
   for (const declares of [true, false]) {
     const { post } = await startRig(t, (_request, response) => {
       if (declares) {
@@ -134,19 +134,19 @@ test('a body over its bound is refused, with its length declared or not', async 
   }
 });
 
-test('of a long refusal only the beginning is read, and the connection is not kept for it', async (t) => {
+test('only the start of a long error body is read, and the connection is not kept for it', async (t) => {
   const { post } = await startRig(t, (_request, response) => {
     response.statusCode = 500;
     response.end('x'.repeat(10_000_000));
   });
-  const answer = await post();
-  t.is(answer.status, 500);
-  t.is((await answer.readStart(100)).length, 100);
+  const httpResponse = await post();
+  t.is(httpResponse.status, 500);
+  t.is((await httpResponse.readStart(100)).length, 100);
 });
 
-test('no connection in time is a timeout', async (t) => {
-  // A listener that accepts nothing and whose backlog is full leaves a handshake unanswered; a TLS one that says
-  // nothing is the same to the caller and can be had everywhere.
+test('failing to connect in time is a timeout', async (t) => {
+  // A listener that accepts nothing and has a full backlog leaves a handshake unanswered. A TLS server that sends
+  // nothing looks the same to the caller and works on every system.
   const silent = createTcpServer();
   silent.listen(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -162,60 +162,60 @@ test('no connection in time is a timeout', async (t) => {
   const { signal } = new AbortController();
   const error = await failWith(t, client.post({ path: '/', headers: {}, body: '{}', signal }), 'timeout');
   t.regex(error.message, /no connection within 100 ms/);
-  t.false(error.mayStillRun, 'nothing was asked');
+  t.false(error.mayStillRun, 'no request was sent');
 });
 
-test('no first byte in time is a timeout, before the head and after it', async (t) => {
+test('a late first byte is a timeout, before the response head and after it', async (t) => {
   const silent = await startRig(t, () => {}, { timeouts: { firstByteMs: 50 } });
   const error = await failWith(t, silent.post(), 'timeout');
-  t.regex(error.message, /no response within 50 ms/);
+  t.regex(error.message, /no answer within 50 ms/);
   t.true(error.mayStillRun);
-  // The head itself must come in time, on a busy machine too.
+  // The head itself must arrive in time, even on a busy machine.
   const headOnly = await startRig(t, (_request, response) => response.flushHeaders(), {
     timeouts: { firstByteMs: 1_000 },
   });
-  const answer = await headOnly.post();
-  await failWith(t, answer.next(), 'timeout');
+  const httpResponse = await headOnly.post();
+  await failWith(t, httpResponse.next(), 'timeout');
 });
 
-test('silence between chunks is a timeout, after what was said before it', async (t) => {
+test('silence between chunks is a timeout, after the chunks before it', async (t) => {
   const { post } = await startRig(t, (_request, response) => response.write('a'), {
     timeouts: { betweenChunksMs: 50 },
   });
-  const answer = await post();
-  t.is((await answer.next())?.toString(), 'a');
-  const error = await failWith(t, answer.next(), 'timeout');
+  const httpResponse = await post();
+  t.is((await httpResponse.next())?.toString(), 'a');
+  const error = await failWith(t, httpResponse.next(), 'timeout');
   t.regex(error.message, /nothing more within 50 ms/);
   t.false(error.isRequestFailure);
 });
 
-test('the whole call is bounded however lively the answer is', async (t) => {
+test('the time of a whole call is limited, however active the response is', async (t) => {
   const { post } = await startRig(
     t,
     (_request, response) => {
       const timer = setInterval(() => response.write('a'), 10);
       response.on('close', () => clearInterval(timer));
     },
-    // The answer must have begun by then, on a busy machine too.
+    // The response must have started by then, even on a busy machine.
     { timeouts: { totalMs: 2_000 } },
   );
   const error = await failWith(t, post().then(readChunks), 'timeout');
   t.regex(error.message, /over 2000 ms/);
-  t.true(error.isRequestFailure, 'more was asked for than we wait for');
+  t.true(error.isRequestFailure, 'the request takes longer than the time limit');
   t.true(error.mayStillRun);
 });
 
-test.serial('a call whose time is up before it had a connection leaves nothing under way', async (t) => {
+test.serial('a call that times out before it has a connection is never sent', async (t) => {
   const totalMs = 500;
   let requests = 0;
-  const answerSecond: Serve = (_request, response) => {
+  const respondToSecond: Serve = (_request, response) => {
     if (requests === 2) response.end();
   };
-  const { post, server } = await startRig(t, answerSecond, { connections: 1, timeouts: { totalMs } });
+  const { post, server } = await startRig(t, respondToSecond, { connections: 1, timeouts: { totalMs } });
   server.on('request', () => (requests += 1));
   const calls = [failWith(t, post(), 'timeout'), failWith(t, post(), 'timeout')];
   const startedAtMs = performance.now();
-  // The time of both is up in the same turn of the loop: else the second may be given the connection of the first.
+  // Both time out in the same turn of the event loop. Otherwise the second might get the connection of the first.
   server.once('request', () => {
     while (performance.now() < startedAtMs + totalMs + 10);
   });
@@ -223,12 +223,12 @@ test.serial('a call whose time is up before it had a connection leaves nothing u
   t.is(requests, 1);
   t.true(first!.mayStillRun);
   t.false(second!.mayStillRun);
-  // Had the second call been sent, its request would reach the vendor before this one, and be the one that is answered.
+  // If the second call had been sent, it would reach the vendor before this one and get the response.
   await readChunks(await post());
   t.is(requests, 2);
 });
 
-test('a vendor that says nothing in all that time has failed', async (t) => {
+test('a vendor that sends nothing within the time limit of a call has failed', async (t) => {
   const { post } = await startRig(t, (_request, response) => response.flushHeaders(), {
     timeouts: { totalMs: 100 },
   });
@@ -237,7 +237,7 @@ test('a vendor that says nothing in all that time has failed', async (t) => {
 });
 
 test.serial(
-  'a slow reader is not mistaken for a silent vendor, and stops the reading from the socket',
+  'a slow reader is not mistaken for a silent vendor, and pauses reading from the socket',
   async (t) => {
     const body = Buffer.alloc(32 * 1024 * 1024);
     let sent = 0;
@@ -251,25 +251,25 @@ test.serial(
       },
       { timeouts: { betweenChunksMs: 500 } },
     );
-    const answer = await post();
-    await answer.next();
+    const httpResponse = await post();
+    await httpResponse.next();
     await new Promise((resolve) => setTimeout(resolve, 1_000));
-    t.is(sent, 0, 'the vendor could send all of it while nobody read');
+    t.is(sent, 0, 'the vendor could send everything although nothing was read');
     let length = 0;
-    for (let chunk = await answer.next(); chunk !== null; chunk = await answer.next()) {
+    for (let chunk = await httpResponse.next(); chunk !== null; chunk = await httpResponse.next()) {
       length += chunk.length;
     }
     t.true(length > body.length - 1024 * 1024);
   },
 );
 
-test('who refuses the connection is unavailable', async (t) => {
-  const gone = createTcpServer();
-  gone.listen(0, '127.0.0.1');
-  await once(gone, 'listening');
-  const { port } = gone.address() as AddressInfo;
-  gone.close();
-  await once(gone, 'close');
+test('a vendor that refuses the connection is unavailable', async (t) => {
+  const closedServer = createTcpServer();
+  closedServer.listen(0, '127.0.0.1');
+  await once(closedServer, 'listening');
+  const { port } = closedServer.address() as AddressInfo;
+  closedServer.close();
+  await once(closedServer, 'close');
   const client = createHttpClient({ baseUrl: `http://127.0.0.1:${port}` });
   t.teardown(() => client.close());
   const { signal } = new AbortController();
@@ -277,27 +277,27 @@ test('who refuses the connection is unavailable', async (t) => {
   t.regex(error.message, /no connection \(ECONNREFUSED\)/);
 });
 
-test('a connection cut before the answer, or within it, is unavailable', async (t) => {
+test('a vendor whose connection is cut before or during the response is unavailable', async (t) => {
   const before = await startRig(t, (request) => request.socket.destroy());
   await failWith(t, before.post(), 'unavailable');
   const within = await startRig(t, (_request, response) => {
     response.write('abc', () => response.socket?.destroySoon());
   });
-  const answer = await within.post();
-  t.is((await answer.next())?.toString(), 'abc');
-  await failWith(t, answer.next(), 'unavailable');
+  const httpResponse = await within.post();
+  t.is((await httpResponse.next())?.toString(), 'abc');
+  await failWith(t, httpResponse.next(), 'unavailable');
 });
 
-test('what came before a cut is read although the cut is known already', async (t) => {
+test('data received before a cut is still read after the cut is detected', async (t) => {
   const { post, server } = await startRig(t, (_request, response) => {
     response.write('abc', () => response.socket?.destroySoon());
   });
   const closed = once(server, 'connection').then(([socket]: unknown[]) => once(socket as never, 'close'));
-  const answer = await post();
+  const httpResponse = await post();
   await closed;
   await new Promise((resolve) => setImmediate(resolve));
-  t.is((await answer.next())?.toString(), 'abc');
-  await failWith(t, answer.next(), 'unavailable');
+  t.is((await httpResponse.next())?.toString(), 'abc');
+  await failWith(t, httpResponse.next(), 'unavailable');
 });
 
 test('a server that does not speak HTTP is unavailable', async (t) => {
@@ -314,7 +314,7 @@ test('a server that does not speak HTTP is unavailable', async (t) => {
   await failWith(t, client.post({ path: '/', headers: {}, body: '{}', signal }), 'unavailable');
 });
 
-test('a key that cannot be a header is an error that does not repeat it', async (t) => {
+test('a key that is not a valid header value is an error that does not echo it', async (t) => {
   const { client } = await startRig(t, (_request, response) => response.end());
   const { signal } = new AbortController();
   const headers = { authorization: 'Bearer secret\nx: y' };
@@ -323,12 +323,12 @@ test('a key that cannot be a header is an error that does not repeat it', async 
 });
 
 test.serial(
-  'an abort rejects with its own reason at once and cuts the call off, in every phase',
+  'an abort rejects immediately with its own reason and cuts the call off, in every phase',
   async (t) => {
-    const reason = new Error('the caller left');
-    const leave = async (
+    const reason = new Error('the caller disconnected');
+    const abortDuring = async (
       rig: Rig,
-      begin: (answer: Promise<HttpResponse>) => Promise<unknown>,
+      start: (httpResponse: Promise<HttpResponse>) => Promise<unknown>,
     ): Promise<void> => {
       const controller = new AbortController();
       const closed = once(rig.server, 'request').then(async ([, response]: unknown[]) => {
@@ -336,21 +336,23 @@ test.serial(
         setImmediate(() => controller.abort(reason));
         await closing;
       });
-      const error = await t.throwsAsync(begin(rig.post(controller.signal)));
+      const error = await t.throwsAsync(start(rig.post(controller.signal)));
       t.is(error, reason);
       await closed;
     };
-    await leave(await startRig(t, () => {}), (answer) => answer);
-    await leave(await startRig(t, (_request, response) => response.flushHeaders()), async (answer) =>
-      (await answer).next(),
+    await abortDuring(await startRig(t, () => {}), (httpResponse) => httpResponse);
+    await abortDuring(
+      await startRig(t, (_request, response) => response.flushHeaders()),
+      async (httpResponse) => (await httpResponse).next(),
     );
-    await leave(await startRig(t, (_request, response) => response.write('abc')), async (answer) =>
-      (await answer).readAll(100),
+    await abortDuring(
+      await startRig(t, (_request, response) => response.write('abc')),
+      async (httpResponse) => (await httpResponse).readAll(100),
     );
   },
 );
 
-test('a call aborted before it began, or while it waits for a connection, never reaches the vendor', async (t) => {
+test('a call aborted before it starts, or while it waits for a connection, never reaches the vendor', async (t) => {
   let requests = 0;
   const { post } = await startRig(
     t,
@@ -377,7 +379,7 @@ test('a call aborted before it began, or while it waits for a connection, never 
 });
 
 test.serial(
-  'a released body that ends by itself keeps its connection, one that does not is cut off',
+  'a released body that ends soon keeps its connection, while one that does not is cut off',
   async (t) => {
     const ports: (number | undefined)[] = [];
     const { post } = await startRig(t, (request, response) => {
@@ -401,7 +403,7 @@ test.serial(
   },
 );
 
-test('a hundred calls under one signal give no warning of a leak', async (t) => {
+test('a hundred calls with one signal cause no leak warning', async (t) => {
   const warnings: Error[] = [];
   const onWarning = (warning: Error): number => warnings.push(warning);
   process.on('warning', onWarning);

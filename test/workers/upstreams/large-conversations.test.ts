@@ -6,7 +6,7 @@ import { toChatRequest as toCompletionRequest } from '../../../workers/upstreams
 import { type ChatBody, nameCall, UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createTarget } from '../../support/upstream-target.ts';
 
-/** A worker does nothing else while it translates. Each of these conversations is about as large as a body may be. */
+/** Translation blocks a worker. Each of these conversations is about as large as a body may be. */
 
 const recalled = new Map([[nameCall(1, 'none'), {}]]);
 
@@ -17,8 +17,8 @@ const dialects: Readonly<Record<string, (body: ChatBody) => unknown>> = {
   openai: (body) => toCompletionRequest(createTarget('gpt'), restoreReasoning(body, 'gpt', recalled), false),
 };
 
-/** The error, where there is one. */
-function tryTo(run: () => unknown): unknown {
+/** Returns the error, if there is one. */
+function catchError(run: () => unknown): unknown {
   try {
     run();
     return null;
@@ -35,78 +35,79 @@ const calls = (...ids: string[]): object => ({
   content: null,
   tool_calls: ids.map((id) => ({ id, function: { name: 'f' } })),
 });
-const answer = (id: string): object => ({ role: 'tool', tool_call_id: id, content: '{}' });
-const one = (index: number): string => `c${index}`;
+const toResult = (id: string): object => ({ role: 'tool', tool_call_id: id, content: '{}' });
+const toId = (index: number): string => `c${index}`;
 
 const toBody = (messages: readonly object[]): ChatBody =>
   ({ model: 'm', max_tokens: 4_096, reasoning_effort: 'low', messages }) as unknown as ChatBody;
 const isRejection = (error: unknown): boolean =>
   error instanceof UpstreamError && error.failure === 'rejected';
 
-/** By how many calls, messages or parts there are. */
+/** A conversation by the number of its calls, messages or parts. */
 interface Shape {
-  readonly most: number;
+  readonly max: number;
   readonly make: (count: number) => readonly object[];
 }
 
 const shapes: Readonly<Record<string, Shape>> = {
-  'calls of one id in one turn': { most: 44_000, make: (n) => [user, calls(...repeat(n, () => 'a'))] },
-  'calls of one id in turns': {
-    most: 16_000,
-    make: (n) => [user, ...repeat(n, () => [calls('a'), answer('a')]).flat(), user],
+  'calls with the same id in one turn': { max: 44_000, make: (n) => [user, calls(...repeat(n, () => 'a'))] },
+  'calls with the same id in many turns': {
+    max: 16_000,
+    make: (n) => [user, ...repeat(n, () => [calls('a'), toResult('a')]).flat(), user],
   },
-  'calls whose ids are the same without letters that are not taken': {
-    most: 32_000,
+  'calls whose ids are equal without their unsupported characters': {
+    max: 32_000,
     make: (n) => [user, calls(...repeat(n, (i) => String.fromCodePoint(0x4e00 + i)))],
   },
-  'calls whose ids others are numbered to': {
-    most: 44_000,
+  'calls whose ids equal those of renumbered calls': {
+    max: 44_000,
     make: (n) => [user, calls(...repeat(n / 2, (i) => `a_${i + 2}`), ...repeat(n / 2, () => 'a'))],
   },
-  'answered calls of one turn': {
-    most: 24_000,
-    make: (n) => [user, calls(...repeat(n, one)), ...repeat(n, one).map(answer), user],
+  'calls with results in one turn': {
+    max: 24_000,
+    make: (n) => [user, calls(...repeat(n, toId)), ...repeat(n, toId).map(toResult), user],
   },
-  'answers against the order of their calls': {
-    most: 24_000,
-    make: (n) => [user, calls(...repeat(n, one)), ...repeat(n, one).toReversed().map(answer)],
+  'results in the reverse order of their calls': {
+    max: 24_000,
+    make: (n) => [user, calls(...repeat(n, toId)), ...repeat(n, toId).toReversed().map(toResult)],
   },
-  'steps of an open round': {
-    most: 16_000,
-    make: (n) => [user, ...repeat(n, (i) => [calls(one(i)), answer(one(i))]).flat()],
+  'steps of an unfinished turn': {
+    max: 16_000,
+    make: (n) => [user, ...repeat(n, (i) => [calls(toId(i)), toResult(toId(i))]).flat()],
   },
   'parts of two messages': {
-    most: 80_000,
+    max: 80_000,
     make: (n) => repeat(2, () => ({ role: 'user', content: repeat(n / 2, () => ({ text: 'a' })) })),
   },
-  'messages of speakers': {
-    most: 44_000,
-    make: (n) => repeat(n, (i) => ({ role: 'user', name: one(i), content: 'a' })),
+  'messages with speaker names': {
+    max: 44_000,
+    make: (n) => repeat(n, (i) => ({ role: 'user', name: toId(i), content: 'a' })),
   },
   'late instructions': {
-    most: 44_000,
+    max: 44_000,
     make: (n) => [user, ...repeat(n, () => ({ role: 'system', content: 'a' }))],
   },
 };
 
 for (const [dialect, toRequest] of Object.entries(dialects)) {
-  for (const [name, { most, make }] of Object.entries(shapes)) {
-    test.serial(`${dialect}: the time for ${name} grows as their number does`, (t) => {
+  for (const [name, { max, make }] of Object.entries(shapes)) {
+    test.serial(`${dialect}: the time for ${name} grows linearly with their number`, (t) => {
       const measureMs = (counts: readonly number[]): number => {
         const bodies = counts.map((count) => toBody(make(count)));
         const startedAt = performance.now();
-        const errors = bodies.map((body) => tryTo(() => toRequest(body)));
+        const errors = bodies.map((body) => catchError(() => toRequest(body)));
         const tookMs = performance.now() - startedAt;
-        // What its vendor would refuse is refused as soon.
+        // A conversation that the vendor would reject is rejected as quickly.
         t.true(errors.every((error) => error === null || isRejection(error)));
         return tookMs;
       };
-      const quarters = repeat(4, () => most / 4);
+      const quarters = repeat(4, () => max / 4);
       measureMs(quarters);
-      // Linear work takes as long in one as in four, quadratic work four times as long; what takes next to no time is let off.
+      // Linear work takes as long in one part as in four, quadratic work four times as long. Times below 50 ms count as
+      // 50 ms.
       let best = Infinity;
       for (let i = 0; i < 4 && best >= 2; i++)
-        best = Math.min(best, measureMs([most]) / Math.max(50, measureMs(quarters)));
+        best = Math.min(best, measureMs([max]) / Math.max(50, measureMs(quarters)));
       t.true(best < 2, `${best} times as long as in four parts`);
     });
   }

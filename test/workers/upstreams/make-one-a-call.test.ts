@@ -13,83 +13,87 @@ import { createContext } from '../../support/upstream-target.ts';
 
 const image = { bytes: Buffer.from('image'), contentType: 'image/png', revisedPrompt: null } as const;
 
-function answer(promptTokens: number | null, completionTokens: number | null): ImageResponse {
+function toResponse(promptTokens: number | null, completionTokens: number | null): ImageResponse {
   return { images: [image], calls: 1, usage: { ...noUpstreamUsage, promptTokens, completionTokens } };
 }
 
-const make = (value: ImageResponse) => ({ status: 'fulfilled', value }) as const;
-const fail = (reason: unknown) => ({ status: 'rejected', reason }) as const;
-const uncounted = make({ ...answer(null, null), usage: null });
+const fulfilled = (value: ImageResponse) => ({ status: 'fulfilled', value }) as const;
+const rejected = (reason: unknown) => ({ status: 'rejected', reason }) as const;
+const uncounted = fulfilled({ ...toResponse(null, null), usage: null });
 
-test('several answers are one, with their tokens added up where all have reported them', (t) => {
-  const joined = mergeImageResponses([make(answer(3, 5)), make(answer(3, 5)), make(answer(3, 5))]);
+test('several responses are joined into one, with their tokens added up if all reported them', (t) => {
+  const joined = mergeImageResponses([
+    fulfilled(toResponse(3, 5)),
+    fulfilled(toResponse(3, 5)),
+    fulfilled(toResponse(3, 5)),
+  ]);
   t.is(joined.images.length, 3);
   t.is(joined.calls, 3);
   t.deepEqual(joined.usage, { ...noUpstreamUsage, promptTokens: 9, completionTokens: 15 });
-  t.is(mergeImageResponses([make(answer(3, 5)), uncounted]).usage, null);
-  t.like(mergeImageResponses([make(answer(3, 5)), make(answer(3, null))]).usage, {
+  t.is(mergeImageResponses([fulfilled(toResponse(3, 5)), uncounted]).usage, null);
+  t.like(mergeImageResponses([fulfilled(toResponse(3, 5)), fulfilled(toResponse(3, null))]).usage, {
     promptTokens: 6,
     completionTokens: null,
   });
 });
 
-test('images that were made are the answer, with the reason why others were not; where none was, a refusal comes before a failure', (t) => {
+test('the images made are returned with the failure of the others; if there are none, a refusal outranks a failure', (t) => {
   const [refused, broken] = [new UpstreamError('rejected', 'no'), new UpstreamError('unavailable', 'down')];
-  const some = mergeImageResponses([fail(broken), uncounted, fail(refused), uncounted]);
+  const some = mergeImageResponses([rejected(broken), uncounted, rejected(refused), uncounted]);
   t.is(some.images.length, 2);
-  t.is(some.calls, 2, 'those that were answered');
+  t.is(some.calls, 2, 'the calls with a response');
   t.is(some.missing, refused);
   t.is(mergeImageResponses([uncounted]).missing, undefined);
   t.is(
-    t.throws(() => mergeImageResponses([fail(broken), fail(refused)])),
+    t.throws(() => mergeImageResponses([rejected(broken), rejected(refused)])),
     refused,
   );
   const late = new UpstreamError('timeout', 'late', { mayStillRun: true });
   t.is(
-    t.throws(() => mergeImageResponses([fail(broken), fail(late)])),
+    t.throws(() => mergeImageResponses([rejected(broken), rejected(late)])),
     late,
-    'one of them may still be made',
+    'one image may still be made',
   );
-  const none = make({ ...answer(3, 5), images: [], missing: refused });
-  t.like(mergeImageResponses([none, fail(broken), none]), {
+  const none = fulfilled({ ...toResponse(3, 5), images: [], missing: refused });
+  t.like(mergeImageResponses([none, rejected(broken), none]), {
     images: [],
     missing: refused,
     usage: { promptTokens: 6, completionTokens: 10 },
   });
-  const ours = new TypeError('a fault of ours');
+  const internal = new TypeError('an internal error');
   t.is(
-    t.throws(() => mergeImageResponses([uncounted, fail(refused), fail(ours)])),
-    ours,
+    t.throws(() => mergeImageResponses([uncounted, rejected(refused), rejected(internal)])),
+    internal,
   );
 });
 
-test('all calls are made at once, and a caller who leaves is the reason of their failure', async (t) => {
-  let begun = 0;
-  let begin: () => void = () => undefined;
+test('all calls run in parallel, and fail with the caller’s reason if they are cancelled', async (t) => {
+  let started = 0;
+  let release: () => void = () => undefined;
   const all = new Promise<void>((resolve) => {
-    begin = resolve;
+    release = resolve;
   });
   const { images } = await makeOneImagePerCall(3, createContext(), async () => {
-    begun += 1;
-    if (begun === 3) begin();
+    started += 1;
+    if (started === 3) release();
     await all;
-    return answer(1, 1);
+    return toResponse(1, 1);
   });
   t.is(images.length, 3);
-  const left = new AbortController();
-  const reason = new Error('the caller left');
-  const made = makeOneImagePerCall(2, createContext({ signal: left.signal }), async () => {
-    left.abort(reason);
+  const cancellation = new AbortController();
+  const reason = new Error('the caller disconnected');
+  const made = makeOneImagePerCall(2, createContext({ signal: cancellation.signal }), async () => {
+    cancellation.abort(reason);
     throw new UpstreamError('unavailable', 'cut');
   });
   t.is(await t.throwsAsync(made), reason);
 });
 
-test('where slots are few, no more calls are under way than there are, and every slot is given back', async (t) => {
+test('no more calls run than there are slots, and every slot is released', async (t) => {
   const slots = new Slots(1);
   let inFlight = 0;
-  let most = 0;
-  let left = 0;
+  let maxInFlight = 0;
+  let released = 0;
   const outcomes: unknown[] = [];
   const acquireExtraSlot: AcquireExtraSlot = async (signal) => {
     const release = await slots.acquire(signal, Date.now() + 60_000).catch(() => null);
@@ -97,7 +101,7 @@ test('where slots are few, no more calls are under way than there are, and every
     return {
       release: (outcome) => {
         outcomes.push(outcome?.status);
-        left += 1;
+        released += 1;
         release();
       },
     };
@@ -105,58 +109,54 @@ test('where slots are few, no more calls are under way than there are, and every
   let made = 0;
   const { images, missing } = await makeOneImagePerCall(6, createContext({ acquireExtraSlot }), async () => {
     inFlight += 1;
-    most = Math.max(most, inFlight);
+    maxInFlight = Math.max(maxInFlight, inFlight);
     await nextTurn();
     inFlight -= 1;
     made += 1;
     if (made === 3) throw new UpstreamError('unavailable', 'down');
-    return answer(1, 1);
+    return toResponse(1, 1);
   });
-  t.is(most, 2);
+  t.is(maxInFlight, 2);
   t.is(made, 6);
   t.is(images.length, 5);
   t.is(missing?.failure, 'unavailable');
-  t.true(left > 0 && outcomes.length === left);
-  // All are free again.
+  t.true(released > 0 && outcomes.length === released);
+  // All slots are free again.
   (await slots.acquire(new AbortController().signal, Date.now() + 60_000))();
 });
 
-test('where no further slot comes free, the images are made one after the other in the slot that there is', async (t) => {
+test('images are made one after another in the only slot if no further slot becomes free', async (t) => {
   let inFlight = 0;
-  const waited: AbortSignal[] = [];
+  const slotSignals: AbortSignal[] = [];
   const acquireExtraSlot: AcquireExtraSlot = (signal) => {
-    waited.push(signal);
-    // Nobody waits for one that never answers.
+    slotSignals.push(signal);
+    // The images do not wait for a slot that is never granted.
     return new Promise(() => undefined);
   };
   const progress: number[] = [];
   const onProgress = (done: number): void => void progress.push(done);
-  const { images } = await makeOneImagePerCall(
-    4,
-    createContext({ acquireExtraSlot, onProgress }),
-    async () => {
-      inFlight += 1;
-      t.is(inFlight, 1);
-      await nextTurn();
-      inFlight -= 1;
-      return answer(1, 1);
-    },
-  );
+  const { images } = await makeOneImagePerCall(4, createContext({ acquireExtraSlot, onProgress }), async () => {
+    inFlight += 1;
+    t.is(inFlight, 1);
+    await nextTurn();
+    inFlight -= 1;
+    return toResponse(1, 1);
+  });
   t.is(images.length, 4);
   t.deepEqual(progress, [0.25, 0.5, 0.75, 1]);
-  t.is(waited.length, 3);
-  t.true(waited.every(({ aborted }) => aborted));
+  t.is(slotSignals.length, 3);
+  t.true(slotSignals.every(({ aborted }) => aborted));
 });
 
-test('no further call is begun where it would fail as well, and where nobody waits any more', async (t) => {
-  const alone = { acquireExtraSlot: async () => null };
+test('no further call starts if it would fail as well, or if nobody waits for it any more', async (t) => {
+  const noFurtherSlots = { acquireExtraSlot: async () => null };
   for (const failure of ['rate_limited', 'rejected', 'auth', 'missing', 'timeout'] as const) {
     let calls = 0;
     const error = new UpstreamError(failure, 'no', { mayStillRun: failure === 'timeout' });
-    const made = await makeOneImagePerCall(4, createContext(alone), async () => {
+    const made = await makeOneImagePerCall(4, createContext(noFurtherSlots), async () => {
       calls += 1;
       if (calls === 2) throw error;
-      return answer(1, 1);
+      return toResponse(1, 1);
     });
     t.is(calls, 2, failure);
     t.is(made.images.length, 1);
@@ -166,21 +166,19 @@ test('no further call is begun where it would fail as well, and where nobody wai
   let calls = 0;
   const made = await makeOneImagePerCall(
     4,
-    createContext({ ...alone, awaited: awaited.signal }),
+    createContext({ ...noFurtherSlots, awaited: awaited.signal }),
     async () => {
       calls += 1;
       awaited.abort();
-      return answer(1, 1);
+      return toResponse(1, 1);
     },
   );
   t.is(calls, 1);
   t.is(made.images.length, 1);
 });
 
-test('where a further slot cannot be asked for, the images that are made are the answer all the same', async (t) => {
+test('images are returned even if requesting a further slot fails', async (t) => {
   const acquireExtraSlot: AcquireExtraSlot = async () => Promise.reject(new TypeError('oops'));
-  const { images } = await makeOneImagePerCall(3, createContext({ acquireExtraSlot }), async () =>
-    answer(1, 1),
-  );
+  const { images } = await makeOneImagePerCall(3, createContext({ acquireExtraSlot }), async () => toResponse(1, 1));
   t.is(images.length, 3);
 });

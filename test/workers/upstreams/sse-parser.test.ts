@@ -13,32 +13,32 @@ function parseText(text: string): SseEvent[] {
   return parse([Buffer.from(text)]);
 }
 
-function cut(bytes: Buffer, points: readonly number[]): Buffer[] {
+function split(bytes: Buffer, points: readonly number[]): Buffer[] {
   const sorted = [0, ...points.map((point) => point % (bytes.length + 1)), bytes.length].toSorted(
     (a, b) => a - b,
   );
   return sorted.slice(1).map((end, index) => bytes.subarray(sorted[index], end));
 }
 
-test('LF, CR and CRLF end lines alike', (t) => {
+test('LF, CR and CRLF all end a line', (t) => {
   const expected = [{ event: 'message', data: 'one\ntwo' }];
   for (const end of ['\n', '\r', '\r\n']) {
     t.deepEqual(parseText(`data: one${end}data: two${end}${end}`), expected);
   }
 });
 
-test('comments, unknown fields, ids and empty events give nothing', (t) => {
+test('comments, unknown fields, ids and empty events yield nothing', (t) => {
   t.deepEqual(parseText(': keep-alive\n\nid: 7\nretry: 10\nfoo: bar\n\nevent: ping\n\n'), []);
 });
 
-test('an event without a name is a message, and a name holds for its event only', (t) => {
+test('an event without a name is a message, and a name applies to its event only', (t) => {
   t.deepEqual(parseText('event: error\ndata: 1\n\ndata: 2\n\n'), [
     { event: 'error', data: '1' },
     { event: 'message', data: '2' },
   ]);
 });
 
-test('exactly one space after the colon is not part of the value, and a field may have no colon', (t) => {
+test('exactly one space after the colon is dropped from the value, and a field may have no colon', (t) => {
   t.deepEqual(parseText('data:  x\n\ndata:y\n\ndata\n\n'), [
     { event: 'message', data: ' x' },
     { event: 'message', data: 'y' },
@@ -46,7 +46,7 @@ test('exactly one space after the colon is not part of the value, and a field ma
   ]);
 });
 
-test('bytes that are no UTF-8 are replaced, also where the body ends within a character', (t) => {
+test('invalid UTF-8 is replaced, also if the body ends within a character', (t) => {
   const bytes = Buffer.concat([
     Buffer.from('data: a'),
     Buffer.of(0xff),
@@ -62,7 +62,7 @@ test('a byte order mark is skipped at the start only', (t) => {
   t.deepEqual(parseText('\uFEFFdata: 1\n\n\uFEFFdata: 2\n\n'), [{ event: 'message', data: '1' }]);
 });
 
-test('an event that the body ends before its blank line still counts', (t) => {
+test('a last event without its blank line still counts', (t) => {
   t.deepEqual(parseText('data: 1\n\ndata: [DONE]'), [
     { event: 'message', data: '1' },
     { event: 'message', data: '[DONE]' },
@@ -91,16 +91,16 @@ test('any split of a stream gives the same events', (t) => {
     .map(([hasMark, lines]) => Buffer.from((hasMark ? '\uFEFF' : '') + lines.flat().join('')));
   fc.assert(
     fc.property(stream, fc.array(fc.nat(), { maxLength: 12 }), (bytes, points) => {
-      t.deepEqual(parse(cut(bytes, points)), parse([bytes]));
+      t.deepEqual(parse(split(bytes, points)), parse([bytes]));
     }),
     { numRuns: 500 },
   );
   const bytes = Buffer.from('\uFEFFevent: a\r\ndata: ж\r\n\r\ndata: 😀\rdata: 2\r\r: c\n\ndata: end\n\n');
-  t.deepEqual(parse(cut(bytes, [...bytes.keys()])), parse([bytes]));
+  t.deepEqual(parse(split(bytes, [...bytes.keys()])), parse([bytes]));
 });
 
-test('a line or an event over the bound is refused, whether it ends or not', (t) => {
-  const isTooLong = { instanceOf: UpstreamError, message: /more than 100 characters/ };
+test('a line or an event over the limit is rejected, whether it ends or not', (t) => {
+  const isTooLong = { instanceOf: UpstreamError, message: /over 100 characters/ };
   t.throws(() => createSseParser({ maxEventLength: 100 }).push(Buffer.alloc(101, 'x')), isTooLong);
   t.throws(
     () => createSseParser({ maxEventLength: 100 }).push(Buffer.from(`data: ${'x'.repeat(101)}\n\n`)),
@@ -118,7 +118,7 @@ test('a line or an event over the bound is refused, whether it ends or not', (t)
   );
 });
 
-test('a line of a megabyte in small pieces takes no quadratic time', (t) => {
+test('a line of a megabyte in small pieces does not take quadratic time', (t) => {
   const parser = createSseParser();
   const started = performance.now();
   parser.push(Buffer.from('data: '));
@@ -130,7 +130,7 @@ test('a line of a megabyte in small pieces takes no quadratic time', (t) => {
   t.true(performance.now() - started < 2000);
 });
 
-test('a line that comes byte by byte takes little more room than its bytes', (t) => {
+test('a line received byte by byte takes little more memory than its bytes', (t) => {
   const parser = createSseParser();
   parser.push(Buffer.from('data: '));
   const before = process.memoryUsage().heapUsed;

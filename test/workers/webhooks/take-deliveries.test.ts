@@ -45,7 +45,7 @@ interface Rig {
   readonly start: (settings: Partial<IntakeSettings> & Pick<IntakeSettings, 'client'>) => Promise<void>;
 }
 
-/** A database of Redis for each test: the queue's name is the same everywhere. */
+/** Uses one Redis database per test, because the queue has the same name everywhere. */
 async function createRig(t: ExecutionContext, maxUndelivered?: number): Promise<Rig> {
   const redisUrl = `${server.url}/${databases++}`;
   const redis = createRedis(redisUrl, 'commands', createLogger('test', 'silent'));
@@ -70,11 +70,11 @@ function createDelivery(url: string, accountId = 'ann'): WebhookDelivery {
   return { v: 1, jobId: randomUUID(), accountId, url, event: 'job.succeeded' };
 }
 
-test('a webhook is verified by the library and by the OpenAI SDK, with either secret while two sign', async (t) => {
+test('a webhook is verified by the library and by the OpenAI SDK, with either secret while two are in use', async (t) => {
   const { queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response) => response.writeHead(204).end());
-  const former = `whsec_${Buffer.alloc(32, 'former').toString('base64')}`;
-  const secrets = { listSigning: () => Promise.resolve([testSecret, former]) };
+  const previousSecret = `whsec_${Buffer.alloc(32, 'former').toString('base64')}`;
+  const secrets = { listSigning: () => Promise.resolve([testSecret, previousSecret]) };
   await start({ client: createTestWebhookClient(receiver.port), secrets });
   const delivery = createDelivery(receiver.url);
   t.true(await queue.add(delivery));
@@ -96,7 +96,7 @@ test('a webhook is verified by the library and by the OpenAI SDK, with either se
     timestamp: '2026-11-23T12:00:00.000Z',
     data: { id: delivery.jobId, object: 'job', status: 'succeeded' },
   };
-  for (const secret of [testSecret, former]) {
+  for (const secret of [testSecret, previousSecret]) {
     t.deepEqual(new Webhook(secret).verify(body, headers), expected);
     const client = new OpenAI({ apiKey: 'none' });
     t.deepEqual((await client.webhooks.unwrap(body, headers, secret)) as unknown, expected);
@@ -105,14 +105,14 @@ test('a webhook is verified by the library and by the OpenAI SDK, with either se
   t.throws(() => new Webhook(other).verify(body, headers));
 });
 
-test('a webhook that fails is tried again under the same id, and its state says so until it is delivered', async (t) => {
+test('a failed webhook is retried with the same id, and its state shows that until it is delivered', async (t) => {
   const { queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response, count) => {
     response.writeHead(count === 1 ? 500 : 200, { 'retry-after': '7' }).end('thanks');
   });
-  const asked: (number | null)[] = [];
+  const delayArguments: (number | null)[] = [];
   const computeRetryDelayMs = (attempts: number, retryAfterMs: number | null): number => {
-    asked.push(attempts, retryAfterMs);
+    delayArguments.push(attempts, retryAfterMs);
     return 1;
   };
   await start({ client: createTestWebhookClient(receiver.port), computeRetryDelayMs });
@@ -123,12 +123,12 @@ test('a webhook that fails is tried again under the same id, and its state says 
   t.like(first, { status: 'pending', attempts: 1, lastStatus: 500 });
   t.is(first?.lastError, 'The server responded with status 500.');
   t.true(first?.nextAttemptAt instanceof Date);
-  t.deepEqual(asked, [1, 7_000]);
+  t.deepEqual(delayArguments, [1, 7_000]);
   const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
   t.deepEqual(ids, [deliveryIdOf(delivery), deliveryIdOf(delivery)]);
 });
 
-test('a redirect is not followed, and after the last attempt the webhook has failed and stays on the queue', async (t) => {
+test('a redirect is not followed, and after the last attempt the webhook has failed and stays in the queue', async (t) => {
   const { redis, queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response) => {
     response.writeHead(307, { location: '/elsewhere' }).end();
@@ -141,11 +141,11 @@ test('a redirect is not followed, and after the last attempt the webhook has fai
   t.is(failed.lastError, 'The server responded with status 307; redirects are not followed.');
   t.is(receiver.received.length, webhookAttempts);
   t.true(receiver.received.every(({ path }) => path.startsWith('/hook')));
-  const kept = await findJob(t, redis, delivery);
-  t.deepEqual(kept.data, delivery);
+  const storedJob = await findJob(t, redis, delivery);
+  t.deepEqual(storedJob.data, delivery);
 });
 
-/** A delivery as BullMQ keeps it. */
+/** A delivery as BullMQ stores it. */
 async function findJob(t: ExecutionContext, redis: RedisClient, delivery: WebhookDelivery) {
   const queue = openBullQueue<WebhookDelivery>(webhookQueueName, redis);
   t.teardown(() => queue.close());
@@ -153,7 +153,7 @@ async function findJob(t: ExecutionContext, redis: RedisClient, delivery: Webhoo
   return job!;
 }
 
-test('a receiver that says 410 is not asked again', async (t) => {
+test('a receiver that responds with 410 gets no further attempts', async (t) => {
   const { queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response) => response.writeHead(410).end());
   await start({ client: createTestWebhookClient(receiver.port) });
@@ -163,9 +163,9 @@ test('a receiver that says 410 is not asked again', async (t) => {
   t.is(receiver.received.length, 1);
 });
 
-test('nothing is sent to a host with an internal address, nor to a URL that is not https', async (t) => {
+test('nothing is sent to a host with an internal address, or to a URL that is not https', async (t) => {
   const receiver = await useReceiver(t, (_webhook, response) => response.end());
-  const inside = createWebhookClient({
+  const strictClient = createWebhookClient({
     resolveHost: () => Promise.resolve(['127.0.0.1']),
     ports: new Set([receiver.port]),
     timeouts: { connectMs: 5_000, totalMs: 15_000, refusalStepMs: 1 },
@@ -173,27 +173,31 @@ test('nothing is sent to a host with an internal address, nor to a URL that is n
   const notPublic = 'The URL has a host without an address on the public internet.';
   for (const host of ['pictures.test', '127.0.0.1', '[::ffff:127.0.0.1]']) {
     const url = `https://${host}:${receiver.port}/`;
-    t.deepEqual(await inside.post(url, {}, '{}'), { status: null, error: notPublic, retryAfterMs: null });
+    t.deepEqual(await strictClient.post(url, {}, '{}'), {
+      status: null,
+      error: notPublic,
+      retryAfterMs: null,
+    });
   }
-  const plain = await inside.post(`http://pictures.test:${receiver.port}/`, {}, '{}');
+  const plain = await strictClient.post(`http://pictures.test:${receiver.port}/`, {}, '{}');
   t.is(plain.error, 'The URL is not https.');
   t.is(receiver.received.length, 0);
 });
 
-test('a response that does not come, or comes without a certificate that counts, says no more than that', async (t) => {
+test('a missing response and an invalid certificate are reported without further details', async (t) => {
   const receiver = await useReceiver(t, () => undefined);
   const late = await createTestWebhookClient(receiver.port, 100).post(receiver.url, {}, '{}');
   t.is(late.error, 'There was no response within 0.1 s.');
-  const distrusting = createWebhookClient({
+  const withoutTestCa = createWebhookClient({
     resolveHost: () => Promise.resolve(['127.0.0.1']),
     isPublic: () => true,
     ports: new Set([receiver.port]),
   });
-  const refused = await distrusting.post(receiver.url, {}, '{}');
+  const refused = await withoutTestCa.post(receiver.url, {}, '{}');
   t.is(refused.error, 'The server did not respond over https with a valid certificate.');
 });
 
-test('an account whose receiver does not respond holds up none of the others', async (t) => {
+test('an account whose receiver does not respond does not delay others', async (t) => {
   const { queue, states, start } = await createRig(t);
   const held: ServerResponse[] = [];
   let isRevived = false;
@@ -211,12 +215,12 @@ test('an account whose receiver does not respond holds up none of the others', a
   const others = ['bob', 'cid', 'dan'].map((accountId) => createDelivery(receiver.url, accountId));
   for (const delivery of others) await queue.add(delivery);
   for (const { jobId } of others) t.is((await states.when(jobId, 'delivered')).attempts, 1);
-  t.is(held.length, 2, 'attempts of one account at once');
+  t.is(held.length, 2, 'concurrent attempts of one account');
   isRevived = true;
   for (const response of held) response.end();
 });
 
-test('a webhook that waits for a turn is moved once, and delivered as soon as an attempt of its account ends', async (t) => {
+test('a webhook that waits for its turn is moved once, and delivered as soon as an attempt of its account ends', async (t) => {
   const { redis, queue, states, start } = await createRig(t);
   const held: ServerResponse[] = [];
   let isHeld = true;
@@ -229,8 +233,8 @@ test('a webhook that waits for a turn is moved once, and delivered as soon as an
   await start({ client: createTestWebhookClient(receiver.port), concurrency: 8 });
   const bull = openBullQueue(webhookQueueName, redis);
   t.teardown(() => bull.close());
-  await waitFor('all but two to wait', async () => (await bull.getDelayedCount()) === 28);
-  // Nothing that follows takes so long: they are delivered because they are woken.
+  await waitFor('all but two webhooks to wait', async () => (await bull.getDelayedCount()) === 28);
+  // The rest of the test is faster than that, so they are delivered because they are released early.
   for (const { delay } of await bull.getDelayed()) t.true(delay >= 30_000);
   await waitFor('two attempts', () => held.length === 2);
   isHeld = false;
@@ -243,7 +247,7 @@ test('a webhook that waits for a turn is moved once, and delivered as soon as an
   t.is(await redis.exists(redisKeys.waitingWebhooks('ann')), 0);
 });
 
-test('a webhook that is paused after a failure is not woken by others of its account', async (t) => {
+test('a webhook that is delayed after a failure is not released early by others of its account', async (t) => {
   const { redis, queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (webhook, response) => {
     response.writeHead(webhook.path.startsWith('/broken') ? 500 : 200).end();
@@ -259,14 +263,14 @@ test('a webhook that is paused after a failure is not woken by others of its acc
   for (const { jobId } of others) await states.when(jobId, 'delivered');
   await states.when(broken.jobId, 'pending');
   t.is(receiver.received.filter(({ path }) => path.startsWith('/broken')).length, 1);
-  await waitFor('the pause', async () => (await (await findJob(t, redis, broken)).getState()) === 'delayed');
+  await waitFor('the delay', async () => (await (await findJob(t, redis, broken)).getState()) === 'delayed');
 });
 
-test('a webhook whose worker is killed is delivered by another, under the same id', async (t) => {
+test('a webhook whose worker is killed is delivered by another, with the same id', async (t) => {
   const { redisUrl, queue, states, start } = await createRig(t);
   const arrived = new EventEmitter();
   const receiver = await useReceiver(t, (_webhook, response, count) => {
-    // The first is never responded to: its sender dies.
+    // The first attempt gets no response, because its sender dies.
     if (count > 1) response.end();
     else arrived.emit('first');
   });
@@ -284,50 +288,50 @@ test('a webhook whose worker is killed is delivered by another, under the same i
   t.deepEqual([...ids], [deliveryIdOf(delivery)]);
 });
 
-test('trouble of the gateway uses up no attempt, and a job that is gone ends its webhook unsent', async (t) => {
+test('an internal error does not use up an attempt, and the webhook of a deleted job ends unsent', async (t) => {
   const { redis, queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response) => response.end());
-  const asked = new EventEmitter();
-  const [troubled, gone] = [createDelivery(receiver.url), createDelivery(receiver.url)];
+  const events = new EventEmitter();
+  const [failing, deleted] = [createDelivery(receiver.url), createDelivery(receiver.url)];
   await start({
     client: createTestWebhookClient(receiver.port),
     loadPayload: ({ jobId }) => {
-      if (jobId === gone.jobId) return Promise.resolve(null);
-      asked.emit('payload');
+      if (jobId === deleted.jobId) return Promise.resolve(null);
+      events.emit('payload');
       return Promise.reject(new Error('the store is away'));
     },
   });
-  const wasAsked = once(asked, 'payload');
-  await queue.add(troubled);
-  await wasAsked;
-  await queue.add(gone);
-  const end = await states.when(gone.jobId, 'failed');
+  const payloadRequested = once(events, 'payload');
+  await queue.add(failing);
+  await payloadRequested;
+  await queue.add(deleted);
+  const end = await states.when(deleted.jobId, 'failed');
   t.like(end, { attempts: 0, lastStatus: null, lastError: 'The job is no longer kept.' });
-  const job = await findJob(t, redis, troubled);
+  const job = await findJob(t, redis, failing);
   await waitFor('the delivery to be put back', async () => (await job.getState()) === 'delayed');
-  t.is((await findJob(t, redis, troubled)).attemptsMade, 0);
-  t.deepEqual(states.of(troubled.jobId), []);
+  t.is((await findJob(t, redis, failing)).attemptsMade, 0);
+  t.deepEqual(states.of(failing.jobId), []);
   t.is(receiver.received.length, 0);
 });
 
-test('while the gateway cannot prepare webhooks, those that wait are not woken to fail one after another', async (t) => {
+test('while the gateway cannot prepare webhooks, waiting ones are not released early to fail one after another', async (t) => {
   const { redis, queue, start } = await createRig(t);
-  let asked = 0;
+  let preparations = 0;
   await start({
     client: createTestWebhookClient(443),
     concurrency: 8,
     loadPayload: () => {
-      asked += 1;
+      preparations += 1;
       return Promise.reject(new Error('the store is away'));
     },
   });
   for (let i = 0; i < 20; i++) await queue.add(createDelivery('https://pictures.test/hook'));
   const waiting = redisKeys.waitingWebhooks('ann');
-  await waitFor('all to wait', async () => (await redis.zcard(waiting)) === 20);
-  t.true(asked <= 40, `${asked} attempts to prepare`);
+  await waitFor('all webhooks to wait', async () => (await redis.zcard(waiting)) === 20);
+  t.true(preparations <= 40, `${preparations} attempts to prepare`);
 });
 
-test('the same event is delivered once however often it is added, and an account has no more waiting than its bound', async (t) => {
+test('the same event is delivered once however often it is added, and an account has a limit of waiting webhooks', async (t) => {
   const { queue, states, start } = await createRig(t, 2);
   const receiver = await useReceiver(t, (_webhook, response) => response.end());
   const deliveries = [1, 2, 3].map(() => createDelivery(receiver.url));
@@ -336,10 +340,10 @@ test('the same event is delivered once however often it is added, and an account
     [await queue.add(first), await queue.add(first), await queue.add(second), await queue.add(third)],
     [true, true, true, false],
   );
-  t.true(await queue.add(createDelivery(receiver.url, 'bob')), 'the bound is each account’s own');
+  t.true(await queue.add(createDelivery(receiver.url, 'bob')), 'the limit is per account');
   await start({ client: createTestWebhookClient(receiver.port) });
   await Promise.all([first, second].map(({ jobId }) => states.when(jobId, 'delivered')));
-  t.true(await queue.add(third), 'what was delivered made room');
+  t.true(await queue.add(third), 'the deliveries freed capacity');
   await states.when(third.jobId, 'delivered');
   await queue.add(first);
   const ofFirst = receiver.received.filter(({ headers }) => headers['webhook-id'] === deliveryIdOf(first));

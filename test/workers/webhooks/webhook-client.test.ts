@@ -3,9 +3,9 @@ import test, { type ExecutionContext } from 'ava';
 import { createTestWebhookClient } from '../../support/webhooks.ts';
 import { useHttpsServer } from '../../support/https-server.ts';
 
-/** Receivers are strangers: none of them may hold a worker for longer, or make it read more, than it has decided to. */
+/** Receivers are untrusted: none may occupy a worker for longer, or make it read more, than its limits allow. */
 
-/** Posts to a receiver that writes these onto the bare connection, again and again until it is closed. */
+/** Posts to a receiver that writes `start`, then `again` repeatedly, to the raw connection until it is closed. */
 async function postTo(
   t: ExecutionContext,
   start: string,
@@ -31,8 +31,8 @@ async function postTo(
 function repeatedly(socket: Socket, everyMs: number, write: () => boolean): void {
   const timer = setInterval(() => {
     // A receiver that floods writes as fast as it is read.
-    const most = everyMs === 0 ? 1_000 : 1;
-    for (let i = 0; i < most && !socket.destroyed && write(); i++);
+    const maxWrites = everyMs === 0 ? 1_000 : 1;
+    for (let i = 0; i < maxWrites && !socket.destroyed && write(); i++);
   }, everyMs);
   socket.on('close', () => clearInterval(timer));
 }
@@ -41,14 +41,14 @@ const ok = 'HTTP/1.1 200 OK\r\n';
 const large = 'x'.repeat(65_536);
 const broken = 'The server did not respond over https with a valid certificate.';
 
-test('a body without an end is not read, and changes nothing about the status that came before it', async (t) => {
+test('an endless body is not read, and does not change the status that came before it', async (t) => {
   const flood = await postTo(t, `${ok}\r\n`, large);
   t.like(flood, { status: 200, error: null });
   t.true(flood.written < 20_000_000, `${flood.written} bytes were taken`);
   t.like(await postTo(t, `${ok}\r\n`, 'x', { everyMs: 50 }), { status: 200, error: null });
 });
 
-test('headers that come without an end are no response, however fast or slowly they come', async (t) => {
+test('endless headers are not a response, however fast or slowly they arrive', async (t) => {
   const slow = await postTo(t, ok, 'x-one: more\r\n', { everyMs: 50, totalMs: 500 });
   t.like(slow, { status: null, error: 'There was no response within 0.5 s.' });
   const flood = await postTo(t, ok, `x-large: ${large}\r\n`);
@@ -56,7 +56,7 @@ test('headers that come without an end are no response, however fast or slowly t
   t.true(flood.written < 20_000_000, `${flood.written} bytes were taken`);
 });
 
-test('interim responses, an upgrade and what is no HTTP are no response', async (t) => {
+test('interim responses, an upgrade and non-HTTP data are not a response', async (t) => {
   for (const start of [
     'HTTP/1.1 103 Early Hints\r\n\r\n',
     'HTTP/1.1 100 Continue\r\n\r\n',

@@ -20,7 +20,7 @@ import {
 const KEY = 'sk-ant-api03-0123456789';
 const MODEL = 'claude-sonnet-4-5';
 
-interface Asked {
+interface Received {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Readonly<Record<string, unknown>> & {
@@ -28,12 +28,12 @@ interface Asked {
   };
 }
 
-/** Answers the request of that number, from zero. */
+/** Responds to the request with that number, counted from zero. */
 type Script = (response: ServerResponse, number: number) => void | Promise<void>;
 
 interface Rig {
-  readonly asked: Asked[];
-  readonly listen: (more?: More) => Promise<Said>;
+  readonly received: Received[];
+  readonly chat: (more?: More) => Promise<Outcome>;
 }
 
 interface More {
@@ -43,20 +43,20 @@ interface More {
   readonly context?: Partial<CallContext>;
 }
 
-interface Said {
+interface Outcome {
   readonly events: ChatEvent[];
   readonly error: UpstreamError | null;
 }
 
 async function startRig(t: ExecutionContext, script: Script): Promise<Rig> {
-  const asked: Asked[] = [];
+  const received: Received[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Asked['body'];
-      asked.push({ path: request.url ?? '', headers: request.headers, body });
-      void script(response, asked.length - 1);
+      const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Received['body'];
+      received.push({ path: request.url ?? '', headers: request.headers, body });
+      void script(response, received.length - 1);
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -68,8 +68,8 @@ async function startRig(t: ExecutionContext, script: Script): Promise<Rig> {
     await new Promise((resolve) => server.close(resolve));
   });
   return {
-    asked,
-    async listen({ stream = false, fields = {}, target = {}, context = {} } = {}) {
+    received,
+    async chat({ stream = false, fields = {}, target = {}, context = {} } = {}) {
       const body = { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 8192, ...fields } as ChatBody;
       const events: ChatEvent[] = [];
       try {
@@ -125,38 +125,40 @@ function sendStream(response: ServerResponse, text: string): void {
 
 const HELLO = [{ type: 'text', text: 'Grüße 👋' }];
 const START: ChatEvent = { type: 'delta', index: 0, delta: { role: 'assistant', content: '' } };
-const WORDS: ChatEvent = { type: 'delta', index: 0, delta: { content: 'Grüße 👋' } };
+const TEXT: ChatEvent = { type: 'delta', index: 0, delta: { content: 'Grüße 👋' } };
 const STOP: ChatEvent = { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'end_turn' };
 const count = (promptTokens: number, completionTokens: number): ChatEvent => ({
   type: 'usage',
   usage: { ...noUpstreamUsage, promptTokens, completionTokens },
 });
-const BEGUN: ChatEvent = Object.assign(count(10, 1), { isPartial: true });
-function textOf({ events }: Said): string {
+const FIRST_USAGE: ChatEvent = Object.assign(count(10, 1), { isPartial: true });
+function textOf({ events }: Outcome): string {
   const words = events.flatMap((event) => (event.type === 'delta' ? event.delta['content'] : []));
   return words.filter((word) => typeof word === 'string').join('');
 }
 
-test('a whole chat is one documented request and its answer', async (t) => {
-  const { asked, listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
-  t.deepEqual(await listen(), { events: [START, WORDS, STOP, count(10, 5)], error: null });
-  t.is(asked[0]?.path, '/behind/v1/messages');
-  t.like(asked[0]?.headers, {
+test('a non-streamed chat is one documented request and its response', async (t) => {
+  const { received, chat } = await startRig(t, (response) =>
+    sendJson(response, toMessage(HELLO, 'end_turn')),
+  );
+  t.deepEqual(await chat(), { events: [START, TEXT, STOP, count(10, 5)], error: null });
+  t.is(received[0]?.path, '/behind/v1/messages');
+  t.like(received[0]?.headers, {
     'x-api-key': KEY,
     'anthropic-version': '2023-06-01',
     'content-type': 'application/json',
     authorization: undefined,
     'anthropic-beta': undefined,
   });
-  t.deepEqual(asked[0]?.body, {
+  t.deepEqual(received[0]?.body, {
     model: MODEL,
     max_tokens: 8192,
     messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
-  } as unknown as Asked['body']);
+  } as unknown as Received['body']);
 });
 
-test('a streamed chat is understood however its bytes arrive', async (t) => {
-  const { asked, listen } = await startRig(t, async (response) => {
+test('a streamed chat is translated however its bytes arrive', async (t) => {
+  const { received, chat } = await startRig(t, async (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
     for (const byte of Buffer.from(toStream(HELLO, 'end_turn'))) {
       response.write(Uint8Array.of(byte));
@@ -164,41 +166,41 @@ test('a streamed chat is understood however its bytes arrive', async (t) => {
     }
     response.end();
   });
-  const said = await listen({ stream: true });
-  t.deepEqual(said, { events: [START, BEGUN, WORDS, count(10, 5), STOP, count(10, 5)], error: null });
-  t.is(asked[0]?.body['stream'], true);
+  const outcome = await chat({ stream: true });
+  t.deepEqual(outcome, { events: [START, FIRST_USAGE, TEXT, count(10, 5), STOP, count(10, 5)], error: null });
+  t.is(received[0]?.body['stream'], true);
 });
 
-test('a server that cannot stream answers whole', async (t) => {
-  const { listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
-  t.deepEqual((await listen({ stream: true })).events, [START, WORDS, STOP, count(10, 5)]);
+test('a non-streamed response to a streamed request is accepted', async (t) => {
+  const { chat } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
+  t.deepEqual((await chat({ stream: true })).events, [START, TEXT, STOP, count(10, 5)]);
 });
 
-test('a refusal is told with what it says of waiting, and its id is logged', async (t) => {
-  const { listen } = await startRig(t, (response) => {
+test('a refusal is reported with its retry delay, and its request id is logged', async (t) => {
+  const { chat } = await startRig(t, (response) => {
     const error = { type: 'error', error: { type: 'rate_limit_error', message: `Slower, ${KEY}` } };
     sendJson(response, error, 429, { 'retry-after': '3', 'request-id': 'req_011C' });
   });
   const logged: object[] = [];
   const log = { warn: () => undefined, debug: (fields: object) => void logged.push(fields) };
-  const { error } = await listen({ stream: true, context: { log } });
+  const { error } = await chat({ stream: true, context: { log } });
   t.like(error, { name: 'UpstreamError', failure: 'rate_limited', status: 429, retryAfterMs: 3000 });
   t.false(error?.message.includes(KEY));
   t.deepEqual(logged, [{ vendorRequestId: 'req_011C' }]);
 });
 
-test('a stream that is cut, or holds an error, is one after what it said', async (t) => {
+test('a stream that is cut off or holds an error fails after the output before it', async (t) => {
   const text = toStream(HELLO, 'end_turn');
   const head = text.slice(0, text.indexOf('event: message_delta'));
   const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
-  const { listen } = await startRig(t, (response, number) => {
+  const { chat } = await startRig(t, (response, number) => {
     if (number === 0) sendStream(response, head);
     else sendStream(response, `${head}event: error\ndata: ${JSON.stringify(error)}\n\n`);
   });
   for (const status of [null, 529]) {
-    const said = await listen({ stream: true });
-    t.deepEqual(said.events, [START, BEGUN, WORDS]);
-    t.like(said.error, { failure: 'unavailable', status });
+    const outcome = await chat({ stream: true });
+    t.deepEqual(outcome.events, [START, FIRST_USAGE, TEXT]);
+    t.like(outcome.error, { failure: 'unavailable', status });
   }
 });
 
@@ -206,37 +208,37 @@ const SEARCH = { type: 'server_tool_use', id: 'srv_1', name: 'web_search', input
 const FOUND = { type: 'web_search_tool_result', tool_use_id: 'srv_1', content: [] };
 
 for (const stream of [false, true]) {
-  const candidate = stream ? 'streamed' : 'whole';
+  const mode = stream ? 'streamed' : 'not streamed';
   const send = (response: ServerResponse, content: object[], reason: string): void =>
     stream ? sendStream(response, toStream(content, reason)) : sendJson(response, toMessage(content, reason));
 
-  test(`a pause is sent back as it came and makes one answer with the sum of usage, ${candidate}`, async (t) => {
-    const { asked, listen } = await startRig(t, (response, number) => {
+  test(`a pause is sent back unchanged and makes one response with the sum of usage, ${mode}`, async (t) => {
+    const { received, chat } = await startRig(t, (response, number) => {
       if (number === 0) send(response, [SEARCH, FOUND], 'pause_turn');
       else if (number === 1) send(response, [{ type: 'text', text: 'So: ' }], 'pause_turn');
       else send(response, HELLO, 'end_turn');
     });
-    const said = await listen({ stream, fields: { web_search: true } });
-    t.is(said.error, null);
-    t.is(textOf(said), 'So: Grüße 👋');
-    t.deepEqual(said.events.slice(-2), [STOP, count(30, 15)]);
-    t.is(said.events.filter(({ type }) => type === 'finish').length, 1);
+    const outcome = await chat({ stream, fields: { web_search: true } });
+    t.is(outcome.error, null);
+    t.is(textOf(outcome), 'So: Grüße 👋');
+    t.deepEqual(outcome.events.slice(-2), [STOP, count(30, 15)]);
+    t.is(outcome.events.filter(({ type }) => type === 'finish').length, 1);
     t.deepEqual(
-      asked.map(({ body }) => body.messages.slice(1)),
+      received.map(({ body }) => body.messages.slice(1)),
       [
         [],
         [{ role: 'assistant', content: [SEARCH, FOUND] }],
         [{ role: 'assistant', content: [SEARCH, FOUND, { type: 'text', text: 'So: ' }] }],
       ],
     );
-    t.deepEqual(asked[2]?.body['tools'], asked[0]?.body['tools']);
+    t.deepEqual(received[2]?.body['tools'], received[0]?.body['tools']);
   });
 
-  test(`the third pause ends the answer, for no more is reserved, ${candidate}`, async (t) => {
-    const { asked, listen } = await startRig(t, (response) => send(response, HELLO, 'pause_turn'));
-    const said = await listen({ stream, fields: { web_search: true } });
-    t.is(asked.length, 3);
-    t.deepEqual(said.events.slice(-2), [
+  test(`the third pause ends the response, because no more is reserved, ${mode}`, async (t) => {
+    const { received, chat } = await startRig(t, (response) => send(response, HELLO, 'pause_turn'));
+    const outcome = await chat({ stream, fields: { web_search: true } });
+    t.is(received.length, 3);
+    t.deepEqual(outcome.events.slice(-2), [
       { type: 'finish', index: 0, finishReason: 'length', nativeFinishReason: 'pause_turn' },
       count(30, 15),
     ]);
@@ -247,12 +249,12 @@ const THOUGHT = { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' };
 const CALL = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } };
 const tools = [{ type: 'function', function: { name: 'f' } }];
 
-test('what an answer asks to remember lets the next request think on', async (t) => {
-  const { asked, listen } = await startRig(t, (response) =>
+test('remembered thinking lets the next request continue it', async (t) => {
+  const { received, chat } = await startRig(t, (response) =>
     sendJson(response, toMessage([THOUGHT, CALL], 'tool_use')),
   );
   const fields = { tools, reasoning_effort: 'low' };
-  const { events } = await listen({ fields });
+  const { events } = await chat({ fields });
   const remembered = events.flatMap((event) =>
     event.type === 'remember' ? [[nameCall(1, event.toolCallId), event.value] as const] : [],
   );
@@ -266,19 +268,21 @@ test('what an answer asks to remember lets the next request think on', async (t)
     { role: 'tool', tool_call_id: 'toolu_1', content: 'done' },
   ];
   const recalled = new Map(remembered);
-  await listen({ fields: { ...fields, messages }, context: { recalled } });
-  t.deepEqual(asked[1]?.body.messages[1], { role: 'assistant', content: [THOUGHT, CALL] });
-  t.deepEqual(asked[1]?.body['thinking'], { type: 'enabled', budget_tokens: 4096 });
+  await chat({ fields: { ...fields, messages }, context: { recalled } });
+  t.deepEqual(received[1]?.body.messages[1], { role: 'assistant', content: [THOUGHT, CALL] });
+  t.deepEqual(received[1]?.body['thinking'], { type: 'enabled', budget_tokens: 4096 });
 
-  // Nothing is sent where the request does not think.
-  await listen({ fields: { tools, messages }, context: { recalled } });
-  t.deepEqual(asked[2]?.body.messages[1], { role: 'assistant', content: [CALL] });
-  t.is(asked[2]?.body['thinking'], undefined);
+  // Nothing is sent if the request does not think.
+  await chat({ fields: { tools, messages }, context: { recalled } });
+  t.deepEqual(received[2]?.body.messages[1], { role: 'assistant', content: [CALL] });
+  t.is(received[2]?.body['thinking'], undefined);
 });
 
-test('blocks that a model binds to its conversation go out with leave to drop them', async (t) => {
+test('blocks that a model binds to its conversation are sent with permission to drop them', async (t) => {
   const model = 'claude-opus-5-5';
-  const { asked, listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
+  const { received, chat } = await startRig(t, (response) =>
+    sendJson(response, toMessage(HELLO, 'end_turn')),
+  );
   const call = { id: 'toolu_1', type: 'function', function: { name: 'f', arguments: '' } };
   const messages = [
     { role: 'user', content: 'Hi' },
@@ -286,17 +290,19 @@ test('blocks that a model binds to its conversation go out with leave to drop th
     { role: 'tool', tool_call_id: 'toolu_1', content: 'done' },
   ];
   const value = { kind: 'anthropic', model, blocks: [THOUGHT] };
-  await listen({
+  await chat({
     fields: { tools, messages },
     target: { model },
     context: { recalled: new Map([[nameCall(1, 'toolu_1'), value]]) },
   });
-  t.is(asked[0]?.headers['anthropic-beta'], 'thinking-binding-controls-2026-08-01');
-  t.like(asked[0]?.body['thinking'], { block_binding: { prefix_mismatch_behavior: 'drop_block' } });
+  t.is(received[0]?.headers['anthropic-beta'], 'thinking-binding-controls-2026-08-01');
+  t.like(received[0]?.body['thinking'], { block_binding: { prefix_mismatch_behavior: 'drop_block' } });
 });
 
-test('data URIs are always loaded, links only where the vendor is not given them', async (t) => {
-  const { asked, listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
+test('data URIs are always loaded, links only if they are not passed to the vendor', async (t) => {
+  const { received, chat } = await startRig(t, (response) =>
+    sendJson(response, toMessage(HELLO, 'end_turn')),
+  );
   const [link, data] = ['https://a.test/a.png', 'data:image/png;base64,AAAA'];
   const content = [link, data].map((url) => ({ type: 'image_url', image_url: { url } }));
   const fields = { messages: [{ role: 'user', content }] };
@@ -308,32 +314,36 @@ test('data URIs are always loaded, links only where the vendor is not given them
     type: 'image',
     source: { type: 'base64', media_type: 'image/gif', data: `of ${url.slice(0, 5)}` },
   });
-  await listen({ fields, context: { media } });
-  await listen({ fields, context: { media }, target: { imageUrls: 'fetch' } });
-  t.deepEqual(asked[0]?.body.messages[0]?.content, [
+  await chat({ fields, context: { media } });
+  await chat({ fields, context: { media }, target: { imageUrls: 'fetch' } });
+  t.deepEqual(received[0]?.body.messages[0]?.content, [
     { type: 'image', source: { type: 'url', url: link } },
     source(data),
   ]);
-  t.deepEqual(asked[1]?.body.messages[0]?.content, [source(link), source(data)]);
+  t.deepEqual(received[1]?.body.messages[0]?.content, [source(link), source(data)]);
 });
 
-test('a request that the API would refuse never leaves', async (t) => {
-  const { asked, listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
+test('a request that the API would reject is never sent', async (t) => {
+  const { received, chat } = await startRig(t, (response) =>
+    sendJson(response, toMessage(HELLO, 'end_turn')),
+  );
   const messages = [{ role: 'tool', tool_call_id: 'x', content: 'done' }];
-  t.like((await listen({ fields: { messages } })).error, { name: 'UpstreamError', failure: 'rejected' });
-  t.is(asked.length, 0);
+  t.like((await chat({ fields: { messages } })).error, { name: 'UpstreamError', failure: 'rejected' });
+  t.is(received.length, 0);
 });
 
-test('who stops listening stops the vendor', async (t) => {
-  const gone = new AbortController();
+test('an abort cuts off the vendor call', async (t) => {
+  const cancellation = new AbortController();
   const closings: Promise<unknown>[] = [];
-  const { listen } = await startRig(t, (response) => {
+  const { chat } = await startRig(t, (response) => {
     closings.push(once(response, 'close'));
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const text = toStream(HELLO, 'end_turn');
-    response.write(text.slice(0, text.indexOf('event: message_delta')), () => gone.abort(new Error('gone')));
+    response.write(text.slice(0, text.indexOf('event: message_delta')), () =>
+      cancellation.abort(new Error('gone')),
+    );
   });
-  const { error } = await listen({ stream: true, context: { signal: gone.signal } });
+  const { error } = await chat({ stream: true, context: { signal: cancellation.signal } });
   t.is((error as Error | null)?.message, 'gone');
   t.is(closings.length, 1);
   await Promise.all(closings);

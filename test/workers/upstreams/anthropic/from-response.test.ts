@@ -11,11 +11,11 @@ function translate(message: object, more: Partial<typeof options> = {}): ChatEve
 }
 
 function toMessage(content: object[], stop_reason: string | null, usage: object = {}): object {
-  const rest = { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude-sonnet-4-5' };
-  return { ...rest, content, stop_reason, stop_sequence: null, usage };
+  const base = { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude-sonnet-4-5' };
+  return { ...base, content, stop_reason, stop_sequence: null, usage };
 }
 
-const delta = (said: object): ChatEvent => ({ type: 'delta', index: 0, delta: { ...said } });
+const delta = (fields: object): ChatEvent => ({ type: 'delta', index: 0, delta: { ...fields } });
 const START = delta({ role: 'assistant', content: '' });
 
 /** The example of "Basic request and response" in Anthropic's guide to the Messages API. */
@@ -30,7 +30,7 @@ const DOCUMENTED = {
   usage: { input_tokens: 12, output_tokens: 6 },
 };
 
-test('the documented answer is a delta, a finish and its usage', (t) => {
+test('the documented response is a delta, a finish and its usage', (t) => {
   t.deepEqual(translate(DOCUMENTED), [
     START,
     delta({ content: 'Hello!' }),
@@ -39,7 +39,7 @@ test('the documented answer is a delta, a finish and its usage', (t) => {
   ]);
 });
 
-test('what the cache held is part of the prompt, and thinking part of the output', (t) => {
+test('cached tokens are part of the prompt, and thinking is part of the output', (t) => {
   const usage = {
     input_tokens: 10,
     cache_creation_input_tokens: 200,
@@ -72,7 +72,7 @@ test('what the cache held is part of the prompt, and thinking part of the output
   t.is(translate(toMessage([], 'end_turn')).at(-1)?.type, 'finish');
 });
 
-test('every reason to stop has its word of OpenAI’s, and keeps the vendor’s', (t) => {
+test('every stop reason maps to one of OpenAI’s, and the vendor’s is kept', (t) => {
   const reasons = {
     end_turn: 'stop',
     stop_sequence: 'stop',
@@ -104,12 +104,12 @@ const CALLS = toMessage(
   'tool_use',
 );
 
-test('thinking, words and calls come in their order, and the thinking is remembered for the first call', (t) => {
+test('thinking, text and calls are in order, and the thinking is remembered with the first call', (t) => {
   const call = (index: number, id: string, name: string, args: string): ChatEvent[] => [
     delta({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] }),
     delta({ tool_calls: [{ index, function: { arguments: args } }] }),
   ];
-  const said = [
+  const output = [
     START,
     delta({ reasoning_content: 'Let me see.' }),
     delta({ content: 'I will look.' }),
@@ -122,9 +122,9 @@ test('thinking, words and calls come in their order, and the thinking is remembe
     finishReason: 'tool_calls',
     nativeFinishReason: 'tool_use',
   } as const;
-  t.deepEqual(translate(CALLS), [...said, finish]);
+  t.deepEqual(translate(CALLS), [...output, finish]);
   t.deepEqual(translate(CALLS, { remembers: true }), [
-    ...said,
+    ...output,
     {
       type: 'remember',
       index: 0,
@@ -135,13 +135,13 @@ test('thinking, words and calls come in their order, and the thinking is remembe
   ]);
 });
 
-test('a thinking request that called without thinking remembers that, and an answer without calls nothing', (t) => {
+test('a thinking request that called without thinking remembers that, and a response without calls nothing', (t) => {
   const call = { type: 'tool_use', id: 'toolu_01', name: 'f', input: {} };
   const find = (content: object[]): ChatEvent[] =>
     translate(toMessage(content, 'tool_use'), { remembers: true }).filter(({ type }) => type === 'remember');
   t.like(find([call])[0], { toolCallId: 'toolu_01', value: { blocks: [] } });
   t.deepEqual(find([THOUGHT, { type: 'text', text: 'Hi' }]), []);
-  // Unsigned, it would be refused.
+  // Unsigned thinking would be rejected.
   t.like(find([{ type: 'thinking', thinking: 'hm' }, call])[0], { value: { blocks: [] } });
 });
 
@@ -193,7 +193,7 @@ const SEARCHED = toMessage(
   'end_turn',
 );
 
-test('a search shows as the words it led to and the pages these rest on, each once', (t) => {
+test('a search yields its text and the pages that the text cites, each once', (t) => {
   t.deepEqual(translate(SEARCHED), [
     START,
     delta({ content: 'I will search.' }),
@@ -211,7 +211,7 @@ test('a search shows as the words it led to and the pages these rest on, each on
   ]);
 });
 
-test('blocks that we do not know are passed over', (t) => {
+test('unknown blocks are skipped', (t) => {
   t.deepEqual(
     translate(
       toMessage(
@@ -230,7 +230,7 @@ test('blocks that we do not know are passed over', (t) => {
   );
 });
 
-test('a pause is no end: the answer goes on with another message, counted together', (t) => {
+test('a pause is not a finish: the response continues with another message, and usage is summed', (t) => {
   const answer = createAnswer({ ...options, remembers: true });
   const call = { type: 'tool_use', id: 'toolu_01', name: 'f', input: {} };
   const usage = (input_tokens: number, output_tokens: number): object => ({ input_tokens, output_tokens });
@@ -262,7 +262,7 @@ test('a pause is no end: the answer goes on with another message, counted togeth
   ]);
 });
 
-test('an answer that is given up in a pause was cut', (t) => {
+test('a response that is given up in a pause was cut short', (t) => {
   const answer = createAnswer(options);
   fromMessage(JSON.stringify(toMessage([], 'pause_turn')), answer, null);
   t.deepEqual(answer.giveUp(), [
@@ -270,7 +270,7 @@ test('an answer that is given up in a pause was cut', (t) => {
   ]);
 });
 
-test('an error in an answer of status 200, and garbage instead of one, are errors', (t) => {
+test('an error within a 200 and an invalid body are errors', (t) => {
   const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
   t.like(
     t.throws(() => translate(error), { instanceOf: UpstreamError }),

@@ -4,7 +4,7 @@ import { createAnswer } from '../../../../workers/upstreams/anthropic/response-t
 import { createChatStreamTranslator } from '../../../../workers/upstreams/anthropic/from-stream.ts';
 import { type ChatEvent, noUpstreamUsage, UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 
-/** What was said, then the error if there was one. */
+/** The events, then the error if there was one. */
 type Outcome = (ChatEvent | UpstreamError)[];
 
 function translate(pieces: readonly Uint8Array[], remembers = true): Outcome {
@@ -29,7 +29,7 @@ function toStream(...events: { type: string }[]): string {
   return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
 }
 
-const delta = (said: object): ChatEvent => ({ type: 'delta', index: 0, delta: { ...said } });
+const delta = (fields: object): ChatEvent => ({ type: 'delta', index: 0, delta: { ...fields } });
 const START = delta({ role: 'assistant', content: '' });
 const count = (
   promptTokens: number | null,
@@ -59,7 +59,7 @@ const close = (index: number): { type: string } => Object.assign({ type: 'conten
 const end = (stop_reason: string | null, usage?: object): { type: string } =>
   Object.assign({ type: 'message_delta' }, { delta: { stop_reason, stop_sequence: null }, usage });
 const STOP = { type: 'message_stop' };
-const says = (text: string): { type: string }[] => [
+const textBlock = (text: string): { type: string }[] => [
   open(0, { type: 'text', text: '' }),
   extend(0, { type: 'text_delta', text }),
   close(0),
@@ -92,7 +92,7 @@ data: {"type": "message_stop"}
 
 `;
 
-/** "Streaming request with tool use" of the same page, its arguments and thinking made shorter, trailing spaces kept. */
+/** "Streaming request with tool use" of the same page, with shorter arguments and thinking. Trailing spaces kept. */
 const TOOLS = `event: message_start
 data: {"type":"message_start","message":{"id":"msg_014p7gG3wDgGV9EUtLvnow3U","type":"message","role":"assistant","model":"claude-sonnet-4-5","stop_sequence":null,"usage":{"input_tokens":472,"cache_creation_input_tokens":100,"cache_read_input_tokens":28,"output_tokens":2},"content":[],"stop_reason":null}   }
 
@@ -162,7 +162,7 @@ const cached = { cachedTokens: 28, cacheWriteTokens: 100 };
 
 const STREAMS: { name: string; text: string; events: ChatEvent[] }[] = [
   {
-    name: 'words',
+    name: 'text',
     text: DOCUMENTED,
     events: [
       START,
@@ -226,21 +226,21 @@ const STREAMS: { name: string; text: string; events: ChatEvent[] }[] = [
 ];
 
 for (const { name, text, events } of STREAMS) {
-  test(`the documented stream of ${name} is understood, cut at every byte and byte by byte`, (t) => {
+  test(`the documented stream of ${name} is translated, split at any byte and byte by byte`, (t) => {
     const bytes = Buffer.from(text);
     t.deepEqual(translate([bytes]), events);
     t.deepEqual(translate([...bytes].map((byte) => Uint8Array.of(byte))), events);
     const expected = JSON.stringify(events);
     for (let at = 1; at < bytes.length; at += 1) {
       const outcome = translate([bytes.subarray(0, at), bytes.subarray(at)]);
-      // As text, for deepEqual a thousand times takes its time; on a difference it tells where.
-      if (JSON.stringify(outcome) !== expected) t.deepEqual(outcome, events, `cut at ${at}`);
+      // Compares text, because a thousand deepEqual calls are slow. On a difference, deepEqual shows where.
+      if (JSON.stringify(outcome) !== expected) t.deepEqual(outcome, events, `split at ${at}`);
     }
   });
 
-  test(`the documented stream of ${name} is no answer without its end, wherever it stops`, (t) => {
+  test(`the documented stream of ${name} is an error without its end, wherever it stops`, (t) => {
     const bytes = Buffer.from(text);
-    // The last event is whole before its blank line is.
+    // The last event is complete without its blank line.
     const enough = text.trimEnd().length + (bytes.length - text.length);
     for (let length = 0; length < bytes.length; length += 1) {
       const last = translate([bytes.subarray(0, length)]).at(-1);
@@ -254,7 +254,7 @@ for (const { name, text, events } of STREAMS) {
   });
 }
 
-test('counts are cumulative: the last word on each wins, an absent or null one leaves the earlier', (t) => {
+test('counts are cumulative: the last value of each wins, and an absent or null one keeps the earlier', (t) => {
   const start = { input_tokens: 100, cache_read_input_tokens: 50, output_tokens: 3 };
   const late = { input_tokens: 900, cache_read_input_tokens: null, output_tokens: 7 };
   t.deepEqual(
@@ -271,8 +271,8 @@ test('counts are cumulative: the last word on each wins, an absent or null one l
   t.deepEqual(translateText(toStream(begin({}), end('end_turn'), STOP)), [START, finish('stop', 'end_turn')]);
 });
 
-test('a stream that breaks has told what its prompt was, so that it is billed', (t) => {
-  const outcome = translateText(toStream(begin(), ...says('Hi')));
+test('a stream that breaks off has reported its prompt tokens, so that they are billed', (t) => {
+  const outcome = translateText(toStream(begin(), ...textBlock('Hi')));
   t.deepEqual(outcome.slice(0, -1), [START, partial(25, 1), delta({ content: 'Hi' })]);
   t.like(outcome.at(-1), { failure: 'unavailable' });
 });
@@ -280,8 +280,8 @@ test('a stream that breaks has told what its prompt was, so that it is billed', 
 /** The error event of Anthropic's page on streaming. */
 const OVERLOADED = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
 
-test('an error within the stream comes after what was said', (t) => {
-  const outcome = translateText(toStream(begin(), ...says('Hi'), OVERLOADED, STOP));
+test('an error within the stream follows the output before it', (t) => {
+  const outcome = translateText(toStream(begin(), ...textBlock('Hi'), OVERLOADED, STOP));
   t.deepEqual(outcome.slice(0, -1), [START, partial(25, 1), delta({ content: 'Hi' })]);
   t.like(outcome.at(-1), {
     failure: 'unavailable',
@@ -292,13 +292,13 @@ test('an error within the stream comes after what was said', (t) => {
   t.like(translateText(toStream(limited)).at(-1), { failure: 'rate_limited' });
 });
 
-test('what is not JSON is garbage, and stays out of the error', (t) => {
+test('invalid JSON is an error, and is not repeated in it', (t) => {
   const [error] = translateText('data: {nope}\n\n');
   t.is((error as UpstreamError).failure, 'unavailable');
   t.false((error as UpstreamError).message.includes('nope'));
 });
 
-test('pings, events and blocks that we do not know, and what comes after the end, give nothing', (t) => {
+test('pings, unknown events and blocks, and anything after the end yield no events', (t) => {
   const events = [
     { type: 'ping' },
     begin(),
@@ -311,7 +311,7 @@ test('pings, events and blocks that we do not know, and what comes after the end
     { type: 'ping' },
     end('end_turn', { output_tokens: 2 }),
     STOP,
-    ...says('too late'),
+    ...textBlock('too late'),
     STOP,
     OVERLOADED,
   ];
@@ -324,7 +324,7 @@ test('pings, events and blocks that we do not know, and what comes after the end
   ]);
 });
 
-test('an answer without a word is an answer, a refusal one of the filter’s', (t) => {
+test('an empty response is valid, and a refusal finishes with content_filter', (t) => {
   t.deepEqual(translateText(toStream(begin({}), end('refusal'), STOP)), [
     START,
     finish('content_filter', 'refusal'),
@@ -335,13 +335,13 @@ test('an answer without a word is an answer, a refusal one of the filter’s', (
   ]);
 });
 
-test('blocks that are left open end with the message', (t) => {
+test('unclosed blocks end with the message', (t) => {
   const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: {} };
   const outcome = translateText(toStream(begin({}), open(0, call), end('tool_use'), STOP));
   t.deepEqual(outcome[2], delta({ tool_calls: [{ index: 0, function: { arguments: '{}' } }] }));
 });
 
-const place = (url: string, title: string | null): object => ({
+const cite = (url: string, title: string | null): object => ({
   type: 'citations_delta',
   citation: { type: 'web_search_result_location', url, title, encrypted_index: 'x', cited_text: 'y' },
 });
@@ -360,16 +360,16 @@ const PAUSED = toStream(
   }),
   close(1),
   open(2, { type: 'text', text: '', citations: [] }),
-  extend(2, place('https://a.test/', 'A')),
+  extend(2, cite('https://a.test/', 'A')),
   extend(2, { type: 'text_delta', text: 'Sunny' }),
-  extend(2, place('https://a.test/', 'A')),
-  extend(2, place('https://b.test/', null)),
+  extend(2, cite('https://a.test/', 'A')),
+  extend(2, cite('https://b.test/', null)),
   close(2),
   end('pause_turn', { output_tokens: 9 }),
   STOP,
 );
 
-test('a pause keeps the blocks as they would have come whole, and the next stream goes on', (t) => {
+test('a pause keeps the blocks as a non-streamed response has them, and the next stream continues', (t) => {
   const answer = createAnswer({ model: 'claude-opus-4-8', remembers: false });
   const read = (text: string): ChatEvent[] => {
     const translator = createChatStreamTranslator(answer, null);
@@ -416,8 +416,8 @@ test('a pause keeps the blocks as they would have come whole, and the next strea
       ],
     },
   ]);
-  const rest = [...says(' and warm'), end('end_turn', { output_tokens: 4 }), STOP];
-  t.deepEqual(read(toStream(begin({ input_tokens: 60, output_tokens: 1 }), ...rest)), [
+  const continuation = [...textBlock(' and warm'), end('end_turn', { output_tokens: 4 }), STOP];
+  t.deepEqual(read(toStream(begin({ input_tokens: 60, output_tokens: 1 }), ...continuation)), [
     partial(85, 10),
     delta({ content: ' and warm' }),
     count(85, 13),

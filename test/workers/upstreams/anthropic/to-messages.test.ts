@@ -28,13 +28,13 @@ const call = (id: string, name = 'f', args: unknown = '{}'): object => ({
   function: { name, arguments: args },
 });
 const calls = (...made: object[]): object => ({ role: 'assistant', content: null, tool_calls: made });
-const answer = (id: string, content: unknown = 'done'): object => ({
+const result = (id: string, content: unknown = 'done'): object => ({
   role: 'tool',
   tool_call_id: id,
   content,
 });
 
-test('leading instructions become the system, later ones stay where they stand in the words of the user', (t) => {
+test('leading instructions become the system prompt, and later ones stay in place as user text', (t) => {
   const { system, turns } = convert([
     { role: 'system', content: 'Be brief.' },
     { role: 'developer', content: [text('Be kind.'), text('  '), text('Be wise.')] },
@@ -51,7 +51,7 @@ test('leading instructions become the system, later ones stay where they stand i
   ]);
 });
 
-test('of instructions alone the last one is what is asked', (t) => {
+test('the last of several instructions is sent as the user turn if there is nothing else', (t) => {
   const messages = [
     { role: 'system', content: 'Be brief.' },
     { role: 'system', content: 'Tell a joke.' },
@@ -61,7 +61,7 @@ test('of instructions alone the last one is what is asked', (t) => {
   t.deepEqual(turns, [{ role: 'user', content: [text('Tell a joke.')] }]);
 });
 
-test('turns of one role are merged, empty texts are left out, and the first turn is the user’s', (t) => {
+test('consecutive turns of one role are merged, empty texts are left out, and the first turn is the user’s', (t) => {
   t.deepEqual(
     convert([
       { role: 'assistant', content: 'Hello, how can I help?' },
@@ -79,22 +79,22 @@ test('turns of one role are merged, empty texts are left out, and the first turn
   t.regex(refuse(t, [user(' '), { role: 'assistant', content: '' }]), /hold no text/);
 });
 
-test('turns with nothing between them but an empty one are merged as well', (t) => {
+test('turns separated only by an empty one are merged as well', (t) => {
   const { turns } = convert([user('one'), { role: 'assistant', content: ' ' }, user('two')]);
   t.deepEqual(turns, [{ role: 'user', content: [text('one'), text('two')] }]);
 });
 
-test('names are told where several users speak, and only there', (t) => {
-  const said = (name: string, content: string): object => ({ role: 'user', name, content });
-  t.deepEqual(convert([said('Ann', 'Hi'), said('Bob', 'Ho'), user('He')]).turns, [
+test('names are included only if several users speak', (t) => {
+  const namedUser = (name: string, content: string): object => ({ role: 'user', name, content });
+  t.deepEqual(convert([namedUser('Ann', 'Hi'), namedUser('Bob', 'Ho'), user('He')]).turns, [
     { role: 'user', content: [text('Ann:'), text('Hi'), text('Bob:'), text('Ho'), text('He')] },
   ]);
-  t.deepEqual(convert([said('Ann', 'Hi'), said('Ann', 'Ho')]).turns, [
+  t.deepEqual(convert([namedUser('Ann', 'Hi'), namedUser('Ann', 'Ho')]).turns, [
     { role: 'user', content: [text('Hi'), text('Ho')] },
   ]);
 });
 
-test('a conversation that ends with the assistant is gone on from, or asked to go on where that is refused', (t) => {
+test('a conversation that ends with the assistant is a prefill, or is continued by request if prefill is unsupported', (t) => {
   const messages = [user('A poem.'), { role: 'assistant', content: 'Roses are \n' }];
   t.deepEqual(convert(messages).turns.at(-1), { role: 'assistant', content: [text('Roses are')] });
   t.deepEqual(convert(messages, { supportsPrefill: false }).turns.slice(1), [
@@ -103,7 +103,7 @@ test('a conversation that ends with the assistant is gone on from, or asked to g
   ]);
 });
 
-test('calls are answered in the one turn after them, in their order, before whatever else it says', (t) => {
+test('results are in the one turn after their calls, in call order, before its other content', (t) => {
   const { turns, calledNames } = convert([
     user('Weather?'),
     {
@@ -111,8 +111,8 @@ test('calls are answered in the one turn after them, in their order, before what
       content: 'Let me look.',
       tool_calls: [call('a', 'get_weather', '{"city":"Paris"}'), call('b', 'get_time', '')],
     },
-    answer('b', [text('noon'), { type: 'image_url', image_url: { url: 'https://x.test/clock.png' } }]),
-    answer('a', 'sunny'),
+    result('b', [text('noon'), { type: 'image_url', image_url: { url: 'https://x.test/clock.png' } }]),
+    result('a', 'sunny'),
     user('And?'),
   ]);
   t.deepEqual(turns.slice(1), [
@@ -143,52 +143,52 @@ test('calls are answered in the one turn after them, in their order, before what
   t.deepEqual([...calledNames], ['get_weather', 'get_time']);
 });
 
-test('an empty answer to a call is an answer', (t) => {
-  t.deepEqual(convert([user('x'), calls(call('a')), answer('a', '')]).turns.at(-1), {
+test('an empty result of a call is accepted', (t) => {
+  t.deepEqual(convert([user('x'), calls(call('a')), result('a', '')]).turns.at(-1), {
     role: 'user',
     content: [{ type: 'tool_result', tool_use_id: 'a' }],
   });
 });
 
-test('a call without an answer and an answer without a call are refused, and named', (t) => {
+test('a call without a result and a result without a call are rejected, and named', (t) => {
   t.is(
-    refuse(t, [user('x'), calls(call('a'), call('b')), answer('a')]),
+    refuse(t, [user('x'), calls(call('a'), call('b')), result('a')]),
     "messages[1].tool_calls[1]: the tool call 'b' has no answer after it.",
   );
   t.regex(refuse(t, [user('x'), calls(call('a')), { role: 'assistant', content: 'y' }]), /'a' has no answer/);
-  t.regex(refuse(t, [user('x'), answer('a')]), /^messages\[1\]: its tool_call_id 'a' is of no call/);
-  t.regex(refuse(t, [user('x'), calls(call('a')), answer('a'), answer('a')]), /^messages\[3\]: .*already/);
+  t.regex(refuse(t, [user('x'), result('a')]), /^messages\[1\]: its tool_call_id 'a' is of no call/);
+  t.regex(refuse(t, [user('x'), calls(call('a')), result('a'), result('a')]), /^messages\[3\]: .*already/);
   t.regex(
-    refuse(t, [user('x'), calls(call('a')), answer('a'), { role: 'assistant', content: 'y' }, answer('a')]),
+    refuse(t, [user('x'), calls(call('a')), result('a'), { role: 'assistant', content: 'y' }, result('a')]),
     /of no call/,
   );
   t.regex(refuse(t, [user('x'), calls({ function: { name: 'f' } })]), /needs an id/);
 });
 
-test('arguments that are nested deeper than a request may be are refused, and no others', (t) => {
+test('only arguments nested too deeply for a request are rejected', (t) => {
   const nest = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
   for (const depth of [101, 100_000]) {
-    const message = refuse(t, [user('Hi'), calls(call('a', 'f', nest(depth))), answer('a')]);
+    const message = refuse(t, [user('Hi'), calls(call('a', 'f', nest(depth))), result('a')]);
     t.is(message, "messages[1].tool_calls[0] (f, 'a'): its arguments are nested too deep.");
   }
-  t.notThrows(() => convert([user('Hi'), calls(call('a', 'f', nest(100))), answer('a', nest(100_000))]));
+  t.notThrows(() => convert([user('Hi'), calls(call('a', 'f', nest(100))), result('a', nest(100_000))]));
 });
 
-test('arguments that are no JSON object are refused with the name of the call', (t) => {
+test('arguments that are not a JSON object are rejected with the name of the call', (t) => {
   t.is(
-    refuse(t, [user('x'), calls(call('a', 'f', '{"half"')), answer('a')]),
+    refuse(t, [user('x'), calls(call('a', 'f', '{"half"')), result('a')]),
     "messages[1].tool_calls[0] (f, 'a'): its arguments are not JSON.",
   );
-  t.regex(refuse(t, [user('x'), calls(call('a', 'f', '[1]')), answer('a')]), /not a JSON object/);
+  t.regex(refuse(t, [user('x'), calls(call('a', 'f', '[1]')), result('a')]), /not a JSON object/);
 });
 
-test('ids that the API does not take, or takes once, are changed with their answers', (t) => {
+test('unsupported and repeated ids are changed, along with those of their results', (t) => {
   const { turns } = convert([
     user('x'),
     calls(call('functions.f:0')),
-    answer('functions.f:0'),
+    result('functions.f:0'),
     calls(call('functions.f:0')),
-    answer('functions.f:0'),
+    result('functions.f:0'),
   ]);
   const ids = turns.flatMap(({ content }) =>
     content.flatMap((block) => block['id'] ?? block['tool_use_id'] ?? []),
@@ -196,7 +196,7 @@ test('ids that the API does not take, or takes once, are changed with their answ
   t.deepEqual(ids, ['functions_f_0', 'functions_f_0', 'functions_f_0_2', 'functions_f_0_2']);
 
   const given = ['a_2', 'a', 'a', 'a_2', 'a', 'a.2', 'a_2_2'];
-  const rounds = given.flatMap((id) => [calls(call(id)), answer(id)]);
+  const rounds = given.flatMap((id) => [calls(call(id)), result(id)]);
   const blocks = convert([user('x'), ...rounds]).turns.flatMap(({ content }) => content);
   const sent = ['a_2', 'a', 'a_3', 'a_2_2', 'a_4', 'a_2_3', 'a_2_2_2'];
   t.deepEqual(
@@ -209,7 +209,7 @@ test('ids that the API does not take, or takes once, are changed with their answ
   );
 });
 
-test('pictures travel as links, or as the bytes that were loaded, under the type that these have', (t) => {
+test('images are sent as links, or as loaded bytes with the type of those bytes', (t) => {
   const media = new Map<string, LoadedMedia>([[PNG, { mediaType: 'image/webp', base64: 'UklGRg==' }]]);
   const content = [
     { type: 'image_url', image_url: { url: 'https://x.test/a.png' } },
@@ -221,7 +221,7 @@ test('pictures travel as links, or as the bytes that were loaded, under the type
   ]);
 });
 
-test('PDFs travel as they are and texts decoded; other files and sound are refused', (t) => {
+test('PDFs are sent unchanged and texts decoded; other files and audio are rejected', (t) => {
   const file = (data: string, filename?: string): object =>
     user([{ type: 'file', file: { file_data: data, filename } }]);
   const [pdf] = convert([file('data:application/pdf;base64,JVBERi0=', 'a.pdf')]).turns[0]?.content ?? [];
@@ -246,14 +246,14 @@ test('PDFs travel as they are and texts decoded; other files and sound are refus
   );
 });
 
-test('recalled thinking opens the turn of its calls', (t) => {
+test('recalled thinking comes first in the turn of its calls', (t) => {
   const block = { type: 'thinking', thinking: 'hm', signature: 'c2ln' };
   const { turns } = convert(
     [
       user('x'),
       { role: 'assistant', content: 'Wait.' },
       { role: 'assistant', content: 'So:', tool_calls: [call('a')] },
-      answer('a'),
+      result('a'),
     ],
     { findSavedThinking: (messageIndex) => (messageIndex === 2 ? [block] : []) },
   );

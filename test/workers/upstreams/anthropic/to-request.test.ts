@@ -34,7 +34,7 @@ function translate(model: string, fields: object = {}, more: More = {}): Message
   });
 }
 
-/** The fields of a request that speak of more than its conversation. */
+/** The fields of a request other than model, messages and max_tokens. */
 function fieldsOf(model: string, fields: object = {}, more: More = {}): Record<string, unknown> {
   const {
     model: _model,
@@ -75,7 +75,7 @@ test('a plain chat is the documented request', (t) => {
   t.is(newer.body['max_tokens'], 99);
 });
 
-test('what has no place is left out, and so is what a route drops, but for what no request can do without', (t) => {
+test('unsupported fields and those that a route drops are left out, except those that every request needs', (t) => {
   const unknown = {
     frequency_penalty: 1,
     presence_penalty: 1,
@@ -98,7 +98,7 @@ test('what has no place is left out, and so is what a route drops, but for what 
   t.deepEqual(Object.keys(body), ['model', 'max_tokens', 'messages']);
 });
 
-test('sampling is what the model takes of it', (t) => {
+test('only the sampling parameters that the model supports are sent', (t) => {
   const all = { temperature: 1.5, top_p: 0.9, top_k: 40 };
   t.deepEqual(fieldsOf('claude-3-5-haiku-20241022', all), { temperature: 1, top_p: 0.9, top_k: 40 });
   t.deepEqual(fieldsOf(OLDER, all), { top_p: 0.9, top_k: 40 });
@@ -110,12 +110,12 @@ test('sampling is what the model takes of it', (t) => {
   t.deepEqual(fieldsOf(OLDER, { ...all, top_p: 0.95, reasoning_effort: 'low' }), { top_p: 0.95, thinking });
 });
 
-test('stops without a letter are left out', (t) => {
+test('stop sequences of only whitespace are left out', (t) => {
   t.deepEqual(fieldsOf(NEWER, { stop: ['\n', ' ', 'END', ''] }), { stop_sequences: ['END'] });
   t.deepEqual(fieldsOf(NEWER, { stop: '\n' }), {});
 });
 
-test('a JSON schema becomes the format of the output', (t) => {
+test('a JSON schema becomes the output format', (t) => {
   const schema = { type: 'object', properties: {}, additionalProperties: false };
   const format = { type: 'json_schema', json_schema: { name: 'x', schema, strict: true } };
   t.deepEqual(fieldsOf(NEWER, { response_format: format }), {
@@ -128,7 +128,7 @@ test('a JSON schema becomes the format of the output', (t) => {
   t.deepEqual(fieldsOf(NEWER, { response_format: { type: 'text' } }), {});
 });
 
-test('functions become tools, with a schema even where none was given', (t) => {
+test('functions become tools, with a schema even if none was given', (t) => {
   t.deepEqual(fieldsOf(NEWER, { tools: [TOOL, OTHER_TOOL] }), {
     tools: [
       {
@@ -142,7 +142,7 @@ test('functions become tools, with a schema even where none was given', (t) => {
   });
 });
 
-test('every choice of tools has its form, and none goes out without tools', (t) => {
+test('every tool choice is translated, and none is sent without tools', (t) => {
   const choose = (choice: unknown, more: object = {}): unknown =>
     fieldsOf(NEWER, { tools: [TOOL, OTHER_TOOL], tool_choice: choice, ...more })['tool_choice'];
   const single = { parallel_tool_calls: false };
@@ -161,7 +161,7 @@ test('every choice of tools has its form, and none goes out without tools', (t) 
   t.deepEqual(fieldsOf(NEWER, { tool_choice: 'required', ...single }), {});
 });
 
-test('of allowed tools the others are left out', (t) => {
+test('tools that are not allowed are left out', (t) => {
   const allowed = { mode: 'required', tools: [{ type: 'function', function: { name: 'get_time' } }] };
   t.deepEqual(
     fieldsOf(NEWER, {
@@ -189,7 +189,7 @@ const called = [
   { role: 'tool', tool_call_id: 'b', content: 'noon' },
 ];
 
-test('a conversation that shows calls brings the tools along that it was not given', (t) => {
+test('a conversation with calls of undeclared tools declares them', (t) => {
   t.deepEqual(fieldsOf(NEWER, { messages: called }), {
     tools: [
       { name: 'get_weather', input_schema: { type: 'object', properties: {} } },
@@ -199,7 +199,7 @@ test('a conversation that shows calls brings the tools along that it was not giv
   });
 });
 
-test('a search of the web is a tool of the server’s, near the place that was told', (t) => {
+test('web search is a server tool, with the given location', (t) => {
   const search = { type: 'web_search_20250305', name: 'web_search', max_uses: 5 };
   for (const fields of [
     { web_search: true },
@@ -210,11 +210,13 @@ test('a search of the web is a tool of the server’s, near the place that was t
     t.deepEqual(fieldsOf(NEWER, fields), { tools: [search] });
   }
   t.deepEqual(fieldsOf(NEWER, { web_search: false, web_search_options: {} }), {});
-  const place = { type: 'approximate', approximate: { city: 'Oslo', country: 'NO', region: null } };
+  const location = { type: 'approximate', approximate: { city: 'Oslo', country: 'NO', region: null } };
   t.deepEqual(
-    fieldsOf(NEWER, { web_search: true, web_search_options: { user_location: place }, tools: [OTHER_TOOL] })[
-      'tools'
-    ],
+    fieldsOf(NEWER, {
+      web_search: true,
+      web_search_options: { user_location: location },
+      tools: [OTHER_TOOL],
+    })['tools'],
     [
       { name: 'get_time', input_schema: { type: 'object', properties: {} } },
       { ...search, user_location: { type: 'approximate', city: 'Oslo', country: 'NO' } },
@@ -222,7 +224,7 @@ test('a search of the web is a tool of the server’s, near the place that was t
   );
 });
 
-test('thinking by budget leaves room for an answer, or is left off where there is none', (t) => {
+test('a thinking budget leaves room for an answer, or is left out if there is none', (t) => {
   const budget = (reasoning_effort: string | null, max_tokens: number): unknown => {
     const { thinking } = fieldsOf(OLDER, { reasoning_effort, max_tokens });
     return (thinking as { budget_tokens: number } | undefined)?.budget_tokens;
@@ -240,7 +242,7 @@ test('thinking by budget leaves room for an answer, or is left off where there i
   t.is(budget('a level of tomorrow', 64_000), 12_288);
 });
 
-test('a forced call and thinking by budget do not go together: the call is what was asked for', (t) => {
+test('a forced call and a thinking budget exclude each other: the call takes precedence', (t) => {
   t.deepEqual(Object.keys(fieldsOf(OLDER, { ...forced, reasoning_effort: 'high' })), [
     'tools',
     'tool_choice',
@@ -250,7 +252,7 @@ test('a forced call and thinking by budget do not go together: the call is what 
   t.true('thinking' in fieldsOf(NEWER, { ...forced, reasoning_effort: 'high' }));
 });
 
-test('thinking by effort knows the levels of the model', (t) => {
+test('thinking effort is mapped to the levels of the model', (t) => {
   const effort = (model: string, reasoning_effort: string): unknown =>
     (fieldsOf(model, { reasoning_effort })['output_config'] as { effort: string } | undefined)?.effort;
   t.is(effort(NEWER, 'minimal'), 'low');
@@ -264,7 +266,7 @@ test('thinking by effort knows the levels of the model', (t) => {
   });
 });
 
-test('no thinking is said as each model understands it', (t) => {
+test('effort none is sent in the form that each model supports', (t) => {
   const none = { reasoning_effort: 'none' };
   t.deepEqual(fieldsOf(NEWER, none), {});
   t.deepEqual(fieldsOf('claude-opus-5', none), { thinking: { type: 'disabled' } });
@@ -275,12 +277,12 @@ test('no thinking is said as each model understands it', (t) => {
     output_config: { effort: 'low' },
   });
   t.false(translate('claude-opus-5', none).thinks);
-  // Where nothing is said of it, it is the model's own way; we want to read what it thinks.
+  // Without an effort the model decides whether to think, and we request readable thinking.
   t.deepEqual(fieldsOf(NEWER), {});
   t.deepEqual(fieldsOf(NEWEST), { thinking: { type: 'adaptive', display: 'summarized' } });
 });
 
-test('the route’s word on thinking goes before the name’s', (t) => {
+test('the thinking setting of the route takes precedence over the model name', (t) => {
   const budget = fieldsOf('claude-opus-4-6', { reasoning_effort: 'low' }, { target: { thinking: 'budget' } });
   t.deepEqual(budget['thinking'], { type: 'enabled', budget_tokens: 4096 });
   const effort = fieldsOf(OLDER, { reasoning_effort: 'low' }, { target: { thinking: 'effort' } });
@@ -296,7 +298,7 @@ function secondTurn({ body }: MessagesRequest): unknown[] {
   return body.messages[1]?.content.map(({ type }) => type) ?? [];
 }
 
-test('a round of calls that is still open thinks by budget only if its thinking is known', (t) => {
+test('an unfinished round of calls uses a thinking budget only if its thinking is known', (t) => {
   const known = translate(OLDER, round, { recalled: new Map([['1:a', remember(OLDER)]]) });
   t.true(known.thinks);
   t.deepEqual(known.body.messages[1]?.content[0], BLOCK);
@@ -308,7 +310,7 @@ test('a round of calls that is still open thinks by budget only if its thinking 
     { ...remember(OLDER), kind: 'gemini' },
     remember(OLDER, [{ type: 'thinking', thinking: 'unsigned' }]),
     remember(OLDER, 'no list'),
-    // The first step called without thinking: the turn cannot begin with any.
+    // The first step called without thinking, so the turn cannot start with any.
     remember(OLDER, []),
   ]) {
     const request = translate(OLDER, round, { recalled: new Map([['1:a', value]]) });
@@ -319,7 +321,7 @@ test('a round of calls that is still open thinks by budget only if its thinking 
   }
 });
 
-test('of a round with several steps each must be known, though only the first need have thought', (t) => {
+test('every step of a round must be known, though only the first must have thinking', (t) => {
   const next = [
     {
       role: 'assistant',
@@ -335,18 +337,18 @@ test('of a round with several steps each must be known, though only the first ne
   t.false(translate(OLDER, steps, { recalled: new Map([[third, remember(OLDER)]]) }).thinks);
 });
 
-test('a round that is over takes its thinking along where it is known, and needs none', (t) => {
-  const over = {
+test('a finished round includes its thinking if it is known, and does not need it', (t) => {
+  const finished = {
     ...round,
     messages: [...called, { role: 'assistant', content: 'Sunny.' }, { role: 'user', content: 'Thanks' }],
   };
-  t.true(translate(OLDER, over).thinks);
-  t.deepEqual(secondTurn(translate(OLDER, over)), ['tool_use', 'tool_use']);
-  const known = translate(OLDER, over, { recalled: new Map([['1:a', remember(OLDER)]]) });
+  t.true(translate(OLDER, finished).thinks);
+  t.deepEqual(secondTurn(translate(OLDER, finished)), ['tool_use', 'tool_use']);
+  const known = translate(OLDER, finished, { recalled: new Map([['1:a', remember(OLDER)]]) });
   t.deepEqual(secondTurn(known), ['thinking', 'tool_use', 'tool_use']);
 });
 
-test('thinking by effort goes on without what is forgotten, and lets newer models drop what no longer fits', (t) => {
+test('thinking effort works without lost thinking, and lets newer models drop what no longer fits', (t) => {
   t.true(translate(NEWER, round).thinks);
   t.deepEqual(secondTurn(translate(NEWER, round)), ['tool_use', 'tool_use']);
   const older = translate(NEWER, round, { recalled: new Map([['1:a', remember(NEWER)]]) });
@@ -362,13 +364,13 @@ test('thinking by effort goes on without what is forgotten, and lets newer model
   t.deepEqual(translate(NEWEST, round).betas, []);
 });
 
-test('thinking of another turn whose call has the same id is not sent', (t) => {
+test('thinking of another turn is not sent for a call with the same id', (t) => {
   const elsewhere = translate(OLDER, round, { recalled: new Map([[nameCall(3, 'a'), remember(OLDER)]]) });
   t.false(elsewhere.thinks);
   t.deepEqual(secondTurn(elsewhere), ['tool_use', 'tool_use']);
 });
 
-test('what was said before a pause goes back as it came, in one turn however often it pauses', (t) => {
+test('output before a pause is sent back unchanged, in one turn however often it pauses', (t) => {
   const request = translate(NEWER, { web_search: true });
   const [one, two] = [
     { type: 'server_tool_use', id: 's1' },
@@ -381,7 +383,7 @@ test('what was said before a pause goes back as it came, in one turn however oft
   t.deepEqual({ ...twice.body, messages: [] }, { ...request.body, max_tokens: 700, messages: [] });
 });
 
-test('calls that follow a pause keep to what the first left of the bound, and there is none where nothing is left', (t) => {
+test('calls after a pause keep to the remaining token limit, and none is made if nothing remains', (t) => {
   const plain = translate(NEWER, { web_search: true });
   t.is(continueRequest(plain, [], 1)?.body.max_tokens, 1);
   t.is(continueRequest(plain, [], 0), null);

@@ -32,32 +32,32 @@ async function chat(model: string): Promise<string[]> {
   return kinds;
 }
 
-test('embeddings are 512 float32 an input, billed by the tokens of the inputs', async (t) => {
+test('embeddings are 512 float32 values per input, billed by the tokens of the inputs', async (t) => {
   const inputs = ['a cat', 'Привет, мир', ''];
-  const answer = await embed(inputs, 512);
-  t.is(answer.dimensions, 512);
-  t.is(answer.vectors.length, 3 * 512 * 4);
+  const response = await embed(inputs, 512);
+  t.is(response.dimensions, 512);
+  t.is(response.vectors.length, 3 * 512 * 4);
   t.is(
-    answer.promptTokens,
+    response.promptTokens,
     inputs.reduce((sum, input) => sum + countTokens(input), 0),
   );
 });
 
-test('what an input is billed is bounded, as is the work of counting it', async (t) => {
+test('the tokens billed per input are limited, as is the work of counting them', async (t) => {
   t.is((await embed(['word '.repeat(200_000), 'a cat'])).promptTokens, 8192 + 2);
 });
 
-test('dimensions other than 512 are rejected with the value that is allowed', async (t) => {
+test('dimensions other than 512 are rejected with the allowed value', async (t) => {
   const error = await t.throwsAsync(embed(['a cat'], 256), { instanceOf: UpstreamError, message: /512/ });
   t.is(error?.failure, 'rejected');
 });
 
-test('chat and pictures are served', async (t) => {
+test('chat and images are served', async (t) => {
   t.deepEqual((await chat('demo-echo')).slice(-2), ['finish', 'usage']);
   t.is((await upstream.generateImages!(createTarget('demo-svg-image'), image, context)).images.length, 2);
 });
 
-test('a model it does not have is rejected, whatever the call', async (t) => {
+test('a model that does not exist for an operation is rejected', async (t) => {
   for (const call of [
     () => chat('gpt-9'),
     () => chat('use-lite-en-512'),

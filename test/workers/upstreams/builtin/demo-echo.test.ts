@@ -17,7 +17,7 @@ interface Answer {
   kinds: string[];
 }
 
-async function ask(body: Record<string, unknown> | ChatMessage[], stream = true): Promise<Answer> {
+async function echo(body: Record<string, unknown> | ChatMessage[], stream = true): Promise<Answer> {
   const chat = (Array.isArray(body) ? { messages: body } : body) as ChatBody;
   const answer: Answer = { texts: [], deltas: [], finishes: [], usage: null, kinds: [] };
   for await (const event of runDemoEcho(chat, stream, createContext(), { wordPauseMs: 0 })) {
@@ -39,15 +39,15 @@ const HELLO = [
   { role: 'user', content: 'Hello there, dear echo.' },
 ] satisfies ChatMessage[];
 
-test('the answer says that it is no AI and repeats the last message of the user', async (t) => {
-  const { texts } = await ask(HELLO);
+test('the answer states that it is not an AI and repeats the last user message', async (t) => {
+  const { texts } = await echo(HELLO);
   t.regex(texts[0] ?? '', /not an AI/);
   t.true(texts[0]?.endsWith('You said: Hello there, dear echo.'));
   t.false(texts[0]?.includes('earlier'));
 });
 
-test('a streamed answer is one delta a word, the first with the role, then finish, then usage', async (t) => {
-  const { deltas, texts, kinds } = await ask(HELLO);
+test('a streamed answer is one delta per word, the first with the role, then finish, then usage', async (t) => {
+  const { deltas, texts, kinds } = await echo(HELLO);
   t.is(deltas.length, (texts[0] ?? '').split(' ').length);
   t.deepEqual(
     deltas.map((event) => event.type === 'delta' && event.delta['role']),
@@ -56,47 +56,47 @@ test('a streamed answer is one delta a word, the first with the role, then finis
   t.deepEqual(kinds.slice(-2), ['finish', 'usage']);
 });
 
-test('an answer that is not streamed is one delta with the same text', async (t) => {
-  const whole = await ask(HELLO, false);
+test('a non-streamed answer is one delta with the same text', async (t) => {
+  const whole = await echo(HELLO, false);
   t.is(whole.deltas.length, 1);
-  t.deepEqual(whole.texts, (await ask(HELLO)).texts);
+  t.deepEqual(whole.texts, (await echo(HELLO)).texts);
 });
 
-test('usage counts the text of all messages, 3 a message and 3 to begin, and the answer as a whole', async (t) => {
-  const { texts, usage } = await ask(HELLO);
+test('usage counts the text of all messages plus 3 per message and another 3, and the answer as a whole', async (t) => {
+  const { texts, usage } = await echo(HELLO);
   const expected = HELLO.reduce((sum, { content }) => sum + 3 + countTokens(content), 3);
   t.is(usage?.promptTokens, expected);
   t.is(usage?.completionTokens, countTokens(texts[0] ?? ''));
 });
 
-test('pictures and files of the message are counted in the answer', async (t) => {
+test('the answer counts the images and files of the message', async (t) => {
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
-  const { texts } = await ask([
+  const { texts } = await echo([
     { role: 'user', content: [{ type: 'text', text: 'look' }, image, image, { type: 'file', file: {} }] },
   ]);
   t.regex(texts[0] ?? '', /You said: look I also got 2 pictures\. I also got 1 file\.$/);
-  const single = await ask([{ role: 'user', content: [image] }]);
+  const single = await echo([{ role: 'user', content: [image] }]);
   t.regex(single.texts[0] ?? '', /You said nothing\. I also got 1 picture\.$/);
 });
 
-test('max_tokens bounds the answer, which then ends for its length', async (t) => {
-  const whole = (await ask(HELLO)).texts[0] ?? '';
+test('max_tokens limits the answer, which then finishes with length', async (t) => {
+  const whole = (await echo(HELLO)).texts[0] ?? '';
   for (const limit of [1, 2, 5, 11]) {
     for (const name of ['max_tokens', 'max_completion_tokens']) {
-      const { texts, finishes, usage } = await ask({ messages: HELLO, [name]: limit });
+      const { texts, finishes, usage } = await echo({ messages: HELLO, [name]: limit });
       t.true(whole.startsWith(texts[0] ?? '?'));
       t.is(usage?.completionTokens, limit);
       t.deepEqual(finishes, ['length']);
     }
   }
-  const roomy = await ask({ messages: HELLO, max_tokens: countTokens(whole) });
-  t.deepEqual(roomy.texts, [whole]);
-  t.deepEqual(roomy.finishes, ['stop']);
+  const sufficient = await echo({ messages: HELLO, max_tokens: countTokens(whole) });
+  t.deepEqual(sufficient.texts, [whole]);
+  t.deepEqual(sufficient.finishes, ['stop']);
 });
 
-test('a cut never tears a character', async (t) => {
+test('a cut never splits a character', async (t) => {
   for (let limit = 15; limit < 40; limit++) {
-    const { texts } = await ask({
+    const { texts } = await echo({
       messages: [{ role: 'user', content: '👩‍🚀🎉🚢'.repeat(5) }],
       max_tokens: limit,
     });
@@ -104,17 +104,17 @@ test('a cut never tears a character', async (t) => {
   }
 });
 
-test('stop strings end the answer before them', async (t) => {
+test('the answer ends before a stop string', async (t) => {
   for (const stop of ['there', ['never', 'dear', 'there', '']]) {
-    const { texts, finishes } = await ask({ messages: HELLO, stop });
+    const { texts, finishes } = await echo({ messages: HELLO, stop });
     t.true(texts[0]?.endsWith('You said: Hello '));
     t.deepEqual(finishes, ['stop']);
   }
 });
 
-test('n choices are answered and paid for', async (t) => {
-  const one = await ask(HELLO);
-  const three = await ask({ messages: HELLO, n: 3 });
+test('n choices are generated and billed', async (t) => {
+  const one = await echo(HELLO);
+  const three = await echo({ messages: HELLO, n: 3 });
   t.deepEqual(
     three.texts,
     [0, 1, 2].map(() => one.texts[0] ?? ''),
@@ -124,22 +124,22 @@ test('n choices are answered and paid for', async (t) => {
   t.is(three.usage?.promptTokens, one.usage?.promptTokens);
 });
 
-test('of a very long message the beginning is echoed, and that is said', async (t) => {
-  const { texts, usage } = await ask([{ role: 'user', content: 'word '.repeat(200_000) }], false);
+test('only the start of a very long message is echoed, and the answer says so', async (t) => {
+  const { texts, usage } = await echo([{ role: 'user', content: 'word '.repeat(200_000) }], false);
   t.true((texts[0] ?? '').length < 2200);
   t.regex(texts[0] ?? '', /The first 2000 of 999999 characters/);
   t.true((usage?.promptTokens ?? 0) > 199_000);
 });
 
-test('without a message of a user there is an answer too', async (t) => {
+test('there is an answer even without a user message', async (t) => {
   for (const messages of [[], [{ role: 'user', content: null }], [{ role: 'system', content: 'x' }]]) {
-    t.regex((await ask(messages)).texts[0] ?? '', /You said nothing\.$/);
+    t.regex((await echo(messages)).texts[0] ?? '', /You said nothing\.$/);
   }
 });
 
-test('an abort ends the answer during its pauses, with the reason', async (t) => {
+test('an abort stops the answer during its pauses, with the reason', async (t) => {
   const controller = new AbortController();
-  const reason = new Error('the caller left');
+  const reason = new Error('the caller disconnected');
   const body = { messages: HELLO } as ChatBody;
   const events = runDemoEcho(body, true, createContext({ signal: controller.signal }), {
     wordPauseMs: 60_000,

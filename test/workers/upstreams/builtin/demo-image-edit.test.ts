@@ -36,31 +36,31 @@ async function paint(width: number, height: number, quarters: readonly Color[]):
   return { bytes, contentType: 'image/png', width, height };
 }
 
-const picture = await paint(40, 20, [red, green, blue, white]);
+const source = await paint(40, 20, [red, green, blue, white]);
 
 interface Edited {
   readonly size: string;
-  /** Of a place given by its share of the width and of the height. */
+  /** The colour at a position, given as fractions of the width and of the height. */
   readonly at: (x: number, y: number) => number[];
 }
 
-async function look(bytes: Buffer): Promise<Edited> {
+async function inspect(bytes: Buffer): Promise<Edited> {
   const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
   const { width, height } = info;
   const at = (x: number, y: number): number[] => {
-    const place = (Math.floor(y * height) * width + Math.floor(x * width)) * 4;
-    return [...data.subarray(place, place + 4)];
+    const offset = (Math.floor(y * height) * width + Math.floor(x * width)) * 4;
+    return [...data.subarray(offset, offset + 4)];
   };
   return { size: `${width}x${height}`, at };
 }
 
 async function edit(prompt: string, more: Partial<ImageCall> = {}): Promise<Edited> {
-  const call = createImageCall({ prompt, size: 'auto', inputs: [picture], ...more });
+  const call = createImageCall({ prompt, size: 'auto', inputs: [source], ...more });
   const { images } = await editDemoImages(call, createContext());
-  return await look(images[0]!.bytes);
+  return await inspect(images[0]!.bytes);
 }
 
-test('an image is resized to the pixels or the share that the prompt names', async (t) => {
+test('an image is resized to the pixels or the percentage in the prompt', async (t) => {
   for (const [prompt, size] of [
     ['resize to 30x60', '30x60'],
     ['scale to 50%', '20x10'],
@@ -75,17 +75,17 @@ test('an image is resized to the pixels or the share that the prompt names', asy
   }
 });
 
-test('an image is turned the way that the prompt says', async (t) => {
+test('an image is rotated as the prompt specifies', async (t) => {
   const right = await edit('rotate right');
   t.is(right.size, '20x40');
   t.deepEqual([right.at(0.1, 0.1), right.at(0.9, 0.1)], [[...blue], [...red]]);
   const left = await edit('rotate 90 degrees counterclockwise');
   t.deepEqual([left.at(0.1, 0.1), left.at(0.9, 0.1)], [[...green], [...white]]);
   const slanted = await edit('rotate 45');
-  t.is(slanted.at(0.02, 0.02)[3], 0, 'what is new is transparent');
+  t.is(slanted.at(0.02, 0.02)[3], 0, 'the new corners are transparent');
 });
 
-test('grayscale leaves no colour, and blur no edge', async (t) => {
+test('grayscale removes colour, and blur softens edges', async (t) => {
   const gray = await edit('make it grayscale');
   const [r, g, b] = gray.at(0.1, 0.1);
   t.true(r === g && g === b && r! > 0 && r! < 255);
@@ -95,16 +95,16 @@ test('grayscale leaves no colour, and blur no edge', async (t) => {
   t.is(blurred.size, '40x20');
 });
 
-test('a caption is drawn along the foot; a prompt that names no edit is a caption itself', async (t) => {
+test('a caption is drawn along the bottom; a prompt without an edit is itself a caption', async (t) => {
   const large = await paint(200, 100, [red, red, red, red]);
   const whole = await edit('a harbour in winter', { inputs: [large] });
   const captioned = await edit('caption "a harbour in winter"', { inputs: [large] });
   t.deepEqual(whole.at(0.5, 0.1), [...red], 'the image is still there');
-  t.deepEqual(whole.at(0.99, 0.99), [0x14, 0x21, 0x3d, 255], 'and a band below');
+  t.deepEqual(whole.at(0.99, 0.99), [0x14, 0x21, 0x3d, 255], 'with a band below');
   const row = (edited: Edited): number[][] => Array.from({ length: 200 }, (_, x) => edited.at(x / 200, 0.9));
   t.true(
     row(whole).some(([r]) => r! > 200),
-    'with letters on it',
+    'with text on it',
   );
   t.deepEqual(row(whole), row(captioned));
   await t.notThrowsAsync(edit('a very long caption '.repeat(100), { inputs: [await paint(1, 1, [red])] }));
@@ -115,17 +115,17 @@ test('edits are applied in the order of the prompt', async (t) => {
   t.is((await edit('rotate right, then resize to 10x30')).size, '10x30');
 });
 
-test('an answer has the size that the caller names, and else that of the prompt or the default, with the whole image in it', async (t) => {
+test('a result has the size set by the caller, otherwise that of the prompt or the default, and holds the whole image', async (t) => {
   const gray = await edit('grayscale', { size: '256x256' });
   t.is(gray.size, '256x256');
-  t.is(gray.at(0.5, 0.05)[3], 0, 'a wide image has room above');
-  t.is(gray.at(0.01, 0.5)[3], 255, 'and none beside it');
+  t.is(gray.at(0.5, 0.05)[3], 0, 'a wide image has space above');
+  t.is(gray.at(0.01, 0.5)[3], 255, 'and none at its sides');
   t.is((await edit('resize to 20x10', { size: '512x512' })).size, '20x10');
   t.is((await edit('scale to 50%', { size: '512x512' })).size, '20x10');
   t.is((await edit('resize to 20x10', { size: '512x512', isSizeAsked: true })).size, '512x512');
 });
 
-test('with a mask only what is transparent in it changes', async (t) => {
+test('with a mask only its transparent area changes', async (t) => {
   const hole = await paint(40, 20, [[0, 0, 0, 0], white, white, white]);
   const masked = await edit('grayscale', { mask: hole });
   const [r, g] = masked.at(0.1, 0.1);
@@ -135,12 +135,12 @@ test('with a mask only what is transparent in it changes', async (t) => {
     [[...green], [...blue], [...white]],
   );
   const turned = await edit('rotate right', { mask: hole });
-  t.is(turned.size, '40x20', 'what does not change keeps its place');
+  t.is(turned.size, '40x20', 'the area outside the mask keeps its position');
 });
 
-test('several images are edited side by side, and a mask is of the first', async (t) => {
+test('several images are edited side by side, and a mask applies to the first', async (t) => {
   const second = await paint(20, 20, [green, green, green, green]);
-  const inputs = [picture, second];
+  const inputs = [source, second];
   const joined = await edit('rotate 180', { inputs });
   t.is(joined.size, '60x20');
   t.deepEqual(joined.at(0.1, 0.5), [...green]);
@@ -157,29 +157,29 @@ test('several images are edited side by side, and a mask is of the first', async
 });
 
 test('n variants are n different images, the same for the same call', async (t) => {
-  const call = createImageCall({ prompt: 'grayscale', size: 'auto', inputs: [picture], n: 4 });
+  const call = createImageCall({ prompt: 'grayscale', size: 'auto', inputs: [source], n: 4 });
   const first = await editDemoImages(call, createContext());
   t.deepEqual(first, await editDemoImages(call, createContext()));
   t.is(new Set(first.images.map(({ bytes }) => bytes.toString('base64'))).size, 4);
 });
 
-test('the answer has the format that was asked for', async (t) => {
+test('the result has the requested format', async (t) => {
   for (const outputFormat of ['png', 'jpeg', 'webp'] as const) {
     const options = { ...textOnlyFields.options, outputFormat, outputCompression: 50 };
-    const call = createImageCall({ prompt: 'blur', size: '256x256', inputs: [picture], options });
+    const call = createImageCall({ prompt: 'blur', size: '256x256', inputs: [source], options });
     const [image] = (await editDemoImages(call, createContext())).images;
     t.is(image?.contentType, `image/${outputFormat}`);
     t.is((await sharp(image?.bytes).metadata()).format, outputFormat);
   }
 });
 
-test('previews go from coarse to fine, of both models, and are as many as were asked for', async (t) => {
+test('previews of both models go from coarse to fine, in the requested number', async (t) => {
   for (const make of [editDemoImages, drawDemoImages]) {
     const previews: PartialImage[] = [];
     const onPartial = async (preview: PartialImage): Promise<void> => {
       previews.push(preview);
     };
-    const inputs = make === editDemoImages ? [picture] : [];
+    const inputs = make === editDemoImages ? [source] : [];
     const call = createImageCall({
       prompt: 'rotate 30',
       size: '256x256',
@@ -196,7 +196,7 @@ test('previews go from coarse to fine, of both models, and are as many as were a
     const distances = await Promise.all(
       previews.map(async ({ bytes }) => {
         const pixels = await sharp(bytes).ensureAlpha().raw().toBuffer();
-        return pixels.reduce((sum, value, place) => sum + Math.abs(value - (whole[place] ?? 0)), 0);
+        return pixels.reduce((sum, value, i) => sum + Math.abs(value - (whole[i] ?? 0)), 0);
       }),
     );
     t.deepEqual(
@@ -210,7 +210,7 @@ test('previews go from coarse to fine, of both models, and are as many as were a
   }
 });
 
-test('what cannot be done is rejected with the reason', async (t) => {
+test('an impossible edit is rejected with the reason', async (t) => {
   const cases: [Partial<ImageCall>, RegExp][] = [
     [{ inputs: [] }, /send at least one as image_url/],
     [{ n: 5 }, /n must be from 1 to 4/],
@@ -223,11 +223,11 @@ test('what cannot be done is rejected with the reason', async (t) => {
     const error = await t.throwsAsync(edit('blur', more), { instanceOf: UpstreamError, message });
     t.is(error?.failure, 'rejected');
   }
-  const words = createImageCall({ size: '256x256', inputs: [picture] });
+  const words = createImageCall({ size: '256x256', inputs: [source] });
   await t.throwsAsync(drawDemoImages(words, createContext()), { message: /from words alone/ });
 });
 
-test('a large image is edited within the bounds of its sides', async (t) => {
+test('a large image is edited within the maximum side length', async (t) => {
   const bytes = await sharp({ create: { width: 5_000, height: 100, channels: 3, background: 'red' } })
     .png()
     .toBuffer();
@@ -239,21 +239,21 @@ test('a large image is edited within the bounds of its sides', async (t) => {
   );
 });
 
-test('a caller who leaves ends the edit with the reason', async (t) => {
-  const left = new AbortController();
-  const reason = new Error('the caller left');
-  const call = createImageCall({ prompt: 'blur; rotate 10; blur', size: 'auto', inputs: [picture], n: 4 });
-  const editing = editDemoImages(call, createContext({ signal: left.signal }));
-  left.abort(reason);
+test('a cancelled edit fails with the reason', async (t) => {
+  const cancellation = new AbortController();
+  const reason = new Error('the caller disconnected');
+  const call = createImageCall({ prompt: 'blur; rotate 10; blur', size: 'auto', inputs: [source], n: 4 });
+  const editing = editDemoImages(call, createContext({ signal: cancellation.signal }));
+  cancellation.abort(reason);
   t.is(await t.throwsAsync(editing), reason);
 });
 
-test('a caller who takes previews slowly does not hold up the edits of others', async (t) => {
+test('a caller that takes previews slowly does not delay the edits of others', async (t) => {
   let take: () => void = () => undefined;
   const taken = new Promise<void>((resolve) => {
     take = resolve;
   });
-  const call = createImageCall({ prompt: 'blur', size: 'auto', inputs: [picture] });
+  const call = createImageCall({ prompt: 'blur', size: 'auto', inputs: [source] });
   const slow = Array.from({ length: 4 }, (_, index) =>
     editDemoImages(
       { ...call, partialImages: 1, onPartial: () => taken },

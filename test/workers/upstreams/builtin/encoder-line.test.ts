@@ -8,117 +8,117 @@ interface NamedCall {
 
 const createCall = (name: string): NamedCall => ({ name, isOver: false });
 
-/** Texts of about so many tokens each. */
+/** Texts of about the given numbers of tokens. */
 const makeTexts = (...tokens: readonly number[]): string[] => tokens.map((count) => 'x'.repeat(count * 4));
 
-const times = (count: number, tokens: number): string[] =>
+const repeatText = (count: number, tokens: number): string[] =>
   makeTexts(...Array.from({ length: count }, () => tokens));
 
-function takeAll(line: EncoderQueue<NamedCall>): EncoderInput<NamedCall>[][] {
+function takeAll(queue: EncoderQueue<NamedCall>): EncoderInput<NamedCall>[][] {
   const batches: EncoderInput<NamedCall>[][] = [];
-  for (let batch = line.take(); batch.length > 0; batch = line.take()) batches.push(batch);
+  for (let batch = queue.take(); batch.length > 0; batch = queue.take()) batches.push(batch);
   return batches;
 }
 
 const namesOf = (batch: readonly EncoderInput<NamedCall>[]): string =>
   [...new Set(batch.map(({ call }) => call.name))].join('+');
 
-test('every input is in exactly one batch, with the place that it had', (t) => {
-  const line = new EncoderQueue<NamedCall>();
+test('every input is in exactly one batch, with its original position', (t) => {
+  const queue = new EncoderQueue<NamedCall>();
   const texts = makeTexts(3, 90, 5, 120, 4, 40, 500, 1, 33, 34);
-  line.add(createCall('a'), texts);
-  line.add(createCall('b'), texts);
-  const inputs = takeAll(line).flat();
+  queue.add(createCall('a'), texts);
+  queue.add(createCall('b'), texts);
+  const inputs = takeAll(queue).flat();
   for (const name of ['a', 'b']) {
-    const own = inputs.filter(({ call }) => call.name === name);
+    const ownInputs = inputs.filter(({ call }) => call.name === name);
     t.deepEqual(
-      own.map(({ place }) => place).sort((x, y) => x - y),
+      ownInputs.map(({ place }) => place).sort((x, y) => x - y),
       [...texts.keys()],
     );
-    for (const { text, place } of own) t.is(text, texts[place]!);
+    for (const { text, place } of ownInputs) t.is(text, texts[place]!);
   }
-  t.is(line.batches, 0);
+  t.is(queue.batches, 0);
 });
 
-test('inputs of like length share a batch, and little of any batch is filling', (t) => {
-  const line = new EncoderQueue<NamedCall>();
+test('inputs of similar length share a batch, and batches have little padding', (t) => {
+  const queue = new EncoderQueue<NamedCall>();
   for (let nr = 0; nr < 20; nr++) {
-    line.add(
+    queue.add(
       createCall(String(nr)),
       makeTexts(...Array.from({ length: 30 }, (_, i) => 1 + ((i * 37 + nr) % 128))),
     );
   }
-  let filled = 0;
-  let wanted = 0;
-  const batches = takeAll(line);
+  let paddedTokens = 0;
+  let inputTokens = 0;
+  const batches = takeAll(queue);
   for (const batch of batches) {
     const lengths = batch.map(({ tokens }) => tokens);
     const size = Math.max(...lengths) * lengths.length;
     t.true(size <= 128, `a batch of ${lengths.join()}`);
-    filled += size;
-    wanted += lengths.reduce((sum, length) => sum + length, 0);
+    paddedTokens += size;
+    inputTokens += lengths.reduce((sum, length) => sum + length, 0);
   }
-  t.true(filled < wanted * 1.2, `${filled} for ${wanted}`);
+  t.true(paddedTokens < inputTokens * 1.2, `${paddedTokens} for ${inputTokens}`);
 });
 
-test('many calls of one short input are one batch', (t) => {
-  const line = new EncoderQueue<NamedCall>();
-  for (let nr = 0; nr < 16; nr++) line.add(createCall(String(nr)), makeTexts(8));
+test('many calls of one short input share one batch', (t) => {
+  const queue = new EncoderQueue<NamedCall>();
+  for (let nr = 0; nr < 16; nr++) queue.add(createCall(String(nr)), makeTexts(8));
   t.deepEqual(
-    takeAll(line).map(({ length }) => length),
+    takeAll(queue).map(({ length }) => length),
     [16],
   );
 });
 
-test('a short call among long ones has its turn within two batches', (t) => {
-  const line = new EncoderQueue<NamedCall>();
-  for (let nr = 0; nr < 10; nr++) line.add(createCall(`long ${nr}`), times(100, 60));
-  for (let nr = 0; nr < 5; nr++) line.take();
-  line.add(createCall('short'), makeTexts(2));
-  t.true([line.take(), line.take()].map(namesOf).includes('short'));
+test('a short call among long ones is served within two batches', (t) => {
+  const queue = new EncoderQueue<NamedCall>();
+  for (let nr = 0; nr < 10; nr++) queue.add(createCall(`long ${nr}`), repeatText(100, 60));
+  for (let nr = 0; nr < 5; nr++) queue.take();
+  queue.add(createCall('short'), makeTexts(2));
+  t.true([queue.take(), queue.take()].map(namesOf).includes('short'));
 });
 
-test('a long call goes on while short ones keep coming', (t) => {
-  const line = new EncoderQueue<NamedCall>();
-  line.add(createCall('long'), times(40, 128));
+test('a long call makes progress while short ones keep arriving', (t) => {
+  const queue = new EncoderQueue<NamedCall>();
+  queue.add(createCall('long'), repeatText(40, 128));
   const served: string[] = [];
   for (let nr = 0; nr < 20; nr++) {
-    line.add(createCall('short'), makeTexts(2));
-    line.add(createCall('shorter'), makeTexts(60));
-    served.push(namesOf(line.take()));
+    queue.add(createCall('short'), makeTexts(2));
+    queue.add(createCall('shorter'), makeTexts(60));
+    served.push(namesOf(queue.take()));
   }
   t.true(served.filter((name) => name === 'long').length >= 10, served.join());
   t.true(served.filter((name) => name !== 'long').length >= 9, served.join());
 });
 
-test('of calls of one length, the one that came first is the first to be done', (t) => {
-  const line = new EncoderQueue<NamedCall>();
-  for (const name of ['a', 'b', 'c']) line.add(createCall(name), times(3, 128));
-  t.deepEqual([...new Set(takeAll(line).map(namesOf))], ['a', 'b', 'c']);
+test('calls of equal length are completed in order of arrival', (t) => {
+  const queue = new EncoderQueue<NamedCall>();
+  for (const name of ['a', 'b', 'c']) queue.add(createCall(name), repeatText(3, 128));
+  t.deepEqual([...new Set(takeAll(queue).map(namesOf))], ['a', 'b', 'c']);
 });
 
-test('a call that is over is not computed any more, and counts for nothing', (t) => {
-  const line = new EncoderQueue<NamedCall>();
-  const gone = createCall('gone');
-  line.add(gone, times(50, 128));
-  line.take();
-  line.add(createCall('here'), makeTexts(5));
-  gone.isOver = true;
-  t.deepEqual(takeAll(line).map(namesOf), ['here']);
-  t.is(line.batches, 0);
+test('a call that is over is no longer encoded or counted', (t) => {
+  const queue = new EncoderQueue<NamedCall>();
+  const overCall = createCall('gone');
+  queue.add(overCall, repeatText(50, 128));
+  queue.take();
+  queue.add(createCall('here'), makeTexts(5));
+  overCall.isOver = true;
+  t.deepEqual(takeAll(queue).map(namesOf), ['here']);
+  t.is(queue.batches, 0);
 });
 
-test('what is drained is every call of which anything waits', (t) => {
-  const line = new EncoderQueue<NamedCall>();
-  line.add(createCall('a'), times(3, 128));
-  line.take();
-  line.add(createCall('b'), times(1, 1));
+test('draining returns every call with waiting inputs', (t) => {
+  const queue = new EncoderQueue<NamedCall>();
+  queue.add(createCall('a'), repeatText(3, 128));
+  queue.take();
+  queue.add(createCall('b'), repeatText(1, 1));
   t.deepEqual(
-    line
+    queue
       .drain()
       .map(({ name }) => name)
       .sort(),
     ['a', 'b'],
   );
-  t.deepEqual(line.take(), []);
+  t.deepEqual(queue.take(), []);
 });

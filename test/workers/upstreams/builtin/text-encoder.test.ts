@@ -8,7 +8,7 @@ import { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 const DIMENSIONS = 512;
 const encoder = createTextEncoder({ threads: 1 });
 const { signal } = new AbortController();
-// Many calls of these tests share it.
+// Many calls in these tests share it.
 setMaxListeners(0, signal);
 
 test.after.always(() => encoder.close());
@@ -47,7 +47,7 @@ function makeSentences(count: number): string[] {
   });
 }
 
-test('texts of like meaning are nearer than texts of unlike meaning', async (t) => {
+test('texts of similar meaning are closer than texts of different meaning', async (t) => {
   const [cat, kitten, law] = await encode('cat', 'kitten', 'tax law');
   t.true(dot(cat, kitten) > dot(cat, law) + 0.2);
   const [question, answer, other] = await encode(
@@ -58,14 +58,14 @@ test('texts of like meaning are nearer than texts of unlike meaning', async (t) 
   t.true(dot(question, answer) > dot(question, other));
 });
 
-test.serial('vectors have 512 numbers, length one, and are the same each time', async (t) => {
+test.serial('vectors have 512 numbers and length one, and are the same each time', async (t) => {
   const first = await encode('A quiet morning above the river');
   t.is(first[0]?.length, DIMENSIONS);
   t.true(Math.abs(Math.sqrt(dot(first[0], first[0])) - 1) < 1e-6);
   t.deepEqual(await encode('A quiet morning above the river'), first);
 });
 
-test.serial('80 inputs of mixed lengths come back in order, each as it is alone', async (t) => {
+test.serial('80 inputs of mixed lengths return in order, each with the same vector as alone', async (t) => {
   const texts = makeSentences(80);
   const together = await encode(...texts);
   t.is(together.length, 80);
@@ -75,7 +75,7 @@ test.serial('80 inputs of mixed lengths come back in order, each as it is alone'
   }
 });
 
-test.serial('calls of one input that come together come back each as it is alone', async (t) => {
+test.serial('simultaneous calls of one input each return the same vector as alone', async (t) => {
   const texts = makeSentences(20);
   const together = await Promise.all(texts.map((text) => encode(text)));
   for (const index of [0, 1, 13, 19]) {
@@ -84,7 +84,7 @@ test.serial('calls of one input that come together come back each as it is alone
   }
 });
 
-test.serial('a short call that comes while a long one is at work does not wait for it', async (t) => {
+test.serial('a short call does not wait for a long one that is running', async (t) => {
   const ended: string[] = [];
   const long = encode(...makeSentences(60)).then(() => ended.push('long'));
   await encode('something before it, so that the long one is at work');
@@ -101,7 +101,7 @@ test('any text has a finite vector', async (t) => {
   for (const vector of vectors) t.true(Math.abs(dot(vector, vector) - 1) < 1e-5);
 });
 
-test('what is beyond 128 tokens changes nothing, what is before does', async (t) => {
+test('text beyond 128 tokens changes nothing, text before that does', async (t) => {
   const start = 'one two three four five six seven eight nine ten '.repeat(30);
   const [a, b, c] = await encode(
     `${start} apples`,
@@ -114,11 +114,11 @@ test('what is beyond 128 tokens changes nothing, what is before does', async (t)
 
 for (const [name, make] of Object.entries({
   words: (length: number) => 'the committee decided '.repeat(length / 22),
-  'one unbroken run': (length: number) => 'a'.repeat(length),
-  'unknown letters': (length: number) => 'Ж'.repeat(length),
-  'letters that unfold': (length: number) => 'ﷺ'.repeat(length),
+  'one unbroken word': (length: number) => 'a'.repeat(length),
+  'unknown characters': (length: number) => 'Ж'.repeat(length),
+  'expanding ligatures': (length: number) => 'ﷺ'.repeat(length),
 })) {
-  test.serial(`a million characters of ${name} cost no more than some thousands`, async (t) => {
+  test.serial(`a million characters (${name}) take no longer than a few thousand`, async (t) => {
     const measure = async (text: string): Promise<number> => {
       const startedMs = performance.now();
       await encode(text);
@@ -127,14 +127,14 @@ for (const [name, make] of Object.entries({
     const few = make(6600);
     const many = make(1_000_000);
     await measure(few);
-    // The best of some, as the machine may be doing something else meanwhile.
+    // The best of two, because the machine may be busy.
     const fewMs = Math.min(await measure(few), await measure(few));
     const manyMs = Math.min(await measure(many), await measure(many));
     t.true(manyMs < 3 * fewMs + 20, `${fewMs} ms, ${manyMs} ms`);
   });
 }
 
-test('the tokenizer is given one word at a time, and none once there is no room', (t) => {
+test('the tokenizer gets one word at a time, and none once the token limit is reached', (t) => {
   const given: string[] = [];
   const tokenizeWord = (word: string): number[] => {
     given.push(word);
@@ -149,9 +149,9 @@ test('the tokenizer is given one word at a time, and none once there is no room'
   );
 });
 
-test('an aborted call is rejected with its reason at once, and others go on', async (t) => {
+test('an aborted call rejects immediately with its reason, and others continue', async (t) => {
   const controller = new AbortController();
-  const reason = new Error('the caller left');
+  const reason = new Error('the caller disconnected');
   const long = encoder.encode(makeSentences(80), controller.signal);
   const short = encode('hello');
   controller.abort(reason);
@@ -160,13 +160,13 @@ test('an aborted call is rejected with its reason at once, and others go on', as
   t.is(await t.throwsAsync(encoder.encode(['never begun'], controller.signal)), reason);
 });
 
-test.serial('a thread that dies at work is replaced and its call answered', async (t) => {
+test.serial('a thread that dies while working is replaced and its call completes', async (t) => {
   const threads: Worker[] = [];
-  const own = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
-  t.teardown(() => own.close());
-  const expected = await own.encode(['hello'], signal);
+  const ownEncoder = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
+  t.teardown(() => ownEncoder.close());
+  const expected = await ownEncoder.encode(['hello'], signal);
   const texts = ['hello', ...makeSentences(30)];
-  const call = own.encode(texts, signal);
+  const call = ownEncoder.encode(texts, signal);
   await threads[0]?.terminate();
   const vectors = await call;
   t.is(threads.length, 2);
@@ -174,51 +174,51 @@ test.serial('a thread that dies at work is replaced and its call answered', asyn
   t.true(findDistance(readVectors(vectors)[0], readVectors(expected)[0]) < 1e-5);
 });
 
-test.serial('a thread that dies idle is replaced at the next call', async (t) => {
+test.serial('a thread that dies while idle is replaced at the next call', async (t) => {
   const threads: Worker[] = [];
-  const own = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
-  t.teardown(() => own.close());
-  await own.encode(['hello'], signal);
+  const ownEncoder = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
+  t.teardown(() => ownEncoder.close());
+  await ownEncoder.encode(['hello'], signal);
   await threads[0]?.terminate();
-  t.is((await own.encode(['hello'], signal)).length, DIMENSIONS * 4);
+  t.is((await ownEncoder.encode(['hello'], signal)).length, DIMENSIONS * 4);
   t.is(threads.length, 2);
 });
 
-test.serial('why a thread died is told', async (t) => {
+test.serial('the reason why a thread died is reported', async (t) => {
   const faults: unknown[] = [];
-  const own = createTextEncoder({
+  const ownEncoder = createTextEncoder({
     threads: 1,
     onThread: (thread) => thread.postMessage('no list of texts', []),
     onFault: (cause) => faults.push(cause),
   });
-  t.teardown(() => own.close());
-  await t.throwsAsync(own.encode(['hello'], signal), { instanceOf: UpstreamError });
+  t.teardown(() => ownEncoder.close());
+  await t.throwsAsync(ownEncoder.encode(['hello'], signal), { instanceOf: UpstreamError });
   t.is(faults.length, 2);
   t.regex((faults[0] as Error).stack ?? '', /encode/);
 });
 
 test.serial('a call whose threads die twice fails as unavailable', async (t) => {
   let started = 0;
-  const own = createTextEncoder({
+  const ownEncoder = createTextEncoder({
     threads: 1,
     onThread: (thread) => {
       started += 1;
       void thread.terminate();
     },
   });
-  t.teardown(() => own.close());
-  const error = await t.throwsAsync(own.encode(['hello'], signal), { instanceOf: UpstreamError });
+  t.teardown(() => ownEncoder.close());
+  const error = await t.throwsAsync(ownEncoder.encode(['hello'], signal), { instanceOf: UpstreamError });
   t.is(error?.failure, 'unavailable');
   t.is(started, 2);
 });
 
-test.serial('calls that shared a batch with one whose thread died are answered', async (t) => {
+test.serial('calls that share a batch complete after their thread dies', async (t) => {
   const threads: Worker[] = [];
-  const own = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
-  t.teardown(() => own.close());
-  await own.encode(['hello'], signal);
+  const ownEncoder = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
+  t.teardown(() => ownEncoder.close());
+  await ownEncoder.encode(['hello'], signal);
   const texts = makeSentences(12);
-  const calls = texts.map((text) => own.encode([text], signal));
+  const calls = texts.map((text) => ownEncoder.encode([text], signal));
   await threads[0]?.terminate();
   const vectors = await Promise.all(calls);
   t.is(threads.length, 2);
@@ -227,37 +227,37 @@ test.serial('calls that shared a batch with one whose thread died are answered',
   }
 });
 
-test.serial('work for more threads than one starts as many, and short work one', async (t) => {
+test.serial('long calls start several threads, short calls one', async (t) => {
   const threads: Worker[] = [];
-  const own = createTextEncoder({ threads: 3, onThread: (thread) => threads.push(thread) });
-  t.teardown(() => own.close());
-  await own.encode(['hello'], signal);
+  const ownEncoder = createTextEncoder({ threads: 3, onThread: (thread) => threads.push(thread) });
+  t.teardown(() => ownEncoder.close());
+  await ownEncoder.encode(['hello'], signal);
   t.is(threads.length, 1);
-  t.is((await own.encode(makeSentences(60), signal)).length, 60 * DIMENSIONS * 4);
+  t.is((await ownEncoder.encode(makeSentences(60), signal)).length, 60 * DIMENSIONS * 4);
   t.is(threads.length, 3);
 });
 
-test.serial('no thread is started before the first call, and closing ends what is under way', async (t) => {
+test.serial('no thread is started before the first call, and closing fails running calls', async (t) => {
   const threads: Worker[] = [];
-  const own = createTextEncoder({ threads: 2, onThread: (thread) => threads.push(thread) });
+  const ownEncoder = createTextEncoder({ threads: 2, onThread: (thread) => threads.push(thread) });
   t.is(threads.length, 0);
-  const call = own.encode(makeSentences(60), signal);
+  const call = ownEncoder.encode(makeSentences(60), signal);
   t.is(threads.length, 2);
   const failed = t.throwsAsync(call, { instanceOf: UpstreamError });
-  await own.close();
+  await ownEncoder.close();
   t.is((await failed)?.failure, 'unavailable');
-  await t.throwsAsync(own.encode(['hello'], signal), { instanceOf: UpstreamError });
+  await t.throwsAsync(ownEncoder.encode(['hello'], signal), { instanceOf: UpstreamError });
 });
 
-test('a thread without work is ended, and the next call starts another', async (t) => {
+test('an idle thread is stopped, and the next call starts another', async (t) => {
   const threads: Worker[] = [];
-  const own = createTextEncoder({ threads: 1, idleMs: 1, onThread: (thread) => threads.push(thread) });
-  t.teardown(() => own.close());
-  // Neither an idle thread nor its timer keeps a process alive; here something must.
+  const ownEncoder = createTextEncoder({ threads: 1, idleMs: 1, onThread: (thread) => threads.push(thread) });
+  t.teardown(() => ownEncoder.close());
+  // Neither an idle thread nor its timer keeps the process alive, so this timer does.
   const alive = setInterval(() => undefined, 1_000);
   t.teardown(() => clearInterval(alive));
-  const first = readVectors(await own.encode(['a cat'], signal));
+  const first = readVectors(await ownEncoder.encode(['a cat'], signal));
   if (threads[0]!.threadId !== -1) await once(threads[0]!, 'exit');
-  t.deepEqual(readVectors(await own.encode(['a cat'], signal)), first);
+  t.deepEqual(readVectors(await ownEncoder.encode(['a cat'], signal)), first);
   t.is(threads.length, 2);
 });

@@ -7,7 +7,7 @@ import { createTarget } from '../../../support/upstream-target.ts';
 
 const CALL: EmbeddingCall = { inputs: ['a', 'b'], dimensions: null, user: 'u' };
 
-test('each input is a request that names the model again, with a length where one was asked', (t) => {
+test('each input is a request that repeats the model, with dimensions if they were requested', (t) => {
   const requests = (outputDimensionality?: number): object =>
     CALL.inputs.map((text) => ({
       model: 'models/gemini-embedding-001',
@@ -23,22 +23,22 @@ test('each input is a request that names the model again, with a length where on
   t.deepEqual(toEmbeddingRequest(dropping, sized), { requests: requests() });
 });
 
-const read = (answer: unknown, call = CALL): ReturnType<typeof fromEmbeddingResponse> =>
-  fromEmbeddingResponse(JSON.stringify(answer), call, 'key');
+const read = (response: unknown, call = CALL): ReturnType<typeof fromEmbeddingResponse> =>
+  fromEmbeddingResponse(JSON.stringify(response), call, 'key');
 
 /** The shape of BatchEmbedContentsResponse (Gemini API reference, embeddings). */
-test('vectors are bytes in the order of the inputs, with the tokens where they were told', (t) => {
+test('vectors are bytes in the order of the inputs, with the token count if it was reported', (t) => {
   const embeddings = [{ values: [0.5, -2, 0] }, { values: [1, 2, 1e-7] }];
   const bytes = Buffer.from(Float32Array.from([0.5, -2, 0, 1, 2, 1e-7]).buffer);
-  const answer = read({ embeddings });
-  t.true(answer.vectors.equals(bytes));
-  t.like(answer, { dimensions: 3, promptTokens: null });
+  const response = read({ embeddings });
+  t.true(response.vectors.equals(bytes));
+  t.like(response, { dimensions: 3, promptTokens: null });
   t.is(read({ embeddings, usageMetadata: { promptTokenCount: 2 } }).promptTokens, 2);
   t.is(read({ embeddings }, { ...CALL, dimensions: 3 }).dimensions, 3);
 });
 
-test('what are not as many vectors of one length, of numbers, as inputs is unavailable', (t) => {
-  const answers: unknown[] = [
+test('a response without one numeric vector of equal length per input is unavailable', (t) => {
+  const responses: unknown[] = [
     {},
     { embeddings: [] },
     { embeddings: [{ values: [1] }] },
@@ -51,8 +51,8 @@ test('what are not as many vectors of one length, of numbers, as inputs is unava
     { embeddings: ['AAAA', 'AAAA'] },
     [],
   ];
-  for (const answer of answers) {
-    const error = t.throws(() => read(answer), { instanceOf: UpstreamError }, JSON.stringify(answer));
+  for (const response of responses) {
+    const error = t.throws(() => read(response), { instanceOf: UpstreamError }, JSON.stringify(response));
     t.is(error.failure, 'unavailable');
   }
   const embeddings = [{ values: [1] }, { values: [2] }];

@@ -11,8 +11,8 @@ import {
 const OPTIONS: ResponseOptions = { model: 'gemini-2.0-flash', apiKey: 'AIzaSy-1234567890', oneCall: false };
 
 /**
- * After FirebaseExtended/vertexai-sdk-test-data, googleai/unary-success-google-search-grounding.json, shortened, with the
- * counts of unary-success-url-context.json.
+ * After FirebaseExtended/vertexai-sdk-test-data, googleai/unary-success-google-search-grounding.json, shortened, with
+ * the counts of unary-success-url-context.json.
  */
 const GROUNDED = {
   candidates: [
@@ -46,7 +46,7 @@ const GROUNDED = {
   responseId: 'qA5DaPG6AZ_KhMIPkLCIoAU',
 };
 
-test('a recorded answer with sources is understood', (t) => {
+test('a recorded response with sources is translated', (t) => {
   t.deepEqual(fromChatResponse(JSON.stringify(GROUNDED), OPTIONS), [
     { type: 'delta', index: 0, delta: { role: 'assistant', content: 'It is cloudy, 67°F (19°C).\n' } },
     {
@@ -74,11 +74,11 @@ test('a recorded answer with sources is understood', (t) => {
   ]);
 });
 
-test('candidates without an index have that of their place', (t) => {
-  const answer = {
+test('candidates without an index use their position', (t) => {
+  const response = {
     candidates: ['a', 'b'].map((text) => ({ content: { parts: [{ text }] }, finishReason: 'STOP' })),
   };
-  const events = fromChatResponse(JSON.stringify(answer), OPTIONS);
+  const events = fromChatResponse(JSON.stringify(response), OPTIONS);
   t.deepEqual(
     events.map((event) => [event.type, 'index' in event ? event.index : null]),
     [
@@ -90,14 +90,14 @@ test('candidates without an index have that of their place', (t) => {
   );
 });
 
-test('one candidate that failed does not take another’s answer', (t) => {
-  const answer = {
+test('a failed candidate does not discard the answer of another', (t) => {
+  const response = {
     candidates: [
       { finishReason: 'MALFORMED_FUNCTION_CALL', index: 0 },
       { content: { parts: [{ text: 'b' }] }, finishReason: 'STOP', index: 1 },
     ],
   };
-  const events = fromChatResponse(JSON.stringify(answer), OPTIONS);
+  const events = fromChatResponse(JSON.stringify(response), OPTIONS);
   t.deepEqual(
     events.filter((event) => event.type === 'finish'),
     [
@@ -107,7 +107,7 @@ test('one candidate that failed does not take another’s answer', (t) => {
   );
 });
 
-test('an array of chunks, as streams are without events, is one answer', (t) => {
+test('an array of chunks, the stream format without SSE, is one response', (t) => {
   const chunks = [
     { candidates: [{ content: { parts: [{ text: 'a' }] } }] },
     { candidates: [{ content: { parts: [{ text: 'b' }] }, finishReason: 'STOP' }] },
@@ -115,7 +115,7 @@ test('an array of chunks, as streams are without events, is one answer', (t) => 
   t.is(fromChatResponse(JSON.stringify(chunks), OPTIONS).length, 3);
 });
 
-test('what is no answer is an error of its kind', (t) => {
+test('a body without an answer maps to its failure kind', (t) => {
   const bodies: [unknown, UpstreamFailure][] = [
     [{ candidates: [], promptFeedback: { blockReasonMessage: 'Message' } }, 'unavailable'],
     [{ candidates: [{ finishReason: 'OTHER', finishMessage: 'internal error' }] }, 'unavailable'],

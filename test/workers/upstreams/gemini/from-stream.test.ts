@@ -11,7 +11,7 @@ import {
 } from '../../../../workers/upstreams/upstream.ts';
 import { dropEarlyUsage } from '../../../support/early-usage.ts';
 
-/** What was said, then the error if there was one. */
+/** The events, then the error if there was one. */
 type Outcome = (ChatEvent | UpstreamError)[];
 
 const OPTIONS: ResponseOptions = { model: 'gemini-2.5-flash', apiKey: 'AIzaSy-1234567890', oneCall: false };
@@ -41,11 +41,11 @@ const translate = (pieces: readonly Uint8Array[], options: Partial<ResponseOptio
 const translateText = (text: string, options: Partial<ResponseOptions> = {}): Outcome =>
   translate([Buffer.from(text)], options);
 
-/** As the server writes it: events are parted by CRLF CRLF. */
+/** As the server writes it: events are separated by CRLF CRLF. */
 const toStream = (...chunks: object[]): string =>
   chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\r\n\r\n`).join('');
 
-const say = (parts: object[], finishReason?: string, more: object = {}): object => ({
+const toChunk = (parts: object[], finishReason?: string, more: object = {}): object => ({
   candidates: [
     {
       content: { parts, role: 'model' },
@@ -56,7 +56,7 @@ const say = (parts: object[], finishReason?: string, more: object = {}): object 
   ],
 });
 
-const delta = (said: object, index = 0): ChatEvent => ({ type: 'delta', index, delta: { ...said } });
+const delta = (fields: object, index = 0): ChatEvent => ({ type: 'delta', index, delta: { ...fields } });
 const finish = (finishReason: string, nativeFinishReason: string, index = 0): ChatEvent =>
   ({ type: 'finish', index, finishReason, nativeFinishReason }) as ChatEvent;
 const count = (usage: Partial<UpstreamUsage>): ChatEvent => ({
@@ -71,7 +71,7 @@ function getError(t: { true(value: boolean): unknown }, outcome: Outcome): Upstr
   return error as UpstreamError;
 }
 
-/** Cuts at every byte, then feeds byte by byte: all of it must say the same. */
+/** Splits at every byte, then feeds byte by byte: the outcome must always be the same. */
 function checkSplits(
   t: { deepEqual(a: unknown, b: unknown): unknown },
   text: string,
@@ -80,12 +80,12 @@ function checkSplits(
   const bytes = Buffer.from(text);
   const normalize = (outcome: Outcome): unknown =>
     JSON.parse(JSON.stringify(outcome).replaceAll(/call_gw_[0-9a-f]{32}/g, 'call_gw_x'));
-  const wanted = normalize(expected);
-  t.deepEqual(normalize(translate([bytes])), wanted);
+  const normalizedExpected = normalize(expected);
+  t.deepEqual(normalize(translate([bytes])), normalizedExpected);
   for (let at = 1; at < bytes.length; at += 1) {
-    t.deepEqual(normalize(translate([bytes.subarray(0, at), bytes.subarray(at)])), wanted);
+    t.deepEqual(normalize(translate([bytes.subarray(0, at), bytes.subarray(at)])), normalizedExpected);
   }
-  t.deepEqual(normalize(translate([...bytes].map((byte) => Uint8Array.of(byte)))), wanted);
+  t.deepEqual(normalize(translate([...bytes].map((byte) => Uint8Array.of(byte)))), normalizedExpected);
 }
 
 /**
@@ -135,7 +135,7 @@ const THINKING = toStream(
   },
 );
 
-test('a recorded stream with thoughts is understood, cut at every byte', (t) => {
+test('a recorded stream with thoughts is translated, split at any byte', (t) => {
   checkSplits(t, THINKING, [
     delta({ role: 'assistant', reasoning_content: '**Exploring Sky Color**\n\nGrüße 👋\n\n\n' }),
     delta({ content: 'The sky is blue.' }),
@@ -145,7 +145,7 @@ test('a recorded stream with thoughts is understood, cut at every byte', (t) => 
   ]);
 });
 
-/** After googleai/streaming-success-thinking-function-call-thought-summary-signature.txt of the same, shortened. */
+/** After googleai/streaming-success-thinking-function-call-thought-summary-signature.txt, shortened. */
 const CALLING = toStream(
   {
     candidates: [
@@ -177,7 +177,7 @@ const CALLING = toStream(
   },
 );
 
-test('calls come whole, each with index and id, and what signs them is told and remembered', (t) => {
+test('calls arrive whole, each with index and id, and their signature is reported and remembered', (t) => {
   const thoughtSignature = 'CiIBVKhc7vB+vaaq6rA/KC79Ts7i';
   const id = `call_gw_${'0'.repeat(32)}`;
   const expected: Outcome = [
@@ -215,7 +215,7 @@ test('calls come whole, each with index and id, and what signs them is told and 
   checkSplits(t, CALLING, expected);
 });
 
-test('an id that was made here is the same in the delta and in what is remembered, and new each time', (t) => {
+test('a generated id is the same in the delta and in the remembered value, and new each time', (t) => {
   const ids = [translateText(CALLING), translateText(CALLING)].map((outcome) => {
     const remember = outcome.find((event) => 'type' in event && event.type === 'remember');
     const call = outcome.find(
@@ -229,7 +229,7 @@ test('an id that was made here is the same in the delta and in what is remembere
   t.not(ids[0], ids[1]);
 });
 
-test('where one call at a time is wanted, later ones are dropped', (t) => {
+test('later calls are dropped if one at a time is requested', (t) => {
   const calls = (outcome: Outcome): number =>
     outcome.filter((event) => 'type' in event && event.type === 'delta' && 'tool_calls' in event.delta)
       .length;
@@ -239,7 +239,7 @@ test('where one call at a time is wanted, later ones are dropped', (t) => {
   t.deepEqual(outcome.at(-2), finish('tool_calls', 'STOP'));
 });
 
-/** After googleai/streaming-success-empty-parts.txt of the same, shortened. */
+/** After googleai/streaming-success-empty-parts.txt, shortened. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
 const DRAWING = toStream(
   {
@@ -258,7 +258,7 @@ const DRAWING = toStream(
   },
 );
 
-test('a picture among the words is one of the answer’s images', (t) => {
+test('an image within the text is one of the images of the response', (t) => {
   checkSplits(t, DRAWING, [
     delta({ role: 'assistant', content: "Here's a" }),
     delta({ images: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } }] }),
@@ -267,19 +267,19 @@ test('a picture among the words is one of the answer’s images', (t) => {
   ]);
 });
 
-test('a picture of many megabytes passes, and one among the thoughts does not count', (t) => {
+test('an image of many megabytes is accepted, and one among the thoughts is ignored', (t) => {
   const data = 'A'.repeat(8 * 1024 * 1024);
   const outcome = translateText(
     toStream(
-      say([{ inlineData: { mimeType: 'image/png', data: PNG }, thought: true }]),
-      say([{ inlineData: { mimeType: 'image/jpeg', data } }], 'STOP'),
+      toChunk([{ inlineData: { mimeType: 'image/png', data: PNG }, thought: true }]),
+      toChunk([{ inlineData: { mimeType: 'image/jpeg', data } }], 'STOP'),
     ),
   );
   t.is(outcome.length, 2);
   t.like(outcome[0], { delta: { images: [{ image_url: { url: `data:image/jpeg;base64,${data}` } }] } });
 });
 
-test('no split of any stream changes what it says', (t) => {
+test('no split of a stream changes its events', (t) => {
   for (const text of [THINKING, CALLING.replace('"name":"now"', '"id":"x","name":"now"'), DRAWING]) {
     const bytes = Buffer.from(text);
     const whole = translate([bytes]);
@@ -295,7 +295,7 @@ test('no split of any stream changes what it says', (t) => {
   }
 });
 
-test('a stream cut at any byte before its last event is whole is an error', (t) => {
+test('a stream cut at any byte before the end of its last event is an error', (t) => {
   for (const text of [THINKING, DRAWING]) {
     const bytes = Buffer.from(text);
     const end = bytes.length - '\r\n\r\n'.length;
@@ -309,19 +309,19 @@ test('a stream cut at any byte before its last event is whole is an error', (t) 
   }
 });
 
-test('words that follow a finish are still said, and the finish is told once', (t) => {
+test('text after a finish is still emitted, and the finish is reported once', (t) => {
   const outcome = translateText(
-    toStream(say([{ text: 'a' }], 'STOP'), say([{ text: 'b' }], 'STOP'), say([])),
+    toStream(toChunk([{ text: 'a' }], 'STOP'), toChunk([{ text: 'b' }], 'STOP'), toChunk([])),
   );
   t.deepEqual(outcome, [delta({ role: 'assistant', content: 'a' }), delta({ content: 'b' }), STOP]);
 });
 
-test('a stream is finished once every candidate has told its end, and not before', (t) => {
+test('a stream is finished once every candidate has finished, and not before', (t) => {
   const translator = createChatStreamTranslator(OPTIONS);
   const push = (...chunks: object[]): ChatEvent[] => [...translator.push(Buffer.from(toStream(...chunks)))];
   t.false(translator.isFinished);
-  push(say([{ text: 'a' }]), { candidates: [{ index: 1, content: { parts: [{ text: 'b' }] } }] });
-  push(say([], 'STOP'));
+  push(toChunk([{ text: 'a' }]), { candidates: [{ index: 1, content: { parts: [{ text: 'b' }] } }] });
+  push(toChunk([], 'STOP'));
   t.false(translator.isFinished);
   push({ candidates: [{ index: 1, finishReason: 'MAX_TOKENS' }] });
   t.true(translator.isFinished);
@@ -329,7 +329,7 @@ test('a stream is finished once every candidate has told its end, and not before
   t.deepEqual(translator.end(), [STOP, finish('length', 'MAX_TOKENS', 1)]);
 });
 
-test('each candidate has deltas, role and finish of its own', (t) => {
+test('each candidate has its own deltas, role and finish', (t) => {
   const both = (parts: object[], finishReason?: string): object => ({
     candidates: [0, 1].map((index) => ({ index, content: { parts }, finishReason })),
   });
@@ -343,7 +343,7 @@ test('each candidate has deltas, role and finish of its own', (t) => {
   ]);
 });
 
-test('every end has its reason, with the vendor’s word beside it', (t) => {
+test('every finish reason is translated, and the vendor’s own is reported with it', (t) => {
   const reasons = {
     STOP: 'stop',
     MAX_TOKENS: 'length',
@@ -356,23 +356,23 @@ test('every end has its reason, with the vendor’s word beside it', (t) => {
     IMAGE_SAFETY: 'content_filter',
     IMAGE_PROHIBITED_CONTENT: 'content_filter',
     IMAGE_RECITATION: 'content_filter',
-    // After words of an answer these are its end all the same.
+    // After some output, these still count as a finish.
     OTHER: 'stop',
     MALFORMED_FUNCTION_CALL: 'stop',
     SOMETHING_NEW: 'stop',
   };
   for (const [native, reason] of Object.entries(reasons)) {
-    t.deepEqual(translateText(toStream(say([{ text: 'a' }], native))).at(-1), finish(reason, native));
+    t.deepEqual(translateText(toStream(toChunk([{ text: 'a' }], native))).at(-1), finish(reason, native));
   }
   const call = { functionCall: { name: 'f', id: 'x' } };
-  t.deepEqual(translateText(toStream(say([call], 'STOP'))).at(-1), finish('tool_calls', 'STOP'));
-  t.deepEqual(translateText(toStream(say([call], 'MAX_TOKENS'))).at(-1), finish('length', 'MAX_TOKENS'));
+  t.deepEqual(translateText(toStream(toChunk([call], 'STOP'))).at(-1), finish('tool_calls', 'STOP'));
+  t.deepEqual(translateText(toStream(toChunk([call], 'MAX_TOKENS'))).at(-1), finish('length', 'MAX_TOKENS'));
 });
 
-test('a model that failed before a word of its answer, and was counted for it, has given an empty answer', (t) => {
+test('a model that fails before any output, with usage reported, gives an empty response', (t) => {
   for (const native of ['MALFORMED_FUNCTION_CALL', 'OTHER', 'SOMETHING_NEW']) {
     const usageMetadata = { promptTokenCount: 5, thoughtsTokenCount: 9, candidatesTokenCount: 2 };
-    t.deepEqual(translateText(toStream({ ...say([{ text: '' }], native), usageMetadata })), [
+    t.deepEqual(translateText(toStream({ ...toChunk([{ text: '' }], native), usageMetadata })), [
       delta({ role: 'assistant', content: '' }),
       finish('stop', native),
       count({ promptTokens: 5, completionTokens: 11, reasoningTokens: 9 }),
@@ -380,7 +380,7 @@ test('a model that failed before a word of its answer, and was counted for it, h
   }
 });
 
-test('a model that failed before a word of its answer, and was not counted, is an error, whatever it thought', (t) => {
+test('a model that fails before any output, without usage, is an error even after thoughts', (t) => {
   for (const native of [
     'MALFORMED_FUNCTION_CALL',
     'UNEXPECTED_TOOL_CALL',
@@ -388,31 +388,31 @@ test('a model that failed before a word of its answer, and was not counted, is a
     'NO_IMAGE',
     'SOMETHING_NEW',
   ]) {
-    const error = getError(t, translateText(toStream(say([{ text: 'hm', thought: true }], native))));
+    const error = getError(t, translateText(toStream(toChunk([{ text: 'hm', thought: true }], native))));
     t.is(error.failure, 'unavailable');
-    t.true(error.isRequestFailure, 'its server did as it should');
+    t.true(error.isRequestFailure, 'its server worked correctly');
     t.true(error.message.includes(native));
   }
 });
 
-test('an empty answer that ended well is an answer, and opens with its role', (t) => {
+test('an empty response with a valid finish is accepted, and starts with its role', (t) => {
   const empty = [delta({ role: 'assistant', content: '' }), finish('content_filter', 'SAFETY')];
   t.deepEqual(translateText(toStream({ candidates: [{ finishReason: 'SAFETY', index: 0 }] })), empty);
   const usageMetadata = { promptTokenCount: 5, thoughtsTokenCount: 9, totalTokenCount: 14 };
-  t.deepEqual(translateText(toStream({ ...say([{ text: '' }], 'MAX_TOKENS'), usageMetadata })), [
+  t.deepEqual(translateText(toStream({ ...toChunk([{ text: '' }], 'MAX_TOKENS'), usageMetadata })), [
     delta({ role: 'assistant', content: '' }),
     finish('length', 'MAX_TOKENS'),
     count({ promptTokens: 5, completionTokens: 9, reasoningTokens: 9 }),
   ]);
 });
 
-test('an end that is not specified is none', (t) => {
-  const outcome = translateText(toStream(say([{ text: 'a' }], 'FINISH_REASON_UNSPECIFIED')));
+test('an unspecified finish reason does not count as a finish', (t) => {
+  const outcome = translateText(toStream(toChunk([{ text: 'a' }], 'FINISH_REASON_UNSPECIFIED')));
   t.is(getError(t, outcome).failure, 'unavailable');
 });
 
-/** After googleai/streaming-failure-prompt-blocked-safety.txt of the same; it too ends with a single line break. */
-test('a prompt that is blocked ends what was said, or stands for an answer that has no words', (t) => {
+/** After googleai/streaming-failure-prompt-blocked-safety.txt; it also ends with a single line break. */
+test('a blocked prompt finishes the output so far, or gives an empty response', (t) => {
   const blocked = {
     promptFeedback: {
       blockReason: 'SAFETY',
@@ -420,8 +420,8 @@ test('a prompt that is blocked ends what was said, or stands for an answer that 
     },
   };
   const usageMetadata = { promptTokenCount: 7, totalTokenCount: 7 };
-  const begun = `${toStream({ ...say([{ text: 'text1' }]), usageMetadata })}data: ${JSON.stringify(blocked)}\n`;
-  checkSplits(t, begun, [
+  const startedStream = `${toStream({ ...toChunk([{ text: 'text1' }]), usageMetadata })}data: ${JSON.stringify(blocked)}\n`;
+  checkSplits(t, startedStream, [
     delta({ role: 'assistant', content: 'text1' }),
     finish('content_filter', 'SAFETY'),
     count({ promptTokens: 7 }),
@@ -433,12 +433,12 @@ test('a prompt that is blocked ends what was said, or stands for an answer that 
   ]);
 });
 
-test('usage is the last word, field by field, with a search’s tokens in the prompt and thoughts in the answer', (t) => {
+test('the last value of each usage field counts, with search tokens in the prompt and thoughts in the completion', (t) => {
   const outcome = translateText(
     toStream(
-      { ...say([{ text: 'a' }]), usageMetadata: { promptTokenCount: 15, totalTokenCount: 15 } },
+      { ...toChunk([{ text: 'a' }]), usageMetadata: { promptTokenCount: 15, totalTokenCount: 15 } },
       {
-        ...say([], 'STOP'),
+        ...toChunk([], 'STOP'),
         usageMetadata: {
           promptTokenCount: 15,
           cachedContentTokenCount: 4,
@@ -463,7 +463,7 @@ test('usage is the last word, field by field, with a search’s tokens in the pr
   );
 });
 
-test('sources are told as they come, each page once', (t) => {
+test('sources are reported as they arrive, each page once', (t) => {
   const ground = (...uris: string[]): object => ({
     groundingMetadata: {
       groundingChunks: [
@@ -475,9 +475,9 @@ test('sources are told as they come, each page once', (t) => {
   });
   const outcome = translateText(
     toStream(
-      say([{ text: 'a' }], undefined, ground('u1')),
-      say([], 'STOP', ground('u1', 'u2', 'u2')),
-      say([]),
+      toChunk([{ text: 'a' }], undefined, ground('u1')),
+      toChunk([], 'STOP', ground('u1', 'u2', 'u2')),
+      toChunk([]),
     ),
   );
   t.deepEqual(
@@ -489,8 +489,8 @@ test('sources are told as they come, each page once', (t) => {
   );
 });
 
-/** Names and shape after LogprobsResult of the SDK's types. */
-test('log probabilities go with the words of their chunk, in OpenAI’s shape', (t) => {
+/** Names and shape as in LogprobsResult of the SDK's types. */
+test('log probabilities accompany the text of their chunk, in OpenAI’s shape', (t) => {
   const logprobsResult = {
     chosenCandidates: [{ token: 'a', tokenId: 1, logProbability: -0.5 }, { token: 'b' }],
     topCandidates: [
@@ -510,18 +510,18 @@ test('log probabilities go with the words of their chunk, in OpenAI’s shape', 
     ],
     refusal: null,
   };
-  t.deepEqual(translateText(toStream(say([{ text: 'a' }, { text: 'b' }], 'STOP', { logprobsResult }))), [
+  t.deepEqual(translateText(toStream(toChunk([{ text: 'a' }, { text: 'b' }], 'STOP', { logprobsResult }))), [
     delta({ role: 'assistant', content: 'a' }),
     { ...delta({ content: 'b' }), logprobs },
     STOP,
   ] as ChatEvent[]);
-  t.deepEqual(translateText(toStream(say([], 'STOP', { logprobsResult }))), [
+  t.deepEqual(translateText(toStream(toChunk([], 'STOP', { logprobsResult }))), [
     { ...delta({ role: 'assistant', content: '' }), logprobs },
     STOP,
   ] as ChatEvent[]);
 });
 
-/** As the server prints an error after its 200: not an event, and over several lines. */
+/** An error as the server prints it after a 200: not an event, and over several lines. */
 const BARE = `{
   "error": {
     "code": 503,
@@ -531,9 +531,9 @@ const BARE = `{
 }
 `;
 
-test('an error that stands bare in the stream comes after what was said, cut at every byte', (t) => {
+test('a bare error in the stream follows the output before it, split at any byte', (t) => {
   for (const bare of [BARE, `[${BARE}]`, BARE.replaceAll(/\s+/g, ' ')]) {
-    const text = toStream(say([{ text: 'a' }])) + bare;
+    const text = toStream(toChunk([{ text: 'a' }])) + bare;
     const bytes = Buffer.from(text);
     const pieces = Array.from({ length: bytes.length }, (_, at) => [
       bytes.subarray(0, at),
@@ -549,18 +549,18 @@ test('an error that stands bare in the stream comes after what was said, cut at 
   }
 });
 
-test('an error as an event, or bare at the very beginning, is one of its kind', (t) => {
+test('an error sent as an event, or bare at the very start, maps to its failure kind', (t) => {
   const body = { error: { code: 429, message: 'slow down', status: 'RESOURCE_EXHAUSTED' } };
   for (const text of [toStream(body), JSON.stringify(body), `\r\n  ${JSON.stringify([body])}`]) {
     t.like(getError(t, translateText(text)), { failure: 'rate_limited', status: 429 });
   }
-  const outcome = translateText(toStream(say([{ text: 'a' }], 'STOP'), body, say([{ text: 'b' }])));
+  const outcome = translateText(toStream(toChunk([{ text: 'a' }], 'STOP'), body, toChunk([{ text: 'b' }])));
   t.is(outcome.length, 2);
   t.is(getError(t, outcome).failure, 'rate_limited');
 });
 
-test('a stream that is one JSON array says what its chunks say; half of one is an error', (t) => {
-  const array = JSON.stringify([say([{ text: 'a' }]), say([{ text: 'b' }], 'STOP')], null, 2);
+test('a stream that is one JSON array has the events of its chunks; an incomplete array is an error', (t) => {
+  const array = JSON.stringify([toChunk([{ text: 'a' }]), toChunk([{ text: 'b' }], 'STOP')], null, 2);
   t.deepEqual(translateText(array), [
     delta({ role: 'assistant', content: 'a' }),
     delta({ content: 'b' }),
@@ -571,7 +571,7 @@ test('a stream that is one JSON array says what its chunks say; half of one is a
   }
 });
 
-test('what is no answer is unavailable', (t) => {
+test('a stream without an answer is unavailable', (t) => {
   for (const text of [
     '',
     'data: nonsense\n\n',
@@ -584,9 +584,9 @@ test('what is no answer is unavailable', (t) => {
   }
 });
 
-test('braces and brackets within events are no bare JSON', (t) => {
+test('braces and brackets within events are not mistaken for bare JSON', (t) => {
   const text = '{"error": {"code": 400}}\n[x]\n{';
-  const chunk = JSON.stringify(say([{ text }], 'STOP'), null, 1)
+  const chunk = JSON.stringify(toChunk([{ text }], 'STOP'), null, 1)
     .split('\n')
     .map((line) => `data:${line}\n`)
     .join('');
@@ -596,9 +596,9 @@ test('braces and brackets within events are no bare JSON', (t) => {
   ]);
 });
 
-test('counts are reported with each chunk that changes them, thoughts above all, so that a cut stream is billed by them', (t) => {
+test('usage, thoughts included, is reported with each chunk that changes it, so that a cut stream is billed by it', (t) => {
   const counts = (more: object): object => ({ usageMetadata: { promptTokenCount: 15, ...more } });
-  const [one, two] = [say([{ text: 'a' }]), say([{ text: 'b' }])];
+  const [one, two] = [toChunk([{ text: 'a' }]), toChunk([{ text: 'b' }])];
   const text = toStream(
     counts({}),
     counts({ thoughtsTokenCount: 4_000 }),
@@ -611,7 +611,7 @@ test('counts are reported with each chunk that changes them, thoughts above all,
   const sum = (completionTokens: number, reasoningTokens: number): ChatEvent =>
     count({ promptTokens: 15, completionTokens, reasoningTokens });
   t.deepEqual(outcome.slice(0, -1), [
-    // Before either is counted nothing is known of what was thought.
+    // Until either is counted, the thinking tokens are unknown.
     Object.assign(count({ promptTokens: 15, completionTokens: 0 }), { isPartial: true }),
     sum(4_000, 4_000),
     sum(10_000, 10_000),

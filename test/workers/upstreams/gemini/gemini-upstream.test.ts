@@ -20,37 +20,37 @@ import { dropEarlyUsage } from '../../../support/early-usage.ts';
 import { createContext, createImageCall, createTarget } from '../../../support/upstream-target.ts';
 
 const KEY = 'AIzaSyD-0123456789abcdef';
-const ASK: ChatBody = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 50 };
+const CHAT_BODY: ChatBody = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 50 };
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
 
-interface Asked {
+interface Received {
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: JsonRecord;
 }
 
-type Answer = (response: ServerResponse, asked: Asked, index: number) => void;
+type Respond = (response: ServerResponse, received: Received, index: number) => void;
 
 interface Rig {
   readonly upstream: Required<Upstream>;
-  readonly asked: Asked[];
+  readonly received: Received[];
 }
 
-/** A vendor that answers what the test wrote. */
+/** A vendor that responds as the test specifies. */
 async function startRig(
   t: ExecutionContext,
-  answer: Answer,
+  respond: Respond,
   timeouts: Partial<HttpTimeouts> = {},
 ): Promise<Rig> {
-  const asked: Asked[] = [];
+  const received: Received[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as JsonRecord;
       const one = { url: request.url ?? '', headers: request.headers, body };
-      asked.push(one);
-      answer(response, one, asked.length - 1);
+      received.push(one);
+      respond(response, one, received.length - 1);
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -64,11 +64,11 @@ async function startRig(
     server.close();
     await upstream.close();
   });
-  return { upstream, asked };
+  return { upstream, received };
 }
 
-/** What one side waits for and the other lets happen. */
-function createGate(): { readonly opened: Promise<void>; open(): void } {
+/** A promise that one side awaits and the other resolves. */
+function createLatch(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {
     open = resolve;
@@ -82,7 +82,7 @@ function sendJson(response: ServerResponse, body: unknown, status = 200): void {
 
 const EVENT_STREAM = { 'content-type': 'text/event-stream' };
 
-const say = (text: string, finishReason?: string): JsonRecord => ({
+const toChunk = (text: string, finishReason?: string): JsonRecord => ({
   candidates: [
     {
       content: { parts: [{ text }], role: 'model' },
@@ -98,7 +98,7 @@ function chat(
   { upstream }: Rig,
   stream: boolean,
   {
-    body = ASK,
+    body = CHAT_BODY,
     model = 'gemini-2.5-flash',
     ...more
   }: Partial<CallContext> & { body?: ChatBody; model?: string } = {},
@@ -111,7 +111,7 @@ function chat(
   );
 }
 
-async function listen(run: AsyncIterable<ChatEvent>): Promise<{ events: ChatEvent[]; error: unknown }> {
+async function collect(run: AsyncIterable<ChatEvent>): Promise<{ events: ChatEvent[]; error: unknown }> {
   const events: ChatEvent[] = [];
   try {
     for await (const event of run) {
@@ -130,33 +130,33 @@ const HELLO: ChatEvent[] = [
   { type: 'usage', usage: { ...noUpstreamUsage, promptTokens: 2, completionTokens: 3 } },
 ];
 
-test('a whole answer is asked at its address, with the key in its header alone', async (t) => {
-  const rig = await startRig(t, (response) => sendJson(response, say('hello', 'STOP')));
-  const { events, error } = await listen(chat(rig, false));
+test('a non-streamed call goes to its path, with the key only in its header', async (t) => {
+  const rig = await startRig(t, (response) => sendJson(response, toChunk('hello', 'STOP')));
+  const { events, error } = await collect(chat(rig, false));
   t.is(error, null);
   t.deepEqual(
     events.map(({ type }) => type),
     ['delta', 'finish', 'usage'],
   );
-  const [asked] = rig.asked;
-  t.is(asked?.url, '/v1beta/models/gemini-2.5-flash:generateContent');
-  t.like(asked?.headers, { 'x-goog-api-key': KEY, 'content-type': 'application/json' });
-  t.is(asked?.headers.authorization, undefined);
-  t.deepEqual(asked?.body, {
+  const [received] = rig.received;
+  t.is(received?.url, '/v1beta/models/gemini-2.5-flash:generateContent');
+  t.like(received?.headers, { 'x-goog-api-key': KEY, 'content-type': 'application/json' });
+  t.is(received?.headers.authorization, undefined);
+  t.deepEqual(received?.body, {
     contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
     generationConfig: { maxOutputTokens: 50 },
   });
 });
 
-test('a stream is asked as events, and says the same in whatever pieces it comes', async (t) => {
-  const bytes = Buffer.from(toEvent(say('Grüße')) + toEvent(say(' 👋', 'STOP')));
-  const rig = await startRig(t, (response, _asked, index) => {
+test('a stream is requested as SSE, and has the same events however it is split', async (t) => {
+  const bytes = Buffer.from(toEvent(toChunk('Grüße')) + toEvent(toChunk(' 👋', 'STOP')));
+  const rig = await startRig(t, (response, _received, index) => {
     response.writeHead(200, EVENT_STREAM);
     if (index === 0) {
       response.end(bytes);
       return;
     }
-    // A byte a write, each let out before the next.
+    // One byte per write, each flushed before the next.
     const write = (at: number): void => {
       if (at === bytes.length) response.end();
       else response.write(bytes.subarray(at, at + 1), () => write(at + 1));
@@ -164,20 +164,20 @@ test('a stream is asked as events, and says the same in whatever pieces it comes
     write(0);
   });
   for (let run = 0; run < 2; run += 1) {
-    t.deepEqual(await listen(chat(rig, true)), { events: HELLO, error: null });
+    t.deepEqual(await collect(chat(rig, true)), { events: HELLO, error: null });
   }
-  t.is(rig.asked[0]?.url, '/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse');
+  t.is(rig.received[0]?.url, '/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse');
 });
 
-test('a server that answers a stream whole, as one value or an array of chunks, is understood', async (t) => {
-  const rig = await startRig(t, (response, _asked, index) =>
-    sendJson(response, index === 0 ? [say('Grüße'), say(' 👋', 'STOP')] : say('hello', 'STOP')),
+test('a response to a stream may also be one JSON value or an array of chunks', async (t) => {
+  const rig = await startRig(t, (response, _received, index) =>
+    sendJson(response, index === 0 ? [toChunk('Grüße'), toChunk(' 👋', 'STOP')] : toChunk('hello', 'STOP')),
   );
-  t.deepEqual(await listen(chat(rig, true)), { events: HELLO, error: null });
-  t.is((await listen(chat(rig, true))).events.length, 3);
+  t.deepEqual(await collect(chat(rig, true)), { events: HELLO, error: null });
+  t.is((await collect(chat(rig, true))).events.length, 3);
 });
 
-test('a stream that breaks says what came, then fails: cut, ended early, or with an error', async (t) => {
+test('a broken stream yields what arrived, then fails: cut, ended early, or with an error', async (t) => {
   const bare =
     '{\n  "error": {\n    "code": 503,\n    "status": "UNAVAILABLE",\n    "message": "overloaded"\n  }\n}\n';
   const breaks: ((response: ServerResponse) => void)[] = [
@@ -186,41 +186,41 @@ test('a stream that breaks says what came, then fails: cut, ended early, or with
     (response) => response.end(bare),
     (response) => response.end(toEvent({ error: { code: 500, status: 'INTERNAL', message: 'oops' } })),
   ];
-  const rig = await startRig(t, (response, _asked, index) => {
+  const rig = await startRig(t, (response, _received, index) => {
     response.writeHead(200, EVENT_STREAM);
-    response.write(toEvent(say('a')), () => breaks[index]?.(response));
+    response.write(toEvent(toChunk('a')), () => breaks[index]?.(response));
   });
   for (const _break of breaks) {
-    const { events, error } = await listen(chat(rig, true));
+    const { events, error } = await collect(chat(rig, true));
     t.is(events.length, 1);
     t.true(error instanceof UpstreamError, String(error));
     t.is((error as UpstreamError).failure, 'unavailable');
   }
 });
 
-test('a stream that falls silent times out, with what came before', async (t) => {
+test('a stream that falls silent yields what arrived, then times out', async (t) => {
   const rig = await startRig(
     t,
     (response) => {
       response.writeHead(200, EVENT_STREAM);
-      response.write(toEvent(say('a')));
+      response.write(toEvent(toChunk('a')));
     },
     { betweenChunksMs: 60 },
   );
-  const { events, error } = await listen(chat(rig, true));
+  const { events, error } = await collect(chat(rig, true));
   t.is(events.length, 1);
   t.is((error as UpstreamError).failure, 'timeout');
 });
 
-test('a connection that is cut after the finish takes nothing away', async (t) => {
+test('a connection cut after the finish loses nothing', async (t) => {
   const rig = await startRig(t, (response) => {
     response.writeHead(200, EVENT_STREAM);
-    response.write(toEvent(say('Grüße')) + toEvent(say(' 👋', 'STOP')), () => response.destroy());
+    response.write(toEvent(toChunk('Grüße')) + toEvent(toChunk(' 👋', 'STOP')), () => response.destroy());
   });
-  t.deepEqual(await listen(chat(rig, true)), { events: HELLO, error: null });
+  t.deepEqual(await collect(chat(rig, true)), { events: HELLO, error: null });
 });
 
-test('every refusal is an error of its kind, without the key, whatever was asked', async (t) => {
+test('every refusal maps to its failure kind, without the key, for every operation', async (t) => {
   const details = [
     { reason: 'API_KEY_INVALID' },
     { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '38s' },
@@ -238,12 +238,12 @@ test('every refusal is an error of its kind, without the key, whatever was asked
     );
     const target = createTarget('m', { apiKey: KEY });
     const errors = [
-      (await listen(chat(rig, true))).error,
-      (await listen(chat(rig, false))).error,
+      (await collect(chat(rig, true))).error,
+      (await collect(chat(rig, false))).error,
       await t.throwsAsync(
         rig.upstream.embed(target, { inputs: ['a'], dimensions: null, user: null }, createContext()),
       ),
-      await t.throwsAsync(rig.upstream.generateImages(target, { ...DRAW, n: 1 }, createContext())),
+      await t.throwsAsync(rig.upstream.generateImages(target, { ...IMAGE_CALL, n: 1 }, createContext())),
     ];
     for (const thrown of errors) {
       if (!(thrown instanceof UpstreamError)) {
@@ -256,7 +256,7 @@ test('every refusal is an error of its kind, without the key, whatever was asked
   }
 });
 
-test('what an answer asks to remember is asked for again, in one go, and goes back to the vendor', async (t) => {
+test('a remembered signature of a response is sent back to the vendor with the next request', async (t) => {
   const signed = {
     candidates: [
       {
@@ -270,11 +270,11 @@ test('what an answer asks to remember is asked for again, in one go, and goes ba
       },
     ],
   };
-  const rig = await startRig(t, (response, _asked, index) =>
-    sendJson(response, index === 0 ? signed : say('noon', 'STOP')),
+  const rig = await startRig(t, (response, _received, index) =>
+    sendJson(response, index === 0 ? signed : toChunk('noon', 'STOP')),
   );
   const model = 'gemini-3-flash-preview';
-  const { events } = await listen(chat(rig, false, { model }));
+  const { events } = await collect(chat(rig, false, { model }));
   const remembered = new Map<string, unknown>();
   const calls: JsonRecord[] = [];
   for (const event of events) {
@@ -284,16 +284,16 @@ test('what an answer asks to remember is asked for again, in one go, and goes ba
   }
   t.is(remembered.size, 1);
 
-  // Most clients keep of a call only what OpenAI's calls have.
-  const kept = calls.map(({ id, type, function: told }) => ({ id, type, function: told }));
+  // Most clients keep only the fields that OpenAI's calls have.
+  const keptCalls = calls.map(({ id, type, function: called }) => ({ id, type, function: called }));
   const messages = [
-    ...ASK.messages,
-    { role: 'assistant', content: null, tool_calls: kept },
-    ...kept.map(({ id }) => ({ role: 'tool', tool_call_id: id as string, content: '12:00' })),
+    ...CHAT_BODY.messages,
+    { role: 'assistant', content: null, tool_calls: keptCalls },
+    ...keptCalls.map(({ id }) => ({ role: 'tool', tool_call_id: id as string, content: '12:00' })),
   ];
   const next = chat(rig, false, { model, body: { messages }, recalled: remembered });
-  t.is((await listen(next)).error, null);
-  t.like(rig.asked[1]?.body, {
+  t.is((await collect(next)).error, null);
+  t.like(rig.received[1]?.body, {
     contents: [
       { role: 'user' },
       {
@@ -312,11 +312,11 @@ test('what an answer asks to remember is asked for again, in one go, and goes ba
       },
     ],
   });
-  t.false(JSON.stringify(rig.asked[1]?.body).includes('call_gw_'));
+  t.false(JSON.stringify(rig.received[1]?.body).includes('call_gw_'));
 });
 
-test('pictures are loaded before the vendor is asked, and one that cannot be is the error', async (t) => {
-  const rig = await startRig(t, (response) => sendJson(response, say('a cat', 'STOP')));
+test('images are loaded before the vendor is called, and a failure to load one is the error', async (t) => {
+  const rig = await startRig(t, (response) => sendJson(response, toChunk('a cat', 'STOP')));
   const url = 'https://example.com/cat.png';
   const content = [{ type: 'image_url', image_url: { url } }];
   const body = { messages: [{ role: 'user', content }] };
@@ -324,43 +324,43 @@ test('pictures are loaded before the vendor is asked, and one that cannot be is 
     reserve: () => Promise.resolve(),
     loadImage: () => Promise.resolve({ mediaType: 'image/png', base64: PNG }),
   };
-  t.is((await listen(chat(rig, false, { body, media }))).error, null);
-  t.like(rig.asked[0]?.body, {
+  t.is((await collect(chat(rig, false, { body, media }))).error, null);
+  t.like(rig.received[0]?.body, {
     contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: PNG } }] }],
   });
-  const reason = new Error('no picture');
+  const reason = new Error('no image');
   t.is(
-    (await listen(chat(rig, false, { body, media: { ...media, loadImage: () => Promise.reject(reason) } })))
+    (await collect(chat(rig, false, { body, media: { ...media, loadImage: () => Promise.reject(reason) } })))
       .error,
     reason,
   );
-  t.is(rig.asked.length, 1);
+  t.is(rig.received.length, 1);
 });
 
-test('where one tool call at a time is wanted, the first of an answer is kept', async (t) => {
+test('only the first tool call of a response is kept if one at a time is requested', async (t) => {
   const parts = ['f', 'g'].map((name) => ({ functionCall: { name, args: {} } }));
   const rig = await startRig(t, (response) =>
     sendJson(response, { candidates: [{ content: { parts }, finishReason: 'STOP' }] }),
   );
   const count = async (body: ChatBody): Promise<number> =>
-    (await listen(chat(rig, false, { body }))).events.filter(({ type }) => type === 'delta').length;
-  t.is(await count(ASK), 2);
-  t.is(await count({ ...ASK, parallel_tool_calls: false }), 1);
+    (await collect(chat(rig, false, { body }))).events.filter(({ type }) => type === 'delta').length;
+  t.is(await count(CHAT_BODY), 2);
+  t.is(await count({ ...CHAT_BODY, parallel_tool_calls: false }), 1);
 });
 
-test('vectors are asked in one call, and come in the order of their inputs', async (t) => {
+test('vectors are requested in one call, and are in the order of their inputs', async (t) => {
   const rig = await startRig(t, (response, { body }) => {
     const requests = body['requests'] as { content: { parts: { text: string }[] } }[];
     const embeddings = requests.map(({ content }) => ({ values: [content.parts[0]!.text.length, 0.5] }));
     sendJson(response, { embeddings });
   });
   const call = { inputs: ['a', 'bcd'], dimensions: 2, user: null };
-  const answer = await rig.upstream.embed(createTarget('gemini-embedding-001'), call, createContext());
-  t.true(answer.vectors.equals(Buffer.from(Float32Array.from([1, 0.5, 3, 0.5]).buffer)));
-  t.like(answer, { dimensions: 2, promptTokens: null });
-  t.is(rig.asked.length, 1);
-  t.is(rig.asked[0]?.url, '/v1beta/models/gemini-embedding-001:batchEmbedContents');
-  t.like(rig.asked[0]?.body, {
+  const response = await rig.upstream.embed(createTarget('gemini-embedding-001'), call, createContext());
+  t.true(response.vectors.equals(Buffer.from(Float32Array.from([1, 0.5, 3, 0.5]).buffer)));
+  t.like(response, { dimensions: 2, promptTokens: null });
+  t.is(rig.received.length, 1);
+  t.is(rig.received[0]?.url, '/v1beta/models/gemini-embedding-001:batchEmbedContents');
+  t.like(rig.received[0]?.body, {
     requests: call.inputs.map((text) => ({
       model: 'models/gemini-embedding-001',
       content: { parts: [{ text }] },
@@ -369,75 +369,75 @@ test('vectors are asked in one call, and come in the order of their inputs', asy
   });
 });
 
-const DRAW = createImageCall({ n: 3 });
+const IMAGE_CALL = createImageCall({ n: 3 });
 
-const DRAWN = {
+const IMAGE_RESPONSE = {
   candidates: [
     { content: { parts: [{ inlineData: { mimeType: 'image/png', data: PNG } }] }, finishReason: 'STOP' },
   ],
   usageMetadata: { promptTokenCount: 2, candidatesTokenCount: 1290 },
 };
 
-test('as many pictures are as many calls at once, their tokens added up', async (t) => {
+test('several images are made in parallel calls, with their tokens added up', async (t) => {
   const waiting: ServerResponse[] = [];
   const rig = await startRig(t, (response) => {
     waiting.push(response);
-    // None is answered before all have been asked for.
-    if (waiting.length === 3) waiting.forEach((one) => sendJson(one, DRAWN));
+    // No call gets a response before all have been made.
+    if (waiting.length === 3) waiting.forEach((one) => sendJson(one, IMAGE_RESPONSE));
   });
   const target = createTarget('gemini-2.5-flash-image');
-  const { images, usage } = await rig.upstream.generateImages(target, DRAW, createContext());
+  const { images, usage } = await rig.upstream.generateImages(target, IMAGE_CALL, createContext());
   t.is(images.length, 3);
   t.true(images.every(({ bytes }) => bytes.equals(Buffer.from(PNG, 'base64'))));
   t.like(usage, { promptTokens: 6, completionTokens: 3870 });
-  t.is(rig.asked[0]?.url, '/v1beta/models/gemini-2.5-flash-image:generateContent');
+  t.is(rig.received[0]?.url, '/v1beta/models/gemini-2.5-flash-image:generateContent');
 });
 
-test('one picture that is refused ends none of the others, which are the answer', async (t) => {
+test('one refused image does not abort the others, which are returned', async (t) => {
   const waiting: ServerResponse[] = [];
   const rig = await startRig(t, (response) => {
     waiting.push(response);
     if (waiting.length < 3) return;
-    // The others are drawn once the refusal has gone out.
-    response.on('finish', () => waiting.slice(0, 2).forEach((one) => sendJson(one, DRAWN)));
+    // The others get their images once the refusal has been sent.
+    response.on('finish', () => waiting.slice(0, 2).forEach((one) => sendJson(one, IMAGE_RESPONSE)));
     sendJson(response, { promptFeedback: { blockReason: 'SAFETY' } });
   });
   const target = createTarget('gemini-2.5-flash-image');
-  const { images, missing } = await rig.upstream.generateImages(target, DRAW, createContext());
+  const { images, missing } = await rig.upstream.generateImages(target, IMAGE_CALL, createContext());
   t.is(images.length, 2);
   t.is(missing?.failure, 'rejected');
   t.is(waiting.length, 3);
 });
 
-test('pictures that are all refused are an error', async (t) => {
+test('a call whose images are all refused fails', async (t) => {
   const rig = await startRig(t, (response) =>
     sendJson(response, { promptFeedback: { blockReason: 'SAFETY' } }),
   );
   const target = createTarget('gemini-2.5-flash-image');
-  const drawing = rig.upstream.generateImages(target, DRAW, createContext());
+  const drawing = rig.upstream.generateImages(target, IMAGE_CALL, createContext());
   const error = await t.throwsAsync(drawing, { instanceOf: UpstreamError });
   t.is(error.failure, 'rejected');
 });
 
-test('when the caller leaves, the call ends and the reason is the caller’s', async (t) => {
-  const over = createGate();
-  const begun = createGate();
+test('a cancelled call is aborted and fails with the caller’s reason', async (t) => {
+  const closed = createLatch();
+  const started = createLatch();
   const rig = await startRig(t, (response) => {
-    response.on('close', () => over.open());
+    response.on('close', () => closed.open());
     response.writeHead(200, EVENT_STREAM);
-    response.write(toEvent(say('a')), () => begun.open());
+    response.write(toEvent(toChunk('a')), () => started.open());
   });
   const controller = new AbortController();
-  const reason = new Error('the caller left');
-  const listening = listen(chat(rig, true, { signal: controller.signal }));
-  await begun.opened;
+  const reason = new Error('the caller disconnected');
+  const collecting = collect(chat(rig, true, { signal: controller.signal }));
+  await started.opened;
   controller.abort(reason);
-  t.is((await listening).error, reason);
-  await over.opened;
+  t.is((await collecting).error, reason);
+  await closed.opened;
   const drawing = new AbortController();
   const draw = rig.upstream.generateImages(
     createTarget('m'),
-    DRAW,
+    IMAGE_CALL,
     createContext({ signal: drawing.signal }),
   );
   drawing.abort(reason);

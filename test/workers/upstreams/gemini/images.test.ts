@@ -15,16 +15,16 @@ import { createImageCall, createTarget } from '../../../support/upstream-target.
 const CALL = createImageCall({ n: 2, user: 'u' });
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
 
-const ask = (target: UpstreamTarget, call: ImageCall) => toImageRequest(target, call, 'account');
+const toRequest = (target: UpstreamTarget, call: ImageCall) => toImageRequest(target, call, 'account');
 
-test('an image is asked for without words, in its shape, with style and what to avoid in the prompt', async (t) => {
+test('an image is requested without text, in its aspect ratio, with style and negative prompt in the prompt', async (t) => {
   const target = createTarget('gemini-2.5-flash-image');
-  t.deepEqual(await ask(target, CALL), {
+  t.deepEqual(await toRequest(target, CALL), {
     contents: [{ role: 'user', parts: [{ text: 'a cat' }] }],
     generationConfig: { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '1:1' } },
   });
   const call = { ...CALL, style: 'vivid', negativePrompt: 'dogs', size: '1792x1024', quality: '2K' };
-  t.deepEqual(await ask(target, call), {
+  t.deepEqual(await toRequest(target, call), {
     contents: [{ role: 'user', parts: [{ text: 'a cat\n\nStyle: vivid.\n\nAvoid: dogs.' }] }],
     generationConfig: {
       responseModalities: ['IMAGE'],
@@ -32,7 +32,7 @@ test('an image is asked for without words, in its shape, with style and what to 
     },
   });
   const dropping = createTarget('m', { drops: new Set(['size', 'quality', 'style']) });
-  t.deepEqual(await ask(dropping, call), {
+  t.deepEqual(await toRequest(dropping, call), {
     contents: [{ role: 'user', parts: [{ text: 'a cat\n\nAvoid: dogs.' }] }],
     generationConfig: { responseModalities: ['IMAGE'] },
   });
@@ -40,10 +40,10 @@ test('an image is asked for without words, in its shape, with style and what to 
 
 const input = (bytes: Buffer): InputImage => ({ bytes, contentType: 'image/png', width: 1, height: 1 });
 
-test('images to edit go ahead of the prompt as bytes, in the caller’s order', async (t) => {
+test('images to edit are sent before the prompt as bytes, in the caller’s order', async (t) => {
   const [first, second] = [Buffer.from('first'), Buffer.from('second')];
   const jpeg = { ...input(second), contentType: 'image/jpeg' } as const;
-  const request = await ask(createTarget('m'), { ...CALL, inputs: [input(first), jpeg] });
+  const request = await toRequest(createTarget('m'), { ...CALL, inputs: [input(first), jpeg] });
   t.deepEqual(request['contents'], [
     {
       role: 'user',
@@ -56,31 +56,31 @@ test('images to edit go ahead of the prompt as bytes, in the caller’s order', 
   ]);
 });
 
-test('a mask, and more than 20 MB of images, are refused before anything is sent', async (t) => {
+test('a mask, or more than 20 MB of images, is rejected before anything is sent', async (t) => {
   const one = input(Buffer.from('one'));
   const refused = { instanceOf: UpstreamError, message: 'The model takes no mask and edits whole images.' };
   const masked = { ...CALL, inputs: [one], mask: one };
-  t.is((await t.throwsAsync(ask(createTarget('m'), masked), refused)).failure, 'rejected');
+  t.is((await t.throwsAsync(toRequest(createTarget('m'), masked), refused)).failure, 'rejected');
   const half = input(Buffer.alloc(7_500_001));
-  await t.notThrowsAsync(ask(createTarget('m'), { ...CALL, inputs: [half] }));
-  await t.throwsAsync(ask(createTarget('m'), { ...CALL, inputs: [half, half] }), {
+  await t.notThrowsAsync(toRequest(createTarget('m'), { ...CALL, inputs: [half] }));
+  await t.throwsAsync(toRequest(createTarget('m'), { ...CALL, inputs: [half, half] }), {
     instanceOf: UpstreamError,
     message: 'The model takes images of up to 20 MB in base64 in one request.',
   });
   const dropping = createTarget('m', { drops: new Set(['mask']) });
-  t.regex(JSON.stringify(await ask(dropping, masked)), /inlineData/);
+  t.regex(JSON.stringify(await toRequest(dropping, masked)), /inlineData/);
 });
 
-const read = (answer: object): ReturnType<typeof fromImageResponse> =>
-  fromImageResponse({ ...answer }, 'key', 'account');
-const draw = (parts: object[], more: object = {}): object => ({
+const read = (response: object): ReturnType<typeof fromImageResponse> =>
+  fromImageResponse({ ...response }, 'key', 'account');
+const toResponse = (parts: object[], more: object = {}): object => ({
   candidates: [{ content: { parts, role: 'model' }, finishReason: 'STOP' }],
   ...more,
 });
 
-test('the first picture of an answer is taken, as what its bytes are, with what it took', async (t) => {
-  const answer = await read(
-    draw(
+test('the first image of a response is used, with the type of its bytes and its usage', async (t) => {
+  const response = await read(
+    toResponse(
       [
         { inlineData: { mimeType: 'image/png', data: 'ZHJhZnQ=' }, thought: true },
         { text: 'Here it is' },
@@ -90,57 +90,67 @@ test('the first picture of an answer is taken, as what its bytes are, with what 
       { usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 1290, thoughtsTokenCount: 10 } },
     ),
   );
-  t.deepEqual(answer, {
+  t.deepEqual(response, {
     images: [{ bytes: Buffer.from(PNG, 'base64'), contentType: 'image/png', revisedPrompt: null }],
     calls: 1,
     usage: { ...noUpstreamUsage, promptTokens: 3, completionTokens: 1300, reasoningTokens: 10 },
   });
-  t.is((await read(draw([{ inlineData: { data: PNG } }]))).usage, null);
+  t.is((await read(toResponse([{ inlineData: { data: PNG } }]))).usage, null);
 });
 
-test('an answer without a picture is rejected where the vendor refused, else unavailable', async (t) => {
-  const answers: [object, UpstreamFailure][] = [
+test('a response without an image is rejected if the vendor refused, and otherwise unavailable', async (t) => {
+  const responses: [object, UpstreamFailure][] = [
     [{ promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }, 'rejected'],
     [{ candidates: [{ finishReason: 'IMAGE_SAFETY' }] }, 'rejected'],
     [{ candidates: [{ finishReason: 'RECITATION' }] }, 'rejected'],
     [{ candidates: [{ finishReason: 'NO_IMAGE' }] }, 'unavailable'],
-    [draw([{ text: 'I would rather not' }]), 'unavailable'],
-    [draw([{ inlineData: { mimeType: 'image/png', data: 'bm90IGEgcGljdHVyZQ==' } }]), 'unavailable'],
+    [toResponse([{ text: 'I would rather not' }]), 'unavailable'],
+    [toResponse([{ inlineData: { mimeType: 'image/png', data: 'bm90IGEgcGljdHVyZQ==' } }]), 'unavailable'],
     [{}, 'unavailable'],
     [{ error: { code: 503, status: 'UNAVAILABLE' } }, 'unavailable'],
   ];
-  for (const [answer, failure] of answers) {
-    const error = await t.throwsAsync(read(answer), { instanceOf: UpstreamError }, JSON.stringify(answer));
-    t.is(error?.failure, failure, JSON.stringify(answer));
+  for (const [response, failure] of responses) {
+    const error = await t.throwsAsync(
+      read(response),
+      { instanceOf: UpstreamError },
+      JSON.stringify(response),
+    );
+    t.is(error?.failure, failure, JSON.stringify(response));
   }
 });
 
-test('an end without a picture by the model’s own word is an answer where the vendor counted it', async (t) => {
+test('a response that the model ended without an image is accepted if the vendor reported usage', async (t) => {
   const usageMetadata = { promptTokenCount: 10_000, candidatesTokenCount: 40 };
   const usage = { ...noUpstreamUsage, promptTokens: 10_000, completionTokens: 40 };
-  for (const [body, why] of [
-    [draw([{ text: 'I would rather not' }]), 'ended without making this picture (STOP)'],
+  for (const [body, reason] of [
+    [toResponse([{ text: 'I would rather not' }]), 'ended without making this picture (STOP)'],
     [{ candidates: [{ finishReason: 'NO_IMAGE' }] }, 'ended without making this picture (NO_IMAGE)'],
     [{ candidates: [{ finishReason: 'IMAGE_SAFETY' }] }, 'refused to make this picture (IMAGE_SAFETY)'],
     [{ promptFeedback: { blockReason: 'OTHER' } }, 'refused to make this picture (OTHER)'],
   ] as const) {
-    const answer = await read({ ...body, usageMetadata });
-    t.like(answer, { images: [], usage, missing: { failure: 'rejected', message: `The model ${why}.` } });
+    const response = await read({ ...body, usageMetadata });
+    t.like(response, {
+      images: [],
+      usage,
+      missing: { failure: 'rejected', message: `The model ${reason}.` },
+    });
   }
   const cutOff = { candidates: [{ content: { parts: [{ text: 'Hm' }] } }], usageMetadata };
-  t.like(await t.throwsAsync(read(cutOff)), { failure: 'unavailable' }, 'it did not come to its end');
+  t.like(await t.throwsAsync(read(cutOff)), { failure: 'unavailable' }, 'it did not finish');
   const nothing = { candidates: [{ finishReason: 'NO_IMAGE' }], usageMetadata: { promptTokenCount: 0 } };
-  t.like(await t.throwsAsync(read(nothing)), { failure: 'unavailable' }, 'it was not counted');
+  t.like(await t.throwsAsync(read(nothing)), { failure: 'unavailable' }, 'it has no usage');
 });
 
-test('a count of no tokens is none, so that one of several calls cannot hide what was read or made', async (t) => {
+test('a count of zero tokens is unknown, so that one of several calls cannot hide the tokens of others', async (t) => {
   const readCounts = async (promptTokenCount: number, candidatesTokenCount: number) =>
     await read(
-      draw([{ inlineData: { data: PNG } }], { usageMetadata: { promptTokenCount, candidatesTokenCount } }),
+      toResponse([{ inlineData: { data: PNG } }], {
+        usageMetadata: { promptTokenCount, candidatesTokenCount },
+      }),
     );
-  const answers = [await readCounts(3, 5), await readCounts(3, 0), await readCounts(0, 0)];
+  const responses = [await readCounts(3, 5), await readCounts(3, 0), await readCounts(0, 0)];
   t.deepEqual(
-    answers.map(({ usage }) => usage && [usage.promptTokens, usage.completionTokens]),
+    responses.map(({ usage }) => usage && [usage.promptTokens, usage.completionTokens]),
     [[3, 5], [3, null], null],
   );
 });

@@ -5,7 +5,7 @@ import { toContents } from '../../../../workers/upstreams/gemini/to-contents.ts'
 import type { ChatMessage, Recalled } from '../../../../workers/upstreams/upstream.ts';
 import { createTarget } from '../../../support/upstream-target.ts';
 
-const STAND_IN = 'skip_thought_signature_validator';
+const PLACEHOLDER = 'skip_thought_signature_validator';
 const NEW = 'gemini-3-flash-preview';
 
 function call(id: string, signature?: string): Record<string, unknown> {
@@ -18,17 +18,20 @@ function call(id: string, signature?: string): Record<string, unknown> {
   };
 }
 
-const says = (...calls: Record<string, unknown>[]): ChatMessage => ({
+const assistant = (...calls: Record<string, unknown>[]): ChatMessage => ({
   role: 'assistant',
   content: null,
   tool_calls: calls,
 });
-const answers = (...ids: string[]): ChatMessage[] =>
+const results = (...ids: string[]): ChatMessage[] =>
   ids.map((id) => ({ role: 'tool', tool_call_id: id, content: 'ok' }));
-const asks: ChatMessage = { role: 'user', content: 'go' };
+const userMessage: ChatMessage = { role: 'user', content: 'go' };
 
-/** The signatures of all calls of a conversation as it goes out, step by step; null where one has none. */
-function sign(messages: ChatMessage[], { model = NEW, recalled = new Map() as Recalled } = {}): unknown[] {
+/** The signatures of all calls of a conversation as it is sent, step by step; null for a call without one. */
+function readSignatures(
+  messages: ChatMessage[],
+  { model = NEW, recalled = new Map() as Recalled } = {},
+): unknown[] {
   const { contents } = toContents(createTarget(model), { messages }, { images: new Map(), recalled });
   return contents
     .filter(({ role }) => role === 'model')
@@ -37,15 +40,17 @@ function sign(messages: ChatMessage[], { model = NEW, recalled = new Map() as Re
     );
 }
 
-test('what the client sent back counts before what was remembered', (t) => {
+test('a signature sent back by the client takes precedence over a remembered one', (t) => {
   const recalled = new Map([
     ['1:a', toSavedSignatures(NEW, 'ours')],
     ['1:b', toSavedSignatures(NEW, 'ours')],
   ]);
-  t.deepEqual(sign([asks, says(call('a', 'theirs'), call('b'))], { recalled }), [['theirs', 'ours']]);
+  t.deepEqual(readSignatures([userMessage, assistant(call('a', 'theirs'), call('b'))], { recalled }), [
+    ['theirs', 'ours'],
+  ]);
 });
 
-test('what is remembered of another model or kind, or is nonsense, is no signature', (t) => {
+test('a remembered value of another model or kind, or an invalid one, is not used as a signature', (t) => {
   const values = [
     toSavedSignatures('gemini-3-pro', 's'),
     { kind: 'anthropic', model: `models/${NEW}`, thoughtSignature: 's' },
@@ -56,44 +61,70 @@ test('what is remembered of another model or kind, or is nonsense, is no signatu
     [toSavedSignatures(NEW, 's')],
   ];
   for (const value of values) {
-    t.deepEqual(sign([asks, says(call('a'))], { recalled: new Map([['1:a', value]]) }), [[STAND_IN]]);
+    t.deepEqual(
+      readSignatures([userMessage, assistant(call('a'))], { recalled: new Map([['1:a', value]]) }),
+      [[PLACEHOLDER]],
+    );
   }
   const recalled = new Map([['1:a', toSavedSignatures(NEW, 's')]]);
-  t.deepEqual(sign([asks, says(call('a'))], { model: `models/${NEW}`, recalled }), [['s']]);
-});
-
-test('a lost signature is stood in for on the first call of each step of the current turn alone', (t) => {
-  const before = [
-    asks,
-    says(call('a'), call('b')),
-    ...answers('a', 'b'),
-    { role: 'assistant', content: 'done' },
-  ];
-  const now = [
-    asks,
-    says(call('c'), call('d')),
-    ...answers('c', 'd'),
-    says(call('e', 'own'), call('f')),
-    ...answers('e', 'f'),
-    says(call('g')),
-    ...answers('g'),
-  ];
-  t.deepEqual(sign([...before, ...now]), [[null, null], [], [STAND_IN, null], ['own', null], [STAND_IN]]);
-  // A word of the user's among the answers may or may not begin a turn: the calls before it are covered too.
-  t.deepEqual(sign([asks, says(call('a')), ...answers('a'), asks, says(call('b')), ...answers('b')]), [
-    [STAND_IN],
-    [STAND_IN],
+  t.deepEqual(readSignatures([userMessage, assistant(call('a'))], { model: `models/${NEW}`, recalled }), [
+    ['s'],
   ]);
 });
 
-test('older models get what is known, and no stand-in', (t) => {
-  const model = 'gemini-2.5-flash';
-  const recalled = new Map([['1:b', toSavedSignatures(model, 's')]]);
-  t.deepEqual(sign([asks, says(call('a'), call('b'))], { model, recalled }), [[null, 's']]);
+test('a lost signature gets a placeholder only on the first call of each step of the current turn', (t) => {
+  const before = [
+    userMessage,
+    assistant(call('a'), call('b')),
+    ...results('a', 'b'),
+    { role: 'assistant', content: 'done' },
+  ];
+  const now = [
+    userMessage,
+    assistant(call('c'), call('d')),
+    ...results('c', 'd'),
+    assistant(call('e', 'own'), call('f')),
+    ...results('e', 'f'),
+    assistant(call('g')),
+    ...results('g'),
+  ];
+  t.deepEqual(readSignatures([...before, ...now]), [
+    [null, null],
+    [],
+    [PLACEHOLDER, null],
+    ['own', null],
+    [PLACEHOLDER],
+  ]);
+  // A user message among the results may or may not start a turn, so the calls before it are covered too.
+  t.deepEqual(
+    readSignatures([
+      userMessage,
+      assistant(call('a')),
+      ...results('a'),
+      userMessage,
+      assistant(call('b')),
+      ...results('b'),
+    ]),
+    [[PLACEHOLDER], [PLACEHOLDER]],
+  );
 });
 
-test('a signature of another turn whose call has the same id is not sent', (t) => {
+test('older models get known signatures but no placeholder', (t) => {
+  const model = 'gemini-2.5-flash';
+  const recalled = new Map([['1:b', toSavedSignatures(model, 's')]]);
+  t.deepEqual(readSignatures([userMessage, assistant(call('a'), call('b'))], { model, recalled }), [
+    [null, 's'],
+  ]);
+});
+
+test('a signature of another turn is not sent for a call with the same id', (t) => {
   const recalled = new Map([['1:a', toSavedSignatures(NEW, 's')]]);
-  const messages = [asks, says(call('a')), ...answers('a'), says(call('a')), ...answers('a')];
-  t.deepEqual(sign(messages, { recalled }), [['s'], [STAND_IN]]);
+  const messages = [
+    userMessage,
+    assistant(call('a')),
+    ...results('a'),
+    assistant(call('a')),
+    ...results('a'),
+  ];
+  t.deepEqual(readSignatures(messages, { recalled }), [['s'], [PLACEHOLDER]]);
 });

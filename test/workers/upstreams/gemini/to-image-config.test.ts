@@ -2,8 +2,8 @@ import test from 'ava';
 
 import { toImageConfig } from '../../../../workers/upstreams/gemini/to-image-config.ts';
 
-test('a size in pixels becomes the nearest shape that the vendor knows', (t) => {
-  const shapes = {
+test('a size in pixels becomes the nearest aspect ratio that the vendor supports', (t) => {
+  const aspectRatios = {
     '1024x1024': '1:1',
     '512x512': '1:1',
     '1536x1024': '3:2',
@@ -17,12 +17,12 @@ test('a size in pixels becomes the nearest shape that the vendor knows', (t) => 
     '2560x1080': '21:9',
     '4000x1000': '21:9',
   };
-  for (const [size, aspectRatio] of Object.entries(shapes)) {
+  for (const [size, aspectRatio] of Object.entries(aspectRatios)) {
     t.deepEqual(toImageConfig(size, null), { aspectRatio }, size);
   }
 });
 
-test('a quality that reads like a size class is one; anything else says nothing', (t) => {
+test('a quality that matches a size class is sent as one; anything else is ignored', (t) => {
   t.deepEqual(toImageConfig(null, '2k'), { imageSize: '2K' });
   t.deepEqual(toImageConfig('1024x1024', '4K'), { aspectRatio: '1:1', imageSize: '4K' });
   for (const [size, quality] of [

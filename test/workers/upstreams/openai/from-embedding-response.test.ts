@@ -16,7 +16,7 @@ function toBase64(...numbers: number[]): string {
 }
 
 /** The shape of "Create embeddings" in the OpenAI API reference. */
-function answerWith(...embeddings: (string | number[])[]): { object: string; data: object[]; usage: object } {
+function toResponse(...embeddings: (string | number[])[]): { object: string; data: object[]; usage: object } {
   return {
     object: 'list',
     data: embeddings.map((embedding, index) => ({ object: 'embedding', embedding, index })),
@@ -39,15 +39,15 @@ const BOTH = toBytes(...ONE, ...TWO);
 test('base64, numbers and a mixture give the same bytes', (t) => {
   for (const one of [ONE, toBase64(...ONE)]) {
     for (const two of [TWO, toBase64(...TWO)]) {
-      const answer = read(answerWith(one, two), callFor(2));
-      t.true(answer.vectors.equals(BOTH));
-      t.is(answer.dimensions, 3);
-      t.is(answer.promptTokens, 8);
+      const response = read(toResponse(one, two), callFor(2));
+      t.true(response.vectors.equals(BOTH));
+      t.is(response.dimensions, 3);
+      t.is(response.promptTokens, 8);
     }
   }
 });
 
-test('vectors stand in the order of their index, or of their coming where there is none', (t) => {
+test('vectors are in the order of their index, or of arrival if they have none', (t) => {
   const item = (index: number | undefined, numbers: number[]): object => ({
     embedding: toBase64(...numbers),
     index,
@@ -56,24 +56,24 @@ test('vectors stand in the order of their index, or of their coming where there 
   t.true(read({ data: [item(undefined, ONE), item(undefined, TWO)] }, callFor(2)).vectors.equals(BOTH));
 });
 
-test('spacing, the order of fields and escaped slashes change nothing', (t) => {
-  const answer = answerWith(toBase64(...ONE), toBase64(...TWO));
-  t.true(read(JSON.stringify(answer, null, 4), callFor(2)).vectors.equals(BOTH));
-  const turned = {
+test('whitespace, field order and escaped slashes make no difference', (t) => {
+  const response = toResponse(toBase64(...ONE), toBase64(...TWO));
+  t.true(read(JSON.stringify(response, null, 4), callFor(2)).vectors.equals(BOTH));
+  const reversed = {
     usage: null,
-    data: answer.data.map((item) => Object.fromEntries(Object.entries(item).toReversed())),
+    data: response.data.map((item) => Object.fromEntries(Object.entries(item).toReversed())),
   };
-  t.true(read(turned, callFor(2)).vectors.equals(BOTH));
-  // All bits set make a base64 text of slashes.
+  t.true(read(reversed, callFor(2)).vectors.equals(BOTH));
+  // If all bits are set, the base64 consists of slashes.
   const slashes = Buffer.alloc(12, 0xff).toString('base64');
   t.regex(slashes, /^\/+$/);
-  const escaped = JSON.stringify(answerWith(slashes)).replaceAll('/', String.raw`\/`);
+  const escaped = JSON.stringify(toResponse(slashes)).replaceAll('/', String.raw`\/`);
   t.true(read(escaped, callFor(1)).vectors.equals(Buffer.alloc(12, 0xff)));
-  const elsewhere = { ...answer, model: 'a\\b "embedding": "x' };
+  const elsewhere = { ...response, model: 'a\\b "embedding": "x' };
   t.true(read(elsewhere, callFor(2)).vectors.equals(BOTH));
 });
 
-test('usage that is missing is null, not zero', (t) => {
+test('missing usage is null, not zero', (t) => {
   t.is(read({ data: [{ embedding: ONE, index: 0 }] }, callFor(1)).promptTokens, null);
   t.is(
     read({ data: [{ embedding: ONE, index: 0 }], usage: { prompt_tokens: 0 } }, callFor(1)).promptTokens,
@@ -81,16 +81,16 @@ test('usage that is missing is null, not zero', (t) => {
   );
 });
 
-test('every answer that could give a caller another’s or a broken vector is refused', (t) => {
+test('every response that could give a caller a broken vector or another caller’s is rejected', (t) => {
   const base64 = toBase64(...ONE);
   const broken: [string, object | string][] = [
-    ['too few', answerWith(base64)],
-    ['too many', answerWith(base64, base64, base64)],
-    ['unequal', answerWith(base64, toBase64(1, 2))],
-    ['unequal numbers', answerWith(ONE, [1, 2])],
-    ['empty', answerWith('', '')],
-    ['no floats', answerWith('AAAA', 'AAAA')],
-    ['spoilt', answerWith(base64, `${base64.slice(0, -2)}!!`)],
+    ['too few', toResponse(base64)],
+    ['too many', toResponse(base64, base64, base64)],
+    ['unequal', toResponse(base64, toBase64(1, 2))],
+    ['unequal numbers', toResponse(ONE, [1, 2])],
+    ['empty', toResponse('', '')],
+    ['no floats', toResponse('AAAA', 'AAAA')],
+    ['invalid base64', toResponse(base64, `${base64.slice(0, -2)}!!`)],
     [
       'no numbers',
       {
@@ -100,7 +100,7 @@ test('every answer that could give a caller another’s or a broken vector is re
         ],
       },
     ],
-    ['nothing', { data: [{ index: 0 }, { index: 1 }] }],
+    ['no vectors', { data: [{ index: 0 }, { index: 1 }] }],
     [
       'same index',
       {
@@ -111,7 +111,7 @@ test('every answer that could give a caller another’s or a broken vector is re
       },
     ],
     [
-      'foreign index',
+      'index out of range',
       {
         data: [
           { embedding: base64, index: 0 },
@@ -129,7 +129,7 @@ test('every answer that could give a caller another’s or a broken vector is re
       },
     ],
     [
-      'fraction',
+      'fractional index',
       {
         data: [
           { embedding: base64, index: 0 },
@@ -137,9 +137,9 @@ test('every answer that could give a caller another’s or a broken vector is re
         ],
       },
     ],
-    ['no list', { data: 'x' }],
-    ['cut', JSON.stringify(answerWith(base64, base64)).slice(0, 60)],
-    ['cut in a key', '{"data":[{"embedding"'],
+    ['not a list', { data: 'x' }],
+    ['cut off', JSON.stringify(toResponse(base64, base64)).slice(0, 60)],
+    ['cut off in a key', '{"data":[{"embedding"'],
     ['text', 'nonsense'],
   ];
   for (const [name, body] of broken) {
@@ -148,12 +148,12 @@ test('every answer that could give a caller another’s or a broken vector is re
   }
 });
 
-test('dimensions other than those asked are refused', (t) => {
-  t.is(read(answerWith(ONE), callFor(1, 3)).dimensions, 3);
-  t.throws(() => read(answerWith(ONE), callFor(1, 2)), { message: /3 dimensions instead of 2/ });
+test('dimensions other than those requested are rejected', (t) => {
+  t.is(read(toResponse(ONE), callFor(1, 3)).dimensions, 3);
+  t.throws(() => read(toResponse(ONE), callFor(1, 2)), { message: /3 dimensions where 2 were asked/ });
 });
 
-test('an error within a 200 is that error', (t) => {
+test('an error within a 200 keeps its failure kind', (t) => {
   const error = t.throws(() => read({ error: { code: 429, message: 'x' } }, callFor(1)), {
     instanceOf: UpstreamError,
   });

@@ -23,7 +23,7 @@ function toEvent(type: string, image: Buffer, more: object = {}): string {
 }
 
 interface Streamed {
-  readonly answer: Promise<ImageResponse>;
+  readonly response: Promise<ImageResponse>;
   readonly previews: PartialImage[];
 }
 
@@ -39,14 +39,14 @@ async function stream(t: ExecutionContext, script: Script, more: Partial<ImageCa
     previews.push(preview);
   };
   const target = createTarget('gpt-image-1');
-  const answer = upstream.generateImages(target, { ...call, onPartial, ...more }, createContext());
-  return { answer, previews };
+  const response = upstream.generateImages(target, { ...call, onPartial, ...more }, createContext());
+  return { response, previews };
 }
 
-test('previews are handed on as they come, and the finished image is the answer with its usage', async (t) => {
-  const asked: unknown[] = [];
-  const { answer, previews } = await stream(t, (body) => {
-    asked.push(body);
+test('previews are passed on as they arrive, and the final image is returned with its usage', async (t) => {
+  const requestBodies: unknown[] = [];
+  const { response, previews } = await stream(t, (body) => {
+    requestBodies.push(body);
     return [
       toEvent('partial_image', rough, { partial_image_index: 0 }),
       toEvent('partial_image', fine, { partial_image_index: 1 }),
@@ -55,7 +55,7 @@ test('previews are handed on as they come, and the finished image is the answer 
       '[DONE]',
     ];
   });
-  t.deepEqual(await answer, {
+  t.deepEqual(await response, {
     images: [{ bytes: whole, contentType: 'image/png', revisedPrompt: null }],
     calls: 1,
     usage: { ...noUpstreamUsage, promptTokens: 50, completionTokens: 272 },
@@ -63,39 +63,39 @@ test('previews are handed on as they come, and the finished image is the answer 
   t.deepEqual(
     previews,
     [rough, fine].map((bytes, index) => ({ bytes, contentType: 'image/png', index })),
-    'no more than were asked for',
+    'no more than requested',
   );
-  t.like(asked[0], { stream: true, partial_images: 2 });
+  t.like(requestBodies[0], { stream: true, partial_images: 2 });
 });
 
-test('a server that answers whole is accepted, and so is a stream without previews', async (t) => {
-  const answered = await stream(t, () => ({ data: [{ b64_json: whole.toString('base64') }], usage }));
-  t.true((await answered.answer).images[0]?.bytes.equals(whole));
+test('a non-streamed response is accepted, and so is a stream without previews', async (t) => {
+  const nonStreamed = await stream(t, () => ({ data: [{ b64_json: whole.toString('base64') }], usage }));
+  t.true((await nonStreamed.response).images[0]?.bytes.equals(whole));
   const plain = await stream(t, () => [toEvent('completed', whole)]);
-  t.is((await plain.answer).usage, null);
-  t.deepEqual([...answered.previews, ...plain.previews], []);
+  t.is((await plain.response).usage, null);
+  t.deepEqual([...nonStreamed.previews, ...plain.previews], []);
 });
 
-test('a preview that is no image is left out, and a finished image that is none is an error', async (t) => {
+test('an invalid preview is skipped, and an invalid final image is an error', async (t) => {
   const text = Buffer.from('not an image');
-  const { answer, previews } = await stream(t, () => [
+  const { response, previews } = await stream(t, () => [
     toEvent('partial_image', text),
     toEvent('partial_image', fine),
     toEvent('completed', whole),
   ]);
-  t.is((await answer).images.length, 1);
+  t.is((await response).images.length, 1);
   t.deepEqual(
     previews.map(({ bytes, index }) => [bytes, index]),
     [[fine, 0]],
   );
   const broken = await stream(t, () => [toEvent('completed', text)]);
-  t.like(await t.throwsAsync(broken.answer), { failure: 'unavailable' });
+  t.like(await t.throwsAsync(broken.response), { failure: 'unavailable' });
 });
 
-test('a stream that ends, is cut or is nonsense before its image fails as one that the vendor may still finish', async (t) => {
+test('a stream that ends, breaks off or is invalid before its image fails as a call that the vendor may still finish', async (t) => {
   async function* cut(): AsyncGenerator<string> {
     yield toEvent('partial_image', rough);
-    throw new Error('the script breaks its answer off');
+    throw new Error('the script breaks off its response');
   }
   for (const script of [
     () => [toEvent('partial_image', rough)],
@@ -103,28 +103,28 @@ test('a stream that ends, is cut or is nonsense before its image fails as one th
     cut,
     () => ['nonsense'],
   ] as Script[]) {
-    const { answer } = await stream(t, script);
-    t.like(await t.throwsAsync(answer, { instanceOf: UpstreamError }), {
+    const { response } = await stream(t, script);
+    t.like(await t.throwsAsync(response, { instanceOf: UpstreamError }), {
       failure: 'unavailable',
       mayStillRun: true,
     });
   }
 });
 
-test('an error within a stream is the vendor’s own, flat or nested', async (t) => {
+test('an error within a stream is reported as the vendor’s, flat or nested', async (t) => {
   const error = { type: 'image_generation_user_error', code: 'content_policy_violation', message: 'No.' };
   for (const event of [
     { type: 'error', error },
     { ...error, type: 'error' },
   ]) {
-    const { answer } = await stream(t, () => [toEvent('partial_image', rough), JSON.stringify(event)]);
-    t.like(await t.throwsAsync(answer), { failure: 'rejected', message: 'No.', mayStillRun: false });
+    const { response } = await stream(t, () => [toEvent('partial_image', rough), JSON.stringify(event)]);
+    t.like(await t.throwsAsync(response), { failure: 'rejected', message: 'No.', mayStillRun: false });
   }
 });
 
 test('nothing more is read from the vendor until the caller has taken a preview', async (t) => {
   const order: string[] = [];
-  const { answer } = await stream(
+  const { response } = await stream(
     t,
     () => [toEvent('partial_image', rough), toEvent('partial_image', fine), toEvent('completed', whole)],
     {
@@ -135,13 +135,13 @@ test('nothing more is read from the vendor until the caller has taken a preview'
       },
     },
   );
-  await answer;
+  await response;
   t.deepEqual(order, ['offered 0', 'taken 0', 'offered 1', 'taken 1']);
 });
 
-test('a caller who leaves while a preview is offered ends the call with the reason', async (t) => {
-  const left = new AbortController();
-  const reason = new Error('the caller left');
+test('a call cancelled while a preview is offered is aborted with the reason', async (t) => {
+  const cancellation = new AbortController();
+  const reason = new Error('the caller disconnected');
   const cuts: Promise<void>[] = [];
   const vendor = await startScriptedVendor((_body, _path, { cut }) => {
     cuts.push(cut);
@@ -155,15 +155,15 @@ test('a caller who leaves while a preview is offered ends the call with the reas
     await vendor.close();
     await upstream.close();
   });
-  const onPartial = async (): Promise<void> => left.abort(reason);
-  const context = createContext({ signal: left.signal });
-  const answer = upstream.generateImages(createTarget('gpt-image-1'), { ...call, onPartial }, context);
-  t.is(await t.throwsAsync(answer), reason);
+  const onPartial = async (): Promise<void> => cancellation.abort(reason);
+  const context = createContext({ signal: cancellation.signal });
+  const response = upstream.generateImages(createTarget('gpt-image-1'), { ...call, onPartial }, context);
+  t.is(await t.throwsAsync(response), reason);
   await Promise.all(cuts);
   t.is(cuts.length, 1, 'the call to the vendor was cut off');
 });
 
-test('the vendor is given as long for each preview as for a whole answer', async (t) => {
+test('each preview has the same timeout as a whole response', async (t) => {
   const vendor = await startScriptedVendor(() =>
     (async function* () {
       yield toEvent('partial_image', rough);
@@ -171,7 +171,7 @@ test('the vendor is given as long for each preview as for a whole answer', async
       yield toEvent('completed', whole);
     })(),
   );
-  // No stream of words would be waited for so long.
+  // A text stream would time out.
   const timeouts = { ...DEFAULT_HTTP_TIMEOUTS, betweenChunksMs: 1 };
   const upstream = createOpenAiUpstream({ baseUrl: vendor.url, timeouts });
   t.teardown(async () => {

@@ -3,7 +3,7 @@ import test from 'ava';
 import { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 import { fromChatResponse } from '../../../../workers/upstreams/openai/from-response.ts';
 
-/** After the example answers of "Create chat completion" in the OpenAI API reference. */
+/** After the example responses of "Create chat completion" in the OpenAI API reference. */
 const DOCUMENTED = {
   id: 'chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT',
   object: 'chat.completion',
@@ -27,12 +27,12 @@ const DOCUMENTED = {
   service_tier: 'default',
 };
 
-function answer(body: object): ReturnType<typeof fromChatResponse> {
+function translate(body: object): ReturnType<typeof fromChatResponse> {
   return fromChatResponse(JSON.stringify(body), null);
 }
 
-test('the documented answer becomes a delta, a finish and usage', (t) => {
-  t.deepEqual(answer(DOCUMENTED), [
+test('the documented response becomes a delta, a finish and usage', (t) => {
+  t.deepEqual(translate(DOCUMENTED), [
     { type: 'delta', index: 0, delta: { role: 'assistant', content: 'Hello!', annotations: [] } },
     { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' },
     {
@@ -49,10 +49,10 @@ test('the documented answer becomes a delta, a finish and usage', (t) => {
   ]);
 });
 
-test('whole tool calls get the index that a stream of them would have', (t) => {
+test('tool calls of a non-streamed response get the index that they would have in a stream', (t) => {
   const call = (id: string): object => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } });
   const message = { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] };
-  const [first, finish] = answer({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] });
+  const [first, finish] = translate({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] });
   t.like(first, {
     delta: {
       role: 'assistant',
@@ -65,26 +65,26 @@ test('whole tool calls get the index that a stream of them would have', (t) => {
   t.like(finish, { finishReason: 'tool_calls' });
 });
 
-test('several choices, log probabilities and the vendor’s own finish are kept', (t) => {
+test('several choices, log probabilities and the vendor’s own finish reason are kept', (t) => {
   const choice = (index: number, reason: string): object => ({
     index,
     message: { role: 'assistant', content: `${index}`, reasoning_content: 'hm' },
     logprobs: { content: [] },
     finish_reason: reason,
   });
-  const events = answer({ choices: [choice(0, 'max_tokens'), choice(1, 'eos')] });
+  const events = translate({ choices: [choice(0, 'max_tokens'), choice(1, 'eos')] });
   t.like(events[0], { delta: { content: '0', reasoning_content: 'hm' }, logprobs: { content: [] } });
   t.like(events[1], { index: 0, finishReason: 'length', nativeFinishReason: 'max_tokens' });
   t.like(events[3], { index: 1, finishReason: 'stop', nativeFinishReason: 'eos' });
   t.is(events.length, 4);
 });
 
-test('a whole answer without a finish is finished', (t) => {
-  const events = answer({ choices: [{ message: { content: 'a' } }] });
+test('a non-streamed response without a finish reason is finished', (t) => {
+  const events = translate({ choices: [{ message: { content: 'a' } }] });
   t.like(events[1], { index: 0, finishReason: 'stop', nativeFinishReason: null });
 });
 
-test('an error within a 200, no choices and no JSON are errors', (t) => {
+test('an error within a 200, missing choices and invalid JSON are errors', (t) => {
   const failures: [string, string][] = [
     ['{"error":{"message":"x","code":429}}', 'rate_limited'],
     ['{"choices":[]}', 'unavailable'],
@@ -96,10 +96,10 @@ test('an error within a 200, no choices and no JSON are errors', (t) => {
     const error = t.throws(() => fromChatResponse(text, null), { instanceOf: UpstreamError });
     t.is(error?.failure, failure as UpstreamError['failure'], text);
   }
-  t.is(answer({ ...DOCUMENTED, error: null }).length, 3);
+  t.is(translate({ ...DOCUMENTED, error: null }).length, 3);
 });
 
-test('an answer without choices that its vendor counted is an empty one', (t) => {
+test('a response without choices but with usage is an empty response', (t) => {
   const body = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 5_000 } };
   t.like(fromChatResponse(JSON.stringify(body), null), [
     { type: 'delta', index: 0, delta: { role: 'assistant', content: '' } },
@@ -108,8 +108,8 @@ test('an answer without choices that its vendor counted is an empty one', (t) =>
   ]);
 });
 
-test('usage of other vendors is read where they put it', (t) => {
-  const usageOf = (usage: object): unknown => answer({ ...DOCUMENTED, usage }).at(-1);
+test('usage is read from the fields that other vendors use', (t) => {
+  const usageOf = (usage: object): unknown => translate({ ...DOCUMENTED, usage }).at(-1);
   t.like(usageOf({ prompt_tokens: 5, completion_tokens: 1, prompt_cache_hit_tokens: 3 }), {
     usage: { cachedTokens: 3 },
   });
@@ -124,34 +124,34 @@ test('usage of other vendors is read where they put it', (t) => {
   });
 });
 
-test('reasoning that is counted beside the completion is part of it, wherever a total or its own count says so', (t) => {
-  for (const { what, usage, completion } of [
-    { what: 'as OpenAI reports it', usage: [20, 530, 550, 233], completion: 530 },
-    { what: 'xAI: within the total alone', usage: [37, 530, 800, 233], completion: 763 },
-    { what: 'xAI: more of it than was said', usage: [20, 1, 5_120, 5_099], completion: 5_100 },
-    { what: 'Gemini in this form: told by the total alone', usage: [20, 198, 623, null], completion: 603 },
-    { what: 'beside both', usage: [33, 7_163, 7_196, 73_997], completion: 81_160 },
-    { what: 'without a total', usage: [20, 1, null, 5_099], completion: 5_100 },
-    { what: 'without a word said', usage: [21, 0, 81, 60], completion: 60 },
-    { what: 'a total that is too small', usage: [20, 530, 0, 233], completion: 530 },
+test('reasoning counted outside the completion is added to it if the total or its own count shows that', (t) => {
+  for (const { label, usage, completion } of [
+    { label: 'as OpenAI reports it', usage: [20, 530, 550, 233], completion: 530 },
+    { label: 'xAI: only within the total', usage: [37, 530, 800, 233], completion: 763 },
+    { label: 'xAI: more reasoning than output', usage: [20, 1, 5_120, 5_099], completion: 5_100 },
+    { label: 'Gemini in this format: shown only by the total', usage: [20, 198, 623, null], completion: 603 },
+    { label: 'outside both', usage: [33, 7_163, 7_196, 73_997], completion: 81_160 },
+    { label: 'without a total', usage: [20, 1, null, 5_099], completion: 5_100 },
+    { label: 'without output', usage: [21, 0, 81, 60], completion: 60 },
+    { label: 'a total that is too small', usage: [20, 530, 0, 233], completion: 530 },
   ] as const) {
-    const [prompt, said, total, reasoned] = usage;
-    const events = answer({
+    const [prompt, output, total, reasoned] = usage;
+    const events = translate({
       ...DOCUMENTED,
       usage: {
         prompt_tokens: prompt,
-        completion_tokens: said,
+        completion_tokens: output,
         total_tokens: total,
         completion_tokens_details: { reasoning_tokens: reasoned },
       },
     });
-    t.like(events.at(-1), { usage: { completionTokens: completion, reasoningTokens: reasoned } }, what);
+    t.like(events.at(-1), { usage: { completionTokens: completion, reasoningTokens: reasoned } }, label);
   }
   const flat = { prompt_tokens: 33, completion_tokens: 10, total_tokens: 43, reasoning_tokens: 90 };
-  t.like(answer({ ...DOCUMENTED, usage: flat }).at(-1), { usage: { completionTokens: 100 } });
+  t.like(translate({ ...DOCUMENTED, usage: flat }).at(-1), { usage: { completionTokens: 100 } });
 });
 
-test('what a server leaves out of the prompt because it was cached is no completion', (t) => {
+test('cached tokens that a server leaves out of the prompt are not added to the completion', (t) => {
   const details = { cached_tokens: 4_000, cache_write_tokens: 500 };
   for (const total of [4_030, 530, 4_530]) {
     const usage = {
@@ -160,25 +160,25 @@ test('what a server leaves out of the prompt because it was cached is no complet
       total_tokens: total,
       prompt_tokens_details: details,
     };
-    t.like(answer({ ...DOCUMENTED, usage }).at(-1), { usage: { completionTokens: 10 } }, `${total}`);
+    t.like(translate({ ...DOCUMENTED, usage }).at(-1), { usage: { completionTokens: 10 } }, `${total}`);
   }
 });
 
-test('counts that no answer can have are taken for not reported', (t) => {
+test('impossible counts are treated as not reported', (t) => {
   for (const count of [-1, 1.5, 1e15, '10', null]) {
     const usage = { ...DOCUMENTED.usage, completion_tokens: count };
-    const events = answer({ ...DOCUMENTED, usage });
+    const events = translate({ ...DOCUMENTED, usage });
     t.like(events.at(-1), { type: 'usage', usage: { promptTokens: 19, completionTokens: null } });
   }
 });
 
-test('whole tool calls under one id stay calls of their own', (t) => {
+test('tool calls of a non-streamed response that share an id stay separate', (t) => {
   const calls = ['Paris', 'Rome'].map((city) => ({
     id: 'call_0',
     type: 'function',
     function: { name: 'get', arguments: JSON.stringify({ city }) },
   }));
-  const [delta] = answer({
+  const [delta] = translate({
     choices: [{ message: { content: null, tool_calls: calls }, finish_reason: 'tool_calls' }],
   });
   t.true(delta?.type === 'delta');

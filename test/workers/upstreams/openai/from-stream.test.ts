@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../../../../workers/upstreams/upstream.ts';
 import { createChatStreamTranslator } from '../../../../workers/upstreams/openai/from-stream.ts';
 
-/** What was said, then the error if there was one. */
+/** The events, then the error if there was one. */
 type Outcome = (ChatEvent | UpstreamError)[];
 
 function translate(pieces: readonly Uint8Array[]): Outcome {
@@ -12,7 +12,7 @@ function translate(pieces: readonly Uint8Array[]): Outcome {
   const outcome: Outcome = [];
   try {
     for (const piece of pieces) {
-      outcome.push(...take(translator.push(piece), outcome));
+      outcome.push(...collectEvents(translator.push(piece), outcome));
     }
     outcome.push(...translator.end());
   } catch (error) {
@@ -24,18 +24,18 @@ function translate(pieces: readonly Uint8Array[]): Outcome {
   return outcome;
 }
 
-/** Keeps what a push says before it throws. */
-function* take(events: Iterable<ChatEvent>, outcome: Outcome): Generator<ChatEvent> {
-  const said: ChatEvent[] = [];
+/** Keeps the events that a push yields before it throws. */
+function* collectEvents(events: Iterable<ChatEvent>, outcome: Outcome): Generator<ChatEvent> {
+  const collected: ChatEvent[] = [];
   try {
     for (const event of events) {
-      said.push(event);
+      collected.push(event);
     }
   } catch (error) {
-    outcome.push(...said);
+    outcome.push(...collected);
     throw error;
   }
-  yield* said;
+  yield* collected;
 }
 
 function translateText(text: string): Outcome {
@@ -48,7 +48,7 @@ function toStream(...chunks: (object | string)[]): string {
     .join('');
 }
 
-function say(delta: object, finish: string | null = null, more: object = {}): object {
+function toChunk(delta: object, finish: string | null = null, more: object = {}): object {
   return {
     id: 'x',
     object: 'chat.completion.chunk',
@@ -72,13 +72,13 @@ function count(prompt: number, completion: number, more: Partial<UpstreamUsage> 
   };
 }
 
-function delta(said: object, index = 0): ChatEvent {
-  return { type: 'delta', index, delta: { ...said } };
+function delta(fields: object, index = 0): ChatEvent {
+  return { type: 'delta', index, delta: { ...fields } };
 }
 
 const STOP: ChatEvent = { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' };
 
-/** After the streaming example of "Create chat completion" in the OpenAI API reference, with usage asked. */
+/** After the streaming example of "Create chat completion" in the OpenAI API reference, with usage requested. */
 const DOCUMENTED = `data: {"id":"chatcmpl-123","object":"chat.completion.chunk","created":1694268190,"model":"gpt-4o-mini","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"usage":null}
 
 data: {"id":"chatcmpl-123","object":"chat.completion.chunk","created":1694268190,"model":"gpt-4o-mini","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{"content":"Grüße 👋"},"logprobs":null,"finish_reason":null}],"usage":null}
@@ -98,7 +98,7 @@ const DOCUMENTED_EVENTS: ChatEvent[] = [
   count(19, 10, { cachedTokens: 4, reasoningTokens: 3 }),
 ];
 
-test('the documented stream is understood, cut at every byte', (t) => {
+test('the documented stream is translated, split at any byte', (t) => {
   const bytes = Buffer.from(DOCUMENTED);
   t.deepEqual(translate([bytes]), DOCUMENTED_EVENTS);
   for (let at = 1; at < bytes.length; at += 1) {
@@ -109,23 +109,23 @@ test('the documented stream is understood, cut at every byte', (t) => {
 
 /** After the function calling guide of the OpenAI API reference, streamed, with two calls in parallel. */
 const TOOLS = toStream(
-  say({ role: 'assistant', content: null }),
-  say({
+  toChunk({ role: 'assistant', content: null }),
+  toChunk({
     tool_calls: [
       { index: 0, id: 'call_a', type: 'function', function: { name: 'get_weather', arguments: '' } },
     ],
   }),
-  say({ tool_calls: [{ index: 0, function: { arguments: '{"location"' } }] }),
-  say({ tool_calls: [{ index: 0, function: { arguments: ':"Paris"}' } }] }),
-  say({
+  toChunk({ tool_calls: [{ index: 0, function: { arguments: '{"location"' } }] }),
+  toChunk({ tool_calls: [{ index: 0, function: { arguments: ':"Paris"}' } }] }),
+  toChunk({
     tool_calls: [{ index: 1, id: 'call_b', type: 'function', function: { name: 'get_time', arguments: '' } }],
   }),
-  say({ tool_calls: [{ index: 1, function: { arguments: '{}' } }] }),
-  say({}, 'tool_calls'),
+  toChunk({ tool_calls: [{ index: 1, function: { arguments: '{}' } }] }),
+  toChunk({}, 'tool_calls'),
   '[DONE]',
 );
 
-test('parallel tool calls pass as they came, whatever the split', (t) => {
+test('parallel tool calls pass unchanged, however the stream is split', (t) => {
   const bytes = Buffer.from(TOOLS);
   const whole = translate([bytes]);
   t.deepEqual(whole.at(-1), {
@@ -152,15 +152,15 @@ test('parallel tool calls pass as they came, whatever the split', (t) => {
   );
 });
 
-test('usage counts wherever it stands; the last word wins, field by field, and a zero is a word', (t) => {
+test('usage counts on any chunk; the last value of each field wins, even if it is zero', (t) => {
   const usage = { prompt_tokens: 5, completion_tokens: 1 };
   const first = Object.assign(count(5, 1), { isPartial: true });
   const expected = [delta({ content: 'a' }), first, STOP, count(5, 2)];
   t.deepEqual(
     translateText(
       toStream(
-        say({ content: 'a' }, null, { usage }),
-        say({}, 'stop', { usage: { completion_tokens: 2 } }),
+        toChunk({ content: 'a' }, null, { usage }),
+        toChunk({}, 'stop', { usage: { completion_tokens: 2 } }),
         { choices: [], usage: null },
         '[DONE]',
       ),
@@ -168,17 +168,19 @@ test('usage counts wherever it stands; the last word wins, field by field, and a
     expected,
   );
   t.deepEqual(
-    translateText(toStream(say({ content: 'a' }), say({}, 'stop', { x_groq: { usage } }))).at(-1),
+    translateText(toStream(toChunk({ content: 'a' }), toChunk({}, 'stop', { x_groq: { usage } }))).at(-1),
     count(5, 1),
   );
   const zeros = { prompt_tokens: 0, completion_tokens: 0, prompt_tokens_details: { cached_tokens: 0 } };
   t.deepEqual(
-    translateText(toStream(say({ content: 'a' }, 'stop', { usage }), { choices: [], usage: zeros })).at(-1),
+    translateText(toStream(toChunk({ content: 'a' }, 'stop', { usage }), { choices: [], usage: zeros })).at(
+      -1,
+    ),
     count(0, 0, { cachedTokens: 0 }),
   );
 });
 
-test('usage on every chunk is reported with each, and holds all so far once it is seen to grow', (t) => {
+test('usage on every chunk is reported with each, and is no longer partial once it is seen to grow', (t) => {
   const counted = (prompt: number, completion: number): object => ({
     usage: { prompt_tokens: prompt, completion_tokens: completion },
   });
@@ -187,12 +189,12 @@ test('usage on every chunk is reported with each, and holds all so far once it i
   t.deepEqual(
     translateText(
       toStream(
-        say({ role: 'assistant', content: '' }, null, counted(5, 0)),
-        // Thought in silence.
+        toChunk({ role: 'assistant', content: '' }, null, counted(5, 0)),
+        // Hidden reasoning.
         { choices: [], ...counted(5, 4_000) },
         { choices: [], ...counted(5, 10_000) },
-        say({ content: 'a' }, null, counted(5, 10_001)),
-        say({}, 'stop', counted(5, 10_001)),
+        toChunk({ content: 'a' }, null, counted(5, 10_001)),
+        toChunk({}, 'stop', counted(5, 10_001)),
         '[DONE]',
       ),
     ),
@@ -206,14 +208,14 @@ test('usage on every chunk is reported with each, and holds all so far once it i
       STOP,
     ],
   );
-  // Zeros that only stand in the place of counts never hold all so far.
+  // Placeholder zeros always stay partial.
   const zeros = counted(0, 0);
   t.deepEqual(
     translateText(
       toStream(
-        say({ content: 'a' }, null, zeros),
-        say({ content: 'b' }, null, zeros),
-        say({}, 'stop', zeros),
+        toChunk({ content: 'a' }, null, zeros),
+        toChunk({ content: 'b' }, null, zeros),
+        toChunk({}, 'stop', zeros),
         {
           choices: [],
           ...counted(5, 2),
@@ -224,24 +226,22 @@ test('usage on every chunk is reported with each, and holds all so far once it i
   );
 });
 
-test('usage that is never told again after more was said stays partial; told again, or last, it is final', (t) => {
+test('usage followed by more output stays partial; if repeated, or last, it is final', (t) => {
   const usage = { usage: { prompt_tokens: 5, completion_tokens: 0 } };
   const partial = Object.assign(count(5, 0), { isPartial: true });
-  const begin = say({ role: 'assistant', content: '' }, null, usage);
-  const begun = [delta({ role: 'assistant', content: '' }), partial];
-  t.deepEqual(translateText(toStream(begin, say({ content: 'a' }), say({}, 'stop'), '[DONE]')), [
-    ...begun,
+  const opening = toChunk({ role: 'assistant', content: '' }, null, usage);
+  const openingEvents = [delta({ role: 'assistant', content: '' }), partial];
+  t.deepEqual(translateText(toStream(opening, toChunk({ content: 'a' }), toChunk({}, 'stop'), '[DONE]')), [
+    ...openingEvents,
     delta({ content: 'a' }),
     STOP,
   ]);
-  t.deepEqual(translateText(toStream(begin, say({ content: 'a' }), say({}, 'stop', usage), '[DONE]')), [
-    ...begun,
-    delta({ content: 'a' }),
-    STOP,
-    count(5, 0),
-  ]);
-  // Without a finish of its own, an answer has ended with the mark.
-  t.deepEqual(translateText(toStream(say({ content: 'a' }), { choices: [], ...usage }, '[DONE]')), [
+  t.deepEqual(
+    translateText(toStream(opening, toChunk({ content: 'a' }), toChunk({}, 'stop', usage), '[DONE]')),
+    [...openingEvents, delta({ content: 'a' }), STOP, count(5, 0)],
+  );
+  // A stream without a finish ends with the end mark.
+  t.deepEqual(translateText(toStream(toChunk({ content: 'a' }), { choices: [], ...usage }, '[DONE]')), [
     delta({ content: 'a' }),
     partial,
     { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null },
@@ -249,24 +249,24 @@ test('usage that is never told again after more was said stays partial; told aga
   ]);
 });
 
-test('usage after the end mark is too late, and its absence is no error', (t) => {
+test('usage after the end mark is ignored, and missing usage is not an error', (t) => {
   const late = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 1 } };
-  t.deepEqual(translateText(toStream(say({ content: 'a' }, 'stop'), '[DONE]', late)), [
+  t.deepEqual(translateText(toStream(toChunk({ content: 'a' }, 'stop'), '[DONE]', late)), [
     delta({ content: 'a' }),
     STOP,
   ]);
 });
 
-test('a finish without the end mark is an end, and so is the mark without a finish', (t) => {
-  t.deepEqual(translateText(toStream(say({ content: 'a' }, 'stop'))), [delta({ content: 'a' }), STOP]);
-  t.deepEqual(translateText(toStream(say({ content: 'a' }), '[DONE]')), [
+test('either a finish or the end mark alone ends a stream', (t) => {
+  t.deepEqual(translateText(toStream(toChunk({ content: 'a' }, 'stop'))), [delta({ content: 'a' }), STOP]);
+  t.deepEqual(translateText(toStream(toChunk({ content: 'a' }), '[DONE]')), [
     delta({ content: 'a' }),
     { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null },
   ]);
 });
 
-test('a stream with neither is cut, however it stops', (t) => {
-  const whole = toStream(say({ content: 'a' }), say({ content: 'b' }));
+test('a stream with neither a finish nor the end mark was cut off', (t) => {
+  const whole = toStream(toChunk({ content: 'a' }), toChunk({ content: 'b' }));
   for (let length = 0; length <= whole.length; length += 1) {
     const error = translateText(whole.slice(0, length)).at(-1);
     t.true(error instanceof UpstreamError, `after ${length} bytes`);
@@ -275,36 +275,36 @@ test('a stream with neither is cut, however it stops', (t) => {
   }
 });
 
-test('a choice that has not finished when another has is cut as well', (t) => {
+test('a stream in which only one of two choices has finished was cut off', (t) => {
   const other = { choices: [{ index: 1, delta: { content: 'b' }, finish_reason: null }] };
-  const error = translateText(toStream(say({ content: 'a' }, 'stop'), other)).at(-1);
+  const error = translateText(toStream(toChunk({ content: 'a' }, 'stop'), other)).at(-1);
   t.regex((error as UpstreamError).message, /ended without an end/);
 });
 
-test('an end mark with no answer before it is an error', (t) => {
+test('an end mark without output before it is an error', (t) => {
   t.regex((translateText('data: [DONE]\n\n')[0] as UpstreamError).message, /without choices/);
   const zeros = { choices: [], usage: { prompt_tokens: 0, completion_tokens: 0 } };
   t.true(translateText(toStream(zeros, '[DONE]')).at(-1) instanceof UpstreamError);
 });
 
-test('what the vendor counted is an answer, if an empty one, also where nothing else says that it has ended', (t) => {
+test('a stream with usage but no output is an empty response, even without a finish or the end mark', (t) => {
   const usage = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 5_000 } };
   const finish = { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null };
   const partial = Object.assign(count(5, 5_000), { isPartial: true });
   const empty = delta({ role: 'assistant', content: '' });
   t.deepEqual(translateText(toStream(usage, '[DONE]')), [partial, empty, finish, count(5, 5_000)]);
   t.deepEqual(translateText(toStream(usage)), [partial, empty, finish, count(5, 5_000)]);
-  const begin = say({ role: 'assistant', content: '' });
-  t.deepEqual(translateText(toStream(begin, usage)), [empty, partial, finish, count(5, 5_000)]);
-  // Of the prompt alone nothing was generated yet.
+  const opening = toChunk({ role: 'assistant', content: '' });
+  t.deepEqual(translateText(toStream(opening, usage)), [empty, partial, finish, count(5, 5_000)]);
+  // Usage of the prompt alone: nothing was generated yet.
   const early = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 0 } };
-  t.true(translateText(toStream(begin, early)).at(-1) instanceof UpstreamError);
-  // Words that were cut are no whole answer, whatever was counted.
-  t.true(translateText(toStream(usage, say({ content: 'a' }))).at(-1) instanceof UpstreamError);
-  t.true(translateText(toStream(say({ content: 'a' }), usage)).at(-1) instanceof UpstreamError);
+  t.true(translateText(toStream(opening, early)).at(-1) instanceof UpstreamError);
+  // Output that was cut off is not a whole response, whatever the usage.
+  t.true(translateText(toStream(usage, toChunk({ content: 'a' }))).at(-1) instanceof UpstreamError);
+  t.true(translateText(toStream(toChunk({ content: 'a' }), usage)).at(-1) instanceof UpstreamError);
 });
 
-test('each choice has deltas and a finish of its own', (t) => {
+test('each choice has its own deltas and finish', (t) => {
   const choice = (index: number, content: string, finish: string | null): object => ({
     choices: [{ index, delta: { content }, finish_reason: finish }],
   });
@@ -320,21 +320,22 @@ test('each choice has deltas and a finish of its own', (t) => {
   ]);
 });
 
-test('a finish, a usage and an end mark that come twice count once', (t) => {
-  const end = say({}, 'stop');
+test('a repeated finish, usage or end mark counts once', (t) => {
+  const end = toChunk({}, 'stop');
   const usage = { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } };
-  t.deepEqual(translateText(toStream(say({ content: 'a' }), end, end, usage, usage, '[DONE]', '[DONE]')), [
-    delta({ content: 'a' }),
-    STOP,
-    count(1, 1),
-  ]);
+  t.deepEqual(
+    translateText(toStream(toChunk({ content: 'a' }), end, end, usage, usage, '[DONE]', '[DONE]')),
+    [delta({ content: 'a' }), STOP, count(1, 1)],
+  );
 });
 
-test('an error within the stream comes after what was said, without the key', (t) => {
+test('an error within the stream follows the output before it, without the key', (t) => {
   const error = {
     error: { message: 'overloaded, key sk-proj-1234567890', type: 'server_error', code: null },
   };
-  const outcome = translateText(toStream(say({ content: 'a' }), error, say({ content: 'b' }, 'stop')));
+  const outcome = translateText(
+    toStream(toChunk({ content: 'a' }), error, toChunk({ content: 'b' }, 'stop')),
+  );
   t.deepEqual(outcome[0], delta({ content: 'a' }));
   t.is(outcome.length, 2);
   t.is((outcome[1] as UpstreamError).failure, 'unavailable');
@@ -344,7 +345,7 @@ test('an error within the stream comes after what was said, without the key', (t
   );
 });
 
-test('what is not JSON, or not an object, is garbage', (t) => {
+test('an event that is not a JSON object is an error', (t) => {
   for (const text of ['data: {nope}\n\n', 'data: "text"\n\n', 'data: [1]\n\n']) {
     const [error] = translateText(text);
     t.is((error as UpstreamError).failure, 'unavailable');
@@ -356,11 +357,11 @@ test('log probabilities, reasoning and legacy function calls pass through', (t) 
   const logprobs = { content: [{ token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }], refusal: null };
   const outcome = translateText(
     toStream(
-      say({ reasoning_content: 'hm' }),
-      say({ reasoning: 'hm' }),
+      toChunk({ reasoning_content: 'hm' }),
+      toChunk({ reasoning: 'hm' }),
       { choices: [{ index: 0, delta: { content: 'a' }, logprobs, finish_reason: null }] },
-      say({ function_call: { name: 'f', arguments: '{}' } }),
-      say({}, 'function_call'),
+      toChunk({ function_call: { name: 'f', arguments: '{}' } }),
+      toChunk({}, 'function_call'),
       '[DONE]',
     ),
   );
@@ -373,15 +374,15 @@ test('log probabilities, reasoning and legacy function calls pass through', (t) 
   ]);
 });
 
-test('chunks without choices, comments and filter results give nothing', (t) => {
+test('chunks without choices, comments and filter results yield no events', (t) => {
   const filter = { choices: [], prompt_filter_results: [{ prompt_index: 0 }] };
   t.deepEqual(
-    translateText(`: OPENROUTER PROCESSING\n\n${toStream(filter, {}, say({ content: 'a' }, 'stop'))}`),
+    translateText(`: OPENROUTER PROCESSING\n\n${toStream(filter, {}, toChunk({ content: 'a' }, 'stop'))}`),
     [delta({ content: 'a' }), STOP],
   );
 });
 
-test('a picture is one line, however long', (t) => {
+test('an image of any size is accepted as one line', (t) => {
   const url = `data:image/png;base64,${'A'.repeat(10_000_000)}`;
   const images = [{ type: 'image_url', image_url: { url } }];
   const [delta] = translateText(

@@ -22,8 +22,8 @@ import {
 } from '../../../../workers/upstreams/upstream.ts';
 
 const KEY = 'sk-sim-0123456789';
-const ASK: ChatBody = { messages: [{ role: 'user', content: 'hello there world' }] };
-/** What the simulator answers to that, and counts: words. */
+const CHAT_BODY: ChatBody = { messages: [{ role: 'user', content: 'hello there world' }] };
+/** The simulator's reply to that. It counts words as tokens. */
 const REPLY = 'You said: hello there world';
 
 interface Rig {
@@ -39,7 +39,7 @@ interface Rig {
 
 type ChatRun = AsyncIterable<ChatEvent>;
 
-interface Said {
+interface Collected {
   text: string;
   reasoning: string;
   events: ChatEvent[];
@@ -64,7 +64,7 @@ async function startRig(
     createTarget(model, { apiKey: KEY, drops: new Set(drops) });
   return {
     simulator,
-    chat: (model, stream, { body = ASK, drops = [], ...more } = {}) =>
+    chat: (model, stream, { body = CHAT_BODY, drops = [], ...more } = {}) =>
       upstream.chat(target(model, drops), body, stream, { ...createContext(), ...more }),
     embed: (model, inputs, dimensions) =>
       upstream.embed(target(model), { inputs, dimensions: dimensions ?? null, user: null }, createContext()),
@@ -73,71 +73,74 @@ async function startRig(
   };
 }
 
-async function listen(run: ChatRun): Promise<Said> {
-  const said: Said = { text: '', reasoning: '', events: [], error: null };
+async function collect(run: ChatRun): Promise<Collected> {
+  const collected: Collected = { text: '', reasoning: '', events: [], error: null };
   try {
     for await (const event of run) {
-      said.events.push(event);
+      collected.events.push(event);
       if (event.type === 'delta') {
-        said.text += typeof event.delta['content'] === 'string' ? event.delta['content'] : '';
+        collected.text += typeof event.delta['content'] === 'string' ? event.delta['content'] : '';
         const { reasoning_content } = event.delta;
-        said.reasoning += typeof reasoning_content === 'string' ? reasoning_content : '';
+        collected.reasoning += typeof reasoning_content === 'string' ? reasoning_content : '';
       }
     }
   } catch (error) {
-    said.error = error;
+    collected.error = error;
   }
-  return said;
+  return collected;
 }
 
-function find<Type extends ChatEvent['type']>(said: Said, type: Type): Extract<ChatEvent, { type: Type }>[] {
-  return said.events.filter((event): event is Extract<ChatEvent, { type: Type }> => event.type === type);
+function find<Type extends ChatEvent['type']>(
+  collected: Collected,
+  type: Type,
+): Extract<ChatEvent, { type: Type }>[] {
+  return collected.events.filter((event): event is Extract<ChatEvent, { type: Type }> => event.type === type);
 }
 
-function getError(t: ExecutionContext, said: Said): UpstreamError {
-  t.true(said.error instanceof UpstreamError, String(said.error));
-  return said.error as UpstreamError;
+function getError(t: ExecutionContext, collected: Collected): UpstreamError {
+  t.true(collected.error instanceof UpstreamError, String(collected.error));
+  return collected.error as UpstreamError;
 }
 
-test('a chat says the same streamed and whole, with the same usage', async (t) => {
+test('a chat has the same text and usage, streamed or not', async (t) => {
   const { chat, simulator } = await startRig(t);
   for (const stream of [true, false]) {
-    const said = await listen(chat('gpt-sim', stream));
-    t.is(said.error, null);
-    t.is(said.text, REPLY);
-    t.deepEqual(find(said, 'finish'), [
+    const collected = await collect(chat('gpt-sim', stream));
+    t.is(collected.error, null);
+    t.is(collected.text, REPLY);
+    t.deepEqual(find(collected, 'finish'), [
       { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' },
     ]);
-    t.like(find(said, 'usage')[0], { usage: { promptTokens: 3, completionTokens: 5, cachedTokens: 0 } });
-    t.is(find(said, 'usage').length, 1);
+    t.like(find(collected, 'usage')[0], { usage: { promptTokens: 3, completionTokens: 5, cachedTokens: 0 } });
+    t.is(find(collected, 'usage').length, 1);
   }
   const [first] = simulator.requests.entries;
   t.is(first?.key, KEY);
   t.is(first?.headers['content-type'], 'application/json');
   t.deepEqual(first?.body, {
     model: 'gpt-sim',
-    messages: ASK.messages,
+    messages: CHAT_BODY.messages,
     stream: true,
     stream_options: { include_usage: true },
   });
 });
 
-test('the bound on tokens, several choices and log probabilities are honoured', async (t) => {
+test('the token limit, several choices and log probabilities are honoured', async (t) => {
   const { chat } = await startRig(t);
   for (const stream of [true, false]) {
-    const said = await listen(
-      chat('gpt-sim', stream, { body: { ...ASK, max_tokens: 2, n: 2, logprobs: true } }),
+    const collected = await collect(
+      chat('gpt-sim', stream, { body: { ...CHAT_BODY, max_tokens: 2, n: 2, logprobs: true } }),
     );
-    t.is(said.error, null);
+    t.is(collected.error, null);
     t.deepEqual(
-      find(said, 'finish').map((finish) => [finish.index, finish.finishReason]),
+      find(collected, 'finish').map((finish) => [finish.index, finish.finishReason]),
       [
         [0, 'length'],
         [1, 'length'],
       ],
     );
-    t.like(find(said, 'usage')[0], { usage: { completionTokens: 4 } });
-    t.true(find(said, 'delta').some((event) => event.logprobs !== undefined));
+    t.like(find(collected, 'usage')[0], { usage: { completionTokens: 4 } });
+    t.true(find(collected, 'delta').some((event) => event.logprobs !== undefined));
   }
 });
 
@@ -149,10 +152,10 @@ test('tool calls arrive with index, id and name once, then their arguments', asy
   }));
   const { chat } = await startRig(t);
   for (const stream of [true, false]) {
-    const said = await listen(chat('gpt-sim-parallel', stream, { body: { ...ASK, tools } }));
-    t.is(said.error, null);
+    const collected = await collect(chat('gpt-sim-parallel', stream, { body: { ...CHAT_BODY, tools } }));
+    t.is(collected.error, null);
     const calls: { id: string; name: string; arguments: string }[] = [];
-    for (const { delta } of find(said, 'delta')) {
+    for (const { delta } of find(collected, 'delta')) {
       for (const piece of (delta['tool_calls'] ?? []) as ToolCallPiece[]) {
         const call = (calls[piece.index] ??= { id: '', name: '', arguments: '' });
         call.id += piece.id ?? '';
@@ -164,7 +167,7 @@ test('tool calls arrive with index, id and name once, then their arguments', asy
       { id: 'call_simulated_0', name: 'get_weather', arguments: '{"city":"simulated"}' },
       { id: 'call_simulated_1', name: 'get_time', arguments: '{"city":"simulated"}' },
     ]);
-    t.is(find(said, 'finish')[0]?.finishReason, 'tool_calls');
+    t.is(find(collected, 'finish')[0]?.finishReason, 'tool_calls');
   }
 });
 
@@ -174,45 +177,45 @@ interface ToolCallPiece {
   readonly function: { readonly name?: string; readonly arguments: string };
 }
 
-test('a reasoning model works where the route drops what it refuses', async (t) => {
+test('a reasoning model works if the route drops the fields that it rejects', async (t) => {
   const { chat } = await startRig(t);
-  const body = { ...ASK, max_tokens: 50, temperature: 0.7 };
-  const refused = getError(t, await listen(chat('gpt-sim-reasoner', true, { body })));
+  const body = { ...CHAT_BODY, max_tokens: 50, temperature: 0.7 };
+  const refused = getError(t, await collect(chat('gpt-sim-reasoner', true, { body })));
   t.is(refused.failure, 'rejected');
   t.regex(refused.message, /max_tokens/);
   for (const stream of [true, false]) {
-    const said = await listen(
+    const collected = await collect(
       chat('gpt-sim-reasoner', stream, { body, drops: ['max_tokens', 'temperature'] }),
     );
-    t.is(said.text, REPLY);
-    t.is(said.reasoning, 'The user asked, so an answer is due.');
-    t.like(find(said, 'usage')[0], { usage: { completionTokens: 13, reasoningTokens: 8 } });
+    t.is(collected.text, REPLY);
+    t.is(collected.reasoning, 'The user asked, so an answer is due.');
+    t.like(find(collected, 'usage')[0], { usage: { completionTokens: 13, reasoningTokens: 8 } });
   }
 });
 
-test('every status is an error of its kind, before anything was said', async (t) => {
+test('every status maps to its failure kind, before any output', async (t) => {
   const { chat, embed, draw } = await startRig(t);
   const failures = { 400: 'rejected', 401: 'auth', 404: 'missing', 429: 'rate_limited', 500: 'unavailable' };
   for (const [status, failure] of Object.entries(failures)) {
     const model = `gpt-sim+fail-${status}+retry-1500`;
     for (const stream of [true, false]) {
-      const said = await listen(chat(model, stream));
-      t.is(said.events.length, 0);
-      t.like(getError(t, said), { failure, status: Number(status), retryAfterMs: 1500 });
+      const collected = await collect(chat(model, stream));
+      t.is(collected.events.length, 0);
+      t.like(getError(t, collected), { failure, status: Number(status), retryAfterMs: 1500 });
     }
-    const isThat = { instanceOf: UpstreamError };
-    t.like(await t.throwsAsync(embed(model, ['a']), isThat), { failure, status: Number(status) });
-    t.like(await t.throwsAsync(draw(model), isThat), { failure, status: Number(status) });
+    const isUpstreamError = { instanceOf: UpstreamError };
+    t.like(await t.throwsAsync(embed(model, ['a']), isUpstreamError), { failure, status: Number(status) });
+    t.like(await t.throwsAsync(draw(model), isUpstreamError), { failure, status: Number(status) });
   }
 });
 
-test('a key without money, or unknown, is the matter of the key', async (t) => {
+test('an exhausted or unknown key is an auth failure', async (t) => {
   const { chat } = await startRig(t);
-  t.is(getError(t, await listen(chat('gpt-sim+exhausted', true))).failure, 'auth');
-  t.is(getError(t, await listen(chat('gpt-sim+revoked', true))).failure, 'auth');
+  t.is(getError(t, await collect(chat('gpt-sim+exhausted', true))).failure, 'auth');
+  t.is(getError(t, await collect(chat('gpt-sim+revoked', true))).failure, 'auth');
 });
 
-test('no error ever holds the key that a vendor echoes', async (t) => {
+test('no error ever contains the key that a vendor echoes', async (t) => {
   const { chat, embed } = await startRig(t);
   for (const model of [
     'fail-400+echokey',
@@ -221,123 +224,123 @@ test('no error ever holds the key that a vendor echoes', async (t) => {
     'exhausted+echokey',
     'fail-422+echokey',
   ]) {
-    const error = getError(t, await listen(chat(model, true)));
+    const error = getError(t, await collect(chat(model, true)));
     t.false(`${error.message} ${error.stack} ${String(error.cause)}`.includes(KEY), model);
     const other = await t.throwsAsync(embed(model, ['a']));
     t.false(other.message.includes(KEY), model);
   }
 });
 
-test('a cut stream says what came, then fails; one cut after its end is whole', async (t) => {
+test('a stream that is cut off yields what arrived, then fails; one cut off after its finish is complete', async (t) => {
   const { chat } = await startRig(t);
-  const said = await listen(chat('gpt-sim+cut-3', true));
-  t.is(said.text, 'You said:');
-  t.is(getError(t, said).failure, 'unavailable');
-  t.is(find(said, 'finish').length, 0);
+  const collected = await collect(chat('gpt-sim+cut-3', true));
+  t.is(collected.text, 'You said:');
+  t.is(getError(t, collected).failure, 'unavailable');
+  t.is(find(collected, 'finish').length, 0);
   // Role, five words, finish: with 7 chunks only usage and the end mark are missing.
-  const late = await listen(chat('gpt-sim+cut-7', true));
+  const late = await collect(chat('gpt-sim+cut-7', true));
   t.is(late.error, null);
   t.is(late.text, REPLY);
   t.is(find(late, 'finish').length, 1);
   t.is(find(late, 'usage').length, 0);
 });
 
-test('a stream cut at any byte is either whole or an error', async (t) => {
+test('a stream cut off at any byte is either complete or an error', async (t) => {
   const { chat } = await startRig(t);
   for (let bytes = 0; bytes < 2600; bytes += 97) {
-    const said = await listen(chat(`gpt-sim+cutbytes-${bytes}`, true));
-    const hasFinished = find(said, 'finish').length === 1;
-    t.is(said.error === null, hasFinished, `after ${bytes} bytes`);
-    t.true(REPLY.startsWith(said.text));
+    const collected = await collect(chat(`gpt-sim+cutbytes-${bytes}`, true));
+    const hasFinished = find(collected, 'finish').length === 1;
+    t.is(collected.error === null, hasFinished, `after ${bytes} bytes`);
+    t.true(REPLY.startsWith(collected.text));
     if (hasFinished) {
-      t.is(said.text, REPLY);
+      t.is(collected.text, REPLY);
     }
   }
 });
 
-test('a whole answer that is cut, or is nonsense, is unavailable', async (t) => {
+test('a non-streamed response that is cut off or invalid is unavailable', async (t) => {
   const { chat, embed, draw } = await startRig(t);
   const isUnavailable = { instanceOf: UpstreamError };
   for (const fault of ['cutbytes-20', 'garbage']) {
-    t.is(getError(t, await listen(chat(`gpt-sim+${fault}`, false))).failure, 'unavailable');
+    t.is(getError(t, await collect(chat(`gpt-sim+${fault}`, false))).failure, 'unavailable');
     t.like(await t.throwsAsync(embed(`emb+${fault}`, ['a']), isUnavailable), { failure: 'unavailable' });
     t.like(await t.throwsAsync(draw(`dall-e-3+${fault}`), isUnavailable), { failure: 'unavailable' });
   }
-  t.is(getError(t, await listen(chat('gpt-sim+garbage', true))).failure, 'unavailable');
+  t.is(getError(t, await collect(chat('gpt-sim+garbage', true))).failure, 'unavailable');
 });
 
-test('a stream without end mark or without finish is whole, without both it is an error', async (t) => {
+test('a stream that lacks the end mark or the finish is complete; one that lacks both is an error', async (t) => {
   const { chat } = await startRig(t);
   for (const fault of ['nomark', 'nofinish']) {
-    const said = await listen(chat(`gpt-sim+${fault}`, true));
-    t.is(said.error, null, fault);
-    t.is(said.text, REPLY);
-    t.is(find(said, 'finish').length, 1);
-    t.is(find(said, 'usage').at(-1)?.isPartial, undefined);
+    const collected = await collect(chat(`gpt-sim+${fault}`, true));
+    t.is(collected.error, null, fault);
+    t.is(collected.text, REPLY);
+    t.is(find(collected, 'finish').length, 1);
+    t.is(find(collected, 'usage').at(-1)?.isPartial, undefined);
   }
-  const error = getError(t, await listen(chat('gpt-sim+noend', true)));
+  const error = getError(t, await collect(chat('gpt-sim+noend', true)));
   t.is(error.failure, 'unavailable');
   t.regex(error.message, /ended without an end/);
 });
 
-test('usage is found on whatever chunk it stands, and may be missing', async (t) => {
+test('usage is found on any chunk, and may be missing', async (t) => {
   const { chat } = await startRig(t);
   for (const fault of ['firstusage', 'everyusage', 'finishusage', 'duplicates', 'everyusage+duplicates']) {
-    const said = await listen(chat(`gpt-sim+${fault}`, true));
-    t.is(said.error, null);
-    t.is(said.text, REPLY, fault);
-    t.is(find(said, 'finish').length, 1);
-    t.like(find(said, 'usage'), [{ usage: { promptTokens: 3, completionTokens: 5 } }]);
+    const collected = await collect(chat(`gpt-sim+${fault}`, true));
+    t.is(collected.error, null);
+    t.is(collected.text, REPLY, fault);
+    t.is(find(collected, 'finish').length, 1);
+    t.like(find(collected, 'usage'), [{ usage: { promptTokens: 3, completionTokens: 5 } }]);
   }
   for (const stream of [true, false]) {
-    t.is(find(await listen(chat('gpt-sim+nousage', stream)), 'usage').length, 0);
+    t.is(find(await collect(chat('gpt-sim+nousage', stream)), 'usage').length, 0);
   }
 });
 
-test('an error event within a stream comes after what was said', async (t) => {
+test('an error event within a stream follows the output before it', async (t) => {
   const { chat } = await startRig(t);
-  const said = await listen(chat('gpt-sim+streamerror-3', true));
-  t.is(said.text, 'You said:');
-  t.is(getError(t, said).failure, 'unavailable');
+  const collected = await collect(chat('gpt-sim+streamerror-3', true));
+  t.is(collected.text, 'You said:');
+  t.is(getError(t, collected).failure, 'unavailable');
 });
 
-test('a vendor that is silent before or within its answer times out', async (t) => {
+test('a vendor that is silent before or during its response times out', async (t) => {
   const { chat, embed } = await startRig(t, {}, { firstByteMs: 500, betweenChunksMs: 500 });
-  t.is(getError(t, await listen(chat('gpt-sim+slow-5000', true))).failure, 'timeout');
-  t.is(getError(t, await listen(chat('gpt-sim+hang', true))).failure, 'timeout');
-  t.is(getError(t, await listen(chat('gpt-sim+hang', false))).failure, 'timeout');
+  t.is(getError(t, await collect(chat('gpt-sim+slow-5000', true))).failure, 'timeout');
+  t.is(getError(t, await collect(chat('gpt-sim+hang', true))).failure, 'timeout');
+  t.is(getError(t, await collect(chat('gpt-sim+hang', false))).failure, 'timeout');
   t.like(await t.throwsAsync(embed('emb+slow-5000', ['a'])), { failure: 'timeout' });
-  const said = await listen(chat('gpt-sim+stall-3', true));
-  t.is(said.text, 'You said:');
-  t.is(getError(t, said).failure, 'timeout');
+  const collected = await collect(chat('gpt-sim+stall-3', true));
+  t.is(collected.text, 'You said:');
+  t.is(getError(t, collected).failure, 'timeout');
 });
 
-test('a slow but steady stream outlives the timeouts for silence', async (t) => {
-  // Longer in all than either timeout, on a busy machine too.
+test('a slow but steady stream does not run into the silence timeouts', async (t) => {
+  // The stream takes longer than either timeout. Both leave slack for a busy machine.
   const { chat } = await startRig(t, { replyWords: 30 }, { firstByteMs: 2_000, betweenChunksMs: 2_000 });
-  const said = await listen(chat('gpt-sim+drip-100', true));
-  t.is(said.error, null);
-  t.is(said.text.split(' ').length, 30);
+  const collected = await collect(chat('gpt-sim+drip-100', true));
+  t.is(collected.error, null);
+  t.is(collected.text.split(' ').length, 30);
 });
 
 test.serial(
-  'when the caller leaves, the call is cut off before its answer, and the reason is the caller’s',
+  'a cancelled call is cut off before its response ends, and fails with the caller’s reason',
   async (t) => {
     const { chat, simulator } = await startRig(t);
     for (const model of ['gpt-sim+slow-5000', 'gpt-sim+stall-2', 'gpt-sim+hang', 'gpt-sim+drip-200']) {
       const controller = new AbortController();
-      const reason = new Error('the caller left');
-      const listening = listen(chat(model, true, { signal: controller.signal }));
+      const reason = new Error('the caller disconnected');
+      const collecting = collect(chat(model, true, { signal: controller.signal }));
       const entry = await simulator.requests.waitFor((request) => request.model === model);
-      const over = simulator.requests.waitFor((request) => request === entry && request.isOver);
+      const finished = simulator.requests.waitFor((request) => request === entry && request.isOver);
       controller.abort(reason);
-      t.is((await listening).error, reason, model);
-      t.true((await over).isAborted, model);
+      t.is((await collecting).error, reason, model);
+      t.true((await finished).isAborted, model);
     }
   },
 );
 
-test.serial('who stops listening without a word stops the vendor too', async (t) => {
+test.serial('a consumer that stops iterating cuts off the vendor call too', async (t) => {
   const { chat, simulator } = await startRig(t);
   for await (const event of chat('gpt-sim+drip-200', true)) {
     t.is(event.type, 'delta');
@@ -347,22 +350,22 @@ test.serial('who stops listening without a word stops the vendor too', async (t)
   t.true(entry.isAborted);
 });
 
-test('a server that answers whole where a stream was asked is understood', async (t) => {
+test('a non-streamed response to a streamed request is accepted', async (t) => {
   const { chat } = await startRig(t);
-  const said = await listen(chat('gpt-sim', true, { drops: ['stream', 'stream_options'] }));
-  t.is(said.text, REPLY);
-  t.is(find(said, 'usage').length, 1);
+  const collected = await collect(chat('gpt-sim', true, { drops: ['stream', 'stream_options'] }));
+  t.is(collected.text, REPLY);
+  t.is(find(collected, 'usage').length, 1);
 });
 
-test('vectors come in the order of their inputs, the same from base64 and from numbers', async (t) => {
+test('vectors are in the order of their inputs, and the same from base64 and from numbers', async (t) => {
   const { embed } = await startRig(t);
   const inputs = ['one two', 'three', 'four'];
   for (const model of ['emb', 'emb+floats']) {
-    const answer = await embed(model, inputs);
-    t.is(answer.dimensions, 1536);
-    t.is(answer.promptTokens, 4);
+    const response = await embed(model, inputs);
+    t.is(response.dimensions, 1536);
+    t.is(response.promptTokens, 4);
     const expected = inputs.map((input) => Buffer.from(deriveVector(input, 1536).buffer));
-    t.true(answer.vectors.equals(Buffer.concat(expected)), model);
+    t.true(response.vectors.equals(Buffer.concat(expected)), model);
   }
   const short = await embed('emb', ['a'], 8);
   t.is(short.dimensions, 8);
@@ -370,22 +373,22 @@ test('vectors come in the order of their inputs, the same from base64 and from n
   t.is((await embed('emb+nousage', ['a'])).promptTokens, null);
 });
 
-test('a batch with a text that the vendor refuses is rejected as a whole', async (t) => {
+test('a batch with a text that the vendor rejects is rejected as a whole', async (t) => {
   const { embed } = await startRig(t, { faults: parseFaultWords('poison') });
   t.like(await t.throwsAsync(embed('emb', ['a', 'some poison here', 'b'])), { failure: 'rejected' });
   t.is((await embed('emb', ['a', 'b'])).promptTokens, 2);
 });
 
-test('the largest legal answer passes', async (t) => {
+test('the largest valid response is accepted', async (t) => {
   const { embed } = await startRig(t, { vectors: 'fast', logCapacity: 0 });
-  const answer = await embed('emb', Array.from<string>({ length: 2048 }).fill('a b'), 3072);
-  t.is(answer.vectors.length, 2048 * 3072 * 4);
-  t.is(answer.promptTokens, 4096);
-  const first = answer.vectors.subarray(0, 3072 * 4);
-  t.true(first.equals(answer.vectors.subarray(-3072 * 4)));
+  const response = await embed('emb', Array.from<string>({ length: 2048 }).fill('a b'), 3072);
+  t.is(response.vectors.length, 2048 * 3072 * 4);
+  t.is(response.promptTokens, 4096);
+  const first = response.vectors.subarray(0, 3072 * 4);
+  t.true(first.equals(response.vectors.subarray(-3072 * 4)));
 });
 
-test('pictures come as bytes that are pictures, whatever family the model is of', async (t) => {
+test('images are returned as image bytes for every model family', async (t) => {
   const { draw, simulator } = await startRig(t);
   for (const model of ['dall-e-3', 'gpt-image-sim']) {
     const { images } = await draw(model, 2);
@@ -406,11 +409,11 @@ test('pictures come as bytes that are pictures, whatever family the model is of'
   );
 });
 
-test('a hundred calls at once each get their own answer', async (t) => {
+test('a hundred parallel calls each get their own response', async (t) => {
   const { chat } = await startRig(t);
   const runs = Array.from({ length: 100 }, async (_, index) => {
     const body: ChatBody = { messages: [{ role: 'user', content: `number ${index}` }] };
-    t.is((await listen(chat('gpt-sim', true, { body }))).text, `You said: number ${index}`);
+    t.is((await collect(chat('gpt-sim', true, { body }))).text, `You said: number ${index}`);
   });
   await Promise.all(runs);
 });

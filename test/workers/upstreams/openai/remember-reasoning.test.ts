@@ -2,7 +2,7 @@ import test from 'ava';
 import type { ChatBody, ChatEvent } from '../../../../workers/upstreams/upstream.ts';
 import { saveReasoning, restoreReasoning } from '../../../../workers/upstreams/openai/save-reasoning.ts';
 
-const delta = (said: object, index = 0): ChatEvent => ({ type: 'delta', index, delta: { ...said } });
+const delta = (fields: object, index = 0): ChatEvent => ({ type: 'delta', index, delta: { ...fields } });
 const finish = (index = 0): ChatEvent => ({
   type: 'finish',
   index,
@@ -22,7 +22,7 @@ async function collect(events: ChatEvent[]): Promise<ChatEvent[]> {
   return all;
 }
 
-test('what a model thought before its calls is remembered with the first of them, and all else passes as it is', async (t) => {
+test('reasoning before tool calls is remembered with the first call, and all other events pass unchanged', async (t) => {
   const events = [
     delta({ role: 'assistant', reasoning_content: 'Let me ' }),
     delta({ reasoning_content: 'see.' }),
@@ -48,7 +48,7 @@ test('what a model thought before its calls is remembered with the first of them
   );
 });
 
-test('nothing is remembered of a model that tells no thought, or makes no calls', async (t) => {
+test('nothing is remembered of a model that shows no reasoning or makes no calls', async (t) => {
   for (const events of [
     [delta({ tool_calls: [call('call_1')] }), finish()],
     [delta({ reasoning_content: 'Hm.' }), delta({ content: 'Yes' }), finish()],
@@ -57,17 +57,23 @@ test('nothing is remembered of a model that tells no thought, or makes no calls'
   }
 });
 
-test('a message gets back the thought of its own model, and keeps the one its client sent', (t) => {
-  const made = { role: 'assistant', content: null, tool_calls: [call('call_1')] };
-  const kept = { role: 'assistant', tool_calls: [call('call_2')], reasoning_content: 'Mine.' };
-  const body = { messages: [{ role: 'user', content: 'hi' }, made, kept] } as unknown as ChatBody;
+test('a message gets back the reasoning of its own model, and keeps reasoning that the client sent', (t) => {
+  const withoutReasoning = { role: 'assistant', content: null, tool_calls: [call('call_1')] };
+  const withReasoning = { role: 'assistant', tool_calls: [call('call_2')], reasoning_content: 'Mine.' };
+  const body = {
+    messages: [{ role: 'user', content: 'hi' }, withoutReasoning, withReasoning],
+  } as unknown as ChatBody;
   const value = { kind: 'openai', model: 'm', reasoning: 'Let me see.' };
   const recalled = new Map([
     ['1:call_1', value],
     ['2:call_2', value],
   ]);
   const { messages } = restoreReasoning(body, 'm', recalled);
-  t.deepEqual(messages, [body.messages[0], { ...made, reasoning_content: 'Let me see.' }, kept] as never);
+  t.deepEqual(messages, [
+    body.messages[0],
+    { ...withoutReasoning, reasoning_content: 'Let me see.' },
+    withReasoning,
+  ] as never);
   for (const other of [
     { ...value, model: 'other' },
     { kind: 'anthropic', model: 'm', blocks: [] },

@@ -9,8 +9,8 @@ interface Piece {
   readonly function?: { readonly name?: string; readonly arguments?: string };
 }
 
-/** Adds pieces up as the official SDK's accumulators do: by index, names and arguments joined. */
-function addUp(...deltas: Piece[][]): { id: string; name: string; arguments: string }[] {
+/** Joins pieces as the official SDK's accumulators do: by index, with names and arguments concatenated. */
+function join(...deltas: Piece[][]): { id: string; name: string; arguments: string }[] {
   const normalizer = createToolCallNormalizer();
   const calls: { id: string; name: string; arguments: string }[] = [];
   for (const pieces of deltas) {
@@ -29,28 +29,28 @@ function addUp(...deltas: Piece[][]): { id: string; name: string; arguments: str
 const A = { id: 'a', name: 'f', arguments: '{"x":1}' };
 const B = { id: 'b', name: 'g', arguments: '{}' };
 
-test('id and name that every piece repeats are told once', (t) => {
+test('an id and a name that every piece repeats are reported once', (t) => {
   const piece = (text: string): Piece => ({
     index: 0,
     id: 'a',
     type: 'function',
     function: { name: 'f', arguments: text },
   });
-  t.deepEqual(addUp([piece('{"x"')], [piece(':1}')]), [A]);
+  t.deepEqual(join([piece('{"x"')], [piece(':1}')]), [A]);
 });
 
-test('calls without an index are told apart by their ids', (t) => {
+test('calls without an index are distinguished by their ids', (t) => {
   const whole = (call: typeof A): Piece => ({
     id: call.id,
     function: { name: call.name, arguments: call.arguments },
   });
-  t.deepEqual(addUp([whole(A), whole(B)]), [A, B]);
-  t.deepEqual(addUp([whole(A)], [whole(B)]), [A, B]);
+  t.deepEqual(join([whole(A), whole(B)]), [A, B]);
+  t.deepEqual(join([whole(A)], [whole(B)]), [A, B]);
 });
 
-test('parallel calls that share one index are told apart by their ids', (t) => {
+test('parallel calls that share one index are distinguished by their ids', (t) => {
   t.deepEqual(
-    addUp(
+    join(
       [{ index: 0, id: 'a', function: { name: 'f', arguments: '{"x"' } }],
       [{ index: 0, function: { arguments: ':1}' } }],
       [{ index: 0, id: 'b', function: { name: 'g', arguments: '{}' } }],
@@ -59,8 +59,8 @@ test('parallel calls that share one index are told apart by their ids', (t) => {
   );
 });
 
-test('a call without an id is given one, and pieces without index and id go on with the last', (t) => {
-  const [first, second] = addUp(
+test('a call without an id gets one, and pieces without index and id continue the last call', (t) => {
+  const [first, second] = join(
     [{ function: { name: 'f', arguments: '{"x"' } }],
     [{ function: { arguments: ':1}' } }],
     [{ function: { name: 'g', arguments: '{}' } }],
@@ -71,8 +71,8 @@ test('a call without an id is given one, and pieces without index and id go on w
   t.not(first?.id, second?.id);
 });
 
-test('indices that do not begin at zero become those that do, and choices do not mix', (t) => {
-  t.deepEqual(addUp([{ index: 1, id: 'a', function: { name: 'f', arguments: '{"x":1}' } }]), [A]);
+test('indices are renumbered from zero, and choices do not mix', (t) => {
+  t.deepEqual(join([{ index: 1, id: 'a', function: { name: 'f', arguments: '{"x":1}' } }]), [A]);
   const normalizer = createToolCallNormalizer();
   const delta = {
     tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } }],
