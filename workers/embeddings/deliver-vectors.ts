@@ -12,7 +12,7 @@ export interface DeliveredInput {
 }
 
 export interface Delivery {
-  /** The inputs that were given their vectors. */
+  /** The inputs whose vectors were delivered. */
   readonly embedded: readonly DeliveredInput[];
   /** The inputs whose vector was invalid. */
   readonly broken: readonly PendingInput[];
@@ -28,7 +28,7 @@ export function deliverVectors(
   inputs: readonly PendingInput[],
   answer: EmbeddingAnswer,
   bill: CallBill,
-  hold: BufferRef | null,
+  bufferRef: BufferRef | null,
   tookMs: number,
 ): Delivery {
   const times = shareExactly(
@@ -47,7 +47,7 @@ export function deliverVectors(
     const vector = answer.vectors.subarray(i * size, (i + 1) * size);
     const outcome: EmbeddedInput = {
       vector,
-      hold,
+      hold: bufferRef,
       dimensions: answer.dimensions,
       tokens: bill.tokens[i]!,
       counted: bill.isCounted,

@@ -61,7 +61,7 @@ export function startQueuedIntake(options: QueuedIntakeOptions): Running {
   worker.on('failed', (job, error) => {
     dependencies.log.error({ queue, jobId: job?.id, err: error }, 'job failed');
     if (job !== undefined) {
-      abandon(options, job).catch((failure: unknown) => {
+      failRequests(options, job).catch((failure: unknown) => {
         dependencies.log.error({ queue, jobId: job.id, err: failure }, 'releasing a failed job failed');
       });
     }
@@ -136,7 +136,7 @@ function openRuns(
     const { requestId, deadlineAtMs } = request;
     const reply = new ReplyWriter(publisher, item.replyChannel, request, attempt);
     const run = runs.start(request, item.replyChannel, attempt);
-    // The caller is still waiting, so the request counts as overdue, not as cancelled.
+    // The caller is still waiting, so the request fails as overdue, not as cancelled.
     if (nowMs > deadlineAtMs) runs.fail(requestId, new AppError('deadline_exceeded'));
     else reply.accepted(dependencies.workerId);
     bans.checkStarted(request);
@@ -165,7 +165,7 @@ async function cancelDisconnected(
 }
 
 /** Fails the requests of a job that killed its workers. Nobody is charged, and the callers get an error. */
-async function abandon(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
+async function failRequests(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
   const { dependencies, publisher } = options;
   const item = bullJob.data;
   for (const request of requestsOf(item)) {

@@ -35,7 +35,7 @@ export async function readStoredJob<T extends Job>(
     throw new AppError('service_unavailable', { message: 'The body of the request was lost.' });
   } catch (error) {
     memory?.release();
-    await endUnread(dependencies, item, runs, error);
+    await failUnreadRequests(dependencies, item, runs, error);
     return null;
   }
 }
@@ -57,7 +57,7 @@ async function acquireMemory(
 }
 
 /** Fails the requests of a job that was not read. No model was called, so nobody is charged. */
-async function endUnread(
+async function failUnreadRequests(
   { redis }: JobDeps,
   { requests }: StoredJob,
   runs: readonly RequestRun[],

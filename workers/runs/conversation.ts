@@ -108,7 +108,7 @@ export class Conversation {
       deadlineAtMs: request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
       findMissing: createImageFinder(chatBody, context),
-      attempt: async (upstream, target, { route, onAlive, isContested }) => {
+      attempt: async (upstream, target, { route, reportHealthy, isContested }) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
         await this.#run.begin?.();
@@ -129,11 +129,11 @@ export class Conversation {
         // A vendor that keeps a connection alive without sending anything may hang.
         let hasBegun = false;
         try {
-          const ofCall = { ...context, signal: call.signal, onSent };
-          for await (const event of upstream.chat(target, chatBody, isStreamed, ofCall)) {
+          const callContext = { ...context, signal: call.signal, onSent };
+          for await (const event of upstream.chat(target, chatBody, isStreamed, callContext)) {
             hasBegun = true;
             this.#take(event, dependencies);
-            if (this.hasOutput) onAlive();
+            if (this.hasOutput) reportHealthy();
             if (call.endIfCovered()) break;
             // Nothing is sent after the caller has disconnected.
             const writable = signal.aborted ? null : this.#run.reply.whenWritable();
@@ -157,8 +157,8 @@ export class Conversation {
           if (isUnread) this.#meter.markUnread();
           // If the caller did not read for most of the time, or requested a response long enough to take that time, the
           // vendor has not failed. The route's circuit breaker does not count it, and the call is not retried.
-          const isLong = error.isRequestFailure && call.isSent && hasBegun && this.#meter.mayTakeFullTimeout;
-          if (!isUnread && !isLong) throw error;
+          const isLongResponse = error.isRequestFailure && call.isSent && hasBegun && this.#meter.mayTakeFullTimeout;
+          if (!isUnread && !isLongResponse) throw error;
           this.#ending = 'left';
           log.warn(
             { route: route.id, reason: error.message },
@@ -242,23 +242,23 @@ export class Conversation {
   #takeOutput(event: Extract<ChatEvent, { type: 'delta' }>): void {
     const { annotations, ...withoutAnnotations } = event.delta;
     if (Array.isArray(annotations) && annotations.length > 0) this.#annotated.add(event.index);
-    const shown =
+    const visibleEvent =
       annotations !== undefined && this.#sourcesMode === 'hidden'
         ? { ...event, delta: withoutAnnotations }
         : event;
-    if (isOutput(shown.delta)) {
+    if (isOutput(visibleEvent.delta)) {
       this.#hasOutput = true;
-      this.#meter.takeDelta(shown);
+      this.#meter.takeDelta(visibleEvent);
       this.#run.progress?.(this.#meter.completionTokens / this.#maxTokens);
     }
-    this.#send(shown);
+    this.#send(visibleEvent);
   }
 
   #finish(event: Extract<ChatEvent, { type: 'finish' }>): void {
     const { index, finishReason } = event;
-    const isAnswer = finishReason === 'stop' || finishReason === 'length';
+    const endedNormally = finishReason === 'stop' || finishReason === 'length';
     // This text is ours, and the caller is not charged for it.
-    const sources = isAnswer
+    const sources = endedNormally
       ? (this.#sources.get(index)?.conclude(this.#sourcesMode, this.#annotated.has(index)) ?? null)
       : null;
     if (sources !== null) this.#send({ type: 'delta', index, delta: sources });
