@@ -168,11 +168,16 @@ export class JobIntake implements Running {
       if (line.queue !== queue || hasBegun || free === undefined) continue;
       capacity.set(line.model, free - 1);
       const countsByAccount = notStarted.get(line.model) ?? new Map<string, number>();
-      notStarted.set(line.model, countsByAccount.set(taken.accountId, (countsByAccount.get(taken.accountId) ?? 0) + 1));
+      notStarted.set(
+        line.model,
+        countsByAccount.set(taken.accountId, (countsByAccount.get(taken.accountId) ?? 0) + 1),
+      );
     }
     const grantedTurns = await turns.take(queue, count, capacity, notStarted);
     if (grantedTurns.length === 0) return null;
-    const hadJobs = await Promise.all(grantedTurns.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)));
+    const hadJobs = await Promise.all(
+      grantedTurns.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)),
+    );
     return hadJobs.filter(Boolean).length;
   }
 

@@ -31,7 +31,10 @@ export async function renewRuns(
     // During the call, a run may have ended and the worker may have taken the same job again.
     for (const run of runsBefore.filter(({ taken }) => stoppedJobs.has(taken.id))) {
       if (active.get(run.taken.id) !== run) continue;
-      stop(run.taken.id, stoppedJobs.get(run.taken.id) === 'cancelled' ? new JobCancelled() : new RunReplaced());
+      stop(
+        run.taken.id,
+        stoppedJobs.get(run.taken.id) === 'cancelled' ? new JobCancelled() : new RunReplaced(),
+      );
     }
     // Read the active runs again: a run that ended during the call would count as running until its lease expires.
     const running = [...active.values()].filter(({ hasBegun }) => hasBegun);

@@ -14,14 +14,17 @@ const maxRequestPixels = 300_000_000;
 const maxRequestImages = 500;
 /** Concurrent fetches per request, so that many slow URLs leave capacity for other requests. */
 const maxRequestFetches = 4;
-/** Counted from a request's first image. No fetch or check is started after this. */
+/** Measured from the request's first image. No fetch or check is started after this. */
 const maxRequestMs = 60_000;
 
 /** Shared by all requests of a process. */
 export interface MediaSources {
   readonly fetchClient: SafeFetchClient;
   readonly checkImage: CheckImage;
-  /** The memory budget for fetched images, in bytes, from before they are fetched until their request has ended. */
+  /**
+   * The memory budget for fetched images, in bytes. Memory is reserved before the fetch and released when the request
+   * has ended.
+   */
   readonly memory: FairBudget;
 }
 
@@ -71,9 +74,9 @@ class RequestMediaLoader implements RequestMedia {
   async reserve(urls: readonly string[], signal: AbortSignal): Promise<void> {
     const links = urls.filter((url) => !isDataUri(url) && !this.#reservations.has(url));
     if (links.length === 0) return;
-    // A URL of a few bytes makes a worker use megabytes while its request waits for a slot of a route.
-    const needed = countMaxBytes(links.length);
-    const share = await acquireMediaMemory(this.#sources.memory, this.#request, needed, signal);
+    // A short URL makes a worker use megabytes while its request waits for a slot of a route.
+    const neededBytes = countMaxBytes(links.length);
+    const share = await acquireMediaMemory(this.#sources.memory, this.#request, neededBytes, signal);
     const reservation = { share, missing: links.length, loadedBytes: 0 };
     for (const url of links) this.#reservations.set(url, reservation);
     // The request may have ended at the moment the memory was granted.
@@ -165,7 +168,7 @@ class RequestMediaLoader implements RequestMedia {
   }
 }
 
-/** The maximum bytes for this many URLs: the loaded ones, plus those in flight when the limit is exceeded. */
+/** Returns the maximum bytes for this many URLs: the loaded ones, plus those in flight when the limit is exceeded. */
 function countMaxBytes(links: number): number {
   return countBase64(Math.min(links * maxImageBytes, maxRequestBytes + maxRequestFetches * maxImageBytes));
 }

@@ -149,7 +149,7 @@ class SafeFetch {
     });
     try {
       const { statusCode, headers, body } = await this.#request(client, url);
-      // An unread body is cut off below when the client is destroyed. That is not an error.
+      // An unread body is discarded below when the client is destroyed. That is not an error.
       body.on('error', () => undefined);
       const location = headers['location'];
       if (redirectStatuses.has(statusCode) && typeof location === 'string') return { location };

@@ -35,7 +35,7 @@ export interface ReplyPublisherOptions {
   readonly onNoListeners: (channel: string) => void;
   /** Called when all frames of a response have been stored. */
   readonly onStored?: (request: HeartbeatRequest, size: StoredSize) => void;
-  /** Called when a frame was not stored because a limit is reached. Later frames have no reader. */
+  /** Called when a frame was not stored because a limit was reached. Nothing reads the frames after it. */
   readonly onStorageLimitReached?: (request: HeartbeatRequest) => void;
 }
 

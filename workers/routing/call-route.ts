@@ -163,7 +163,8 @@ async function acquireSlot<T>(
     });
   };
   try {
-    const slot = unfailed.length === 0 ? null : await acquire(unfailed, Math.min(unfailedWaitMs, remainingMs));
+    const slot =
+      unfailed.length === 0 ? null : await acquire(unfailed, Math.min(unfailedWaitMs, remainingMs));
     return slot ?? (await acquire(orderCandidates(call.routes, [], Math.random), remainingMs));
   } catch (error) {
     // The vendor's failure is more useful to the caller than the expired deadline.

@@ -36,7 +36,7 @@ export class WaitQueue {
   readonly #waiting = new FairQueue<WaitingCall>();
   /** Since when the queue is blocked only by pauses; null while it is blocked by a lack of slots. */
   #pausedAtMs: number | null = null;
-  /** Accounts that have requested a slot since then and found every candidate paused. */
+  /** Accounts that have requested a slot since the queue was paused and found every candidate paused. */
   readonly #pausedIds = new Set<string>();
   #wake = (): void => undefined;
 

@@ -126,7 +126,7 @@ export class Conversation {
           this.#meter.markSent();
         };
         let unreadMs = 0;
-        // A vendor that keeps a connection alive without sending anything may hang.
+        // A vendor that keeps a connection alive without sending anything has probably hung.
         let hasBegun = false;
         try {
           const callContext = { ...context, signal: call.signal, onSent };
@@ -157,7 +157,8 @@ export class Conversation {
           if (isUnread) this.#meter.markUnread();
           // If the caller did not read for most of the time, or requested a response long enough to take that time, the
           // vendor has not failed. The route's circuit breaker does not count it, and the call is not retried.
-          const isLongResponse = error.isRequestFailure && call.isSent && hasBegun && this.#meter.mayTakeFullTimeout;
+          const isLongResponse =
+            error.isRequestFailure && call.isSent && hasBegun && this.#meter.mayTakeFullTimeout;
           if (!isUnread && !isLongResponse) throw error;
           this.#ending = 'left';
           log.warn(
@@ -172,7 +173,7 @@ export class Conversation {
         if (!this.#finished) throw new UpstreamError('unavailable', 'The upstream stopped without an end.');
       },
     }).finally(() => context.media.release());
-    // If the caller has disconnected, the response was still read to its end and is settled by the vendor's report.
+    // If the caller has disconnected, the response was still read to its end and is settled from the vendor's report.
     signal.throwIfAborted();
   }
 
@@ -184,7 +185,7 @@ export class Conversation {
     dependencies: JobDeps,
     metered: MeteredChat,
     receipt: Receipt,
-    memory: Pick<ResponseMemory, 'hold'>,
+    memory: Pick<ResponseMemory, 'resize'>,
   ): Promise<AfterSettlement | void> {
     const { request, body } = this.#job;
     await this.#reasoning.whenSaved();
@@ -197,7 +198,7 @@ export class Conversation {
     }
     const response = this.#response!.finish(request.requestId, this.#created, request.model, usage);
     const parts = await encodeJson(response, request.accountId);
-    memory.hold(parts.reduce((sum, { length }) => sum + length, 0));
+    memory.resize(parts.reduce((sum, { length }) => sum + length, 0));
     return await sendResult(dependencies, request, this.#run, parts);
   }
 
@@ -217,14 +218,15 @@ export class Conversation {
     switch (event.type) {
       case 'usage':
         this.#meter.takeUsage(event);
-        // If this worker dies, the request is settled by the counts in its last frame, so send one with the new counts.
+        // If this worker dies, the request is settled from the counts in its last frame, so send one with the new
+        // counts.
         if (this.#hasOutput && !this.#finished) this.#forward('');
         break;
       case 'sources':
         this.#sourcesOf(event.index).add(event.sources);
         break;
       case 'remember':
-        this.#reasoning.remember(event);
+        this.#reasoning.add(event);
         break;
       case 'delta':
         this.#reasoning.takeDelta(event);
@@ -268,7 +270,7 @@ export class Conversation {
   }
 
   #send(event: OutputEvent): void {
-    // After the caller has disconnected, output is only counted.
+    // After the caller has disconnected, output is only metered.
     if (this.#run.signal.aborted) return;
     this.#response?.add(event);
     if (this.#chunks === null) return;

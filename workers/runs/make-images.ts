@@ -120,7 +120,7 @@ async function callModel(
             awaited: run.signal,
             acquireExtraSlot,
             onSent: () => requestedImages.recordSent(),
-            onRefused: () => requestedImages.recordRejected(),
+            onRejected: () => requestedImages.recordRejected(),
             ...(run.progress && { onProgress: run.progress }),
           },
         );

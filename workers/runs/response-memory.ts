@@ -40,7 +40,7 @@ export class ResponseMemory {
   }
 
   /** Adjusts the share to the actual size of the response. */
-  hold(bytes: number): void {
+  resize(bytes: number): void {
     this.#share?.changeTo(bytes);
   }
 
@@ -69,7 +69,7 @@ const maxPixels = 4096 * 4096;
 const bytesPerPixel = 2;
 
 /** Returns the typical size of this many images of a size (`1024x1536`), in bytes. */
-export function expectImageBytes(count: number, size: string | null): number {
+export function estimateImageBytes(count: number, size: string | null): number {
   const [, width, height] = /^(\d+)x(\d+)$/.exec(size ?? '') ?? [];
   const pixels = width === undefined ? defaultPixels : Number(width) * Number(height);
   return count * Math.min(pixels, maxPixels) * bytesPerPixel;

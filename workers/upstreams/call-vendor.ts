@@ -58,7 +58,7 @@ export async function callVendor(
   if (response.status >= 200 && response.status < 300) {
     return response;
   }
-  context.onRefused?.();
+  context.onRejected?.();
   throw toError({
     status: response.status,
     headers: response.headers,

@@ -49,7 +49,7 @@ export async function makeOneImagePerCall(
   };
 
   const first = startCall();
-  // A slot request is abandoned if it is still waiting when no further call will start. Its failure is not a failed
+  // A slot request that is still waiting when no further call will start is cancelled. Its failure is not a failed
   // call.
   for (let i = 1; i < n; i++)
     startInParallel().catch((error: unknown) => log.warn({ err: error }, 'acquiring another slot failed'));

@@ -31,10 +31,10 @@ export function createChatStreamTranslator(answer: Answer, apiKey: string | null
       hasBegun = true;
       return answer.beginMessage(readRecord(event['message']));
     }
-    return hasBegun ? takeWithin(event) : [];
+    return hasBegun ? takeEvent(event) : [];
   }
 
-  function takeWithin(event: JsonRecord): ChatEvent[] {
+  function takeEvent(event: JsonRecord): ChatEvent[] {
     const index = readCount(event['index']) ?? 0;
     switch (event['type']) {
       case 'content_block_start':

@@ -31,7 +31,7 @@ export interface Answer {
   beginBlock(index: number, block: JsonRecord): ChatEvent[];
   extendBlock(index: number, delta: JsonRecord): ChatEvent[];
   endBlock(index: number): ChatEvent[];
-  /** Takes what is reported about the end of a message: `stop_reason` or null, and the usage so far. */
+  /** Records the end of a message: `stop_reason`, or null, and the usage so far. */
   takeEnd(stopReason: unknown, usage: unknown): ChatEvent[];
   endMessage(): ChatEvent[];
   /** Whether the message ended in a pause; true until another message begins. */

@@ -86,7 +86,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
       context: CallContext,
     ): Promise<ImageResponse> {
       const make = imageModels.get(target.model);
-      if (make === undefined) throw refuseModel(target);
+      if (make === undefined) throw rejectUnknownModel(target);
       context.onSent?.();
       return await make(call, context);
     },
@@ -98,10 +98,10 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
 }
 
 function requireModel({ model }: UpstreamTarget, served: string): void {
-  if (model !== served) throw refuseModel({ model });
+  if (model !== served) throw rejectUnknownModel({ model });
 }
 
-function refuseModel({ model }: Pick<UpstreamTarget, 'model'>): UpstreamError {
+function rejectUnknownModel({ model }: Pick<UpstreamTarget, 'model'>): UpstreamError {
   return new UpstreamError(
     'rejected',
     `the builtin upstream has no model ${JSON.stringify(model)} for this kind of call`,

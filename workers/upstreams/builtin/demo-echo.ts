@@ -114,8 +114,8 @@ function cutToTokens(text: string, limit: number): string {
 
 /** Never splits a surrogate pair. */
 function cutToChars(text: string, length: number): string {
-  const isTorn = length < text.length && /[\ud800-\udbff]/.test(text.charAt(length - 1));
-  return text.slice(0, isTorn ? length - 1 : length);
+  const splitsPair = length < text.length && /[\ud800-\udbff]/.test(text.charAt(length - 1));
+  return text.slice(0, splitsPair ? length - 1 : length);
 }
 
 function splitIntoWords(text: string): readonly string[] {

@@ -58,8 +58,8 @@ function checkCall({ inputs, n, size }: ImageCall): void {
  * than the previous.
  */
 async function editImages(call: ImageCall, signal: AbortSignal): Promise<GeneratedImage[]> {
-  const named = parseEdits(call.prompt);
-  const edits: ImageEdit[] = named.length > 0 ? named : [{ kind: 'caption', text: call.prompt }];
+  const parsedEdits = parseEdits(call.prompt);
+  const edits: ImageEdit[] = parsedEdits.length > 0 ? parsedEdits : [{ kind: 'caption', text: call.prompt }];
   const source = await readInputs(call.inputs);
   const edited = await applyEdits(source.image, edits, getPosterFont(), signal);
   // The catalog's default size must not undo a resize in the prompt.

@@ -15,8 +15,8 @@ export interface ResponseOptions extends CandidateOptions {
 export interface ResponseTranslator {
   take(response: JsonRecord): ChatEvent[];
   /**
-   * Reports the counts of the last response if they have changed. If the stream is cut off afterwards, the caller is
-   * charged by them.
+   * Reports the counts of the last response if they have changed. If the stream is interrupted afterwards, the caller
+   * is charged according to them.
    */
   reportUsage(): ChatEvent[];
   /** Whether all candidates have a finish reason. */
@@ -60,7 +60,10 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
     );
   }
 
-  /** If the prompt is blocked, there are no candidates, or the unfinished ones end. */
+  /**
+   * Returns the finish event of a candidate. If the prompt is blocked, there are no candidates, or unfinished ones end
+   * here.
+   */
   function finish(candidate: Candidate): ChatEvent {
     const native = candidate.native ?? blockReason;
     const reason = candidate.native === null ? 'content_filter' : toFinishReason(candidate.native);

@@ -15,7 +15,7 @@ const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 /**
  * Translates a chat stream as OpenAI sends it, and with the deviations of compatible servers: usage on any chunk, a
  * repeated last chunk, or an end with `finish_reason` but without `[DONE]`, or the reverse. A repeated piece of text
- * cannot be distinguished from a model that repeats itself, so it is passed on. A repeated end or usage counts once.
+ * cannot be distinguished from a model that repeats itself, so it is passed on. A repeated end or usage is used once.
  *
  * Usage before the end is partial until its count of completion tokens grows, because some servers send zeros, or the
  * numbers of their first chunk, until they send the real ones. It stays partial if the count never grows and output
