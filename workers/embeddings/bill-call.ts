@@ -19,7 +19,7 @@ export interface CountedInput {
 export interface InputBills {
   /** One per input, in order. */
   readonly tokens: readonly number[];
-  /** Whether the tokens are our own count, because the vendor reported none, 0, or a sum that cannot be shared. */
+  /** Whether the tokens are our own count, because the vendor reported none, 0, or a sum that cannot be split. */
   readonly isCounted: boolean;
 }
 

@@ -124,13 +124,13 @@ export class EmbeddingCaller {
       media: createMediaLoader(media, { accountId, deadlineAtMs: Infinity }),
       recalled: new Map(),
     };
-    const answer = await upstream.embed(target, call, context);
-    const bufferRef = answer.release === null ? null : new BufferRef(answer.release);
+    const response = await upstream.embed(target, call, context);
+    const bufferRef = response.release === null ? null : new BufferRef(response.release);
     bufferRef?.take();
-    const bill = billCall(inputs, answer.promptTokens);
-    this.#recordBill(model, target, inputs, bill, answer.promptTokens);
+    const bill = billCall(inputs, response.promptTokens);
+    this.#recordBill(model, target, inputs, bill, response.promptTokens);
     const tookMs = Math.round(performance.now() - startedAtMs);
-    const { embedded, broken } = deliverVectors(inputs, answer, bill, bufferRef, tookMs);
+    const { embedded, broken } = deliverVectors(inputs, response, bill, bufferRef, tookMs);
     // Uses the model that was called; the catalog may have changed since the inputs were looked up.
     const space = findVectorSpace(model, dimensions);
     if (space === null) bufferRef?.drop();
@@ -142,7 +142,7 @@ export class EmbeddingCaller {
   }
 
   /**
-   * Quarantines accounts whose inputs the vendor counts, or may count, differently from us: they do not share
+   * Quarantines accounts whose tokens the vendor counts, or may count, differently from us: they do not share
    * calls for a while.
    */
   #recordBill(

@@ -194,9 +194,11 @@ export class EmbeddingScheduler {
 
   /** Fails inputs and the requests they belong to, whose remaining inputs are withdrawn. */
   #failInputs(inputs: readonly PendingInput[], describe: (claim: InputClaim) => unknown): void {
-    const failed = new Map(inputs.flatMap(({ claims }) => claims.map((claim) => [claim.request, claim])));
+    const failedClaims = new Map(
+      inputs.flatMap(({ claims }) => claims.map((claim) => [claim.request, claim])),
+    );
     for (const input of inputs) input.fail(describe);
-    for (const [request, claim] of failed) this.#dropAbandoned(request.withdraw(describe(claim)));
+    for (const [request, claim] of failedClaims) this.#dropAbandoned(request.withdraw(describe(claim)));
   }
 
   #failOverdue(): void {

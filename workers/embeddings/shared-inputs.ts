@@ -21,10 +21,10 @@ export class SharedInputs {
       byText = new Map();
       this.#inputs.set(name, byText);
     }
-    const found = byText.get(text);
+    const pendingInput = byText.get(text);
     // An input that nobody waits for is not retried if its call fails, so it cannot be shared.
-    if (found?.isNeeded === true) {
-      found.claim(request, index);
+    if (pendingInput?.isNeeded === true) {
+      pendingInput.claim(request, index);
       return null;
     }
     const input = new PendingInput(request, text, inputTokens[index] ?? 0);

@@ -73,8 +73,8 @@ export class ActiveRuns {
     const abort = new AbortController();
     const state = { pause: null, requestedBytes: 0, onRequested: null };
     const run: ActiveRun = { request, replyChannel, attempt, abort, ...state };
-    const earlier = this.#runs.get(requestId);
-    if (earlier !== undefined) this.#cancel(earlier, new RunReplaced());
+    const earlierRun = this.#runs.get(requestId);
+    if (earlierRun !== undefined) this.#cancel(earlierRun, new RunReplaced());
     this.#runs.set(requestId, run);
     return {
       signal: run.abort.signal,

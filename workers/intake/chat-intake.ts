@@ -141,13 +141,13 @@ async function runItem(options: ChatIntakeOptions, text: string): Promise<void> 
 }
 
 async function runStored(dependencies: JobDeps, item: StoredChat, run: RequestRun): Promise<void> {
-  const read = await readStoredJob<ChatJob>(dependencies, item, [run]);
+  const readJob = await readStoredJob<ChatJob>(dependencies, item, [run]);
   // If this worker dies, the body is stored again.
   dependencies.payloads.drop(item.stored);
-  if (read === null) return;
+  if (readJob === null) return;
   try {
-    await runChat(dependencies, read.job, run);
+    await runChat(dependencies, readJob.job, run);
   } finally {
-    read.memory.release();
+    readJob.memory.release();
   }
 }

@@ -155,7 +155,7 @@ export class JobIntake implements Running {
     }
   }
 
-  /** @returns how many jobs were taken; null if there were no turns */
+  /** @returns how many jobs were taken; null if no fair-queue turn was available */
   async #takeTurns(queue: QueueName, count: number): Promise<number | null> {
     const { turns, dependencies } = this.#options;
     // Jobs for a model that is not in this worker's catalog wait for a worker that has it.
@@ -223,7 +223,7 @@ export class JobIntake implements Running {
     this.#active.set(id, run);
     try {
       const model = dependencies.catalog.find(line.model);
-      // The catalog may have changed since the turn was taken.
+      // The catalog may have changed since the fair-queue turn was taken.
       if (model === undefined) await this.#release([run]);
       else if (dependencies.catalog.isDisabled(model)) {
         await failJob(redis, taken, disabledError);

@@ -38,12 +38,12 @@ export async function restoreLostEntries(
   const checkpoint = await store.readCheckpoint(shard);
   const hasLostPosition =
     isAfter(checkpoint, parseStreamId(trimmed)) && (await hasLostEntries(redis, shard, checkpoint));
-  const missing = await findMissing(redis, shard, await store.findAfter([...intent], checkpoint));
-  if (!hasLostPosition && missing.length === 0) return false;
+  const missingRows = await findMissing(redis, shard, await store.findAfter([...intent], checkpoint));
+  if (!hasLostPosition && missingRows.length === 0) return false;
   // Read this again after the stream, because another reader may have finished and trimmed a batch since.
   const trimPosition = parseStreamId((await redis.get(redisKeys.ledgerTrimmed(shard))) ?? '0-0');
   const isBehind = hasLostPosition && isAfter(checkpoint, trimPosition);
-  const rows = missing.filter((row) => isAfter(positionOf(row), trimPosition));
+  const rows = missingRows.filter((row) => isAfter(positionOf(row), trimPosition));
   if (!isBehind && rows.length === 0) return false;
   const appliedPositions = isBehind
     ? await accounts.findAppliedSince(trimPosition.ms)

@@ -52,8 +52,8 @@ export class JobKeeper {
     await this.#followClock();
     const shards = Array.from({ length: shardCount }, (_, shard) => shard);
     const passes = await Promise.allSettled(shards.map((shard) => this.#maintain(shard)));
-    const failed = passes.find((pass) => pass.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
+    const firstFailure = passes.find((pass) => pass.status === 'rejected');
+    if (firstFailure !== undefined) throw firstFailure.reason;
   }
 
   /** If Redis's clock was adjusted, leases mean nothing until live workers have renewed theirs. */
@@ -87,9 +87,9 @@ export class JobKeeper {
       }
       // A failed task is retried in the next pass, and does not keep the others from running.
       const ended = await Promise.allSettled(tasks);
-      const failed = ended.find((task) => task.status === 'rejected');
-      if (failed === undefined) faults.clear(part);
-      else faults.note(part, failed.reason);
+      const firstFailure = ended.find((task) => task.status === 'rejected');
+      if (firstFailure === undefined) faults.clear(part);
+      else faults.note(part, firstFailure.reason);
     } catch (error) {
       this.#maintainedSince.delete(shard);
       throw error;
@@ -134,9 +134,9 @@ export class JobKeeper {
           await markHookQueued(redis, hook);
         }),
       );
-      const failed = queued.find((one) => one.status === 'rejected');
-      if (failed === undefined) continue;
-      throw failed.reason;
+      const firstFailure = queued.find((one) => one.status === 'rejected');
+      if (firstFailure === undefined) continue;
+      throw firstFailure.reason;
     }
   }
 

@@ -44,7 +44,7 @@ export function createMediaLoader(sources: MediaSources, request: MediaRequest):
 interface Reservation {
   readonly share: BudgetShare;
   /** Number of URLs that are not loaded yet. */
-  missing: number;
+  unloadedCount: number;
   /** Bytes used by the URLs that are loaded. */
   loadedBytes: number;
 }
@@ -77,7 +77,7 @@ class RequestMediaLoader implements RequestMedia {
     // A short URL makes a worker use megabytes while its request waits for a slot of a route.
     const neededBytes = countMaxBytes(links.length);
     const share = await acquireMediaMemory(this.#sources.memory, this.#request, neededBytes, signal);
-    const reservation = { share, missing: links.length, loadedBytes: 0 };
+    const reservation = { share, unloadedCount: links.length, loadedBytes: 0 };
     for (const url of links) this.#reservations.set(url, reservation);
     // The request may have ended at the moment the memory was granted.
     if (this.#isReleased) this.release();
@@ -85,8 +85,8 @@ class RequestMediaLoader implements RequestMedia {
 
   async loadImage(url: string, signal: AbortSignal): Promise<LoadedMedia> {
     signal.throwIfAborted();
-    const known = this.#loads.get(url);
-    if (known !== undefined) return await known;
+    const earlierLoad = this.#loads.get(url);
+    if (earlierLoad !== undefined) return await earlierLoad;
     const load = this.#load(url, AbortSignal.any([signal, this.#failed.signal]));
     this.#loads.set(url, load);
     load.catch((error: unknown) => {
@@ -147,9 +147,9 @@ class RequestMediaLoader implements RequestMedia {
   #recordFetched(url: string, bytes: number): void {
     const reservation = this.#reservations.get(url)!;
     // A URL that was aborted after its bytes arrived is fetched again.
-    reservation.missing = Math.max(0, reservation.missing - 1);
+    reservation.unloadedCount = Math.max(0, reservation.unloadedCount - 1);
     reservation.loadedBytes += countBase64(bytes);
-    reservation.share.shrink(reservation.loadedBytes + countMaxBytes(reservation.missing));
+    reservation.share.shrink(reservation.loadedBytes + countMaxBytes(reservation.unloadedCount));
   }
 
   async #check(url: string, bytes: Buffer, signal: AbortSignal): Promise<string> {

@@ -154,10 +154,10 @@ class SafeFetch {
       const location = headers['location'];
       if (redirectStatuses.has(statusCode) && typeof location === 'string') return { location };
       if (statusCode !== 200) throw fetchFailed(this.#text, `its server answers with status ${statusCode}`);
-      const read = await readBoundedBody(headers, body, maxBytes);
-      if ('fault' in read) throw fetchFailed(this.#text, read.fault, read.cause);
+      const readResult = await readBoundedBody(headers, body, maxBytes);
+      if ('fault' in readResult) throw fetchFailed(this.#text, readResult.fault, readResult.cause);
       const contentType = headers['content-type'];
-      return { bytes: read.bytes, contentType: typeof contentType === 'string' ? contentType : null };
+      return { bytes: readResult.bytes, contentType: typeof contentType === 'string' ? contentType : null };
     } finally {
       await client.destroy();
     }

@@ -88,7 +88,7 @@ export interface RouteCall<T> {
 export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promise<T> {
   if (call.routes.length === 0) throw modelDisabled();
   await findMissingOfAll(routing, call)?.();
-  const failed: RouteCandidate[] = [];
+  const failedCandidates: RouteCandidate[] = [];
   const budgetMs = 2 * Math.max(0, ...call.routes.map((route) => route.upstream.timeoutMs));
   let startedAtMs: number | null = null;
   let attempts = 0;
@@ -96,7 +96,7 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
   let lastError: UpstreamError | null = null;
   for (;;) {
     const remainingMs = startedAtMs === null ? Infinity : budgetMs - (performance.now() - startedAtMs);
-    const slot = await acquireSlot(routing.limiter, call, failed, remainingMs);
+    const slot = await acquireSlot(routing.limiter, call, failedCandidates, remainingMs);
     if (slot === null) throw lastError === null ? noCandidate() : toCallerError(lastError);
     startedAtMs ??= performance.now();
     try {
@@ -108,8 +108,10 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
       if (!(error instanceof UpstreamError)) throw error;
       lastError = error;
       // If the model or address is missing, it is missing for every key of the route.
-      failed.push(...(error.failure === 'missing' ? listCandidates(slot.candidate.route) : [slot.candidate]));
-      const isLast = orderCandidates(call.routes, failed, Math.random).length === 0;
+      failedCandidates.push(
+        ...(error.failure === 'missing' ? listCandidates(slot.candidate.route) : [slot.candidate]),
+      );
+      const isLast = orderCandidates(call.routes, failedCandidates, Math.random).length === 0;
       if (!call.retriesRateLimits || error.failure !== 'rate_limited') {
         calls += 1;
         // A failing key does not count as an attempt while there are other keys to try.
@@ -140,11 +142,11 @@ const unfailedWaitMs = 1_500;
 async function acquireSlot<T>(
   limiter: RouteLimiter,
   call: RouteCall<T>,
-  failed: readonly RouteCandidate[],
+  failedCandidates: readonly RouteCandidate[],
   remainingMs: number,
 ): Promise<CallSlot | null> {
-  const unfailed = orderCandidates(call.routes, failed, Math.random);
-  if (failed.length === 0) return await limiter.acquire(unfailed, call);
+  const unfailed = orderCandidates(call.routes, failedCandidates, Math.random);
+  if (failedCandidates.length === 0) return await limiter.acquire(unfailed, call);
   const deadlineAtMs = Math.min(call.deadlineAtMs, Date.now() + remainingMs);
   const acquire = async (
     candidates: readonly RouteCandidate[],

@@ -39,7 +39,7 @@ const pollMs = { first: 10, max: 100 };
 /** The slots of a dead worker become free after this time. */
 const defaultLeaseMs = 30_000;
 const outagePauseMs = 250;
-/** An evicted account gets its next turn early. */
+/** An evicted account gets its next fair-queue turn early. */
 const maxTrackedAccounts = 10_000;
 
 /**

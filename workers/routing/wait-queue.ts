@@ -67,7 +67,7 @@ export class WaitQueue {
     });
   }
 
-  /** The candidates in the order of the call whose turn is next; null if the queue is empty. */
+  /** Returns the candidates in the order of the next call in the fair queue; null if the queue is empty. */
   nextCandidates(): readonly RouteCandidate[] | null {
     return this.#waiting.peek()?.item.candidates ?? null;
   }
@@ -112,7 +112,7 @@ export class WaitQueue {
   }
 
   /**
-   * Fails calls whose wait limits are shorter than the pause. Time spent waiting for slots does not count.
+   * Fails calls whose wait limits are shorter than the pause. Time spent waiting for slots is not part of it.
    * @param affectedIds the accounts that the pause applies to; others may still use the keys and circuit breakers
    */
   pause(pause: AcquirePause, affectedIds: readonly string[]): void {

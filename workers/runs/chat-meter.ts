@@ -179,11 +179,11 @@ export class ChatMeter {
 
   #countPrompt(ending: CallEnding): number {
     const { request } = this.#job;
-    const known = Math.max(this.#reported?.promptTokens ?? 0, request.promptTokens);
+    const knownTokens = Math.max(this.#reported?.promptTokens ?? 0, request.promptTokens);
     if (ending !== 'left' || this.#model === null || !this.#maySearch) {
       return this.#reported?.promptTokens || request.promptTokens;
     }
-    return Math.max(known, allowForSearch(this.#model, request.promptTokens, this.#calls));
+    return Math.max(knownTokens, allowForSearch(this.#model, request.promptTokens, this.#calls));
   }
 
   /**
@@ -192,10 +192,10 @@ export class ChatMeter {
    * elapsed time, within the reservation. The same applies to hidden reasoning in a complete response without a report.
    */
   #countCompletion(ending: CallEnding): number {
-    const known = ending === 'complete' ? this.#countedTokens : this.completionTokens;
-    if (!this.#mayMissTokens(ending) || this.#unseen === null) return known;
+    const knownTokens = ending === 'complete' ? this.#countedTokens : this.completionTokens;
+    if (!this.#mayMissTokens(ending) || this.#unseen === null) return knownTokens;
     const unseen = this.#coveredTokens + this.#unseen.countTokens();
-    return Math.max(known, Math.min(countReserved(this.#job, this.#route), unseen));
+    return Math.max(knownTokens, Math.min(countReserved(this.#job, this.#route), unseen));
   }
 
   get #maySearch(): boolean {

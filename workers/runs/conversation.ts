@@ -156,7 +156,7 @@ export class Conversation {
           const isUnread = unreadMs * 2 > this.#meter.elapsedMs;
           if (isUnread) this.#meter.markUnread();
           // If the caller did not read for most of the time, or requested a response long enough to take that time, the
-          // vendor has not failed. The route's circuit breaker does not count it, and the call is not retried.
+          // vendor has not failed. The route's circuit breaker ignores it, and the call is not retried.
           const isLongResponse =
             error.isRequestFailure && call.isSent && hasBegun && this.#meter.mayTakeFullTimeout;
           if (!isUnread && !isLongResponse) throw error;

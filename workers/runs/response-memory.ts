@@ -11,9 +11,9 @@ export function createResponseBudget(capacity = defaultResponseMemoryBytes): Fai
 }
 
 /**
- * The memory of one complete response until it has been sent. If an account's responses use up its share, its next
- * requests wait before a vendor is called. A response that a vendor has generated is accepted whatever its size,
- * because the vendor bills it.
+ * The memory of one complete response until it has been sent. If an account's responses use up its share of the budget,
+ * its next requests wait before a vendor is called. A response that a vendor has generated is accepted whatever its
+ * size, because the vendor bills it.
  */
 export class ResponseMemory {
   readonly #budget: FairBudget;
@@ -39,7 +39,7 @@ export class ResponseMemory {
     });
   }
 
-  /** Adjusts the share to the actual size of the response. */
+  /** Adjusts the reserved memory to the actual size of the response. */
   resize(bytes: number): void {
     this.#share?.changeTo(bytes);
   }

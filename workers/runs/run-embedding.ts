@@ -93,9 +93,9 @@ function checkPlausible(
   { log }: RequestRun,
   { reported, inputs }: { readonly reported: number; readonly inputs: number },
 ): boolean {
-  const known = catalog.find(model);
-  if (known === undefined) return true;
-  const bounds = findEmbeddingBounds(known.context, inputs);
+  const knownModel = catalog.find(model);
+  if (knownModel === undefined) return true;
+  const bounds = findEmbeddingBounds(knownModel.context, inputs);
   if (reported <= bounds.promptTokens) return true;
   logImplausible(log, { model }, { promptTokens: reported }, bounds);
   return false;
@@ -114,11 +114,11 @@ function findFailure(
   { signal }: RequestRun,
 ): Failure | null {
   if (hasDisconnected) return { error: signal.reason as unknown, isCausedByCaller: true };
-  const failed = outcomes.filter((outcome) => 'error' in outcome);
-  const rejected = failed.find(({ error }) => isRefusal(error));
+  const failedOutcomes = outcomes.filter((outcome) => 'error' in outcome);
+  const rejected = failedOutcomes.find(({ error }) => isRefusal(error));
   if (rejected !== undefined) return { ...rejected, isCausedByCaller: true };
-  const other = failed[0] ?? findMixedLengths(outcomes);
-  return other === undefined ? null : { ...other, isCausedByCaller: false };
+  const otherFailure = failedOutcomes[0] ?? findMixedLengths(outcomes);
+  return otherFailure === undefined ? null : { ...otherFailure, isCausedByCaller: false };
 }
 
 /** Returns the error for the caller, including how many inputs were charged if the request was rejected. */

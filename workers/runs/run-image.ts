@@ -53,7 +53,7 @@ async function runWithMemory(
   let failure: ReturnType<typeof describeFailure> | null = null;
   let charged = false;
   /** How long the vendor worked, if the job was cancelled before its images arrived. */
-  let abandonedMs: number | null = null;
+  let cancelledAfterMs: number | null = null;
   try {
     await memory.acquire(estimateImageBytes(job.n, job.size), run.signal);
     generated = await makeImages(dependencies, job, run, { stream, requestedImages });
@@ -68,26 +68,26 @@ async function runWithMemory(
     if (error !== run.signal.reason) charged = false;
     // A vendor bills the requested images even if the call is cancelled.
     if (error instanceof JobCancelled && requestedImages.hasBegun && generated.images.length === 0) {
-      abandonedMs = Math.round(requestedImages.elapsedMs);
+      cancelledAfterMs = Math.round(requestedImages.elapsedMs);
       charged = requestedImages.calls > 0;
     }
-    failure = isVendorTimeout(error) ? describeTimeout(job) : describeFailure(error);
+    failure = isCausedByVendorTimeout(error) ? describeTimeout(job) : describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }
   const { images, calls, usage } = generated;
-  const imageCount = abandonedMs === null ? images.length : requestedImages.images;
+  const imageCount = cancelledAfterMs === null ? images.length : requestedImages.images;
   const model = dependencies.catalog.find(job.request.model);
   const outcome = {
     usage: {
       ...noUsage,
       promptTokens:
         usage?.promptTokens ??
-        job.request.promptTokens * (abandonedMs === null ? calls : requestedImages.calls),
+        job.request.promptTokens * (cancelledAfterMs === null ? calls : requestedImages.calls),
       completionTokens: usage?.completionTokens ?? countImages(job, imageCount, model),
       images: charged ? imageCount : 0,
       imageQuality: job.quality,
       imageSize: job.size,
-      durationMs: abandonedMs ?? generated.billedMs,
+      durationMs: cancelledAfterMs ?? generated.billedMs,
       characters: countImageCharacters(job),
     },
     counted: usage === null || usage.promptTokens === null || usage.completionTokens === null,
@@ -98,12 +98,12 @@ async function runWithMemory(
   };
   await finishRequest(dependencies, job.request, outcome, async (receipt) => {
     if (stream !== null) return await stream.complete(images[0]!, usage, receipt);
-    return await sendWhole(dependencies, job, run, { images, keys, receipt });
+    return await sendComplete(dependencies, job, run, { images, keys, receipt });
   });
   if (failure !== null) run.reply.error(failure);
 }
 
-async function sendWhole(
+async function sendComplete(
   dependencies: JobDeps,
   job: ImageJob,
   run: RequestRun,
@@ -131,7 +131,7 @@ async function sendWhole(
 const isUpstreamTimeout = (cause: unknown): boolean =>
   cause instanceof UpstreamError && cause.mayStillRun && cause.failure === 'timeout';
 
-function isVendorTimeout(error: unknown): boolean {
+function isCausedByVendorTimeout(error: unknown): boolean {
   return error instanceof AppError && isUpstreamTimeout(error.cause);
 }
 

@@ -240,7 +240,7 @@ export interface GeneratedImage {
 export interface ImageResponse {
   /**
    * Fewer than requested if the vendor failed to make the others. Empty only if the model reported that it ended
-   * without an image, and the vendor counted the usage.
+   * without an image, and the vendor reported the usage.
    */
   readonly images: readonly GeneratedImage[];
   /** Why there are fewer images, if known; always set if there are none. */

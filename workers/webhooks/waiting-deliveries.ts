@@ -3,7 +3,7 @@ import { callRedis, RedisScript, type RedisClient } from '../../shared/redis/red
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import type { WebhookDelivery } from '../../shared/webhooks/webhook-delivery.ts';
 
-/** As long as deliveries count as undelivered. */
+/** Equal to the time for which deliveries count as undelivered. */
 const lifetimeSeconds = 48 * 60 * 60;
 
 const pausePerWaitingMs = 1_000;

@@ -72,7 +72,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
       if (call.dimensions !== null && call.dimensions !== ENCODER_DIMENSIONS) {
         throw new UpstreamError('rejected', `dimensions must be ${ENCODER_DIMENSIONS}`);
       }
-      // Count the tokens while the threads encode.
+      // Tokenize the inputs while the threads encode.
       const [vectors, promptTokens] = await Promise.all([
         encoder.encode(call.inputs, signal),
         countBilledTokens(call.inputs, signal),
@@ -111,7 +111,7 @@ function rejectUnknownModel({ model }: Pick<UpstreamTarget, 'model'>): UpstreamE
 async function countBilledTokens(inputs: readonly string[], signal: AbortSignal): Promise<number> {
   let count = 0;
   for (const [index, input] of inputs.entries()) {
-    // Short inputs are counted without yielding, so yield after a number of them.
+    // Short inputs are tokenized without yielding, so yield after a number of them.
     if (index % 64 === 63) await nextTurn();
     const tokens = await countTokensAsync(input, { limit: MAX_BILLED_TOKENS, signal });
     count += tokens ?? MAX_BILLED_TOKENS;

@@ -91,22 +91,22 @@ async function flatten(image: Raster, index: number): Promise<Raster> {
 
 /** Scales the whole image to fit this size, centred. */
 async function fitInto(image: Raster, { width, height }: DemoSize): Promise<Raster> {
-  const opened = await openRaster(image);
-  return await toRaster(opened.resize(width, height, { fit: 'contain', background: clear }));
+  const sharpImage = await openRaster(image);
+  return await toRaster(sharpImage.resize(width, height, { fit: 'contain', background: clear }));
 }
 
 async function encode(
   image: Raster,
   { outputFormat, outputCompression }: ImageOptions,
 ): Promise<GeneratedImage> {
-  const opened = await openRaster(image);
+  const sharpImage = await openRaster(image);
   const format = outputFormat ?? 'png';
   const quality = outputCompression === null ? {} : { quality: Math.max(1, outputCompression) };
   const encoded =
     format === 'jpeg'
-      ? opened.flatten({ background: '#fff' }).jpeg(quality)
+      ? sharpImage.flatten({ background: '#fff' }).jpeg(quality)
       : format === 'webp'
-        ? opened.webp(quality)
-        : opened.png();
+        ? sharpImage.webp(quality)
+        : sharpImage.png();
   return { bytes: await encoded.toBuffer(), contentType: `image/${format}`, revisedPrompt: null };
 }

@@ -103,13 +103,13 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
       }
       const all = [...candidates.values()];
       const hasAnswer = all.some(({ hasAnswered }) => hasAnswered);
-      const failed = all.find(({ native }) => native !== null && toFinishReason(native) === null);
-      if (failed !== undefined && !hasAnswer && counts === null) {
-        // If the model failed before any output, a retry is better than an empty text. But if the vendor counted
+      const failedCandidate = all.find(({ native }) => native !== null && toFinishReason(native) === null);
+      if (failedCandidate !== undefined && !hasAnswer && counts === null) {
+        // If the model failed before any output, a retry is better than an empty text. But if the vendor reported
         // tokens, it bills every attempt, so an empty text with the reason is returned, which is billed once.
         throw new UpstreamError(
           'unavailable',
-          `the model ended without a response (${shorten(failed.native ?? '', 100)})`,
+          `the model ended without a response (${shorten(failedCandidate.native ?? '', 100)})`,
           { isRequestFailure: true },
         );
       }

@@ -101,11 +101,11 @@ function toImagePart(image: unknown, target: UpstreamTarget, images: LoadedImage
   if (!isSentAsBytes(target, url)) {
     return { fileData: { mimeType: findLinkType(url), fileUri: url } };
   }
-  const loaded = images.get(url);
-  if (loaded === undefined) {
+  const loadedImage = images.get(url);
+  if (loadedImage === undefined) {
     throw new TypeError('a picture of the messages was not loaded before they were translated');
   }
-  return toInlineData(loaded.mediaType, loaded.base64);
+  return toInlineData(loadedImage.mediaType, loadedImage.base64);
 }
 
 function toFilePart(file: unknown): JsonRecord {

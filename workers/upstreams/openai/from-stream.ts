@@ -52,11 +52,14 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     if (isErrorBody(chunk)) {
       throw toErrorWithin(chunk, apiKey);
     }
-    const known = usage;
-    usage = readUsage(chunk, known);
+    const previousUsage = usage;
+    usage = readUsage(chunk, previousUsage);
     const choicesInChunk = readArray(chunk['choices']);
     endsWithUsage =
-      usage !== known && choicesInChunk.length === 0 && !hasOutput && (usage?.completionTokens ?? 0) > 0;
+      usage !== previousUsage &&
+      choicesInChunk.length === 0 &&
+      !hasOutput &&
+      (usage?.completionTokens ?? 0) > 0;
     for (const choice of choicesInChunk) {
       if (isRecord(choice)) {
         takeChoice(choice, readCount(choice['index']) ?? 0, events);
@@ -64,9 +67,9 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     }
     // Output in a chunk with usage is included in its counts.
     hasOutputSinceUsage =
-      usage === known && (hasOutputSinceUsage || events.some(({ type }) => type === 'delta'));
-    if (usage !== null && !isSameUsage(usage, known)) {
-      isGrowing ||= (usage.completionTokens ?? 0) > (known?.completionTokens ?? Infinity);
+      usage === previousUsage && (hasOutputSinceUsage || events.some(({ type }) => type === 'delta'));
+    if (usage !== null && !isSameUsage(usage, previousUsage)) {
+      isGrowing ||= (usage.completionTokens ?? 0) > (previousUsage?.completionTokens ?? Infinity);
       reportUsage(usage, !isGrowing && !isFinished(), events);
     }
   }
