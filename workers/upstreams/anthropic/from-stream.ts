@@ -14,7 +14,10 @@ const MAX_EVENT_BYTES = 8 * 1024 * 1024;
  * and `content_block_stop`; then `message_delta` and `message_stop`. The data includes the event's type, so the
  * `event:` line is not needed. `ping` may occur anywhere, and unknown events are skipped.
  */
-export function createChatStreamTranslator(answer: MessageTranslator, apiKey: string | null): ChatStreamTranslator {
+export function createChatStreamTranslator(
+  answer: MessageTranslator,
+  apiKey: string | null,
+): ChatStreamTranslator {
   const parser = createSseParser({ maxEventLength: MAX_EVENT_BYTES });
   let hasBegun = false;
   let isDone = false;
